@@ -37,7 +37,8 @@ class DiffusionSystem(System):
 
     nu is the fluid's viscosity plus `eddy_viscosity`, that of eddies which the vortons do not resolve.
 
-    Raises FluidError when an explicit step of `dt` is unstable (nu dt / eps^2 > 0.55 on a full lattice).
+    Raises FluidError when an explicit step of `dt` is unstable (nu dt / eps^2 > 0.55 on a full lattice; in
+    index space 2 rate dt times the sum of the falloff over all neighbours > 1.5).
     Source: Degond and Mas-Gallic, Math. Comput. 53 (1989); Leonard, J. Comput. Phys. 37 (1980); Fluid
     Simulation for Video Games, parts 3 and 12.
     """
@@ -132,17 +133,19 @@ class DiffusionSystem(System):
 
     def _exchange_in_index_space(self, dt: float) -> None:
         from ecs_fluid.kernels.grids.partition import scatter_sorted
-        from ecs_fluid.kernels.vorticity.exchange import index_exchange
+        from ecs_fluid.kernels.vorticity.exchange import index_exchange, stable_step_in_index_space
 
-        # Each of about 27 neighbours takes 2 nu dt; together they must not take more than there is.
-        if self.rate * dt > 1 / 54:
-            raise FluidError(
-                f"DiffusionSystem: rate = {self.rate:g} 1/s is unstable in index space at "
-                f"dt = {dt:g} s; at most {1 / (54 * dt):.3g} 1/s is allowed"
-            )
         sources = self.field(Sources)
-        size, mesh, rate = 2 * sources.sigma, (sources.start, sources.cells), np.zeros_like(sources.alpha)
-        index_exchange(sources.x, sources.alpha, size, *mesh, self.rate, rate, dissipation=self.dissipation)
+        size, mesh = 2 * sources.sigma, (sources.start, sources.cells)
+        rate, loss = np.zeros_like(sources.alpha), np.empty_like(sources.sigma)
+        index_exchange(
+            sources.x, sources.alpha, size, *mesh, self.rate, rate, loss, dissipation=self.dissipation
+        )
+        if dt > (limit := stable_step_in_index_space(loss)):
+            raise FluidError(
+                f"DiffusionSystem: rate = {self.rate:g} 1/s is unstable in index space at dt = {dt:g} s, "
+                f"where vortons lie as close as here; at most {self.rate * limit / dt:.3g} 1/s is allowed"
+            )
         rows, first = scatter_sorted(rate, sources.order, np.empty((rate.shape[1], 3), rate.dtype)), 0
         for entity, (*_, table) in self.entities(Position, Strength, CoreRadius, StrengthRate):
             start, stop, total = self.world.processes.placed(entity, len(table.dalpha))

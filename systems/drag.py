@@ -71,13 +71,22 @@ class DragSystem(System):
         world.require(BodySystem)
 
     def lint(self, world: World) -> list[str]:
-        """A fluid without viscosity."""
+        """A flow that vortons beside a body make in it, and a fluid without viscosity."""
+        found, kinds = [], {system.kind for system in world.systems}
+        bodies = body_entities(world)
+        free = any((entity[Body].motion == FREE).any() for entity in bodies)
+        if self.flow and free and "boundary" in kinds and "wind" not in kinds:
+            found.append(
+                "DragSystem: bodies are dragged along by the fluid at their centres, which the vortons of "
+                "BoundarySystem stir; set flow = false"
+            )
         if world.fluid[Fluid].viscosity > 0 or (self.law == "constant" and not self.torque):
-            return []
+            return found
         return [
+            *found,
             f"DragSystem: the fluid has no viscosity, with which law = {self.law!r} gives "
             f"{'no drag' if self.law == 'stokes' else 'drag at an infinite Reynolds number'} and no spin is "
-            "stopped; give the fluid one, such as 1.5e-5 m^2/s (air)"
+            "stopped; give the fluid one, such as 1.5e-5 m^2/s (air)",
         ]
 
     def process(self, dt: float) -> None:

@@ -370,7 +370,8 @@ def _system_of(item: Any, place: str, allow_code: bool) -> type[System]:
     name = item.get("kind") if isinstance(item, dict) else None
     if isinstance(name, str) and name in FLUID:
         raise RecipeError(
-            f"{place}: kind = {name!r} is of the [fluid] table; write {name} = {{ ... }} under [fluid]"
+            f"{place}: kind = {name!r} is of the [fluid] table; write {name} = {{ ... }} under [fluid], "
+            f"or set fluid.{name}.NAME=VALUE"
         )
     kind = kind_of(item, place, System, named_systems(), allow_code)
     place, parameters = f"{place} {shown(item['kind'])}", without_kind(item)

@@ -259,7 +259,9 @@ class AutoSolver(Solver):
 
     def _reference(self, targets: Targets) -> Reference:
         """What was found at the targets, with its own error, for what is found with wider angles."""
-        return Reference([values.copy() for values in targets.results], self._errors(targets, 1.0))
+        own = self._errors(targets, 1.0)
+        known = self._compared if targets.place == "vortons" else None
+        return Reference([values.copy() for values in targets.results], own, *(known or ()))
 
     def _errors(self, targets: Targets, reserve: float) -> list[float]:
         """Relative RMS errors of u and du by a sample of the targets, with so many standard errors added.

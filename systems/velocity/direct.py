@@ -14,8 +14,8 @@ class DirectSolver(Solver):
     dimensions = (2, 3)
 
     def prepare(self, sources: Sources, grid: Grid) -> None:
-        """Nothing but to keep the vortons."""
-        self._vortons = sources.x, sources.alpha, sources.sigma
+        """Nothing but to keep the vortons: positions, strengths and core radii."""
+        self.vortons = sources.x, sources.alpha, sources.sigma
 
     def fill(self, targets: Targets, few: bool = False) -> None:
         """Sum over all vortons at every target.
@@ -27,10 +27,10 @@ class DirectSolver(Solver):
         kernels = direct.velocity, direct.velocity_gradient
         if few and len(targets.x) <= pairwise.BLOCK:
             kernels = direct.few_velocities, direct.few_gradients
-        processes, vortons = self._system.world.processes, len(self._vortons[2])
+        processes, vortons = self._system.world.processes, len(self.vortons[2])
         part = processes.part("direct", targets, vortons)
         if part.du is None:
-            kernels[0](self.code, part.x, *self._vortons, part.u)
+            kernels[0](self.code, part.x, *self.vortons, part.u)
         else:
-            kernels[1](self.code, part.x, *self._vortons, part.u, part.du)
+            kernels[1](self.code, part.x, *self.vortons, part.u, part.du)
         processes.join(targets, part, len(part.x) * vortons)

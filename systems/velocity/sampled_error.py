@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -41,16 +42,34 @@ def sampled_error(
     return max((relative_error(u, _exact(direct, x)) for x, u in some if len(x)), default=None)
 
 
-def reading_error(
-    solver: Solver, sources: Sources, grid: Grid, populations: Sequence[Population]
-) -> float | None:
-    """The same of populations together, at rows that are drawn: a few that are fast may have all of it."""
+def reads_well(
+    solver: Solver, sources: Sources, grid: Grid, populations: Sequence[Population], points: Targets,
+    most: float,
+) -> bool:  # fmt: skip
+    """Whether velocities of populations, read between `points` of the grid, are off by at most `most`.
+
+    RMS error relative to the RMS velocity, but for that of the solver's sums at points there: where these are
+    off by more, sums at the particles would do no better. Few particles beside thin cores, or fast ones, may
+    have all of the error, so the sample is drawn by both.
+    """
+    from ecs_fluid.kernels.grids.foretold import squared_errors
+
     if (direct := _all_pairs(solver, sources, grid)) is None:
-        return None
+        return True
     x, u = _some(solver.world.processes, populations, DRAWN_FROM)
-    if (sample := DrawnSample.of([u], SAMPLE)) is None:
-        return None
-    return sample.error([u], [_exact(direct, np.ascontiguousarray(x[sample.rows]))])
+    foretold = squared_errors(*direct.vortons, x, grid.origin, grid.spacing, grid.cells)
+    if (sample := DrawnSample.of([u], SAMPLE, foretold)) is None:
+        return True
+    some = np.ascontiguousarray(x[sample.rows])
+    if (error := sample.error([u], [_exact(direct, some)])) <= most:
+        return True
+    nearest = np.clip(np.rint((some - grid.origin) / grid.spacing), 0, grid.cells).astype(np.int64)
+    read = points.read
+    assert read is not None
+    at = np.searchsorted(np.flatnonzero(read), np.ravel_multi_index(tuple(nearest.T), read.shape))
+    u[sample.rows] = points.u[at]
+    own = sample.error([u], [_exact(direct, np.ascontiguousarray(points.x[at]))])
+    return math.sqrt(max(error**2 - own**2, 0.0)) <= most
 
 
 def _all_pairs(solver: Solver, sources: Sources, grid: Grid) -> DirectSolver | None:

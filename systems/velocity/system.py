@@ -39,7 +39,7 @@ from ecs_fluid.systems.velocity.hybrid import HybridSolver
 from ecs_fluid.systems.velocity.lint import plane_vortices_lint, slow_sums_lint, unfelt_lint
 from ecs_fluid.systems.velocity.poisson import PoissonSolver
 from ecs_fluid.systems.velocity.pppm import PppmSolver
-from ecs_fluid.systems.velocity.sampled_error import Population, reading_error, sampled_error
+from ecs_fluid.systems.velocity.sampled_error import Population, reads_well, sampled_error
 from ecs_fluid.systems.velocity.solver import Solver, SolverName, model_with, solver_class
 from ecs_fluid.systems.velocity.tree import TreeSolver
 from ecs_fluid.validation_errors import nearest
@@ -379,8 +379,7 @@ class VelocitySystem(System):
         for _, x, u in others:
             reading.velocity(x, u)
         if first:
-            error = reading_error(solver, sources, grid, others) if exact else None
-            self._reads_well = error is None or error <= WELL_READ
+            self._reads_well = not exact or reads_well(solver, sources, grid, others, targets, WELL_READ)
         return self._reads_well
 
     def _vortons_from_grid(self, reading: GridReading, sources: Sources, tables: list[Table]) -> None:

@@ -97,6 +97,13 @@ def test_override_refuses(assignment: str, words: str) -> None:
         override(tables(), assignment)
 
 
+def test_a_setting_of_a_system_of_fluid_is_told_its_path() -> None:
+    """`--set system.velocity...`, as for other systems, is the first that one tries."""
+    with pytest.raises(RecipeError, match=r"is of the \[fluid\] table; .*, or set fluid.velocity.NAME=VALUE"):
+        read("vortex_ring", ("system.velocity.solver=tree",))
+    assert read("vortex_ring", ("fluid.velocity.solver=tree",)).fluid.velocity["solver"] == "tree"
+
+
 @pytest.mark.parametrize("first", ["entity=5", "entity=[1, 2]", "entity=[{name=3}]"])
 def test_override_after_an_override_that_broke_the_entities(first: str) -> None:
     broken = tables()

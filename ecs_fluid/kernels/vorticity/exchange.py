@@ -330,9 +330,9 @@ def stable_step(loss: np.ndarray) -> float:
 @njit(fastmath=FAST, error_model="numpy")
 def _add_exchanged(
     data: np.ndarray, p: int, near: np.ndarray, count: int, falloff: float, limit: float, exp: tuple,
-    w: np.ndarray, gain: np.ndarray,
+    w: np.ndarray, gain: np.ndarray, loss: np.ndarray,
 ) -> None:  # fmt: skip
-    """Add f_pq (values_q - values_p) of the first ``count`` of a list to ``gain`` (k, n).
+    """Add f_pq (values_q - values_p) of the first ``count`` of a list to ``gain`` (k, n), f to ``loss`` (n,).
 
     ``data`` and ``near`` have the columns x, y, z, size^2 / 2, so that the mean of a pair is a sum, 1 and the
     values. Of zeros alone, which fill the end of a list, f is 0. ``w`` is as long as a list.
@@ -341,11 +341,14 @@ def _add_exchanged(
     width = lanes_of(near)
     px, py, pz, own = spread(data[0, p]), spread(data[1, p]), spread(data[2, p]), spread(data[3, p])
     fall, end = spread(falloff), spread(limit)
-    e = _in_lanes(exp)
+    e, lost = _in_lanes(exp), spread(near.dtype.type(0))
     for q in range(0, count, width):
         dx, dy, dz = load(near, q) - px, load(near, WIDTH + q) - py, load(near, 2 * WIDTH + q) - pz
         t = (dx * dx + dy * dy + dz * dz) * (fall / (load(near, 3 * WIDTH + q) + own))
-        store(w, q, up_to(t, end, load(near, 4 * WIDTH + q) * _exp_minus(least(t, end), e)))
+        f = up_to(t, end, load(near, 4 * WIDTH + q) * _exp_minus(least(t, end), e))
+        lost += f
+        store(w, q, f)
+    loss[p] += lane_sum(lost)
     for c in range(gain.shape[0]):
         value, total = spread(data[5 + c, p]), spread(near.dtype.type(0))
         for q in range(0, count, width):
@@ -356,7 +359,7 @@ def _add_exchanged(
 @parallel("cells[0] * cells[1]", fastmath=FAST, error_model="numpy")
 def _index_exchange(
     column: int, data: np.ndarray, start: np.ndarray, cells: np.ndarray, twice_nu: float, decay: float,
-    falloff: float, limit: float, exp: tuple, rate: np.ndarray,
+    falloff: float, limit: float, exp: tuple, rate: np.ndarray, loss: np.ndarray,
 ) -> None:  # fmt: skip
     """From the columns ``data`` (5 + k, n + LANES) of `_add_exchanged`; ``falloff`` is 1 / reach^2."""
     m, (nx, ny, nz) = rate.shape[0], (cells[0], cells[1], cells[2])
@@ -373,19 +376,20 @@ def _index_exchange(
                 row = (i * ny + j) * nz
                 runs[number, 0], runs[number, 1] = start[row + max(ck - 1, 0)], start[row + min(ck + 2, nz)]
                 number += 1
-        rate[:, begin:end] = 0
+        rate[:, begin:end] = loss[begin:end] = 0
         while run < number:
             count, run = fill_list(data, runs, number, run, near)
             for p in range(begin, end):
-                _add_exchanged(data, p, near, count, falloff, limit, exp, w, rate)
+                _add_exchanged(data, p, near, count, falloff, limit, exp, w, rate, loss)
         for p in range(begin, end):
             for c in range(m):
                 rate[c, p] = twice_nu * rate[c, p] - decay * data[5 + c, p]
+            loss[p] = twice_nu * loss[p] + decay
 
 
 def index_exchange(
     sx: np.ndarray, values: np.ndarray, size: np.ndarray, start: np.ndarray, cells: np.ndarray,
-    viscosity: float, rate: np.ndarray, reach: float = 2.0, dissipation: bool = False,
+    viscosity: float, rate: np.ndarray, loss: np.ndarray, reach: float = 2.0, dissipation: bool = False,
 ) -> None:  # fmt: skip
     """The articles' diffusion: exchange with all of the 27 cells around, no length scale in ``viscosity``.
 
@@ -395,8 +399,8 @@ def index_exchange(
 
     ``sx`` (3, n) m, ``values`` (k, n) intensive or extensive (particles count as equals), ``size`` (n,) m
     diameter, ``start`` and ``cells`` as ``partition`` made them, ``viscosity`` nu in 1/s. Overwrites ``rate``
-    (k, n). Sums of values are kept, unless ``dissipation`` takes them away at the rate nu. Explicit Euler
-    is stable while dt (2 nu sum_q f_pq + nu) <= 1 for every particle.
+    (k, n) and ``loss`` (n,) 1/s, the rate 2 nu sum_q f_pq [+ nu] of all neighbours, itself among them. Sums
+    of values are kept, unless ``dissipation`` takes them away at the rate nu.
     Source: Fluid Simulation for Video Games, parts 3 and 12, with the full symmetric stencil in place of the
     three to seven forward neighbours there. It is a look, not a viscosity in m^2/s: the diffusivity depends
     on how many particles a cell holds, unless the falloff ends well inside the neighbouring cells.
@@ -406,5 +410,17 @@ def index_exchange(
     data[:3, :n], data[3, :n], data[4, :n], data[5:, :n] = sx, kind(0.5) * size * size, 1, values
     _index_exchange(
         data, start, cells, kind(2.0 * viscosity), kind(viscosity if dissipation else 0.0),
-        kind(1.0 / (reach * reach)), kind(_INDEX_CUTOFF), _exponential_constants(sx.dtype), rate,
+        kind(1.0 / (reach * reach)), kind(_INDEX_CUTOFF), _exponential_constants(sx.dtype), rate, loss,
     )  # fmt: skip
+
+
+def stable_step_in_index_space(loss: np.ndarray) -> float:
+    """Largest stable explicit Euler step [s] for that ``loss``: 1.5 / max(loss).
+
+    Values change by L = D - F, F the f_pq and D their sums, and Euler is stable while dt times each
+    eigenvalue is <= 2. A Gaussian falloff has none below 0, so that those of L are at most D. Where it is cut
+    off behind the cells around, it has: with all f alike -1/3 of D, of the wave that changes sign from layer
+    to layer of cells (1 - 2 in place of 1 + 2), and so 4/3 of D.
+    """
+    largest = float(loss.max(initial=0.0))
+    return 1.5 / largest if largest > 0.0 else math.inf

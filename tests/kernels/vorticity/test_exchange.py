@@ -391,7 +391,7 @@ def test_bits_do_not_depend_on_threads() -> None:
     for threads in (1, 2):
         numba.set_num_threads(threads)
         rate, loss = exchange.exchange_rows(x, values, eps, volume, 0.1, 4)
-        legacy = np.empty_like(columns)
-        exchange.index_exchange(sx, columns, size, start, box[2], 1.0, legacy)
-        results.append(rate.tobytes() + loss.tobytes() + legacy.tobytes())
+        legacy, lost = np.empty_like(columns), np.empty_like(size)
+        exchange.index_exchange(sx, columns, size, start, box[2], 1.0, legacy, lost)
+        results.append(rate.tobytes() + loss.tobytes() + legacy.tobytes() + lost.tobytes())
     assert results[0] == results[1]

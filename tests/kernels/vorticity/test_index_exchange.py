@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import ecs_fluid as ef
 from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.grids import grid, partition
 from ecs_fluid.kernels.vorticity import exchange
@@ -24,13 +25,19 @@ def plane(h: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def index_rate(x, values, size, box, nu, **options) -> np.ndarray:
-    """``index_exchange`` for rows in table order."""
+    """Rates by ``index_exchange`` for rows in table order."""
+    return rate_and_loss(x, values, size, box, nu, **options)[0]
+
+
+def rate_and_loss(x, values, size, box, nu, **options) -> tuple[np.ndarray, np.ndarray]:
+    """The same, with the losses."""
     start, rows = partition.partition(x, *box)
     columns = partition.gather_sorted(values.reshape(len(x), -1), rows)
-    rate = np.empty_like(columns)
+    rate, loss, lost = np.empty_like(columns), np.empty_like(size), np.empty_like(size)
     sx, sizes = partition.gather_sorted(x, rows), partition.gather_sorted(size, rows)
-    exchange.index_exchange(sx, columns, sizes, start, box[2], nu, rate, **options)
-    return partition.scatter_sorted(rate, rows, np.empty_like(values))
+    exchange.index_exchange(sx, columns, sizes, start, box[2], nu, rate, loss, **options)
+    lost[rows] = loss
+    return partition.scatter_sorted(rate, rows, np.empty_like(values)), lost
 
 
 @pytest.mark.parametrize("reach", [2.0, 4.0, 1e9])
@@ -44,9 +51,10 @@ def test_index_exchange_is_the_sum_over_the_27_cells(reach: float) -> None:
     s2 = (size[:, None] ** 2 + size**2) / 2
     w *= np.exp(-((x[:, None] - x) ** 2).sum(axis=-1) / (reach**2 * s2))
     known = 2 * 0.3 * (w @ values - w.sum(axis=1)[:, None] * values)
-    rate = index_rate(x, values, size, (np.zeros(3), spacing, count), 0.3, reach=reach)
+    rate, loss = rate_and_loss(x, values, size, (np.zeros(3), spacing, count), 0.3, reach=reach)
     # 1e-8: polynomial exponential (3e-9) and the falloff below 1.6e-9 that is dropped.
     np.testing.assert_allclose(rate, known, atol=1e-8 * np.abs(known).max())
+    np.testing.assert_allclose(loss, 2 * 0.3 * w.sum(axis=1), rtol=1e-8)
     single = index_rate(
         x.astype(np.float32),
         values.astype(np.float32),
@@ -115,3 +123,39 @@ def test_legacy_viscosity_depends_on_the_resolution() -> None:
         rate = index_rate(x, blob, np.full(len(x), h), box, 1.0)
         growth.append((rate * r2).sum() / blob.sum())
     assert growth[0] / growth[1] == pytest.approx(4.0, rel=1e-2)
+
+
+def test_the_longest_stable_step_is_that_of_the_fastest_wave() -> None:
+    """Rates of unit values are the columns of a matrix, whose largest eigenvalue times the step must be at
+    most 2: a line of 40 cells, three vortons in each that all exchange alike, comes to 2 but for its ends (
+    4/3 of the loss times 1.5), a cloud with a falloff to less."""
+    line = np.repeat(np.arange(40) + 0.5, 3)[:, None] * [1.0, 0.0, 0.0] + [0.0, 0.5, 0.5]
+    cells = (np.zeros(3), np.ones(3), np.array([40, 1, 1]))
+    x, _, size = cloud(300, seed=5)
+    count = np.array([4, 3, 5])
+    for box, places, sizes, reach, least in (
+        (cells, line, np.full(120, 0.1), 1e9, 1.99),
+        ((np.zeros(3), np.array([1.0, 0.7, 0.5]) / count, count), x, size, 2.0, 0.8),
+        ((np.zeros(3), np.array([1.0, 0.7, 0.5]) / count, count), x, 5 * size, 2.0, 0.8),
+    ):
+        matrix, loss = rate_and_loss(places, np.eye(len(places)), sizes, box, 0.3, reach=reach)
+        fastest = -np.linalg.eigvalsh((matrix + matrix.T) / 2).min()
+        assert least < exchange.stable_step_in_index_space(loss) * fastest <= 2.0 + 1e-9
+
+
+def test_a_step_that_would_swell_strengths_is_refused() -> None:
+    """300 vortons at one place exchange with 300 each: at 1 1/s a step of 1/60 s multiplies what differs from
+    their mean by 1 - 2 300/60 = -9. With 1.5/600 1/s times 60, what is allowed, it is 1 - 1.5."""
+    world = ef.World(dt=1 / 60, precision="double", integrator="euler")
+    alpha = 1e-3 * np.random.default_rng(2).standard_normal((300, 3))
+    world.spawn(
+        "vortons", ef.Position(np.zeros((300, 3))), ef.Strength(alpha), ef.CoreRadius(np.full(300, 0.2))
+    )
+    diffusion = ef.DiffusionSystem(method="index_space", rate=1.0)
+    world.add_systems([ef.VelocitySystem(gradient=False), ef.AdvectionSystem(), diffusion])
+    with pytest.raises(ef.FluidError, match=r"unstable in index space .* at most 0\.15 1/s is allowed"):
+        world.step()
+    diffusion.rate = 0.149999
+    world.step()
+    about = alpha.mean(axis=0)
+    np.testing.assert_allclose(world["vortons"][ef.Strength].alpha - about, -0.5 * (alpha - about), atol=1e-7)

@@ -179,6 +179,39 @@ def test_tolerance_is_kept_where_few_vortons_have_all_of_the_velocity(seed: int,
     assert relative_error(*gradients) < tolerance
 
 
+@pytest.mark.parametrize(("n", "tolerance"), [(2000, 3e-3), (6000, 3e-3), (4000, 1e-2)])
+def test_tolerance_is_kept_where_errors_of_both_angles_point_the_same_way(n: int, tolerance: float) -> None:
+    """A sphere that turns, as a sheet: errors of a tree and of one with half of its angle have a correlation
+    of 0.9. Taken for independent, 20 of 24 such flows missed by up to 1.10 times, and all three here."""
+    draw, found = np.random.default_rng(6), []
+    x = draw.standard_normal((n, 3))
+    x /= np.linalg.norm(x, axis=1)[:, None]
+    for velocity in ({"solver": "auto", "tolerance": tolerance}, {"solver": "direct"}):
+        world = ef.World(dt=1e-3, precision="single")
+        core = np.full(n, 1.3 * np.sqrt(4 * np.pi / n))
+        world.spawn("sheet", ef.Position(x), ef.Strength(np.cross(x, [0.0, 0.0, 1.0])), ef.CoreRadius(core))
+        world.add_system(ef.VelocitySystem(**velocity))
+        world.evaluate()
+        found.append(world["sheet"][ef.Velocity].u)
+    assert relative_error(*found) < tolerance
+
+
+def test_a_reference_that_errs_the_same_way_is_taken_at_its_word() -> None:
+    """The reference errs by r, others are 4 r from it, along r or across it: 5 r and sqrt(17) r off. Without
+    a sample both are taken for sqrt(17) r, and so is what is 4 r from it towards the exact sums."""
+    draw = np.random.default_rng(4)
+    exact, r = draw.standard_normal((5000, 3)), 0.01 * draw.standard_normal((5000, 3))
+    better, size = exact + r, float(np.sqrt((r**2).sum() / (exact**2).sum()))
+    across = np.roll(r, 1, axis=0)
+    for apart, meant in ((4 * r, 5.0), (4 * across, np.sqrt(17)), (-4 * r, np.sqrt(17))):
+        sample = DrawnSample.of([better], 384)
+        assert sample is not None
+        told = Reference([better], [size], sample, [exact[sample.rows]]).error([better + apart])
+        assert told == pytest.approx(meant * size, rel=0.05)
+        alone = Reference([better], [size]).error([better + apart])
+        assert alone == pytest.approx(np.sqrt(17) * size, rel=0.01)
+
+
 def test_a_reference_tells_errors_that_no_sample_sees() -> None:
     """Ten slow rows of 5000 have all of the error; with an error of its own the reference tells the root of
     the sum of both squares."""
