@@ -25,8 +25,6 @@ MOST_MISSED, FEWER = 1e-14, 4.0
 """What the moments may miss in a pass, see `with_moments`; where so few points are left that they miss more,
 `loss` is taken this much smaller, and again."""
 
-"""Lattice points of one population; beyond it the vortons are too scattered for their spacing."""
-
 
 class RemeshSystem(System):
     """Remeshing: every `every` ticks new vortons on a lattice, `overlap` spacings wide, replace all.
@@ -202,13 +200,15 @@ def _share_volume(populations: list[tuple[Array, Array]]) -> None:
 
     Exchange would count that space once for each; the rates of m vortons with V/m add up to that of one.
     """
+    from ecs_fluid.kernels.compiled.columns import equal_rows
+
     if len(populations) < 2:
         return
     # Spacings that follow from core radii differ by rounding.
     grain = 1e-6 * min(float(volume.min()) for _, volume in populations) ** (1 / 3)
     places = np.concatenate([np.rint(x / grain) for x, _ in populations])
-    _, which, count = np.unique(places, axis=0, return_inverse=True, return_counts=True)
-    first, shares = 0, count[which.ravel()]
+    _, group = equal_rows(list(places.T))
+    first, shares = 0, np.bincount(group)[group]
     for x, volume in populations:
         volume /= shares[first : first + len(x)]
         first += len(x)

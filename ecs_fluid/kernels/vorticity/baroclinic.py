@@ -116,8 +116,8 @@ def _neighbour_moments(
     """From the rows x, y, z, h^2, V and m: ``moments`` (n, 13), that is x, y, z, h^2, m_p B_p c_p
     (3 columns, c_p relative to the particle) and the six entries of m_p B_p.
 
-    0 for what lies further than ``reach`` from the box ``asked`` (2, 3), and so is no neighbour, and (but in
-    company) for rows of ``order`` that are not among the first ``wanted``."""
+    The last nine are 0 in groups that lie further than ``reach`` from the box ``asked`` (2, 3), where nothing
+    is a neighbour, and in groups that have none of the first ``wanted`` rows, by ``order``."""
     n, width = rows.shape[0], lanes_of(rows)
     p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
     if p == last:

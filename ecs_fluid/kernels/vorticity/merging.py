@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ecs_fluid.kernels.compiled.columns import equal_rows
+
 REACH = 2**19
 """Cells along each axis, from the origin to either side, that are told apart; vortons beyond stay alone."""
 
@@ -52,9 +54,7 @@ def merge(
     # Three numbers of 20 bits, with levels and the lonely in front; two rows of equal keys share a cell.
     index = (np.where(inside[:, None], cell, 0).astype(np.int64) + REACH) @ np.array([1 << 40, 1 << 20, 1])
     front = np.where(inside, 16 * (level % LEVELS) + side, 16 * LEVELS + np.cumsum(~inside))
-    keys = np.stack([front, index], axis=1)
-    _, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    group = group.reshape(-1)
+    first, group = equal_rows([front, index])
     count = len(first)
 
     def sums(values: np.ndarray) -> np.ndarray:

@@ -24,6 +24,7 @@ from ecs_fluid.kernels.biot_savart.selection import (
     core_shift,
     gradient_factors,
     potential_factors,
+    renamed,
 )
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.parallel import parallel
@@ -72,30 +73,6 @@ def _add_blobs(
         f += w * v5[q]
     for row, value in enumerate((a, b, c, d, e, f)):
         sums[row] += value
-
-
-@parallel(**_OPTIONS)
-def _blob_sums(
-    chunk: int, code: Code, data: Array, reach: float, cut: float, start: Array, origin: Array,
-    spacing: Array, cells: Array, out: Array,
-) -> None:  # fmt: skip
-    """Sums (m, n) over neighbours, of the columns x, y, z, s2 and values ``data`` (4 + VALUES, n + LANES)."""
-    n, scale = out.shape[1], data.dtype.type(1.0 / (4.0 * math.pi))
-    groups = (n + GROUP - 1) // GROUP
-    runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), data.dtype)
-    near, sums = np.empty((4 + VALUES) * WIDTH, data.dtype), np.empty((GROUP, VALUES), data.dtype)
-    for group in range(chunk * groups // CHUNKS, (chunk + 1) * groups // CHUNKS):
-        first, last = group * GROUP, min((group + 1) * GROUP, n)
-        box_of(data[:3].T, first, last, box)
-        number, run = runs_around(box, start, origin, spacing, cells, reach, runs), 0
-        sums[:] = 0
-        while run < number:
-            count, run = fill_list(data, runs, number, run, near)
-            for p in range(first, last):
-                _add_blobs(code, data[0, p], data[1, p], data[2, p], near, count, cut, sums[p - first])
-        for p in range(first, last):
-            for row in range(out.shape[0]):
-                out[row, p] = scale * sums[p - first, row]
 
 
 CHANGED = 8
@@ -148,28 +125,38 @@ def _add_changes(
         sums[row] += value
 
 
-@parallel(**_OPTIONS)
-def _gradient_changes(
-    chunk: int, code: Code, data: Array, reach: float, cut: float, start: Array, origin: Array,
-    spacing: Array, cells: Array, gradient: Array,
-) -> None:  # fmt: skip
-    """J' - J (9, n) by neighbours, of the columns ``data`` (CHANGED, n + LANES)."""
-    n, scale = gradient.shape[1], data.dtype.type(1.0 / (32.0 * math.pi))
-    groups = (n + GROUP - 1) // GROUP
-    runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), data.dtype)
-    near, sums = np.empty(CHANGED * WIDTH, data.dtype), np.empty((GROUP, 9), data.dtype)
-    for group in range(chunk * groups // CHUNKS, (chunk + 1) * groups // CHUNKS):
-        first, last = group * GROUP, min((group + 1) * GROUP, n)
-        box_of(data[:3].T, first, last, box)
-        number, run = runs_around(box, start, origin, spacing, cells, reach, runs), 0
-        sums[:] = 0
-        while run < number:
-            count, run = fill_list(data, runs, number, run, near)
+def _over_neighbours(name: str, add: Any, columns: int, rows: int, scale: float) -> Any:
+    """The kernel that fills ``out`` (m, n), m <= ``rows``, with ``scale`` times the sums of ``add``.
+
+    They run over the neighbours of every vorton; ``data`` (``columns``, n + LANES) begins with x, y, z.
+    """
+
+    def sums_over(
+        chunk: int, code: Code, data: Array, reach: float, cut: float, start: Array, origin: Array,
+        spacing: Array, cells: Array, out: Array,
+    ) -> None:  # fmt: skip
+        n, factor = out.shape[1], data.dtype.type(scale)
+        groups = (n + GROUP - 1) // GROUP
+        runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), data.dtype)
+        near, sums = np.empty(columns * WIDTH, data.dtype), np.empty((GROUP, rows), data.dtype)
+        for group in range(chunk * groups // CHUNKS, (chunk + 1) * groups // CHUNKS):
+            first, last = group * GROUP, min((group + 1) * GROUP, n)
+            box_of(data[:3].T, first, last, box)
+            number, run = runs_around(box, start, origin, spacing, cells, reach, runs), 0
+            sums[:] = 0
+            while run < number:
+                count, run = fill_list(data, runs, number, run, near)
+                for p in range(first, last):
+                    add(code, data[0, p], data[1, p], data[2, p], near, count, cut, sums[p - first])
             for p in range(first, last):
-                _add_changes(code, data[0, p], data[1, p], data[2, p], near, count, cut, sums[p - first])
-        for p in range(first, last):
-            for row in range(9):
-                gradient[row, p] = scale * sums[p - first, row]
+                for row in range(out.shape[0]):
+                    out[row, p] = factor * sums[p - first, row]
+
+    return parallel(**_OPTIONS)(renamed(sums_over, name))
+
+
+_blob_sums = _over_neighbours("blob_sums", _add_blobs, 4 + VALUES, VALUES, 1.0 / (4.0 * math.pi))
+_gradient_changes = _over_neighbours("gradient_changes", _add_changes, CHANGED, 9, 1.0 / (32.0 * math.pi))
 
 
 def _reach(code: Code, sigma: Array) -> tuple[float, Any]:

@@ -126,3 +126,15 @@ def test_bits_do_not_depend_on_threads() -> None:
         parts = (*columns.vortex_invariants(x, alpha), *columns.bounds(x), np.array(columns.max_norm(x)))
         results.append(b"".join(part.tobytes() for part in parts))
     assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 400])
+def test_equal_rows_are_grouped_in_the_order_of_their_values(n: int) -> None:
+    rows = np.random.default_rng(n).integers(-2, 3, size=(n, 3)) / 4  # at most 125 different ones
+    first, group = columns.equal_rows(rows.T)
+    met: dict[tuple[float, ...], int] = {}
+    for number, row in enumerate(map(tuple, rows.tolist())):
+        met.setdefault(row, number)
+    values = sorted(met)
+    assert first.tolist() == [met[row] for row in values]
+    assert group.tolist() == [values.index(row) for row in map(tuple, rows.tolist())]
