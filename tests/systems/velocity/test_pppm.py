@@ -105,7 +105,7 @@ def by_day_without(*nightly: str) -> list[Any]:
 
 
 @pytest.mark.usefixtures("no_fmm")
-@pytest.mark.parametrize("kernel", by_day_without("rankine"))
+@pytest.mark.parametrize("kernel", by_day_without("rankine", "rosenhead_moore"))
 @pytest.mark.parametrize(("shape", "cores"), list(itertools.product(("cube", "ring"), (0.5, 1.5, 4.0))))
 def test_tolerance_is_kept_by_the_mesh(kernel: str, shape: str, cores: float) -> None:
     """Cores that the mesh hardly sees, and cores four cells wide; u and du, at vortons and tracers."""
