@@ -122,7 +122,9 @@ class System(esper.Processor):
         symmetric: whether a system of the phase move, which changes state alone, runs for half a tick before
             the stages of the integrator and for half a tick in its place, with `dt` halved each time: what it
             does by itself to second order or exactly is then of second order beside all else (Strang's
-            splitting; Strang, SIAM J. Numer. Anal. 5 (1968)). With "euler" it runs once, for the whole tick.
+            splitting; Strang, SIAM J. Numer. Anal. 5 (1968)). One of the phase spawn runs for half a tick
+            before all others, when its rows come and go at once, and for half a tick after the phase move,
+            when they do as the tick ends.
         on: a parameter of this name, a tuple of names, says which entities the system works on (`chosen`);
             the world refuses names that it does not have.
         distribution: which rows its tables hold where several processes hold the world (docs/ranks.md):
@@ -167,10 +169,10 @@ class System(esper.Processor):
             raise ScheduleError(
                 f"{cls.__name__}.dimensions is {cls.dimensions!r}; a tuple of 2 and 3 is needed"
             )
-        if cls.symmetric and cls.phase != "move":
+        if cls.symmetric and cls.phase not in ("spawn", "move"):
             raise ScheduleError(
                 f"{cls.__name__} is symmetric and runs in the phase {cls.phase!r}; only systems of the "
-                "phase 'move' can be symmetric"
+                "phases 'spawn' and 'move' can be symmetric"
             )
         for listed, (base, allowed) in LISTED.items():
             given = getattr(cls, listed)

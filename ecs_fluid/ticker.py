@@ -275,24 +275,25 @@ class Ticker:
 
     def _advance(self, world: World, schedule: Schedule) -> None:
         with self._busy("tick"):
+            spawn, move = schedule.phases["spawn"], schedule.phases["move"]
+            births = [system for system in spawn if system.symmetric]
+            if births:
+                self._run(world, births)
+                self.apply(world)
             if self.debug:
                 poison(world)
-            self._run(world, schedule.phases["spawn"])
-            move = schedule.phases["move"]
-            self._run(world, [s for s in reversed(move) if self._halved(s)])
+            self._run(world, [system for system in spawn if not system.symmetric])
+            self._run(world, [s for s in reversed(move) if s.symmetric])
             for stage in self.stages(move):
                 self.stage = stage
                 self._rates(world, schedule)
                 self._run(world, [s for s in move if s.integrates])
             self.stage, self.staged = SINGLE, True
             self._run(world, [s for s in move if not s.integrates])
+            self._run(world, births[::-1])
             self._run(world, schedule.phases["constrain"])
             self.apply(world)
             world.tick += 1
-
-    def _halved(self, system: System) -> bool:
-        """Whether it runs for half a tick before the stages and half a tick after them."""
-        return system.symmetric and len(self._method) > 1
 
     def _rates(self, world: World, schedule: Schedule) -> None:
         world._wrap()
@@ -333,7 +334,7 @@ class Ticker:
                     check_additions(world, system)
                 if system._by_user:
                     entered.enter_context(users_method(type(system), "process"))
-                if self._halved(system):
+                if system.symmetric:
                     self.stage = END if self.staged else SINGLE
                     system.process(0.5 * dt)
                     self.stage = SINGLE

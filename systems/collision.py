@@ -140,6 +140,13 @@ class CollisionSystem(System):
             for name, (lost, count) in self._spilled.items()
         ]
 
+    def keep_back(self) -> None:
+        """Keep back what was given off inside bodies, as they stand now, and count it."""
+        entities = body_entities(self.world)
+        if entities:
+            bodies = self._obstacles(entities, moving=False)
+            self.field(CollisionCount).cleared[0] += self._clear_new(*bodies)
+
     def overlap(self, points: Array) -> Array:
         """Depth (n,) m by which points (n, 3) m are inside a body or outside all containers; else <= 0."""
         return _depth(*self._obstacles(body_entities(self.world), moving=False), points)
@@ -161,7 +168,7 @@ class CollisionSystem(System):
         return obstacles(former, present, motion, *shapes, self.clearance), hulls
 
     def _clear_new(self, obstacles: Obstacles, hulls: Hulls) -> int:
-        """Keep back misplaced particles of this tick's emitters; returns their number."""
+        """Keep back misplaced particles that emitters gave off; returns their number."""
 
         def misplaced(batch: NewRows) -> Array:
             position: Any = batch.tables.get(Position)
@@ -175,8 +182,8 @@ class CollisionSystem(System):
             if lost == of and name not in self._warned:
                 self._warned.add(name)
                 warnings.warn(
-                    f"t = {self.world.time:.4g} s: all {of} particles that emitters gave to {name!r} in this "
-                    "tick are inside a body or outside all containers, and were removed; move the emitter",
+                    f"t = {self.world.time:.4g} s: all {of} particles that emitters gave to {name!r} in half "
+                    "a tick are inside a body or outside all containers, and were removed; move the emitter",
                     FluidWarning,
                     stacklevel=3,
                 )

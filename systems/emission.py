@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from ecs_fluid.allowed import TRACER, VORTON, check_bytes
 from ecs_fluid.component import Array, Component
 from ecs_fluid.components import (
+    Age,
     CoreRadius,
     Density,
     Emission,
@@ -21,7 +22,7 @@ from ecs_fluid.components import (
     Temperature,
     Volume,
 )
-from ecs_fluid.components.bodies import Pose
+from ecs_fluid.components.bodies import CollisionCount, Pose
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import LAWS, Fluid, key_values
@@ -31,6 +32,8 @@ from ecs_fluid.keyframes import KeyedNumber, KeyedVector, integral, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
+from ecs_fluid.systems.collision import CollisionSystem
+from ecs_fluid.systems.lifetime import LifetimeSystem
 from ecs_fluid.systems.shared.fluid_at_rest import (
     density_at,
     density_of,
@@ -48,6 +51,10 @@ Fraction = Annotated[float, Field(ge=0, le=1)]
 Width = Annotated[float, Field(ge=0, le=1e9)]
 Point = tuple[Place, Place, Place]
 Widths = tuple[Width, Width, Width]
+
+
+OWN = (Position, Pose, Strength, CoreRadius, Volume, InertialVelocity, Density, Temperature, Species)
+"""Components that parameters of an emitter tell, or that carry it."""
 
 
 class Emitter(Settings):
@@ -125,9 +132,14 @@ class EmissionSystem(System):
     The count of a tick is the whole part of that integral at its end less the one at its start, so a rate of
     90 1/s at dt = 1/60 s gives 1, 2, 1, 2, ... particles, with no drift over any number of ticks.
 
-    Random numbers are counter-based (Philox), keyed by the world's seed, the emitter's name and the tick, so
-    they do not depend on what else draws random numbers, nor on a resume. Rows appear when the tick ends; a
-    CollisionSystem keeps back those inside a body, or outside all containers.
+    A particle is born when the integral reaches its number. Those of the first half of a tick appear when it
+    begins, the others when it ends (Strang's splitting): what is given off has been carried, heated and
+    burnt for the right time in the mean, to second order in dt, and has the Age of its own moment, as well as
+    the center, density and temperature that the emitter had then.
+
+    Random numbers are counter-based (Philox), keyed by the world's seed, the emitter's name and the half
+    tick, so they do not depend on what else draws random numbers, nor on a resume. A CollisionSystem keeps
+    back particles inside a body, or outside all containers.
 
     Populations with a Density, Temperature or Species get those of the emitter, where it names none those of
     the ambient; with an equation of state the density follows from the temperature.
@@ -135,9 +147,12 @@ class EmissionSystem(System):
     """
 
     reads = (Fluid,)
-    may_read = (Position, Pose, Strength, CoreRadius, Volume, InertialVelocity, Density, Temperature, Species)
-    writes = (Emission,)
+    may_read = (*OWN, Age)
+    writes = (Emission, CollisionCount)
+    asks = (CollisionSystem,)
     phase = "spawn"
+    symmetric = True
+    before = (LifetimeSystem,)
     dimensions = (2, 3)
 
     emitters: list[Emitter] = Field(default_factory=list)
@@ -167,39 +182,54 @@ class EmissionSystem(System):
                 _carrier(world[emitter.attached])
 
     def process(self, dt: float) -> None:
-        """Queue the particles that are due this tick."""
+        """Give off the particles that are due in this half of the tick."""
         taken = 0.0
         for emitter in self.emitters:
-            count = self._due(emitter, self.world[emitter.name][Emission])
-            if count:
+            moments = self._due(emitter, self.world[emitter.name][Emission])
+            if count := len(moments):
                 has = self.world[emitter.into].tables
                 taken = taken or particles_take(self.world)
                 taken += count * (VORTON if Strength in has else TRACER)
                 what = f"particles with {count:,} more by emitter {emitter.name!r} would take"
                 check_bytes(taken, what, "give it a smaller rate or a limit")
-                rows = self._particles(emitter, has, count, dt) + self._constants(emitter, has, count)
+                rows = self._particles(emitter, has, moments) + self._constants(emitter, has, moments)
                 self.world.spawn_rows(emitter.into, *rows, where_free=True)
+        if taken and self.world.stage.c == 0.0:  # at the end of the tick it does so by itself
+            for system in self.world.systems:
+                if isinstance(system, CollisionSystem):
+                    system.keep_back()
 
-    def _due(self, emitter: Emitter, state: Emission) -> int:
-        tick = self.world.tick
-        count = self._due_until(emitter, tick + 1) - self._due_until(emitter, tick)
+    def _due(self, emitter: Emitter, state: Emission) -> Array:
+        """Moments (n,) s at which particles are born in this half of the tick."""
+        tick = self.world.tick + 0.5 * self.world.stage.c
+        before, after = self._total_until(emitter, tick), self._total_until(emitter, tick + 0.5)
+        first = _whole(before)
+        count = _whole(after) - first
         if emitter.limit is not None:
             count = min(count, max(emitter.limit - int(state.emitted[0]), 0))
         state.emitted[0] += count
-        return count
+        if not count:
+            return np.empty(0)
+        begin, end = (self._giving_until(emitter, t) for t in (tick, tick + 0.5))
+        share = (np.arange(first + 1, first + 1 + count) - before) / (after - before)
+        return np.asarray(begin + np.clip(share, 0.0, 1.0) * (end - begin))
 
-    def _due_until(self, emitter: Emitter, tick: int) -> int:
-        """Particles that an emitter without a limit has given off when `tick` begins."""
-        end = tick * self.world.dt
-        if emitter.stop is not None:
-            end = min(end, emitter.stop)
-        total = integral(emitter.rate, emitter.start, end) if end > emitter.start else 0.0
-        # Round-off must not hold back a particle that is due exactly at the end of a tick.
-        return math.floor(total * (1 + 1e-12) + 1e-9)
+    def _due_until(self, emitter: Emitter, tick: float) -> int:
+        """Particles that an emitter without a limit has given off by the time of `tick`."""
+        return _whole(self._total_until(emitter, tick))
 
-    def _constants(self, emitter: Emitter, has: Tables, count: int) -> list[Component]:
-        """What is the same for all particles of an emitter."""
-        made = list[Component]()
+    def _total_until(self, emitter: Emitter, tick: float) -> float:
+        end = self._giving_until(emitter, tick)
+        return integral(emitter.rate, emitter.start, end) if end > emitter.start else 0.0
+
+    def _giving_until(self, emitter: Emitter, tick: float) -> float:
+        """The time of `tick`, no earlier than the emitter starts and no later than it stops, s."""
+        time = max(tick * self.world.dt, emitter.start)
+        return time if emitter.stop is None else min(time, emitter.stop)
+
+    def _constants(self, emitter: Emitter, has: Tables, moments: Array) -> list[Component]:
+        """What is the same for all particles of an emitter, but for their ages."""
+        made, count = list[Component](), len(moments)
         if CoreRadius in has:
             made.append(CoreRadius.unchecked(sigma=np.full(count, emitter.core)))
         if Volume in has:
@@ -213,12 +243,17 @@ class EmissionSystem(System):
             if kind.per_row:
                 whole = filled(kind, table, count, f"emitter {emitter.name!r}", "a tick makes")
                 made.append(kind.blank(count, self.world.dtype) if isinstance(whole, type) else whole)
+        if Age in has and self.world.system(LifetimeSystem) is not None:
+            told = next((table for table in made if isinstance(table, Age)), None)
+            made = [table for table in made if table is not told]
+            made.append(Age.unchecked(t=(told.t if told else 0.0) + self.world.time - moments))
         return made
 
-    def _particles(self, emitter: Emitter, has: Tables, count: int, dt: float) -> list[Component]:
+    def _particles(self, emitter: Emitter, has: Tables, moments: Array) -> list[Component]:
         """What differs from particle to particle, or in time."""
-        draw = stream(self.world.seed, emitter.name, self.world.tick)
-        x = self._places(emitter, draw, count, dt)
+        count, half = len(moments), int(self.world.stage.c)
+        draw = stream(self.world.seed, emitter.name, 2 * self.world.tick + half)
+        x = self._places(emitter, draw, moments)
         tables: list[Component] = [Position.unchecked(x=x)]
         if Strength in has or InertialVelocity in has:
             # Both are drawn for either, so that no draw depends on what else the target has.
@@ -231,22 +266,21 @@ class EmissionSystem(System):
                 speed *= emitter.velocity_spread
                 speed += emitter.velocity
                 tables.append(InertialVelocity.unchecked(v=speed))
-        return [*tables, *self._carried(emitter, has, x)]
+        return [*tables, *self._carried(emitter, has, x, moments)]
 
-    def _carried(self, emitter: Emitter, has: Tables, x: Array) -> list[Component]:
+    def _carried(self, emitter: Emitter, has: Tables, x: Array, moments: Array) -> list[Component]:
         """Density and temperature of the new particles, as far as the target has them."""
-        count, tables = len(x), list[Component]()
+        tables = list[Component]()
         if Temperature not in has and Density not in has:
             return tables
         fluid = fluid_at_rest(self.world)
-        z, now = x[:, 2], self.world.time
-        law = fluid.law != LAWS["none"]
+        z, law = x[:, 2], fluid.law != LAWS["none"]
         if emitter.temperature is None and emitter.density is not None and law:
-            temperature = temperature_of(fluid, np.full(count, value_at(emitter.density, now)))
+            temperature = temperature_of(fluid, _told(emitter.density, moments))
         elif emitter.temperature is None:
             temperature = temperature_at(fluid, z)
         else:
-            temperature = np.full(count, value_at(emitter.temperature, now))
+            temperature = _told(emitter.temperature, moments)
         if Temperature in has:
             tables.append(Temperature.unchecked(T=temperature))
         if Density in has:
@@ -255,17 +289,14 @@ class EmissionSystem(System):
             elif emitter.density is None:
                 rho = density_at(fluid, z)
             else:
-                rho = np.full(count, value_at(emitter.density, now))
+                rho = _told(emitter.density, moments)
             tables.append(Density.unchecked(rho=rho))
         return tables
 
-    def _places(self, emitter: Emitter, draw: np.random.Generator, count: int, dt: float) -> Array:
-        # A moving emitter leaves a streak: each particle is born at its own moment of the tick.
-        moments = draw.random(count)
-        if isinstance(emitter.center, tuple):
-            centers = np.array(emitter.center)
-        else:
-            centers = value_at(emitter.center, self.world.time + dt * moments)
+    def _places(self, emitter: Emitter, draw: np.random.Generator, moments: Array) -> Array:
+        count = len(moments)
+        # A moving emitter leaves a streak.
+        centers = value_at(emitter.center, moments)
         if emitter.attached is not None:
             carrier = _carrier(self.world[emitter.attached])
             if len(carrier):
@@ -290,9 +321,19 @@ def further(emitter: Emitter) -> list[tuple[type[Component], dict[str, Any]]]:
     place = f"emitter {emitter.name!r}"
     found = [(component_of(table, place), table) for table in emitter.component]
     for kind, _ in found:
-        if kind in EmissionSystem.may_read:
+        if kind in OWN:
             raise RecipeError(f"{place} sets {kind.__name__} by parameters of its own; use these")
     return found
+
+
+def _whole(total: float) -> int:
+    """Whole particles; round-off must not hold back one that is due exactly at the end of a tick."""
+    return math.floor(total * (1 + 1e-12) + 1e-9)
+
+
+def _told(value: Any, moments: Array) -> Array:
+    """Values (n,) of what may be keyed in time, at the moments of birth."""
+    return np.full(len(moments), value_at(value, moments))
 
 
 def _carrier(entity: Entity) -> Array:

@@ -28,7 +28,8 @@ def emitting(dt: float, seconds: float, precision: str = "single") -> ef.World:
         (0.01, 3.0, 300),
         (0.1, 0.1, 1),
         (0.1, 0.02, 1),  # never less than the tick that notices it
-        (0.1, 0.34, 3),
+        (0.1, 0.29, 3),
+        (0.1, 0.31, 4),
         (0.1, 0.36, 4),
     ],
 )

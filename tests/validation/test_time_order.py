@@ -142,7 +142,7 @@ ALONE = {
     "combustion": March(ITSELF, (fire(),), species=REACTANTS, time=2.0),
     "limited oxygen": March(ITSELF, (fire(oxygen="limited", air_need=3.0),), species=REACTANTS, time=2.0),
     "cooling": March(ITSELF, (cooling,)),
-    "heater": March(SPLIT, (heater,)),
+    "heater": March(ITSELF, (heater,)),
     "buoyancy": March(ITSELF, (ef.BuoyancySystem,), puff=False, body=_ball, fluid=LAYERS),
     "drag": March(ITSELF, (ef.DragSystem,), puff=False, body=_ball, fluid={"viscosity": 5e-3, **FALL}),
     "lift": March(
