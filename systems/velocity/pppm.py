@@ -13,7 +13,7 @@ from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.partition import VORTONS
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.drawn_sample import DrawnSample
-from ecs_fluid.systems.velocity.flow_numbers import ALIKE, WORKED, FlowNumbers, alike, due, kept_table
+from ecs_fluid.systems.velocity.flow_numbers import WORKED, FlowNumbers, alike, due, kept_table
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.systems.velocity.solver_work import mesh_work
@@ -121,11 +121,8 @@ class PppmSolver(Solver):
     def _fill_inside(self, targets: Targets) -> None:
         from ecs_fluid.kernels.particle_mesh.sums import velocity
 
-        these = _row(targets), len(targets.x), targets.du is not None
-        found = kept = self._kept(*these)
-        new = kept is None and not self._like_before(*these, WORKED)
-        if found is None:
-            found = self._measured(targets)
+        kept, new = self._kept(_row(targets), len(targets.x), targets.du is not None)
+        found = self._measured(targets) if kept is None else kept
         self.work = 0.0
         for _ in range(TRIALS):
             if self._plan is None:
@@ -152,7 +149,7 @@ class PppmSolver(Solver):
 
     def worth(self, targets: Targets) -> float | None:
         """As long as so many pairs of a direct sum a mesh takes for these targets; None: there is none."""
-        found = self._kept(_row(targets), len(targets.x), targets.du is not None)
+        found, _ = self._kept(_row(targets), len(targets.x), targets.du is not None)
         if found is None:
             found = self._measured(targets, anew=True)
             self._seen = targets, found
@@ -176,25 +173,21 @@ class PppmSolver(Solver):
         low, high = self._box
         return np.concatenate([self._numbers.at(count, gradient), self._cores, high - low])
 
-    def _like_before(self, row: int | None, count: int, gradient: bool, change: float = ALIKE) -> bool:
-        """Whether something was found for such targets in a flow that differs by no more than this."""
-        state = self._state
-        if state is None or row is None or row >= len(state.found_for):
-            return False
-        return alike(self._flow(count, gradient), state.found_for[row], change)
-
-    def _kept(self, row: int | None, count: int, gradient: bool) -> Found | None:
-        """What was found for such targets in a flow that was alike, None if nothing was."""
+    def _kept(self, row: int | None, count: int, gradient: bool) -> tuple[Found | None, bool]:
+        """What was found for such targets in a flow that was alike, if anything; whether theirs is new."""
         from ecs_fluid.kernels.particle_mesh import sums
 
         state = self._state
-        if state is None or row is None or not self._like_before(row, count, gradient):
-            return None
+        if state is None or row is None or row >= len(state.found_for):
+            return None, True
+        flow, before = self._flow(count, gradient), state.found_for[row]
+        if not alike(flow, before):
+            return None, not alike(flow, before, WORKED)
         (*how, error), (velocity, of_gradient) = state.mesh[row].tolist(), state.goal[row].tolist()
         if self._plan is not None and self._plan.mesh.spacing != how[0]:
-            return None
+            return None, False
         goal = sums.Goal(velocity, of_gradient if gradient else np.inf)
-        return Found(goal, error, sums.mesh_for(self._wanted([]), len(self._sources.sigma), *how))
+        return Found(goal, error, sums.mesh_for(self._wanted([]), len(self._sources.sigma), *how)), False
 
     def _keep(self, targets: Targets, found: Found, again: bool, surely: bool) -> None:
         """Go on with what was found, now or before (``again``), unless it hardly keeps the tolerance."""
@@ -303,7 +296,7 @@ class PppmSolver(Solver):
             return None
         wanted, known = [(reach, found.error)], [*there, reach]
         others = self._others() if targets.place == "vortons" else []
-        every = [self._kept(PLACES["others"] + k, count, gradient=False) for k, count in enumerate(others)]
+        every = [self._kept(PLACES["others"] + k, count, gradient=False)[0] for k, count in enumerate(others)]
         for count, after in zip(others, every, strict=True):  # all fields by one transform along x
             following = None if after is None else self._reach(count, after, known)
             if after is not None and following is not None and following not in known:

@@ -32,6 +32,7 @@ from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
 from ecs_fluid.systems.partition import VORTONS, PartitionSystem
 from ecs_fluid.systems.velocity.auto import AutoSolver
+from ecs_fluid.systems.velocity.cell_reading import CellReading
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.grid_reading import GridReading, Reading
@@ -39,7 +40,7 @@ from ecs_fluid.systems.velocity.hybrid import HybridSolver
 from ecs_fluid.systems.velocity.lint import plane_vortices_lint, slow_sums_lint, unfelt_lint
 from ecs_fluid.systems.velocity.poisson import PoissonSolver
 from ecs_fluid.systems.velocity.pppm import PppmSolver
-from ecs_fluid.systems.velocity.sampled_error import Population, reads_well, sampled_error
+from ecs_fluid.systems.velocity.sampled_error import Population, sampled_error
 from ecs_fluid.systems.velocity.solver import Solver, SolverName, model_with, solver_class
 from ecs_fluid.systems.velocity.tree import TreeSolver
 from ecs_fluid.validation_errors import nearest
@@ -63,12 +64,6 @@ less than it takes to sort the vortons and grow a tree for so few points."""
 RANGE = 1 / 32
 """Part of the root of the largest number that a coordinate may be, in m and in core radii of the thinnest."""
 
-WELL_READ = 0.02
-"""Largest RMS error, relative to the RMS, with which other particles read the sums at points between them."""
-
-READING = 100
-"""Vortons whose sum at a particle takes as long as to read there what points of the grid have."""
-
 Table = tuple[Entity, Array, Array, Array | None]
 """A population of vortons, with its positions, velocities and velocity gradients."""
 
@@ -82,9 +77,10 @@ class VelocitySystem(System):
     of velocity and the derivative of that; with `interpolation` = "linear" trilinearly, as in the articles).
     With "refined" the spline is turned into a grid twice as fine, which is read trilinearly wherever no
     gradient is asked for (`kernels.grids.refined`): for many tracers to a point of the grid.
-    Everything else that moves interpolates the grid, where `tracers` = "cells" has the sum taken at those
-    points alone that are read (`kernels.grids.read_points`), or asks the solver, as with "cells" too where
-    that takes less time, and in ticks in which a sample finds cubic reading off by more than 2 %.
+    Everything else that moves gets its velocity as `tracers` says: "grid" reads the field grid; "cells" has
+    the sum taken at those points of it alone that are read (`kernels.grids.read_points`); "solver" has it
+    taken at each place, as "cells" has where that takes less time, and in ticks in which a sample finds
+    cubic reading off by more than 2 %.
 
     Solvers (docs/velocity.md has their errors and times):
 
@@ -165,7 +161,7 @@ class VelocitySystem(System):
         self._warned_of: set[str] = set()
         self.velocity_error: float | None = None
         """Relative RMS error of the velocities of the last tick, in its first stage; None: not recorded"""
-        self._reads_well = True
+        self._cells = CellReading(self)
 
     @classmethod
     def with_solver(cls, solver: type[Solver], **parameters: Any) -> Self:
@@ -241,7 +237,7 @@ class VelocitySystem(System):
         return self.at == "grid" or self._solver.on_grid
 
     @property
-    def _how(self) -> Reading:
+    def read_by(self) -> Reading:
         """How sums at points of the grid are read between them."""
         return "spline" if self.interpolation == "cubic" else self.interpolation
 
@@ -249,7 +245,7 @@ class VelocitySystem(System):
 
     def process(self, dt: float) -> None:
         """Fill velocities, gradients and, when something interpolates it, the velocity field."""
-        sources, grid, processes = self.field(Sources), self.field(Grid), self.world.processes
+        sources, grid = self.field(Sources), self.field(Grid)
         vortons, others = self._populations()
         solver = self._fitting(self._solver, sources, grid)
         if solver.on_grid:
@@ -260,17 +256,13 @@ class VelocitySystem(System):
             self._fill_grid(solver, sources, grid)
         field = self.field(VelocityField).u
         # What shares out strengths by convolution reads by it: only so the total strength stays.
-        how: Reading = "convolution" if solver.on_grid and self._how == "spline" else self._how
+        how: Reading = "convolution" if solver.on_grid and self.read_by == "spline" else self.read_by
         reading = GridReading(grid, field, how)
         if from_grid:
-            self._vortons_from_grid(
-                GridReading(grid, field, "convolution") if solver.on_grid else reading, sources, vortons
-            )
+            own = GridReading(grid, field, "convolution") if solver.on_grid else reading
+            self._read_at_vortons(own, sources, vortons)
         else:
-            populations = [(entity, u, du) for entity, _, u, du in vortons]
-            targets = Targets.at(processes.vorton_targets(sources, populations), self.gradient, "vortons")
-            solver.fill(targets)
-            processes.to_rows(sources.order, populations, targets)
+            self._sum_at_vortons(solver, sources, vortons)
         self._fill_others(solver, sources, grid, reading, vortons, others)
         if self.world.stage.c == 0.0:
             groups = [(entity, x, u) for entity, x, u, _ in vortons], others
@@ -285,7 +277,7 @@ class VelocitySystem(System):
         world, record = self.world, self.world.system(DiagnosticsSystem)
         return record is not None and record.every > 0 and (world.tick + 1) % record.every == 0
 
-    def _populations(self) -> tuple[list[Table], list[tuple[Entity, Array, Array]]]:
+    def _populations(self) -> tuple[list[Table], list[Population]]:
         """Vortons, and what else has a velocity."""
         wanted = (*VORTONS, Velocity, VelocityGradient) if self.gradient else (*VORTONS, Velocity)
         vortons = [
@@ -312,7 +304,7 @@ class VelocitySystem(System):
             return
         if others and self.tracers == "cells" and not (self.at == "grid" or solver.on_grid):
             count = processes.total([entity for entity, *_ in vortons], sum(len(x) for _, x, *_ in vortons))
-            read = self._read_around(solver, sources, grid, count, others)
+            read = self._cells.fill(solver, sources, grid, count, others)
         elif read:
             for _, x, u in others:
                 reading.velocity(x, u)
@@ -334,9 +326,9 @@ class VelocitySystem(System):
         targets = Targets(
             points.reshape(-1, 3), field.u.reshape(-1, 3), place="grid", points=points.shape[:3]
         )
-        self._sum_on_grid(solver, sources, grid, targets)
+        self.sum_on_grid(solver, sources, grid, targets)
 
-    def _sum_on_grid(self, solver: Solver, sources: Sources, grid: Grid, targets: Targets) -> None:
+    def sum_on_grid(self, solver: Solver, sources: Sources, grid: Grid, targets: Targets) -> None:
         """Fill points of the field grid, from cores as wide as `mollify` asks for."""
         if not self.mollify:
             solver.fill(targets)
@@ -348,41 +340,14 @@ class VelocitySystem(System):
         solver.fill(targets)
         solver.prepare(sources, grid)
 
-    def _read_around(
-        self, solver: Solver, sources: Sources, grid: Grid, vortons: int, others: list[Population]
-    ) -> bool:
-        """Fill velocities by the sums at those points of the field grid that the others read around them.
+    def _sum_at_vortons(self, solver: Solver, sources: Sources, tables: list[Table]) -> None:
+        """Velocity and gradient at the vortons by the sum itself, in the order of their cells."""
+        processes, rows = self.world.processes, [(entity, u, du) for entity, _, u, du in tables]
+        targets = Targets.at(processes.vorton_targets(sources, rows), self.gradient, "vortons")
+        solver.fill(targets)
+        processes.to_rows(sources.order, rows, targets)
 
-        Returns whether that does: false where sums at all their rows take less time than points and reading,
-        and where the reading is not good enough. What the first stage of a tick finds holds for its others.
-        """
-        from ecs_fluid.kernels.grids import read_points
-
-        processes, number, cubic = self.world.processes, self.world.dtype, self.interpolation != "linear"
-        first, exact = self.world.stage.c == 0.0, cubic and not self.mollify
-        rows = sum(processes.total([entity], len(x)) for entity, x, _ in others)
-        self._reads_well = self._reads_well and not first
-        if exact and (vortons <= READING or not (first or self._reads_well)):
-            return False
-        marked = np.zeros(tuple(grid.cells), np.uint8)
-        for _, x, _ in others:
-            read_points.mark_cells(x, grid.origin, grid.spacing, marked)
-        if processes.bounds:
-            marked[...] = np.reshape(np.array(processes.largest(marked.ravel().tolist())), marked.shape)
-        points = read_points.PointsRead(marked, cubic)
-        x = points.places(grid.origin, grid.spacing, number)
-        if exact and vortons * (rows - len(x)) <= READING * rows:
-            return False
-        targets = Targets(x, np.empty_like(x), place="others", read=points.read)
-        self._sum_on_grid(solver, sources, grid, targets)
-        reading = GridReading(grid, points.spread(targets.u), self._how, points.read)
-        for _, x, u in others:
-            reading.velocity(x, u)
-        if first:
-            self._reads_well = not exact or reads_well(solver, sources, grid, others, targets, WELL_READ)
-        return self._reads_well
-
-    def _vortons_from_grid(self, reading: GridReading, sources: Sources, tables: list[Table]) -> None:
+    def _read_at_vortons(self, reading: GridReading, sources: Sources, tables: list[Table]) -> None:
         """Velocity and gradient at the vortons, which one process reads in the order of their cells."""
         first, shared = 0, bool(self.world.processes.bounds)
         for _, x, u, du in tables:

@@ -1,0 +1,76 @@
+"""Velocities of particles from sums at those points of the field grid alone that they read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ecs_fluid.components import Grid, Sources
+from ecs_fluid.one_process import Targets
+from ecs_fluid.systems.velocity.grid_reading import GridReading
+from ecs_fluid.systems.velocity.sampled_error import Population, reads_well
+from ecs_fluid.systems.velocity.solver import Solver
+
+if TYPE_CHECKING:
+    from ecs_fluid.kernels.grids.read_points import PointsRead
+    from ecs_fluid.systems.velocity.system import VelocitySystem
+
+WELL_READ = 0.02
+"""Largest RMS error, relative to the RMS, with which particles read the sums at points between them."""
+
+READING = 100
+"""Vortons whose sum at a particle takes as long as to read there what points of the grid have."""
+
+
+class CellReading:
+    """Sums at the points of the grid around the cells that hold particles, and reading between these.
+
+    That is for many particles to a point. Where sums at the particles themselves take less time, and where
+    cubic reading is found off by more than `WELL_READ`, it leaves them to those; linear reading, as in the
+    articles, and sums of widened cores mean another velocity, and are taken whatever they cost.
+    """
+
+    def __init__(self, system: VelocitySystem) -> None:
+        self._system = system
+        self._reads_well = True
+
+    def fill(
+        self, solver: Solver, sources: Sources, grid: Grid, vortons: int, others: Sequence[Population]
+    ) -> bool:
+        """Whether it has filled the velocities of the ``others``; ``vortons`` is how many are summed over.
+
+        What the first stage of a tick finds of its reading holds for the other stages.
+        """
+        system, world = self._system, self._system.world
+        first, cubic = world.stage.c == 0.0, system.interpolation != "linear"
+        may_refuse = cubic and not system.mollify
+        if first:
+            self._reads_well = not may_refuse
+        if may_refuse and (vortons <= READING or not (first or self._reads_well)):
+            return False
+        points = self._points_around(others, grid, cubic)
+        x = points.places(grid.origin, grid.spacing, world.dtype)
+        rows = sum(world.processes.total([entity], len(places)) for entity, places, _ in others)
+        if may_refuse and vortons * (rows - len(x)) <= READING * rows:
+            return False
+        targets = Targets(x, np.empty_like(x), place="others", read=points.read)
+        system.sum_on_grid(solver, sources, grid, targets)
+        reading = GridReading(grid, points.spread(targets.u), system.read_by, points.read)
+        for _, places, u in others:
+            reading.velocity(places, u)
+        if first and may_refuse:
+            self._reads_well = reads_well(solver, sources, grid, others, targets, WELL_READ)
+        return self._reads_well
+
+    def _points_around(self, others: Sequence[Population], grid: Grid, cubic: bool) -> PointsRead:
+        """The points of the grid that the others read, on all processes."""
+        from ecs_fluid.kernels.grids.read_points import PointsRead, mark_cells
+
+        marked, processes = np.zeros(tuple(grid.cells), np.uint8), self._system.world.processes
+        for _, x, _ in others:
+            mark_cells(x, grid.origin, grid.spacing, marked)
+        if processes.bounds:
+            marked[...] = np.reshape(np.array(processes.largest(marked.ravel().tolist())), marked.shape)
+        return PointsRead(marked, cubic)
