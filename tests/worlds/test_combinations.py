@@ -134,7 +134,7 @@ def test_density_of_its_own_does_not_hang_on_the_order() -> None:
 
 
 def test_an_emitter_rides_on_a_body() -> None:
-    """Born about the centre of the ball, x = 2 t: in the tick that begins at t, at 2 t + 0.5."""
+    """Born about the centre of the ball, x = 2 t: at the end t of a tick, at 2 t + 0.5."""
     rider = {"kind": "emitter", "name": "tap", "into": "smoke", "rate": 100.0, "attached": "ball"}
     rider["center"] = [0.5, 0.0, 0.0]
     ball = {**BALL, "center": [0, 0, 0], "velocity": [2.0, 0.0, 0.0], "motion": "scripted"}
@@ -143,7 +143,7 @@ def test_an_emitter_rides_on_a_body() -> None:
         world.step()
         x = world["smoke"][ef.Position].x
         assert len(x) == tick + 1
-        assert np.allclose(x[-1], [2 * 0.01 * tick + 0.5, 0, 0], atol=1e-12)
+        assert np.allclose(x[-1], [2 * 0.01 * (tick + 1) + 0.5, 0, 0], atol=1e-12)
 
 
 def test_the_surface_of_a_liquid_that_is_not_there() -> None:
