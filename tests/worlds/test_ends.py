@@ -56,7 +56,7 @@ class Track:
     mechanical: list[float] = field(default_factory=list)
     """kinetic and potential energy of the liquid after each tick, J"""
     energy_from_elsewhere: bool = False
-    """whether anything but gravity may give energy (`gives_energy`)"""
+    """whether anything but gravity may give energy (`gives_energy`, `open_lines`)"""
 
     def allowed(self) -> Array:
         """What gravity can have made of the energy at the start, by each of the moments, m^5/s^2.
@@ -99,20 +99,19 @@ def mechanical(world: ef.World) -> float:
 
 
 def gives_energy(world: ef.World) -> bool:
-    """Whether anything but gravity may give energy: moving bodies, wind around bodies, a surface's tension.
-
-    And lines that end in the fluid, by lint's measure: their energy is not that of their velocity, and
-    changes as the ends move apart.
-    """
+    """Whether anything but gravity gives energy: moving bodies, wind around bodies, a surface's tension."""
     bodies = [motion for (motion,) in world.query(ef.RigidMotion)]
     blown = bool(bodies) and any(isinstance(system, ef.WindSystem) for system in world.systems)
     moved = any(motion.v.any() or motion.angular_velocity.any() for motion in bodies)
     tense = any(isinstance(system, ef.SurfaceTensionSystem) for system in world.systems)
-    return blown or moved or tense or open_lines(world)
+    return blown or moved or tense
 
 
 def open_lines(world: ef.World) -> bool:
-    """Whether strengths of lines in space do not add up to zero."""
+    """Whether lines in space end in the fluid, by lint's measure.
+
+    Their energy is not that of their velocity, and changes as the ends move apart.
+    """
     total = sum((table.alpha.sum(axis=0, dtype=float) for (table,) in world.query(ef.Strength)), np.zeros(3))
     return world.dimension == 3 and float(np.linalg.norm(total)) > OPEN * float(strengths(world).sum())
 
@@ -148,7 +147,7 @@ def gradient(world: ef.World) -> float:
 def track(name: str, *settings: str) -> Track:
     """March to the end; an error ends it."""
     world, ticks = ef.load(name, *settings), read(name).ticks
-    found = Track(mechanical=[mechanical(world)])
+    found = Track(mechanical=[mechanical(world)], energy_from_elsewhere=open_lines(world))
     observer = world.require(ef.DiagnosticsSystem)
     observer.every, observer.pair_limit = max(1, ticks // MOMENTS), PAIRS
     start = world.diagnostics() if strengths(world).size <= PAIRS else {}
@@ -166,9 +165,9 @@ def track(name: str, *settings: str) -> Track:
         found.pushes.append(push(world) * world.dt)
     found.ticks = world.tick
     for record in world.history:
-        if record["energy"] is not None:
+        if record.get("energy") is not None:
             found.energies.append((record["tick"], record["energy"]))
-        found.step = max(found.step, record["dt_grad_u"] or 0.0)
+        found.step = max(found.step, record.get("dt_grad_u") or 0.0)
     for entity in world.entities:
         for table in entity.tables.values():
             assert all(np.isfinite(array).all() for _, array in table.items()), (entity.name, type(table))
