@@ -245,7 +245,7 @@ class VelocitySystem(System):
 
     def process(self, dt: float) -> None:
         """Fill velocities, gradients and, when something interpolates it, the velocity field."""
-        sources, grid = self.field(Sources), self.field(Grid)
+        sources, grid, processes = self.field(Sources), self.field(Grid), self.world.processes
         vortons, others = self._populations()
         solver = self._fitting(self._solver, sources, grid)
         if solver.on_grid:
@@ -262,7 +262,10 @@ class VelocitySystem(System):
             own = GridReading(grid, field, "convolution") if solver.on_grid else reading
             self._read_at_vortons(own, sources, vortons)
         else:
-            self._sum_at_vortons(solver, sources, vortons)
+            rows = [(entity, u, du) for entity, _, u, du in vortons]
+            targets = Targets.at(processes.vorton_targets(sources, rows), self.gradient, "vortons")
+            solver.fill(targets)
+            processes.to_rows(sources.order, rows, targets)
         self._fill_others(solver, sources, grid, reading, vortons, others)
         if self.world.stage.c == 0.0:
             groups = [(entity, x, u) for entity, x, u, _ in vortons], others
@@ -339,13 +342,6 @@ class VelocitySystem(System):
         solver.prepare(widened, grid)
         solver.fill(targets)
         solver.prepare(sources, grid)
-
-    def _sum_at_vortons(self, solver: Solver, sources: Sources, tables: list[Table]) -> None:
-        """Velocity and gradient at the vortons by the sum itself, in the order of their cells."""
-        processes, rows = self.world.processes, [(entity, u, du) for entity, _, u, du in tables]
-        targets = Targets.at(processes.vorton_targets(sources, rows), self.gradient, "vortons")
-        solver.fill(targets)
-        processes.to_rows(sources.order, rows, targets)
 
     def _read_at_vortons(self, reading: GridReading, sources: Sources, tables: list[Table]) -> None:
         """Velocity and gradient at the vortons, which one process reads in the order of their cells."""

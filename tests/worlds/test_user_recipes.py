@@ -271,11 +271,14 @@ def test_what_an_emitter_gives_its_particles(tmp_path: Path) -> None:
 
 
 def test_two_emitters_into_one_entity() -> None:
-    """Each particle has what its own emitter gives; one that gives nothing leaves the default, 0."""
+    """Each particle has what its own emitter gives; one that gives nothing leaves the default, 0.
+
+    Each gives off one in each half of a tick.
+    """
     jets = [jet({"kind": "Age", "t": 1.0}), jet({"kind": "Age", "t": 2.0}, name="other"), jet(name="plain")]
     world = ef.WorldRecipe(entity=jets).build()
     world.step()
-    np.testing.assert_array_equal(world["dye"][ef.Age].t, np.repeat([1.0, 2.0, 0.0], 2))
+    np.testing.assert_array_equal(world["dye"][ef.Age].t, np.tile([1.0, 2.0, 0.0], 2))
 
 
 @pytest.mark.parametrize(
