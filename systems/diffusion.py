@@ -133,7 +133,11 @@ class DiffusionSystem(System):
 
     def _exchange_in_index_space(self, dt: float) -> None:
         from ecs_fluid.kernels.grids.partition import scatter_sorted
-        from ecs_fluid.kernels.vorticity.exchange import index_exchange, stable_step_in_index_space
+        from ecs_fluid.kernels.vorticity.exchange import (
+            SHORT_WAVES_OF_CELLS,
+            index_exchange,
+            stable_step,
+        )
 
         sources = self.field(Sources)
         size, mesh = 2 * sources.sigma, (sources.start, sources.cells)
@@ -141,7 +145,7 @@ class DiffusionSystem(System):
         index_exchange(
             sources.x, sources.alpha, size, *mesh, self.rate, rate, loss, dissipation=self.dissipation
         )
-        if dt > (limit := stable_step_in_index_space(loss)):
+        if dt > (limit := stable_step(loss, SHORT_WAVES_OF_CELLS)):
             raise FluidError(
                 f"DiffusionSystem: rate = {self.rate:g} 1/s is unstable in index space at dt = {dt:g} s, "
                 f"where vortons lie as close as here; at most {self.rate * limit / dt:.3g} 1/s is allowed"

@@ -48,6 +48,11 @@ from ecs_fluid.kernels.grids.partition import partition
 SHORT_WAVES = 1.003
 """s: the fastest decay of any wave over the kernel integral."""
 
+SHORT_WAVES_OF_CELLS = 4 / 3
+"""The same over the sum of the falloff in index space. A Gaussian has no wave that decays faster than its
+sum; cut off behind the cells around it has: with all alike, the wave that changes sign from layer to layer of
+cells has -1/3 of the sum left (1 - 2 in place of 1 + 2)."""
+
 _INDEX_CUTOFF = 20.25
 """Exponent beyond which the index-space falloff counts as 0: exp(-20.25) = 1.6e-9."""
 
@@ -313,18 +318,19 @@ def exchange_grid(
     return stacked(*grid_for_radius(lo, hi, edge, max_cells=max(count, 64)))
 
 
-def stable_step(loss: np.ndarray) -> float:
+def stable_step(loss: np.ndarray, short_waves: float = SHORT_WAVES) -> float:
     """Largest stable explicit Euler step [s] for the particles as they lie: 2 / (s max(loss)).
 
     A wave k on evenly spread particles decays at nu / eps^2 (int eta - eta_hat(k)), and Euler is stable while
     rate times dt <= 2. eta_hat is not negative at order 4; at order 2 it is 2^v v! J_v(k R) / (k R)^v int eta
     with v = 7 + d/2, at least -0.0019 (2-D) or -0.0015 (3-D) of the integral: s = `SHORT_WAVES` covers both.
+    In index space it is `SHORT_WAVES_OF_CELLS`, of ``short_waves``.
     With the sums that the particles really have in place of int eta the step also holds where they crowd, and
     at free edges, where order 4 misses a part of its negative lobe and loses about 1 % more. Infinite if
     nothing is exchanged.
     """
     largest = float(loss.max(initial=0.0))
-    return 2.0 / (SHORT_WAVES * largest) if largest > 0.0 else math.inf
+    return 2.0 / (short_waves * largest) if largest > 0.0 else math.inf
 
 
 @njit(fastmath=FAST, error_model="numpy")
@@ -412,15 +418,3 @@ def index_exchange(
         data, start, cells, kind(2.0 * viscosity), kind(viscosity if dissipation else 0.0),
         kind(1.0 / (reach * reach)), kind(_INDEX_CUTOFF), _exponential_constants(sx.dtype), rate, loss,
     )  # fmt: skip
-
-
-def stable_step_in_index_space(loss: np.ndarray) -> float:
-    """Largest stable explicit Euler step [s] for that ``loss``: 1.5 / max(loss).
-
-    Values change by L = D - F, F the f_pq and D their sums, and Euler is stable while dt times each
-    eigenvalue is <= 2. A Gaussian falloff has none below 0, so that those of L are at most D. Where it is cut
-    off behind the cells around, it has: with all f alike -1/3 of D, of the wave that changes sign from layer
-    to layer of cells (1 - 2 in place of 1 + 2), and so 4/3 of D.
-    """
-    largest = float(loss.max(initial=0.0))
-    return 1.5 / largest if largest > 0.0 else math.inf

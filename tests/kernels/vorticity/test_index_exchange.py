@@ -140,7 +140,8 @@ def test_the_longest_stable_step_is_that_of_the_fastest_wave() -> None:
     ):
         matrix, loss = rate_and_loss(places, np.eye(len(places)), sizes, box, 0.3, reach=reach)
         fastest = -np.linalg.eigvalsh((matrix + matrix.T) / 2).min()
-        assert least < exchange.stable_step_in_index_space(loss) * fastest <= 2.0 + 1e-9
+        longest = exchange.stable_step(loss, exchange.SHORT_WAVES_OF_CELLS)
+        assert least < longest * fastest <= 2.0 + 1e-9
 
 
 def test_a_step_that_would_swell_strengths_is_refused() -> None:
