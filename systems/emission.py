@@ -202,7 +202,8 @@ class EmissionSystem(System):
     def _due(self, emitter: Emitter, state: Emission) -> Array:
         """Moments (n,) s at which particles are born in this half of the tick."""
         tick = self.world.tick + 0.5 * self.world.stage.c
-        before, after = self._total_until(emitter, tick), self._total_until(emitter, tick + 0.5)
+        begin, end = (self._giving_until(emitter, t) for t in (tick, tick + 0.5))
+        before, after = _given(emitter, begin), _given(emitter, end)
         first = _whole(before)
         count = _whole(after) - first
         if emitter.limit is not None:
@@ -210,17 +211,8 @@ class EmissionSystem(System):
         state.emitted[0] += count
         if not count:
             return np.empty(0)
-        begin, end = (self._giving_until(emitter, t) for t in (tick, tick + 0.5))
         share = (np.arange(first + 1, first + 1 + count) - before) / (after - before)
-        return np.asarray(begin + np.clip(share, 0.0, 1.0) * (end - begin))
-
-    def _due_until(self, emitter: Emitter, tick: float) -> int:
-        """Particles that an emitter without a limit has given off by the time of `tick`."""
-        return _whole(self._total_until(emitter, tick))
-
-    def _total_until(self, emitter: Emitter, tick: float) -> float:
-        end = self._giving_until(emitter, tick)
-        return integral(emitter.rate, emitter.start, end) if end > emitter.start else 0.0
+        return np.asarray(np.minimum(begin + share * (end - begin), end))  # no later, by rounding
 
     def _giving_until(self, emitter: Emitter, tick: float) -> float:
         """The time of `tick`, no earlier than the emitter starts and no later than it stops, s."""
@@ -324,6 +316,11 @@ def further(emitter: Emitter) -> list[tuple[type[Component], dict[str, Any]]]:
         if kind in OWN:
             raise RecipeError(f"{place} sets {kind.__name__} by parameters of its own; use these")
     return found
+
+
+def _given(emitter: Emitter, time: float) -> float:
+    """What the integral of its rate has come to by a time, 1."""
+    return integral(emitter.rate, emitter.start, time) if time > emitter.start else 0.0
 
 
 def _whole(total: float) -> int:
