@@ -23,11 +23,15 @@ from ecs_fluid.fluid import LAWS, Fluid, key_values
 from ecs_fluid.keyframes import KeyedNumber, KeyedVector, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
+from ecs_fluid.systems.diffusion import DiffusionSystem
 from ecs_fluid.systems.particle_mesh import STEFAN_BOLTZMANN
 from ecs_fluid.systems.shared.fluid_at_rest import density_of, fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.populations import add_spread, exchanged, joined
 from ecs_fluid.systems.shared.properties import attach_to_vortons
 from ecs_fluid.world import World
+
+TURBULENT_PRANDTL = 0.85
+"""Eddy viscosity over the diffusivity of heat and species by the same eddies."""
 
 STEPS = 4
 """Steps of a tick in which radiation is taken."""
@@ -39,8 +43,10 @@ EXCHANGING: tuple[type[Component], ...] = (Position, CoreRadius, Volume)
 class ThermalSystem(System):
     """Conduction of heat and mixing of species: dT/dt = kappa laplacian(T), dY/dt = D laplacian(Y).
 
-    kappa is the fluid's conductivity over rho_0 c_p plus `eddy_diffusivity`, that of eddies which the vortons
-    do not resolve; D holds these too.
+    kappa is the fluid's conductivity over rho_0 c_p, and D `species_diffusivity`, each plus what eddies mix
+    that the vortons do not resolve: `eddy_diffusivity`, or by itself the eddy viscosity of the world's
+    DiffusionSystem over the turbulent Prandtl number, 0.85 (Kays, J. Heat Transfer 116 (1994)), for the same
+    eddies carry momentum, heat and species.
 
     By particle strength exchange of V T between particles within some core radii, like the viscosity of
     DiffusionSystem: sum V T is kept exactly (it is temperature that is exchanged, not density, whose sum the
@@ -60,10 +66,10 @@ class ThermalSystem(System):
     distribution = "ranks"
     dimensions = (2, 3)
 
-    eddy_diffusivity: float = Field(default=0.0, ge=0, le=1e6)
-    """thermal diffusivity of unresolved eddies, m^2/s"""
+    eddy_diffusivity: float | None = Field(default=None, ge=0, le=1e6)
+    """what unresolved eddies mix of heat and species, m^2/s; default the eddy viscosity over 0.85"""
     species_diffusivity: float = Field(default=0.0, ge=0, le=1e6)
-    """diffusivity D of the species, m^2/s"""
+    """diffusivity of the species by molecules, m^2/s"""
     order: Literal[2, 4] = 2
     """order of the exchange kernel; 4 may overshoot"""
     radius: float = Field(default=1.0, gt=0, le=10)
@@ -75,16 +81,26 @@ class ThermalSystem(System):
         world.require(ExpansionSystem)
 
     @property
-    def total(self) -> float:
-        """kappa, m^2/s."""
-        fluid = self.field(Fluid)
-        return float(fluid.conductivity / (fluid.density * fluid.heat_capacity)) + self.eddy_diffusivity
+    def by_eddies(self) -> float:
+        """What eddies add to kappa and D, m^2/s."""
+        if self.eddy_diffusivity is not None:
+            return self.eddy_diffusivity
+        diffusion = self.world.system(DiffusionSystem)
+        return diffusion.eddy_viscosity / TURBULENT_PRANDTL if diffusion else 0.0
+
+    @property
+    def diffusivities(self) -> tuple[float, float]:
+        """kappa and D, m^2/s."""
+        fluid, eddies = self.field(Fluid), self.by_eddies
+        molecular = float(fluid.conductivity / (fluid.density * fluid.heat_capacity))
+        return molecular + eddies, self.species_diffusivity + eddies
 
     def process(self, dt: float) -> None:
         """Add the rates of temperature and of the mass fractions."""
+        heat, species = self.diffusivities
         for kind, of, kappa, name in (
-            (Temperature, TemperatureRate, self.total, "diffusivity"),
-            (Species, SpeciesRate, self.species_diffusivity, "species_diffusivity"),
+            (Temperature, TemperatureRate, heat, "diffusivity"),
+            (Species, SpeciesRate, species, "diffusivity of species"),
         ):
             if kappa:
                 rate = self._exchanged(dt, kind, of, kappa, name)

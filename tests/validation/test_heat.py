@@ -5,6 +5,8 @@ Validation cases 34, 70 and 78 (without bodies); articles B8 and B11.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from flows import lattice
@@ -17,13 +19,14 @@ from ecs_fluid.systems.thermal import cooled
 
 
 def still_world(
-    x: np.ndarray, T: np.ndarray, h: float, *systems: ef.System, law: str = "none", **options: object
-) -> ef.World:
+    x: np.ndarray, T: np.ndarray, h: float, *systems: ef.System, law: str = "none",
+    carried: Sequence[ef.Component] = (), **options: object,
+) -> ef.World:  # fmt: skip
     """Vortons without strength on a lattice of spacing h, with cores of 1.5 h and a temperature."""
     world, n = ef.World(**{"dt": 0.05, "precision": "double", **options}), len(x)
     world.spawn(
         "air", ef.Position(x), ef.Strength(np.zeros((n, 3))), ef.CoreRadius(np.full(n, 1.5 * h)),
-        ef.Volume(np.full(n, h**3)), ef.Temperature(T), ef.Density(np.ones(n)),
+        ef.Volume(np.full(n, h**3)), ef.Temperature(T), ef.Density(np.ones(n)), *carried,
     )  # fmt: skip
     world.set_fluid(law=law)
     world.add_systems([*systems, ef.AdvectionSystem()])
@@ -111,6 +114,30 @@ def conduction_error(h: float, order: int) -> tuple[float, float]:
     exact = 100 * wide**-1.5 * np.exp(-r2 / (2 * wide))
     error, size = T - 300 - exact, np.linalg.norm(exact)
     return float(np.linalg.norm(error) / size), float(np.linalg.norm(error[r2 < 9]) / size)
+
+
+def test_eddies_carry_heat_and_species_as_they_do_momentum() -> None:
+    """nu_eddy/0.85 mixes both, the fluid's conductivity heat besides: bits of that diffusivity given."""
+    x = lattice((-0.4,) * 3, (0.4,) * 3, 0.1)
+    hot = 300 + 100 * np.exp(-(x**2).sum(axis=1) / 0.08)
+
+    def run(**given: float) -> list[np.ndarray]:
+        world = still_world(x, hot, 0.1, dt=0.01, carried=[ef.Species(smoke=(hot - 300) / 100)])
+        world.add_system(ef.DiffusionSystem(method="core_spreading", eddy_viscosity=0.017))
+        world.add_system(ef.ThermalSystem(**given))
+        world.set_fluid(density=1.0, heat_capacity=1000.0, conductivity=3.0)
+        world.step(4)
+        return [world["air"][ef.Temperature].T, world["air"][ef.Species].smoke]
+
+    T, smoke = run()
+    for found, expected in zip((T, smoke), run(eddy_diffusivity=0.02), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    molecular, unmixed = run(eddy_diffusivity=0.0)
+    np.testing.assert_array_equal(unmixed, (hot - 300) / 100)
+    # Peaks fall in proportion to the diffusivities, 0.023, 0.02 and 0.003 m^2/s, while they fall by little.
+    fallen = (100 - (T.max() - 300), 100 * (1 - smoke.max()), 100 - (molecular.max() - 300))
+    assert fallen[0] / fallen[1] == pytest.approx(0.023 / 0.02, rel=0.05)
+    assert fallen[0] / fallen[2] == pytest.approx(0.023 / 0.003, rel=0.15)
 
 
 def test_unstable_conduction_is_refused() -> None:
