@@ -101,9 +101,9 @@ def scalar(columns: Columns, name: str) -> Array:
     values: Array = np.asarray(columns[column])
     if axis:
         return values[:, AXES[axis]]
-    if values.ndim == 1:
-        return values
-    return np.linalg.norm(values.reshape(len(values), math.prod(values.shape[1:])), axis=1)
+    if values.ndim > 1:
+        values = np.linalg.norm(values.reshape(len(values), math.prod(values.shape[1:])), axis=1)
+    return values
 
 
 def _resolve(columns: Columns, name: str) -> str | None:
