@@ -93,7 +93,7 @@ class SpeciesRate(Component, rate_of=Species, given=(Species, Volume)):
 class Age(Component):
     """Time since a particle's birth; below 0 where that is to come within the tick that has begun."""
 
-    t: Array = column("s", default=0.0)
+    t: Array = column("s", default=0.0, least_given=0.0)
 
 
 class InertialVelocity(Component):

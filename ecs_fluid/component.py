@@ -40,9 +40,11 @@ class Column:
         minimum: float | None,
         above: float | None,
         maximum: float | None,
+        least_given: float | None,
     ) -> None:
         self.unit, self.shape, self.kind, self.default = unit, shape, kind, default
         self.minimum, self.above, self.maximum = minimum, above, maximum
+        self.least_given = least_given
         limits = {"ge": minimum, "gt": above, "le": maximum}
         self.limits: dict[str, Any] = {key: limit for key, limit in limits.items() if limit is not None}
         """The allowed range in the words of `pydantic.Field`"""
@@ -137,6 +139,13 @@ class Column:
             rule = f"values of at most {self.maximum:g} {self.unit} are allowed"
             self._refuse(array, array > self.maximum, rule, place)
 
+    def check_given(self, array: Array) -> None:
+        """Refuse what `check_values` does, and what systems alone may put there."""
+        self.check_values(array)
+        if self.least_given is not None and array.size and array.min() < self.least_given:
+            rule = f"values of at least {self.least_given:g} {self.unit} are allowed"
+            self._refuse(array, array < self.least_given, rule, "")
+
     def _refuse(self, array: Array, bad: Array, rule: str, place: str) -> None:
         part = int(bad.reshape(-1).argmax())
         row = part // (array.size // len(array)) if array.ndim else 0
@@ -154,6 +163,7 @@ def column(
     minimum: float | None = None,
     above: float | None = None,
     maximum: float | None = None,
+    least_given: float | None = None,
 ) -> Any:
     """Declare a column of a component.
 
@@ -164,8 +174,9 @@ def column(
         kind: "float" (precision of the world), "double" (float64 in any world) or "int" (int64).
         default: value given to spawned rows that name none; without it the column must be given.
         minimum, above, maximum: allowed range (``above`` excludes its end).
+        least_given: least value that may be given, where systems may put less there within a tick.
     """
-    return Column(unit, shape, kind, default, minimum, above, maximum)
+    return Column(unit, shape, kind, default, minimum, above, maximum, least_given)
 
 
 _PLAIN = {
@@ -273,7 +284,7 @@ class Component:
                 raise ComponentError(f"{title} has no column {name!r}; it has {', '.join(names)}")
         for name in (name for name in names if name in named):
             setattr(self, name, named[name])
-            type(self).columns[name].check_values(self.__dict__[name])
+            type(self).columns[name].check_given(self.__dict__[name])
         given = list(self.__dict__.values())
         floating = next((array.dtype for array in given if array.dtype.kind == "f"), np.float64)
         for name, field in type(self).columns.items():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ecs_fluid.component import Component
-from ecs_fluid.errors import RecipeError
+from ecs_fluid.errors import ComponentError, RecipeError
 from ecs_fluid.plugins import kind_of, ships, without_kind
 from ecs_fluid.validation_errors import nearest, shown
 
@@ -81,4 +81,7 @@ def filled(
                 f"{place} {shown(table['kind'])}: {name} has length {len(array)}, "
                 f"but {whose} {rows} rows; one value for all rows or {rows} are needed"
             )
-    return kind(**given) if given else kind
+    try:
+        return kind(**given) if given else kind
+    except ComponentError as error:
+        raise ComponentError(f"{place}: {error}") from None

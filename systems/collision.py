@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.collision.swept_bodies import Obstacles
 
 
+IN_A_ROW = 8
+"""New particles, one after the other, that are misplaced where an emitter is: one or two may be by chance."""
+
+
 class DepartureSystem(System):
     """Positions when the tick begins, where the paths start that the CollisionSystem follows."""
 
@@ -83,6 +87,7 @@ class CollisionSystem(System):
 
     def __post_init__(self) -> None:
         self._warned: set[str] = set()
+        self._lost = dict[str, int]()
         self._gone = dict[str, int]()
         self._spilled = dict[str, tuple[int, int]]()
 
@@ -179,11 +184,13 @@ class CollisionSystem(System):
         cleared = 0
         for name, (lost, of) in self.world._drop_new_rows(misplaced).items():
             cleared += lost
-            if lost == of and name not in self._warned:
+            self._lost[name] = row = self._lost.get(name, 0) + lost if lost == of else 0
+            if row >= IN_A_ROW and name not in self._warned:
                 self._warned.add(name)
                 warnings.warn(
-                    f"t = {self.world.time:.4g} s: all {of} particles that emitters gave to {name!r} in half "
-                    "a tick are inside a body or outside all containers, and were removed; move the emitter",
+                    f"t = {self.world.time:.4g} s: all of the last {row} particles that emitters gave to "
+                    f"{name!r} are inside a body or outside all containers, and were removed; move the "
+                    "emitter",
                     FluidWarning,
                     stacklevel=3,
                 )

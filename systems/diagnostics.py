@@ -202,9 +202,10 @@ class DiagnosticsSystem(System):
             )
         error = record["velocity_error"]
         if error is not None and error > MOST_ERROR:
+            place = ", at = 'vortons'" if velocity.at == "grid" else ""
             found["velocity_error"] = (
                 f"velocities are {100.0 * error:.2g} % off what the vortons induce (RMS, at a sample); use "
-                "solver = 'auto' and tracers = 'solver', or more cells of PartitionSystem"
+                f"solver = 'auto'{place} and tracers = 'solver', or more cells of PartitionSystem"
             )
         step = record["dt_grad_u"]
         if step is not None and step > 1.0:

@@ -80,6 +80,11 @@ class DragSystem(System):
                 "DragSystem: bodies are dragged along by the fluid at their centres, which the vortons of "
                 "BoundarySystem stir; set flow = false"
             )
+        if not self.flow and free and "wind" in kinds:
+            found.append(
+                "DragSystem: with flow = false no wind acts on bodies, whose drag is relative to fluid at "
+                "rest; set flow = true, or leave the wind out"
+            )
         if world.fluid[Fluid].viscosity > 0 or (self.law == "constant" and not self.torque):
             return found
         return [

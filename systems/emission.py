@@ -176,8 +176,10 @@ class EmissionSystem(System):
             target = world[emitter.into]
             target[Position]
             refuse_both(world, f"emitter {emitter.name!r} has", emitter.density, emitter.temperature)
-            for kind, _ in further(emitter):
+            for kind, table in further(emitter):
                 target[kind]
+                for rows in (0, 1):  # no lists, one value per row, and values in their range
+                    filled(kind, table, rows, f"emitter {emitter.name!r}", f"{emitter.into!r} may get")
             if emitter.attached is not None:
                 _carrier(world[emitter.attached])
 
@@ -238,7 +240,7 @@ class EmissionSystem(System):
         if Age in has and self.world.system(LifetimeSystem) is not None:
             told = next((table for table in made if isinstance(table, Age)), None)
             made = [table for table in made if table is not told]
-            made.append(Age.unchecked(t=(told.t if told else 0.0) + self.world.time - moments))
+            made.append(Age.unchecked(t=(told.t if told else 0.0) + (self.world.time - moments)))
         return made
 
     def _particles(self, emitter: Emitter, has: Tables, moments: Array) -> list[Component]:

@@ -33,7 +33,8 @@ class AgeLimitSystem(System):
     """Removal of particles whose age reaches a limit.
 
     Those that reach it in the first half of a tick are gone when it begins, the others when it ends. So of an
-    emitter of the rate r that has run for long there are r times `seconds` particles, whatever the step.
+    emitter of the rate r that has run for long there are r times `seconds` particles, whatever the step, up
+    to one of twice `seconds`: what an emitter gives off is there for half a tick at least.
     """
 
     reads = (Age,)
@@ -63,6 +64,15 @@ class AgeLimitSystem(System):
         limit = self.seconds - dt * (1 - world.stage.c) - min(rounding, 0.5 * dt)
         for entity, (age,) in self.chosen(Age):
             entity.kill(age.t >= limit)
+
+    def lint(self, world: World) -> list[str]:
+        """A limit that is shorter than the time for which particles are there at least."""
+        if self.seconds >= 0.5 * world.dt:
+            return []
+        return [
+            f"AgeLimitSystem: seconds = {self.seconds:g} s is less than half a tick of {world.dt:g} s, for "
+            "which particles that are given off are there at least; use a smaller dt"
+        ]
 
 
 class KillBoxSystem(System):

@@ -201,8 +201,9 @@ class PartitionSystem(System):
 
         pad = max(self.padding, needs.padding) * cloud.widest
         lo, hi = cloud.low, cloud.high
-        # A plane ring's flow is none in its plane, so vorticity across it is asked for.
-        room = np.where(flat_axes(lo, hi) & cloud.across, 0.0, pad)
+        # A plane ring's flow is none in its plane, so vorticity across it is asked for. Gradients across a
+        # plane, a line or a point of other vortons need points on both sides.
+        room = np.where(flat_axes(lo, hi), np.where(cloud.across, 0.0, max(pad, cloud.widest)), pad)
         lo, hi = lo - room, hi + room
         for entity, (position,) in self.entities(Position):
             if entity not in vortons:  # which are inside already

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -100,7 +101,9 @@ def scalar(columns: Columns, name: str) -> Array:
     values: Array = np.asarray(columns[column])
     if axis:
         return values[:, AXES[axis]]
-    return values if values.ndim == 1 else np.linalg.norm(values.reshape(len(values), -1), axis=1)
+    if values.ndim > 1:
+        values = np.linalg.norm(values.reshape(len(values), math.prod(values.shape[1:])), axis=1)
+    return values
 
 
 def _resolve(columns: Columns, name: str) -> str | None:

@@ -130,6 +130,16 @@ def test_ends_of_the_range() -> None:
     assert ef.CoreRadius([5e-324]).rows == 1
 
 
+def test_systems_may_put_less_than_may_be_given() -> None:
+    """An age is below 0 from the start of a tick to the moment of birth; nobody can give one."""
+    with refused("Age.t row 1 is -0.5; values of at least 0 s are allowed"):
+        ef.Age([0.0, -0.5])
+    world = ef.World()
+    world.spawn("smoke", ef.Position(np.zeros((1, 3))), ef.Age)
+    world["smoke"].spawn(ef.Position(np.zeros((1, 3))), ef.Age.unchecked(t=np.array([-0.5])))
+    assert world["smoke"][ef.Age].t.tolist() == [0.0, -0.5]
+
+
 def test_too_many_twice_missing_unknown() -> None:
     with refused("Position was given 2 arrays, but it has the columns x"):
         ef.Position(np.zeros((1, 3)), np.zeros((1, 3)))

@@ -283,3 +283,33 @@ def test_further_components_are_checked_when_the_emitter_joins(kind: str, words:
     emitter = {"name": "jet", "into": "sparks", "temperature": 400.0, "component": [further]}
     with pytest.raises(FluidError, match=words):
         world.add_system(ef.EmissionSystem(emitters=[emitter]))
+
+
+@pytest.mark.parametrize(
+    ("age", "words"),
+    [
+        (-1.0, "emitter 'e': Age.t row 0 is -1.0; values of at least 0 s are allowed"),
+        (float("nan"), "Age.t row 0 is nan; finite numbers are allowed"),
+        ([1.0], "Age.*t has length 1, but .* one value for all rows"),
+        ([], "Age.*t has length 0, but .* one value for all rows"),
+    ],
+)
+def test_values_of_further_components_are_checked_when_the_emitter_joins(age: Any, words: str) -> None:
+    """Not when the first particle is born, in the midst of a run."""
+    emitter = {"name": "e", "into": "sparks", "component": [{"kind": "Age", "t": age}]}
+    with pytest.raises(FluidError, match=words):
+        world_of(emitter)
+
+
+@pytest.mark.parametrize("told", [{}, {"t": 0.25}])
+def test_ages_are_exact_in_single_precision_however_late(told: dict[str, float]) -> None:
+    """At 1e5 s float32 knows the time to 8 ms: ages are differences of float64, and none is below 0."""
+    world = ef.World(dt=0.1, precision="single")
+    world.spawn("a", ef.Position, ef.Age)
+    emitter = {"name": "e", "into": "a", "rate": 50.0, "component": [{"kind": "Age", **told}]}
+    world.add_systems([ef.EmissionSystem(emitters=[{**emitter, "start": 1e5}]), ef.LifetimeSystem()])
+    world.tick = 1_000_000
+    world.step(2)
+    ages = np.arange(9, -1, -1) / 50 + told.get("t", 0.0)
+    np.testing.assert_allclose(world["a"][ef.Age].t, ages, rtol=0, atol=1e-7)
+    assert world["a"][ef.Age].t.min() >= told.get("t", 0.0)

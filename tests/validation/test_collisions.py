@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -308,9 +309,23 @@ def test_an_emitter_inside_a_body_says_so() -> None:
     balls(world, "ball", [0, 0, 0], radius=0.5, motion="fixed")
     emitter(world)
     run_systems(world)
-    with pytest.warns(ef.FluidWarning, match="all 250 particles that emitters gave to 'smoke'"):
+    with pytest.warns(ef.FluidWarning, match="all of the last 250 particles that emitters gave to 'smoke'"):
         world.step()
     assert len(world["smoke"]) == 0 and count(world, "cleared") == 500
+
+
+def test_one_particle_in_a_body_is_no_emitter_in_a_body() -> None:
+    """One particle in half a tick, (5/6)^3 of them in the ball, is told where eight in a row are in it."""
+    for spread, told in ((1.2, False), (0.1, True)):
+        world = empty_world(dt=0.01)
+        balls(world, "ball", [0, 0, 0], radius=0.5, motion="fixed")
+        emitter(world, rate=200.0, spread=(spread, spread, spread))
+        run_systems(world)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            world.step(4)
+        assert any("all of the last 8 particles" in str(one.message) for one in said) == told
+        assert count(world, "cleared") > 0 and (len(world["smoke"]) > 0) != told
 
 
 def test_clearance_is_kept() -> None:

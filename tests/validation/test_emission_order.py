@@ -6,6 +6,7 @@ Gas that is given off at the rate R for the time t, each part of it at its own m
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -194,3 +195,19 @@ def test_a_stream_of_limited_age_has_rate_times_age_particles(precision: str, se
     assert smoke[ef.Age].t.max() <= seconds
     # Places are those of the nearest half tick: the last of them make 0.05 s of those that there are.
     assert smoke[ef.Position].x[:, 0].mean() == pytest.approx(1.5 * seconds, rel=0.02)
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.03, 0.001])
+def test_a_limit_below_half_a_tick_is_told(seconds: float) -> None:
+    """What is born in the second half of a tick of 0.1 s is there as it ends: 1e4/s times 0.05 s."""
+    world = ef.World(dt=0.1)
+    world.spawn("smoke", ef.Position(np.zeros((0, 3))), ef.Age)
+    emitter = {"name": "vent", "into": "smoke", "rate": 1e4}
+    world.add_systems([ef.EmissionSystem(emitters=[emitter]), ef.AgeLimitSystem(seconds=seconds)])
+    said = [text for text in world.lint() if "AgeLimitSystem" in text]
+    assert len(said) == (seconds < 0.05)
+    assert not said or f"seconds = {seconds:g} s is less than half a tick of 0.1 s" in said[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ef.FluidWarning)
+        world.step(3)
+    assert len(world["smoke"]) == 500

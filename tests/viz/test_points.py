@@ -23,6 +23,13 @@ def test_colour_of_a_vector_is_its_magnitude_and_of_a_component_its_value(frame:
     np.testing.assert_array_equal(scalar(smoke, "Age"), smoke["Age.t"])
 
 
+def test_a_population_that_is_still_empty_has_colours_too() -> None:
+    """What an emitter has not given off yet, in the first frames of a run."""
+    empty = {"Position.x": np.empty((0, 3)), "InertialVelocity.v": np.empty((0, 3)), "Age.t": np.empty(0)}
+    for name in ("InertialVelocity.v", "InertialVelocity.v.x", "Age"):
+        assert scalar(empty, name).shape == (0,)
+
+
 def test_units_come_from_the_components() -> None:
     titles = {
         "Velocity.u.z": " [m/s]",

@@ -379,7 +379,7 @@ def two_layers_ball() -> float:
 def plate_at_angle() -> float:
     world = march(ef.load("plate_at_angle"), 0.9)
     away = places(world, "air", "smoke") - [3.0 * world.time - 2.6, 0, 0]
-    return float(out_of_box(away, [0.3, 0.4, 0.025], 0.35).min())
+    return float(out_of_box(away, [0.3, 0.4, 0.025], -0.35).min())
 
 
 @measure

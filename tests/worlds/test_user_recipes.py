@@ -110,7 +110,7 @@ MISTAKES = [
     (
         "v = [0.0, 1.0, 0.0]",
         "v = [0.0, 1.0]",
-        "[[entity]] 'dust': InertialVelocity.v has shape (2,); shape (n, 3) is needed",
+        "'dust': [[entity.component]] 1: InertialVelocity.v has shape (2,); shape (n, 3) is needed",
     ),
     ('"InertialVelocity"', '"HullShape"', "kind = 'HullShape' is not known; known: Age, CoreRadius, Density"),
 ]

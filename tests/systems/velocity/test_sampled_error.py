@@ -80,6 +80,18 @@ def test_five_percent_are_warned_of_once() -> None:
     assert not [one for one in quiet if "induce" in str(one.message)]
 
 
+@pytest.mark.filterwarnings("ignore:overlap:ecs_fluid.errors.FluidWarning")
+def test_who_follows_the_advice_has_less_than_five_percent() -> None:
+    """Vortons that read a coarse grid read it with any solver: the advice is to sum at them, too."""
+    with pytest.warns(
+        ef.FluidWarning, match=r"induce.*solver = 'auto', at = 'vortons' and tracers = 'solver'"
+    ):
+        made(cells=300, at="grid").step(2)
+    advised = made(cells=300, solver="auto", at="vortons", tracers="solver", every=1)
+    advised.step()
+    assert advised.history[-1]["velocity_error"] < 0.05
+
+
 def test_where_velocities_mean_something_else_there_is_none() -> None:
     """Between walls, and in a world that repeats."""
     walls = made(solver="poisson", boundary="walls", every=1)
