@@ -88,12 +88,12 @@ def refuse_shipped_name(kind: type, name: str, known: Mapping[str, type]) -> Non
         )
 
 
-def imported(path: str, place: str, base: type) -> Any:
+def imported(path: str, place: str, *bases: type) -> Any:
     """The class at ``module:Class``; importing runs the module's code.
 
     Raises:
-        RecipeError: there is no such module or class, its code fails, or it is not derived from `base`;
-            `place` says where the path was named.
+        RecipeError: there is no such module or class, its code fails, or it is not derived from one of
+            `bases`; `place` says where the path was named.
     """
     module, _, name = path.partition(":")
     try:
@@ -104,8 +104,9 @@ def imported(path: str, place: str, base: type) -> Any:
         raise RecipeError(f"{place}: module {module!r} cannot be imported: {error}") from None
     except AttributeError:
         raise RecipeError(f"{place}: module {module!r} has no {name!r}") from None
-    if not (isinstance(found, type) and issubclass(found, base)):
-        raise RecipeError(f"{place}: {path!r} is not a subclass of ecs_fluid.{base.__name__}")
+    if not (isinstance(found, type) and issubclass(found, bases)):
+        names = " or ".join(f"ecs_fluid.{base.__name__}" for base in bases)
+        raise RecipeError(f"{place}: {path!r} is not a subclass of {names}")
     for method in map(partial(getattr_static, found), dir(found)):
         if getattr(method, "__isabstractmethod__", False):
             head = f"{method.__name__}({', '.join(signature(method).parameters)})"
@@ -153,14 +154,20 @@ def class_named(
                 f"{place}: {key} = {shown(name)} is not known; {nearest(name[:60], short | set(points))}"
             )
         name = f"{points[name].module}:{points[name].attr}"
-    elif allow_code:
-        refuse_hidden(name, place)
-    elif name.partition(":")[0] not in sys.modules:
+    else:
+        refuse_code(name, place, allow_code, key)
+    return imported(name, place, base)  # type: ignore[no-any-return]
+
+
+def refuse_code(path: str, place: str, allow_code: bool, key: str = "kind") -> None:
+    """Raise RecipeError for ``module:Class`` whose code may not run, or is not the one that is meant."""
+    if allow_code:
+        refuse_hidden(path, place)
+    elif path.partition(":")[0] not in sys.modules:
         raise RecipeError(
-            f"{place}: {key} = {shown(name)} would run code of yours; allow it with --allow-code on the "
+            f"{place}: {key} = {shown(path)} would run code of yours; allow it with --allow-code on the "
             "command line or allow_code=True in Python"
         )
-    return imported(name, place, base)  # type: ignore[no-any-return]
 
 
 def group_of(base: type) -> str:

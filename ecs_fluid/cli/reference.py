@@ -6,22 +6,28 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator
+from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 from rich.table import Table
 
 from ecs_fluid.cli import app, out, register
+from ecs_fluid.cli.worlds import AllowCode
 from ecs_fluid.errors import FluidError
+from ecs_fluid.plugins import class_named, group_of, imported, refuse_code, searching
 from ecs_fluid.validation_errors import nearest
 
 
 @app.command(name="help")
-def reference(name: str | None = None, /) -> None:
+def reference(name: str | None = None, /, *, allow_code: AllowCode = False) -> None:
     """Print the parameters of a kind of entity or system, with units, ranges and defaults.
 
     Args:
-        name: vortex_ring, wind, [fluid], BoxShape, Temperature, ...; without it all names are listed
+        name: vortex_ring, wind, [fluid], BoxShape, Temperature, ..., or a class of yours, swirl:Swirl;
+            without it all names are listed
+        allow_code: let the class be imported, which runs the code of its module
     """
     known = _known()
     if name is None:
@@ -30,7 +36,7 @@ def reference(name: str | None = None, /) -> None:
     asked = name.strip("[]").removeprefix("fluid.")
     meant = (key for key, kind in known.items() if asked.lower() in (key.lower(), kind.__name__.lower()))
     asked = next(meant, asked)
-    found = known.get(asked)
+    found = known.get(asked) or _of_ones_own(asked, allow_code)
     if found is None:
         from ecs_fluid.worlds.world_recipe import shipped
 
@@ -71,6 +77,22 @@ def _known() -> dict[str, Any]:
     return found | dict(sorted(parts.items())) | ours(Component.registry)
 
 
+def _of_ones_own(name: str, allow_code: bool) -> Any:
+    """The class at an import path, from this folder too, or one that a package offers; else None."""
+    from ecs_fluid.component import Component
+    from ecs_fluid.recipe import Recipe
+    from ecs_fluid.system import System
+    from ecs_fluid.systems.velocity.solver import Solver
+
+    where, bases = "ecs-fluid help", (System, Recipe, Component, Solver)
+    if ":" in name:
+        with searching(Path.cwd()):
+            refuse_code(name, where, allow_code, "name")
+            return imported(name, where, *bases)
+    offering = (base for base in bases if entry_points(group=group_of(base), name=name))
+    return next((class_named(name, where, base, {}, allow_code, "name") for base in offering), None)
+
+
 def _listed(known: dict[str, Any]) -> None:
     """All names by what they are."""
     groups: dict[str, list[str]] = {}
@@ -96,6 +118,7 @@ def _placed(name: str, kind: Any) -> str:
     """How a world file names it, and a class in Python."""
     from ecs_fluid.recipe import Recipe
     from ecs_fluid.system import System
+    from ecs_fluid.systems.velocity.solver import Solver
     from ecs_fluid.worlds.world_recipe import FLUID, FluidTable, OutputTable, WorldTable
 
     if issubclass(kind, Recipe):
@@ -108,6 +131,8 @@ def _placed(name: str, kind: Any) -> str:
         return f'system: [[system]] kind = "{name}"'
     if _is_component(kind):
         return "component: columns of an entity"
+    if issubclass(kind, Solver):
+        return f'solver: velocity = {{ solver = "{name}" }}'
     return "part: a table inside of others"
 
 

@@ -352,6 +352,31 @@ def test_help_tells_parameters_with_units(capsys: pytest.CaptureFixture[str]) ->
         assert said in capsys.readouterr().err
 
 
+def test_help_knows_classes_of_ones_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By their import paths, from the folder where the command is given, and only when code is allowed."""
+    monkeypatch.chdir(tmp_path)
+    Path("own_help.py").write_text(
+        "import ecs_fluid as ef\n\n\nclass Swirl(ef.System):\n"
+        '    """Turns what it meets."""\n\n    phase = "move"\n    spin: float = 1.0\n'
+        '    """how fast, 1/s"""\n\n    def process(self, dt: float) -> None:\n        pass\n'
+    )
+    assert main(["help", "own_help:Swirl"]) == 2
+    assert "allow it with --allow-code" in capsys.readouterr().err
+    assert main(["help", "own_help:Swirl", "--allow-code"]) == 0
+    said = capsys.readouterr().out
+    assert 'kind = "own_help:Swirl"' in said and "Turns what it meets." in said
+    assert re.search(r"spin +1/s +1.0 .*how fast", said)
+    for name, words in {
+        "own_help:Swirk": "has no 'Swirk'",
+        "own_hepl:Swirl": "cannot be imported",
+        "own_help:ef": "not a subclass of ecs_fluid.System or ecs_fluid.Recipe or",
+    }.items():
+        assert main(["help", name, "--allow-code"]) == 2
+        assert words in capsys.readouterr().err
+
+
 def test_completion_knows_commands_options_and_worlds(capsys: pytest.CaptureFixture[str]) -> None:
     """bash itself completes with what is printed; a file that is no shipped world is left to its default."""
     assert main(["completion", "bash"]) == 0
