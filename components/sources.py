@@ -50,15 +50,16 @@ class SolverMeshes(Component, per_row=False):
     (points that all of them read are one); there are as many as were needed. ``found_for`` says for which
     flow each was found. A mesh follows from the numbers in ``mesh``: its spacing, m, the vortons in a cubic
     metre, the sum of |alpha|^2 there, m^3/s^2, and the relative error for which it stands. ``goal`` holds the
-    RMS errors of velocity, m/s, and gradient, 1/s, to keep to, and ``size`` their RMS values when they were
-    last measured; see ``systems.velocity.pppm``. They are state, so that a resumed run goes by them as
-    before.
+    RMS errors of velocity, m/s, and gradient, 1/s, to keep to, ``size`` their RMS values when the error was
+    last measured, and ``measured`` the relative error then; see ``systems.velocity.pppm``. They are state, so
+    that a resumed run goes by them as before.
     """
 
     found_for: Array = column("1", shape=(None, 17), default=0.0)
     mesh: Array = column("1", shape=(None, 4), default=0.0, kind="double")
     goal: Array = column("1", shape=(None, 2), default=0.0, kind="double")
     size: Array = column("1", shape=(None, 2), default=0.0, kind="double")
+    measured: Array = column("1", shape=(None,), default=0.0, kind="double")
 
 
 class Emission(Component, per_row=False):

@@ -362,9 +362,8 @@ class System(esper.Processor):
 
     def field(self, wanted: type[A]) -> A:
         """The component of that type on the world's `fluid` entity."""
-        fluid = self.world.fluid  # the first of all entities
-        entity, tables = next(self.entities(wanted), (None, None))
-        return tables[0] if tables is not None and entity is fluid else fluid[wanted]
+        self.check_declared(wanted)
+        return self.world.fluid[wanted]
 
     def __repr__(self) -> str:
         chosen = self.parameters.model_dump(exclude_defaults=True)

@@ -79,8 +79,10 @@ class CombustionSystem(System):
             fuel, flame, smoke, T = species.fuel, species.flame, species.smoke, temperature.T
             decay = self.flame_rate, self.flame_temperature, 0.5 * dt
             left = flame_decay(np.ones_like(flame), T, *decay)
-            others = sum(y for column, y in species.items() if column.name not in BURNING)
-            air = np.maximum(1 - fuel - flame - smoke - others, 0) if self.oxygen == "limited" else None
+            air = None
+            if self.oxygen == "limited":
+                others = sum(y for column, y in species.items() if column.name not in BURNING)
+                air = np.maximum(1 - fuel - flame - smoke - others, 0)
             burnt = burn(fuel, air, T, self.rate, self.activation, self.ignition, rise, need, dt)
             fuel -= burnt
             T += T.dtype.type(rise) * burnt

@@ -18,6 +18,9 @@ Kept = TypeVar("Kept", bound=Component)
 Flow = tuple[float, ...]
 """Twelve numbers by which flows are told apart."""
 
+LINEAR = slice(4, 9)
+"""Those of them in which a relative error goes at most linearly: targets, and sums of strengths."""
+
 MEASURED_EVERY = 16
 """Ticks between two measurements of an error, as long as the flow is alike."""
 

@@ -13,7 +13,15 @@ from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.partition import VORTONS
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.drawn_sample import DrawnSample
-from ecs_fluid.systems.velocity.flow_numbers import WORKED, FlowNumbers, alike, due, kept_table
+from ecs_fluid.systems.velocity.flow_numbers import (
+    ALIKE,
+    LINEAR,
+    WORKED,
+    FlowNumbers,
+    alike,
+    due,
+    kept_table,
+)
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.systems.velocity.solver_work import mesh_work
@@ -139,7 +147,7 @@ class PppmSolver(Solver):
             if kept is not None and not due(self.world) and self._as_fast(targets):
                 return
             error, surely = self._errors(targets, smooth.reach, OF_NEW if new else COMPARED)
-            self._keep(targets, found, kept is not None, surely <= SURE * self.tolerance)
+            self._keep(targets, found, kept is not None, surely)
             if (surely if new else error) <= SURE * self.tolerance:
                 return
             self._plan, self._aim, kept = None, 0.7 * found.error * self.tolerance / error, None
@@ -181,7 +189,8 @@ class PppmSolver(Solver):
         if state is None or row is None or row >= len(state.found_for):
             return None, True
         flow, before = self._flow(count, gradient), state.found_for[row]
-        if not alike(flow, before):
+        bearable = self._bearable(state.measured[row])
+        if not (alike(flow[LINEAR], before[LINEAR], bearable) and alike(_fixed(flow), _fixed(before))):
             return None, not alike(flow, before, WORKED)
         (*how, error), (velocity, of_gradient) = state.mesh[row].tolist(), state.goal[row].tolist()
         if self._plan is not None and self._plan.mesh.spacing != how[0]:
@@ -189,7 +198,7 @@ class PppmSolver(Solver):
         goal = sums.Goal(velocity, of_gradient if gradient else np.inf)
         return Found(goal, error, sums.mesh_for(self._wanted([]), len(self._sources.sigma), *how)), False
 
-    def _keep(self, targets: Targets, found: Found, again: bool, surely: bool) -> None:
+    def _keep(self, targets: Targets, found: Found, again: bool, error: float) -> None:
         """Go on with what was found, now or before (``again``), unless it hardly keeps the tolerance."""
         state, row = self._state, _row(targets)
         if state is None or row is None or found.mesh is None:
@@ -201,14 +210,22 @@ class PppmSolver(Solver):
             state.found_for[row] = self._flow(len(targets.x), targets.du is not None)
             state.mesh[row] = found.mesh.spacing, found.mesh.density, found.mesh.strength, found.error
             state.goal[row] = found.goal.velocity, 0.0 if found.goal.alone else found.goal.gradient
-        state.found_for[row] *= surely  # no flow is like zeros
-        state.size[row] = self._sizes(targets)
+        state.found_for[row] *= error <= SURE * self.tolerance  # no flow is like zeros
+        state.size[row], state.measured[row] = self._sizes(targets), error
+
+    def _bearable(self, error: float) -> float:
+        """Relative change of strengths and velocities at which a relative error, then so large, is bearable.
+
+        It goes at most like one of them, so what is far below the tolerance serves for a flow that differs by
+        more than ALIKE, but not for one that is new. (Thinner cores may make it worse by far.)
+        """
+        return min(max(ALIKE, SURE * self.tolerance / error - 1.0), WORKED) if error > 0.0 else ALIKE
 
     def _as_fast(self, targets: Targets) -> bool:
         """Whether velocities and gradients are as large as they were when the error was last measured."""
         state, row = self._state, _row(targets)
         assert state is not None and row is not None
-        return alike(self._sizes(targets), state.size[row])
+        return alike(self._sizes(targets), state.size[row], self._bearable(state.measured[row]))
 
     def _sizes(self, targets: Targets) -> Array:
         """RMS velocity and gradient, 0 if there is none, at some of the targets."""
@@ -339,6 +356,11 @@ def _row(targets: Targets) -> int | None:
     """Of `SolverMeshes`, where what is found for these targets is kept; None if it is not."""
     row = PLACES.get(targets.place)
     return None if row is None else row + targets.number
+
+
+def _fixed(flow: Array) -> Array:
+    """Those numbers of a flow on which an error may depend in any way."""
+    return np.delete(flow, LINEAR)
 
 
 def _longer(rows: Array, count: int) -> Array:
