@@ -30,6 +30,10 @@ from ecs_fluid.world import World
 LEAST_OVERLAP = 1.5
 MOST_ERROR = 0.05
 """Of the velocity, relative."""
+
+ONE_PLACE = 1e-5
+"""Core radii within which vortons are in one place."""
+
 INVARIANTS = ("strength", "impulse", "angular_impulse")
 
 
@@ -286,7 +290,19 @@ class DiagnosticsSystem(System):
 
 
 def overlap(x: Array, sigma: Array) -> float | None:
-    """Median of core radius over the distance to the nearest other vorton; None below two vortons."""
+    """Median of core radius over the distance to the nearest other vorton; None below two vortons.
+
+    Vortons in one place count as one: populations that are remeshed share the points of their lattice.
+    """
     if len(x) < 2:
         return None
-    return float(np.median(sigma / np.maximum(nearest_distances(x), 1e-300)))
+    from ecs_fluid.kernels.compiled.columns import equal_rows
+
+    nearest = nearest_distances(x)
+    if (nearest <= ONE_PLACE * sigma).any():
+        cells = np.round(x.astype(np.float64) / (ONE_PLACE * float(sigma.min())))
+        first, _ = equal_rows(list(cells.T))
+        if len(first) < 2:
+            return None
+        sigma, nearest = sigma[first], nearest_distances(x[first])
+    return float(np.median(sigma / nearest))
