@@ -63,12 +63,16 @@ class Paint:
     glow: Colours | None = None
 
 
-def shown_by(look: str, populations: Mapping[str, Collection[str]]) -> str:
-    """Columns by which a look colours tracers, in words, if no population of tracers has them; else ""."""
+def shown_by(look: str, populations: Mapping[str, Collection[str]], own: Collection[str]) -> str:
+    """Columns by which a look colours tracers, in words, if no population of tracers has them; else "".
+
+    Those named in ``own`` have a colour of their own.
+    """
     kind = LOOKS[look].paint if look in LOOKS else ""
     wanted = {"fire": (FLAME, SMOKE)}.get(kind, (PAINTED[kind],) if kind in PAINTED else ())
-    tracers = [columns for columns in populations.values() if "Strength.alpha" not in columns]
-    there = not wanted or any(set(wanted) <= set(columns) for columns in tracers)
+    tracers = {name: columns for name, columns in populations.items() if "Strength.alpha" not in columns}
+    there = any(set(wanted) <= set(columns) for columns in tracers.values())
+    there = there or not wanted or (bool(tracers) and set(tracers) <= set(own))
     return "" if there else " and ".join(wanted)
 
 

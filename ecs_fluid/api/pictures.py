@@ -178,7 +178,7 @@ def show(moment: Moment, drawing: PictureKeywords, save: str | Path | None = Non
 def draw(moment: Moment, drawing: PictureKeywords, save: Path | None) -> None:
     """Show a moment in a window, or write it to a file; without OpenGL matplotlib writes the file."""
     what = drawing.get("what", "particles")
-    check_populations(drawing.get("look") or moment.look, drawing, moment.columns)
+    check_populations(drawing.get("look") or moment.look, drawing, moment.columns, moment.colors)
     if save is not None and _without_gl(what):
         _plainly(moment, drawing, save)
         return
@@ -192,9 +192,15 @@ def draw(moment: Moment, drawing: PictureKeywords, save: Path | None) -> None:
 
 
 def check_populations(
-    look: str, drawing: PictureKeywords, populations: Mapping[str, Collection[str]]
+    look: str,
+    drawing: PictureKeywords,
+    populations: Mapping[str, Collection[str]],
+    colors: Mapping[str, str],
 ) -> None:
-    """Refuse colours of what is not there; warn of a look whose columns no population of tracers has."""
+    """Refuse colours of what is not there; warn of a look whose columns no population of tracers has.
+
+    Populations with a colour of their own, in the world's ``colors`` or in the drawing, need no columns.
+    """
     from ecs_fluid.viz.colours import shown_by
     from ecs_fluid.viz.columns import choose
 
@@ -203,7 +209,8 @@ def check_populations(
             raise choose("population", str(name), populations)
     if drawing.get("what", "particles") != "particles" or drawing.get("color_by") is not None:
         return
-    if missing := shown_by(look, populations):
+    own = {*colors, *drawing.get("colors", {})}
+    if missing := shown_by(look, populations, own):
         warnings.warn(
             f"look = {look!r} colours tracers by {missing}, which none has here; a SamplingSystem gives it "
             "to them",
@@ -316,11 +323,12 @@ def write_movie(
         from ecs_fluid.viz.shared_limits import Recording
 
         labels = {name: stored.index(name).columns for name in stored.populations}
-        check_populations(drawing.get("look") or look, drawing, labels)
+        colors = colors_of_run(folder)
+        check_populations(drawing.get("look") or look, drawing, labels, colors)
         flow = VelocityOf(folder) if what in ("slice", "streamlines") else None
         placed: dict[str, Any] = {"hulls": hulls_of_run(folder), "periods": periods_of_run(folder)}
         options = _options(None, drawing, look)
-        options["colors"] = {**colors_of_run(folder), **drawing.get("colors", {})}
+        options["colors"] = {**colors, **drawing.get("colors", {})}
         movie(target, Recording(stored, rows), velocity_of=flow, **more, **options, **placed)
     return target
 

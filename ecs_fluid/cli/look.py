@@ -103,16 +103,16 @@ def show(
         return
     if Path(source).is_dir():
         raise StorageError(f"{source} is a folder but no run: it has no run.json")
-    if movie is not None:
-        raise RecipeError(f"--movie needs a run folder; run the world first: ecs-fluid run {source}")
-    if frame != -1:
-        raise FluidError(f"--frame is for run folders, and {source} is a world; --ticks chooses its time")
     from ecs_fluid.worlds.world_recipe import load, shipped
 
     if not Path(source).exists() and source not in shipped():
         beside = Path(source).parent
         runs = [str(beside / path.parent.name) for path in beside.glob("*/run.json")]
         raise StorageError(f"there is no run and no world {source!r}; {nearest(source, [*runs, *shipped()])}")
+    if movie is not None:
+        raise RecipeError(f"--movie needs a run folder; run the world first: ecs-fluid run {source}")
+    if frame != -1:
+        raise FluidError(f"--frame is for run folders, and {source} is a world; --ticks chooses its time")
     world = load(source, *set_, allow_code=allow_code)
     world.step(ticks)
     _shown(present_moment(world), drawing, save)

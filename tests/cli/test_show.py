@@ -123,7 +123,9 @@ def test_a_world_names_its_look(folder: Path, tmp_path: Path, monkeypatch: pytes
     assert [corner[number] > 200.0 for number in range(5)] == [True, True, True, False, False]
 
 
-def test_entities_have_the_colours_of_their_recipes(tmp_path: Path) -> None:
+def test_entities_have_the_colours_of_their_recipes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     world = tmp_path / "two.toml"
     world.write_text(TWO_CLOUDS, encoding="utf-8")
     target = tmp_path / "two.png"
@@ -133,16 +135,19 @@ def test_entities_have_the_colours_of_their_recipes(tmp_path: Path) -> None:
     # Seen from the front, x points right: the red cloud is on the left, whatever the order in the file.
     assert red[30:60, 25:55].mean() > 1.3 * blue[30:60, 25:55].mean()
     assert blue[30:60, 105:135].mean() > 1.3 * red[30:60, 105:135].mean()
-    # A cloud keeps its colour when it is drawn alone.
-    assert main([*show, "--only", "left"]) == 0
+    # A cloud keeps its colour when it is drawn alone, and in a look whose column it lacks.
+    capsys.readouterr()
+    assert main([*show, "--only", "left", "--look", "dye"]) == 0
+    assert not capsys.readouterr().err
     red, _, blue = np.moveaxis(picture(target), 2, 0)
     assert red[40:50, 75:85].mean() > 1.3 * blue[40:50, 75:85].mean()
 
 
 def test_a_run_that_is_not_there_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", str(folder.parent / "runn"), "--save", "a.png"]) == 2
-    said = capsys.readouterr().err
-    assert "there is no run and no world" in said and f"did you mean {str(folder)!r}?" in said
+    for more in ((), ("--frame", "3")):
+        assert main(["show", str(folder.parent / "runn"), "--save", "a.png", *more]) == 2
+        said = capsys.readouterr().err
+        assert "there is no run and no world" in said and f"did you mean {str(folder)!r}?" in said
 
 
 def test_a_look_without_its_data_says_so(
