@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ecs_fluid.components import CoreRadius, Strength, StrengthRate, VelocityGradient
 from ecs_fluid.system import System
+from ecs_fluid.systems.remesh import RemeshSystem
 from ecs_fluid.systems.shared.populations import total_strength
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
@@ -32,8 +33,9 @@ class StretchSystem(System):
 
     * auto: transposed where a system of the world makes vorticity (`makes_vorticity`: buoyancy, walls,
       surface tension), since lines that are made between vortons begin and end there, and what is made has
-      to add up, and where the velocity comes from a grid, whose error differs from cell to cell and so along
-      a line; limited elsewhere.
+      to add up; where the velocity comes from a grid, whose error differs from cell to cell, transposed as
+      well, since it differs along a line, but classical where a RemeshSystem fills cores with vortons;
+      limited elsewhere.
     * limited: J alpha, a material line's own stretching, as long as blobs overlap. Where a vorton's own blob
       makes more than half of the vorticity at its place, it is held back from growing, and from 0.8 on it
       turns without growing: a line that is drawn out until its blobs no longer touch loses circulation,
@@ -66,9 +68,11 @@ class StretchSystem(System):
         if self.scheme != "auto":
             return self.scheme
         velocity = self.world.system(VelocitySystem)
-        uneven = velocity is not None and velocity.from_grid
-        made = any(system.makes_vorticity for system in self.world.systems)
-        return "transposed" if made or uneven else "limited"
+        if any(system.makes_vorticity for system in self.world.systems):
+            return "transposed"
+        if velocity is not None and velocity.from_grid:
+            return "transposed" if self.world.system(RemeshSystem) is None else "classical"
+        return "limited"
 
     def process(self, dt: float) -> None:
         """Add the stretching rate of every vorton."""

@@ -51,12 +51,18 @@ def test_what_makes_no_vorticity_or_has_no_strength() -> None:
 
 
 def test_auto_goes_by_what_a_world_makes_and_where_its_velocity_comes_from() -> None:
-    """Limited for lines of their own; transposed for vorticity that is made, and for velocities of a grid."""
+    """Limited for lines of their own; transposed for vorticity that is made, and for velocities of a grid.
+
+    Classical for those where cores are filled, as remeshing has them.
+    """
     for velocity, more, form in (
         ({}, [], "limited"),
         ({"solver": "hybrid"}, [], "transposed"),
         ({"solver": "tree", "at": "grid"}, [], "transposed"),
         ({}, [ef.BaroclinicSystem()], "transposed"),
+        ({}, [ef.RemeshSystem()], "limited"),
+        ({"solver": "hybrid"}, [ef.RemeshSystem()], "classical"),
+        ({"solver": "hybrid"}, [ef.RemeshSystem(), ef.BaroclinicSystem()], "transposed"),
     ):
         world = ef.World()
         world.add_systems([ef.VelocitySystem(**velocity), ef.StretchSystem(), *more])
