@@ -99,9 +99,15 @@ def imported(path: str, place: str, *bases: type) -> Any:
     try:
         with users_code(f"{place}: module {module!r}", ImportError):
             loaded = importlib.import_module(module)
-        found = attrgetter(name)(loaded)
+        with users_code(f"{place}: {name!r} of module {module!r}", ImportError, AttributeError):
+            found = attrgetter(name)(loaded)
     except ImportError as error:
         raise RecipeError(f"{place}: module {module!r} cannot be imported: {error}") from None
+    except SystemExit as error:
+        raise RecipeError(
+            f"{place}: module {module!r} ends the program when it is imported (exit {error.code!r}); let "
+            "what it does as a script stand below if __name__ == '__main__'"
+        ) from None
     except AttributeError:
         raise RecipeError(f"{place}: module {module!r} has no {name!r}") from None
     if not (isinstance(found, type) and issubclass(found, bases)):

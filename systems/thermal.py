@@ -129,9 +129,12 @@ class ThermalSystem(System):
         how = kappa, self.order, self.world.dimension
         rate, loss = exchanged(self.world, entities, x, amounts, eps, volume, *how)
         if dt > (limit := stable_step(loss)):
+            eddies = self.by_eddies if self.eddy_diffusivity is None else 0.0
+            told = f", {eddies:.3g} of it by eddy_viscosity / {TURBULENT_PRANDTL}" if eddies else ""
+            less = ", or an eddy_diffusivity of less" if eddies else ""
             raise FluidError(
-                f"ThermalSystem: dt = {dt:g} s is unstable with {name} = {kappa:g} m^2/s; "
-                f"use dt <= {limit:.3g} s or a larger radius"
+                f"ThermalSystem: dt = {dt:g} s is unstable with {name} = {kappa:g} m^2/s{told}; "
+                f"use dt <= {limit:.3g} s or a larger radius{less}"
             )
         return np.asarray(rate / volume[:, None])
 

@@ -33,7 +33,7 @@ def reference(name: str | None = None, /, *, allow_code: AllowCode = False) -> N
     if name is None:
         _listed(known)
         return
-    asked = name.strip("[]").removeprefix("fluid.")
+    asked = name if ":" in name else name.strip("[]").removeprefix("fluid.")
     meant = (key for key, kind in known.items() if asked.lower() in (key.lower(), kind.__name__.lower()))
     asked = next(meant, asked)
     found = known.get(asked) or _of_ones_own(asked, allow_code)
@@ -86,7 +86,7 @@ def _of_ones_own(name: str, allow_code: bool) -> Any:
 
     where, bases = "ecs-fluid help", (System, Recipe, Component, Solver)
     if ":" in name:
-        with searching(Path.cwd()):
+        with searching(Path.cwd() if allow_code else None):  # what is loaded may import more
             refuse_code(name, where, allow_code, "name")
             return imported(name, where, *bases)
     offering = (base for base in bases if entry_points(group=group_of(base), name=name))

@@ -21,6 +21,9 @@ Flow = tuple[float, ...]
 LINEAR = slice(4, 9)
 """Those of them in which a relative error goes at most linearly: targets, and sums of strengths."""
 
+SQUARES = slice(6, 9)
+"""Those of these that are sums of squares of strengths."""
+
 MEASURED_EVERY = 16
 """Ticks between two measurements of an error, as long as the flow is alike."""
 

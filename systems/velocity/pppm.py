@@ -16,6 +16,7 @@ from ecs_fluid.systems.velocity.drawn_sample import DrawnSample
 from ecs_fluid.systems.velocity.flow_numbers import (
     ALIKE,
     LINEAR,
+    SQUARES,
     WORKED,
     FlowNumbers,
     alike,
@@ -56,6 +57,9 @@ WIDER = 8.0
 
 PLACES = {"vortons": 0, "grid": 1, "others": 2}
 """Places for whose targets what was found is kept, and their rows in `SolverMeshes`: of others the first."""
+
+
+TINY = np.finfo(np.float64).tiny
 
 
 class Found(NamedTuple):
@@ -222,10 +226,20 @@ class PppmSolver(Solver):
         return min(max(ALIKE, SURE * self.tolerance / error - 1.0), WORKED) if error > 0.0 else ALIKE
 
     def _as_fast(self, targets: Targets) -> bool:
-        """Whether velocities and gradients are as large as they were when the error was last measured."""
+        """Whether velocities and gradients are as large as they were when the error was last measured.
+
+        Where strengths have grown since then, which the error does as the root of their squares, what is left
+        for velocities to fall is less.
+        """
         state, row = self._state, _row(targets)
         assert state is not None and row is not None
-        return alike(self._sizes(targets), state.size[row], self._bearable(state.measured[row]))
+        now, before, error = self._sizes(targets), state.size[row], state.measured[row]
+        flow = self._flow(len(targets.x), targets.du is not None)[SQUARES]
+        grown = np.sqrt(max(1.0, np.max(flow / np.maximum(state.found_for[row, SQUARES], TINY))))
+        most = max((1.0 + ALIKE) * error, SURE * self.tolerance)
+        return alike(now, before, self._bearable(error)) and bool(
+            (before * grown * error <= most * now).all()
+        )
 
     def _sizes(self, targets: Targets) -> Array:
         """RMS velocity and gradient, 0 if there is none, at some of the targets."""

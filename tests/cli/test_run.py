@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import importlib
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import termios
 import time
+import types
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -375,6 +377,31 @@ def test_help_knows_classes_of_ones_own(
     }.items():
         assert main(["help", name, "--allow-code"]) == 2
         assert words in capsys.readouterr().err
+
+
+def test_help_runs_no_code_unasked_and_says_what_code_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A loaded module imports nothing from this folder; one that exits, and a name that fails, are told."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    lazily = types.ModuleType("loaded_before")
+    vars(lazily)["__getattr__"] = lambda name: importlib.import_module("beside_it")
+    monkeypatch.setitem(sys.modules, "loaded_before", lazily)
+    Path("beside_it.py").write_text("open('ran', 'w').close()\n")
+    Path("ends_it.py").write_text("raise SystemExit(7)\n")
+    Path("asked_it.py").write_text("def __getattr__(name):\n    raise RuntimeError('no ' + name)\n")
+    Path("fluid").mkdir()
+    Path("fluid", "own.py").write_text("from ecs_fluid import System as Own\n")
+    for given, words in {
+        ("loaded_before:X",): "No module named 'beside_it'",
+        ("ends_it:X", "--allow-code"): "ends the program when it is imported (exit 7)",
+        ("asked_it:X", "--allow-code"): "'X' of module 'asked_it' fails: RuntimeError: no X",
+        ("fluid.own:Own", "--allow-code"): "'fluid.own:Own' has no process(self, dt) method",
+    }.items():
+        assert main(["help", *given]) == 2
+        assert words in capsys.readouterr().err.replace("\n", " ")
+    assert not Path("ran").exists()
 
 
 def test_completion_knows_commands_options_and_worlds(capsys: pytest.CaptureFixture[str]) -> None:

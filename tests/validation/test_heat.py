@@ -5,6 +5,7 @@ Validation cases 34, 70 and 78 (without bodies); articles B8 and B11.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -145,6 +146,26 @@ def test_unstable_conduction_is_refused() -> None:
     world = still_world(x, np.full(len(x), 300.0), 0.1, ef.ThermalSystem(eddy_diffusivity=1.0))
     with pytest.raises(ef.FluidError, match=r"ThermalSystem: dt = 0.05 s is unstable with diffusivity = 1 m"):
         world.step()
+
+
+def test_a_step_refused_for_what_eddies_mix_says_so() -> None:
+    """Core spreading has no limit of its own, so who gave an eddy viscosity has to learn whose it is."""
+    x = lattice((-0.3,) * 3, (0.3,) * 3, 0.1)
+    for given, words in (
+        (
+            {},
+            "diffusivity = 1 m^2/s, 1 of it by eddy_viscosity / 0.85; use ... radius, or an eddy_diff",
+        ),
+        ({"eddy_diffusivity": 1.0}, "diffusivity = 1 m^2/s; use dt <= ... radius"),
+        ({"eddy_diffusivity": 0.1}, ""),
+    ):
+        world = still_world(x, np.full(len(x), 300.0), 0.1, ef.ThermalSystem(**given))
+        world.add_system(ef.DiffusionSystem(method="core_spreading", eddy_viscosity=0.85))
+        if words:
+            with pytest.raises(ef.FluidError, match=re.escape(words).replace(re.escape("..."), ".*")):
+                world.step()
+        else:
+            world.step()
 
 
 def test_conduction_keeps_to_the_range_and_relaxes_only_when_asked() -> None:
