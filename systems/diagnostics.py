@@ -296,10 +296,10 @@ def overlap(x: Array, sigma: Array) -> float | None:
     """
     if len(x) < 2:
         return None
-    from ecs_fluid.kernels.compiled.columns import equal_rows
-
     nearest = nearest_distances(x)
     if (nearest <= ONE_PLACE * sigma).any():
+        from ecs_fluid.kernels.compiled.columns import equal_rows
+
         cells = np.round(x.astype(np.float64) / (ONE_PLACE * float(sigma.min())))
         first, _ = equal_rows(list(cells.T))
         if len(first) < 2:

@@ -71,8 +71,9 @@ def shown_by(look: str, populations: Mapping[str, Collection[str]], own: Collect
     kind = LOOKS[look].paint if look in LOOKS else ""
     wanted = {"fire": (FLAME, SMOKE)}.get(kind, (PAINTED[kind],) if kind in PAINTED else ())
     tracers = {name: columns for name, columns in populations.items() if "Strength.alpha" not in columns}
-    there = any(set(wanted) <= set(columns) for columns in tracers.values())
-    there = there or not wanted or (bool(tracers) and set(tracers) <= set(own))
+    if tracers and set(tracers) <= set(own):
+        return ""
+    there = not wanted or any(set(wanted) <= set(columns) for columns in tracers.values())
     return "" if there else " and ".join(wanted)
 
 

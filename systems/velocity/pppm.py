@@ -58,8 +58,8 @@ WIDER = 8.0
 PLACES = {"vortons": 0, "grid": 1, "others": 2}
 """Places for whose targets what was found is kept, and their rows in `SolverMeshes`: of others the first."""
 
-
 TINY = np.finfo(np.float64).tiny
+"""In place of 0 where strengths are compared with none."""
 
 
 class Found(NamedTuple):
