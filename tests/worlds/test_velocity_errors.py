@@ -27,6 +27,12 @@ NO_SUM = {
 
 MOVED_BY_VORTONS = sorted(set(shipped()) - NO_SUM)
 
+GROWING = {
+    *("ball_through_smoke", "curve_ball", "dye_drop", "hot_plate", "oblique_rings", "rayleigh_taylor"),
+    *("rotating_container", "spinning_ball", "thermal_plume"),
+}
+"""Worlds that have little but noise in their first ticks, which their flow outgrows: 0.016 to 0.053 there."""
+
 
 def errors(name: str, ticks: int, begin: int = 0) -> list[float]:
     """Errors at 64 vortons and 64 other particles, the larger of the two, at some ticks after `begin`."""
@@ -47,8 +53,8 @@ def root_mean_square(found: list[float]) -> float:
 
 @pytest.mark.parametrize("name", MOVED_BY_VORTONS)
 def test_velocities_are_the_sums_of_all_vortons(name: str) -> None:
-    """Between ticks 20 and 32: before, some worlds have nothing but noise, which their flow outgrows."""
-    found = errors(name, 32, 20)
+    """At six of the first seven ticks, and between 20 and 32 where flows grow from noise."""
+    found = errors(name, 32, 20) if name in GROWING else errors(name, 7, 1)
     assert len(found) == SAMPLES
     assert root_mean_square(found) <= MOST
 
