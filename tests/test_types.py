@@ -8,9 +8,10 @@ import subprocess
 import sys
 import sysconfig
 import tomllib
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -63,6 +64,12 @@ FOR_OTHERS = ("bpy", "paraview/__init__", "paraview/simple", "vtk")
 """Modules of which all names are Any to the checkers: those that only the Python of Blender and of ParaView
 has, and vtk, which pyvista imports and no program does. Pyright reads all of VTK for it."""
 
+PYVISTA_TOO = "pyright with pyvista"
+"""By night pyright reads the types of pyvista too, which take 9 of its 21 s: that programs call pyvista well
+is seen by day where they run."""
+
+NODE = shutil.which("node")
+
 UNUSED = ("scipy", "optype", "matplotlib", "pyparsing", "PIL", "rich", "markdown_it", "mdurl", "filelock")
 """Typed packages that ecs_fluid imports and no line of wrong.py is about: 700 of 1,400 modules."""
 
@@ -97,12 +104,6 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for part in told:
             if part.name.endswith(".py"):
                 (lesson / part.name).write_text(part.text, encoding="utf-8")
-    for name in FOR_OTHERS:
-        stub = folder / "typings" / f"{name}.pyi"  # the folder where pyright looks
-        stub.parent.mkdir(parents=True, exist_ok=True)
-        stub.write_text(
-            "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n", encoding="utf-8"
-        )
     (folder / "wrong.py").write_text(WRONG, encoding="utf-8")
     return folder
 
@@ -113,7 +114,7 @@ def checked(folder: Path, checker: str, what: str) -> list[str]:
     Pyright reads both at once. mypy reads for wrong.py no package that it does not use: which those are says
     the project's own setting, and `UNUSED`; they take most of the time.
     """
-    together = ("programs", "wrong.py") if checker == "pyright" else (what,)
+    together = (what,) if checker == "mypy" else ("programs", "wrong.py")
     return [
         line for line in printed(folder, checker, *together) if ("wrong.py" in line) == (what == "wrong.py")
     ]
@@ -128,6 +129,7 @@ def printed(folder: Path, checker: str, *what: str) -> list[str]:
     left_out = [*left_out, *(f"{package}.*" for package in UNUSED)]
     skip = f"[mypy-{','.join(left_out)}]\nfollow_imports = skip\n" if what == ("wrong.py",) else ""
     settings.write_text(f"[mypy]\n{skip}", encoding="utf-8")
+    anything(folder / "typings", (*FOR_OTHERS, "pyvista/__init__") if checker == "pyright" else FOR_OTHERS)
     how = {
         "mypy": [
             *("--strict", "--config-file", settings),
@@ -135,8 +137,9 @@ def printed(folder: Path, checker: str, *what: str) -> list[str]:
         ],
         "pyright": ["--pythonpath", python],
     }
+    program = checker.split()[0]
     done = subprocess.run(
-        [sys.executable, "-m", checker, *how[checker], *what],
+        [sys.executable, "-m", program, *how[program], *what],
         cwd=folder,
         env=os.environ | {"MYPYPATH": "typings"},
         capture_output=True,
@@ -146,17 +149,31 @@ def printed(folder: Path, checker: str, *what: str) -> list[str]:
     return [line for line in done.stdout.splitlines() if "error:" in line or "- error" in line]
 
 
-@pytest.mark.parametrize("checker", [pytest.param("mypy", marks=pytest.mark.nightly), "pyright"])
+def anything(typings: Path, modules: Sequence[str]) -> None:
+    """Make all names of these modules Any to the checkers, and of no others."""
+    shutil.rmtree(typings, ignore_errors=True)
+    for name in modules:
+        stub = typings / f"{name}.pyi"  # the folder where pyright looks
+        stub.parent.mkdir(parents=True, exist_ok=True)
+        stub.write_text(
+            "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n", encoding="utf-8"
+        )
+
+
+def by_night(*names: str) -> list[Any]:
+    return [pytest.param(name, marks=pytest.mark.nightly) for name in names]
+
+
+@pytest.mark.parametrize("checker", ["pyright", *by_night("mypy", PYVISTA_TOO)])
 def test_programs_of_the_manual_are_typed(programs: Path, checker: str) -> None:
-    if checker == "pyright" and not shutil.which("node"):
+    if checker != "mypy" and not NODE:
         pytest.skip("pyright needs node")
     assert checked(programs, checker, "programs") == []
 
 
-@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+@pytest.mark.parametrize("checker", ["pyright", *by_night("mypy")] if NODE else ["mypy"])
 def test_wrong_names_are_errors(programs: Path, checker: str) -> None:
-    if checker == "pyright" and not shutil.which("node"):
-        pytest.skip("pyright needs node")
+    """By day to one of the two: they are told of the same types."""
     found = checked(programs, checker, "wrong.py")
     assert {int(line.split("wrong.py:")[1].split(":")[0]) for line in found} == MISTAKES, found
 
