@@ -100,7 +100,9 @@ def test_speed_asks_for_every_frames_velocity(tmp_path: Path) -> None:
     assert fast[20:70].max() > 1.5 * slow[20:70].max()
 
 
+@pytest.mark.nightly
 def test_several_processes_draw_the_same(tmp_path: Path) -> None:
+    """By day test_drawers has two of them draw particles and arrows with the pixels of one."""
     frames = timed(None, ball(0.3), ball(0.6))
     for folder, jobs in (("one", 1), ("two", 2)):
         (tmp_path / folder).mkdir()

@@ -100,15 +100,18 @@ def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def by_day_without(*nightly: str) -> list[Any]:
-    """All regularisations, these by night: each compiles a mesh, or multipoles, of its own, 4 to 7 s."""
+    """All regularisations, these by night: each compiles a mesh, or multipoles, of its own, 4 to 15 s."""
     return [pytest.param(name, marks=pytest.mark.nightly if name in nightly else ()) for name in NAMES]
 
 
 @pytest.mark.usefixtures("no_fmm")
-@pytest.mark.parametrize("kernel", by_day_without("rankine", "rosenhead_moore"))
+@pytest.mark.parametrize("kernel", by_day_without("rankine", "gaussian", "rosenhead_moore"))
 @pytest.mark.parametrize(("shape", "cores"), list(itertools.product(("cube", "ring"), (0.5, 1.5, 4.0))))
 def test_tolerance_is_kept_by_the_mesh(kernel: str, shape: str, cores: float) -> None:
-    """Cores that the mesh hardly sees, and cores four cells wide; u and du, at vortons and tracers."""
+    """Cores that the mesh hardly sees, and cores four cells wide; u and du, at vortons and tracers.
+
+    By day tests/kernels/particle_mesh/test_error.py has the errors of every core as they are foretold.
+    """
     for tolerance in (1e-2, 1e-3):
         found = errors(made(shape, cores, kernel=kernel, tolerance=tolerance), kernel)
         assert max(found) < tolerance, found
@@ -161,7 +164,7 @@ def test_tolerance_is_kept_in_double_precision(shape: str) -> None:
         assert max(found) < tolerance, found
 
 
-@pytest.mark.parametrize("kernel", by_day_without("rankine", "gaussian"))
+@pytest.mark.parametrize("kernel", by_day_without("rankine", "gaussian", "rosenhead_moore"))
 def test_tolerance_is_kept_with_mixed_cores(kernel: str) -> None:
     """Radii over a factor of four, which differ most in the slow tail of rosenhead_moore."""
     found = errors(made("ring", 1.5, spread=0.3, kernel=kernel, tolerance=1e-3), kernel)
