@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
+
+from docs.generator import programs
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
@@ -27,18 +27,15 @@ for file in sorted(folder.glob("*.py")):
 """
 
 
-def test_help_of_every_benchmark_runs_nothing() -> None:
-    said = subprocess.run(
-        [sys.executable, "-c", ASK, str(FOLDER)], check=True, capture_output=True, text=True, timeout=300
-    ).stdout
+def test_help_of_every_benchmark_runs_nothing(tmp_path: Path) -> None:
+    said = programs.run(programs.written(tmp_path, ASK), str(FOLDER), folder=tmp_path).stdout
     names = sorted(path.name for path in FOLDER.glob("*.py") if path.name != "asked.py")
     assert len(names) > 15
     assert [line.split()[0] for line in said.splitlines() if line.endswith(" ended with 0")] == names
     assert said.count("usage: python benchmarks/") == len(names)
 
 
-def test_wrong_numbers_are_refused() -> None:
-    command = [sys.executable, str(FOLDER / "poisson.py"), "64", "12.5"]
-    ended = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
+def test_wrong_numbers_are_refused(tmp_path: Path) -> None:
+    ended = programs.run(FOLDER / "poisson.py", "64", "12.5", folder=tmp_path)
     assert ended.returncode == 2
     assert "12.5 is not a whole number above 0" in ended.stderr

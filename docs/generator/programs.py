@@ -2,8 +2,9 @@
 
 numba, SciPy, matplotlib and pyvista take two seconds to be imported, by each of a hundred programs that
 draw. Here one process imports them, and nothing of ours; asked for a program it forks, and the fork runs it
-as Python would: with a folder, words and variables of its own, and what it prints and returns. Variables that
-those libraries read when they are imported have no effect. Where there is no Linux, Python itself is started.
+as Python would: with a folder, words and variables of its own, and what it prints and returns. Of
+variables that those libraries read when they are imported, numba's alone have an effect. Where there is no
+Linux, Python itself is started.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-SECONDS = 600
+SECONDS = 1800
 """A program that runs longer is ended."""
 
 FORKS = '''\
@@ -24,6 +25,7 @@ import atexit, gc, importlib, json, os, runpy, signal, sys
 from contextlib import suppress
 
 import numba
+from numba.np.ufunc import parallel
 
 well = False
 
@@ -55,6 +57,9 @@ for number, name in enumerate((os.devnull, asked["out"], asked["error"])):
     os.dup2(os.open(name, os.O_RDWR), number)
 os.environ.clear()
 os.environ.update(asked["environment"])
+numba.config.reload_config()
+if numba.config.NUMBA_NUM_THREADS != parallel.NUM_THREADS:
+    importlib.reload(parallel)
 os.chdir(asked["folder"])
 sys.argv = asked["words"]
 sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))
@@ -83,11 +88,16 @@ def run(program: Path, *words: str, folder: Path, **variables: str) -> subproces
         return subprocess.CompletedProcess(asked["words"], code, out.read(), error.read())
 
 
+def written(folder: Path, text: str) -> Path:
+    """Program in this folder with this text."""
+    program = folder / "program.py"
+    program.write_text(text, encoding="utf-8")
+    return program
+
+
 def command(folder: Path) -> Path:
     """Program in this folder that does what the command ecs-fluid does."""
-    program = folder / "fluid.py"
-    program.write_text("from ecs_fluid.cli import main\n\nraise SystemExit(main())\n", encoding="utf-8")
-    return program
+    return written(folder, "from ecs_fluid.cli import main\n\nraise SystemExit(main())\n")
 
 
 @cache

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from docs.generator import programs
+
 SITE = '''
 import os, signal, sys
 
@@ -101,6 +103,9 @@ class Deaths:
         self.notes = notes
         notes.mkdir(parents=True)
         (notes / "sitecustomize.py").write_text(SITE)
+        # A fork of a running Python loads no such file as it starts.
+        text = f"{SITE}\nfrom ecs_fluid.cli import main\n\nraise SystemExit(main())\n"
+        self.command = programs.written(notes, text)
 
     def at(self, change: int, below: Path, victims: str = "self", where: str = "") -> dict[str, Any]:
         """Environment of a process that kills `victims` before its n-th change of files below a folder.

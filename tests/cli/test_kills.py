@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from docs.generator import programs
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.fields import field_names, field_ticks, read_field
 from ecs_fluid.io.lock import WriterLock
@@ -85,11 +86,15 @@ def outcome(path: Path) -> dict[str, Any]:
 
 def done(command: Sequence[str], environment: dict[str, Any], deaths: Deaths) -> bool:
     """Whether a command, which somebody may be killed in, came to its end."""
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
-    assert "Traceback" not in ended.stderr, ended.stderr
+    return ran(subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600), deaths)
+
+
+def ran(process: subprocess.CompletedProcess[str], deaths: Deaths) -> bool:
+    """Whether it came to its end; it went wrong only where somebody was killed."""
+    assert "Traceback" not in process.stderr, process.stderr
     if not deaths.happened:
-        assert ended.returncode == 0, (command, ended.stderr)
-    return ended.returncode == 0
+        assert process.returncode == 0, (process.args, process.stderr)
+    return process.returncode == 0
 
 
 def wait_for_writers(folder: Path) -> None:
@@ -111,8 +116,9 @@ def ended(world: str, out: Path, kills: Sequence[int], deaths: Deaths) -> int:
     for change in (*kills, 0):
         begun = (out / "run.json").is_file() and any((out / "checkpoints").glob("*.npz"))
         words = ["resume", str(out)] if begun else ["run", world, *EACH_TICK, "--out", str(out), "--replace"]
-        command = [*COMMAND, *words, "--ticks", str(TICKS), "--threads", str(1 + count % 2)]
-        finished = done(command, deaths.at(change, out), deaths)
+        words += ["--ticks", str(TICKS), "--threads", str(1 + count % 2)]
+        told = deaths.at(change, out)
+        finished = ran(programs.run(deaths.command, *words, folder=Path.cwd(), **told), deaths)
         assert finished != deaths.happened
         count += deaths.happened
         if finished:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from docs.generator import programs
 
 JUDGE = Path(__file__).with_name("judge.py")
 
@@ -25,8 +25,7 @@ def test_mutations(kind: str, first: int, last: int, tmp_path: Path) -> None:
     for start in range(first, last, 200):
         end = min(start + 200, last)
         (folder := tmp_path / str(start)).mkdir()
-        command = [sys.executable, str(JUDGE), kind, str(start), str(end), str(folder)]
-        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        process = programs.run(JUDGE, kind, str(start), str(end), str(folder), folder=tmp_path)
         assert process.returncode == 0, process.stderr[-2000:]
         found = json.loads(process.stdout)
         assert not found["wrong"], found["wrong"]

@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from docs.generator import programs
 from ecs_fluid.cli import main
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.runs.runner import Runner, about
@@ -186,9 +187,10 @@ def test_sigkill_and_resume_on_another_thread_count(world: Path) -> None:
     reached = RunFolder.open(Path("killed")).newest_checkpoint().tick
     assert 5 <= reached < 400, "the run ended before it was killed; make it longer"
     end = reached + 12
-    environment = {**os.environ, "NUMBA_NUM_THREADS": "1"}
-    resume = [*COMMAND, "resume", "killed", "--ticks", str(end), "--threads", "1"]
-    subprocess.run(resume, check=True, env=environment, capture_output=True)
+    resume = ["resume", "killed", "--ticks", str(end), "--threads", "1"]
+    folder = Path.cwd()
+    done = programs.run(programs.command(folder), *resume, folder=folder, NUMBA_NUM_THREADS="1")
+    assert done.returncode == 0, done.stderr
     assert main(["run", str(world), "--ticks", str(end), "--out", "whole"]) == 0
     assert final_hash(Path("killed")) == final_hash(Path("whole"))
     killed, whole = (RunFolder.open(Path(name)) for name in ("killed", "whole"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
+from docs.generator import programs
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.system import System
 
@@ -147,9 +147,7 @@ def test_in_python(folder: Path) -> None:
         "w.add_system(Swirl(spin=0.5))\nw.add_system(ef.AdvectionSystem())\nw.step(100)\n"
         "print(*w['dust'][ef.Position].x[0])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=120
-    )
+    done = programs.run(programs.written(folder, code), folder=folder)
     assert done.returncode == 0, done.stderr
     found = [float(word) for word in done.stdout.split()]
     assert found == pytest.approx([math.cos(0.5), math.sin(0.5), 0.0], abs=1e-9)

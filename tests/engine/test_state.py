@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
+from docs.generator import programs
 from ecs_fluid.component import Array, Component, column
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.checkpoint import save_checkpoint
@@ -274,11 +274,7 @@ def test_in_another_process_with_and_without_the_users_module(own: Any, tmp_path
     world.step(3)
 
     def python(code: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-        command = [sys.executable, "-c", code]
-        return subprocess.run(
-            command, capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=300
-        )
+        return programs.run(programs.written(tmp_path, code), folder=tmp_path)
 
     go_on = "w = ef.resume('ck.npz'); w.step(3); print(w.state_hash())"
     done = python(f"import ecs_fluid as ef, own_of_the_user; {go_on}")

@@ -13,9 +13,8 @@ import resource
 import shutil
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -114,44 +113,52 @@ def _die_everywhere(base: str, work: str, frames: int, stride: int) -> None:
     assert kept[False] > 2 and kept[True] > 2, (deaths, kept)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize(("frames", "stride"), [(2, 3), (5, 4)])
-def test_death_at_any_write_loses_at_most_the_frame_in_work(tmp_path: Path, frames: int, stride: int) -> None:
-    """Strides keep this at seconds; a stride of 1, tried by hand, kills at every write and passes too."""
-    with TrajectoryWriter(tmp_path / "base") as writer:
-        for tick in range(frames):
-            writer.append(tick, tick * 0.1, example(tick))
-    arguments = (str(tmp_path / "base"), str(tmp_path / "work"), frames, stride)
-    child = multiprocessing.get_context("spawn").Process(target=_die_everywhere, args=arguments)
+def spawned(target: Callable[..., None], *arguments: Any) -> None:
+    """Call it in a process of its own."""
+    child = multiprocessing.get_context("spawn").Process(target=target, args=arguments)
     child.start()
-    child.join(100)
+    child.join(600)
     assert child.exitcode == 0
 
 
-_CHILD = """
-import sys
-sys.path.insert(0, {tests!r})
-from test_trajectory_crash import TrajectoryWriter, example
-with TrajectoryWriter({folder!r}, resume_at_tick={tick}) as writer:
-    for tick in range({tick} + 1, 100000):
-        writer.append(tick, tick * 0.1, example(tick))
-        print(tick, flush=True)
-"""
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize(
+    ("frames", "stride"), [(2, 7), (5, 4), *(pytest.param(n, 1, marks=pytest.mark.nightly) for n in (2, 5))]
+)
+def test_death_at_any_write_loses_at_most_the_frame_in_work(tmp_path: Path, frames: int, stride: int) -> None:
+    """Twenty deaths each by day, and at every write by night."""
+    with TrajectoryWriter(tmp_path / "base") as writer:
+        for tick in range(frames):
+            writer.append(tick, tick * 0.1, example(tick))
+    spawned(_die_everywhere, str(tmp_path / "base"), str(tmp_path / "work"), frames, stride)
 
 
-def test_kill_at_random_moments(tmp_path: Path) -> None:
-    """Six lives of one run, each ended by SIGKILL: whatever was reported as stored is there."""
-    moments = np.random.default_rng(11).uniform(0.02, 0.25, 6)
+def _live_and_die(folder: str, moments: Sequence[float]) -> None:
+    """Lives of one run, each ended so many seconds after its first frame; check what is left of each."""
     kept = 0
     for moment in moments:
-        code = _CHILD.format(tests=str(Path(__file__).parent), folder=str(tmp_path), tick=kept - 1)
-        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as child:
-            assert child.stdout
-            reported = [int(child.stdout.readline())]
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            with TrajectoryWriter(Path(folder), resume_at_tick=kept - 1) as writer:
+                for tick in range(kept, 100_000):
+                    writer.append(tick, tick * 0.1, example(tick))
+                    os.write(writing, f"{tick}\n".encode())
+            os._exit(1)
+        os.close(writing)
+        with os.fdopen(reading) as told:
+            reported = [int(told.readline())]
             time.sleep(moment)
-            child.kill()
-            reported += [int(line) for line in child.stdout if line.endswith("\n")]
-        kept = assert_intact(tmp_path, reported[-1] + 1, reported[-1] + 2)
+            os.kill(child, signal.SIGKILL)
+            assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+            reported += [int(line) for line in told]
+        kept = assert_intact(Path(folder), reported[-1] + 1, reported[-1] + 2)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_kill_at_random_moments(tmp_path: Path) -> None:
+    """Six lives of one run, each ended by SIGKILL: whatever was reported as stored is there."""
+    spawned(_live_and_die, str(tmp_path), np.random.default_rng(11).uniform(0.02, 0.25, 6).tolist())
 
 
 class _Full:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +10,7 @@ from forces_worker import busy_world
 from solids import balls, body_world, momenta
 
 import ecs_fluid as ef
+from docs.generator import programs
 
 WORKER = Path(__file__).with_name("forces_worker.py")
 
@@ -95,10 +93,7 @@ def test_threads_do_not_matter() -> None:
     """Cases 109, P2: 1, 2 and 4 threads, in another process and in this one, give the same bits."""
     world = busy_world()
     world.step(5)
-    done = subprocess.run(
-        [sys.executable, str(WORKER), "1,2,4"],
-        env={**os.environ, "NUMBA_NUM_THREADS": "4"}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = programs.run(WORKER, "1,2,4", folder=WORKER.parent, NUMBA_NUM_THREADS="4")
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout.splitlines()[-1])
     assert len(found) == 3 and set(found.values()) == {world.state_hash()}

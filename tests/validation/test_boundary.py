@@ -6,9 +6,6 @@ Validation cases 86, 109, 111; articles D10, F2, F4 to F8, F11, K1.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +14,7 @@ from boundary_flows import busy_world, directions, empty_world, ring, rms, run_s
 from solids import balls, box, room, solid
 
 import ecs_fluid as ef
+from docs.generator import programs
 
 Array = np.ndarray
 WORKER = Path(__file__).with_name("boundary_worker.py")
@@ -423,10 +421,7 @@ def test_wake_of_a_ball_lasts() -> None:
 def hashes(threads: str) -> dict[str, dict[str, str]]:
     """State hashes by thread count, in a process of its own."""
     most = max(int(number) for number in threads.split(","))
-    done = subprocess.run(
-        [sys.executable, str(WORKER), threads],
-        env={**os.environ, "NUMBA_NUM_THREADS": str(most)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = programs.run(WORKER, threads, folder=WORKER.parent, NUMBA_NUM_THREADS=str(most))
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])
 

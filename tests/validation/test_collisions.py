@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,7 @@ from bodies_worker import crowded_world
 from solids import balls, box, room, solid
 
 import ecs_fluid as ef
+from docs.generator import programs
 from ecs_fluid.systems.emission import Emitter
 
 Array = np.ndarray
@@ -362,10 +360,7 @@ def test_two_rooms_keep_their_own() -> None:
 def hashes(threads: str) -> dict[str, str]:
     """State hashes of the crowded world by thread count, in a process of its own."""
     most = max(int(number) for number in threads.split(","))
-    done = subprocess.run(
-        [sys.executable, str(WORKER), threads],
-        env={**os.environ, "NUMBA_NUM_THREADS": str(most)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = programs.run(WORKER, threads, folder=WORKER.parent, NUMBA_NUM_THREADS=str(most))
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])
 

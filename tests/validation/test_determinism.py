@@ -17,6 +17,7 @@ from flows import skew_rings, vortons, world_of
 from threads_worker import SOME, busy_world
 
 import ecs_fluid as ef
+from docs.generator import programs
 from ecs_fluid.worlds.world_recipe import shipped
 
 WORKER = Path(__file__).with_name("threads_worker.py")
@@ -25,11 +26,9 @@ WORKER = Path(__file__).with_name("threads_worker.py")
 def hashes(threads: str, which: str, **variables: str) -> dict[str, dict[str, str]]:
     """State hashes of the worker's worlds by thread count ("1,8"), in a process of its own."""
     most = max(int(count) for count in threads.split(","))
-    environment = {**os.environ, "NUMBA_NUM_THREADS": str(most), **variables}
-    done = subprocess.run(
-        [sys.executable, str(WORKER), which, threads],
-        env=environment, capture_output=True, text=True, check=False, timeout=900,
-    )  # fmt: skip
+    done = programs.run(
+        WORKER, which, threads, folder=WORKER.parent, NUMBA_NUM_THREADS=str(most), **variables
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,6 +14,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 import ecs_fluid as ef
+from docs.generator import programs
 from ecs_fluid.errors import ComponentError, RecipeError
 
 
@@ -268,10 +266,7 @@ def test_threads_do_not_matter_to_a_fire() -> None:
     1, 2, 4 and 8 threads, and this process, agree on every bit.
     """
     worker = Path(__file__).with_name("fire_worker.py")
-    done = subprocess.run(
-        [sys.executable, str(worker), "1,2,4,8"], env={**os.environ, "NUMBA_NUM_THREADS": "8"},
-        capture_output=True, text=True, check=False, timeout=600,
-    )  # fmt: skip
+    done = programs.run(worker, "1,2,4,8", folder=worker.parent, NUMBA_NUM_THREADS="8")
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout.splitlines()[-1])
     assert len(set(found["1"])) == len(CHOICES)

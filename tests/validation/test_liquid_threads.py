@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from liquid_threads_worker import SOME, cases
+
+from docs.generator import programs
 
 WORKER = Path(__file__).with_name("liquid_threads_worker.py")
 
 
 def check(which: str) -> dict[str, str]:
     """Assert that 2, 4 and 8 threads give the hashes of 1; returns those."""
-    done = subprocess.run(
-        [sys.executable, str(WORKER), which, "1,2,4,8"],
-        env={**os.environ, "NUMBA_NUM_THREADS": "8"},
-        capture_output=True, text=True, check=False, timeout=1800,
-    )  # fmt: skip
+    done = programs.run(WORKER, which, "1,2,4,8", folder=WORKER.parent, NUMBA_NUM_THREADS="8")
     assert done.returncode == 0, done.stderr[-2000:]
     by_count = json.loads(done.stdout.splitlines()[-1])
     assert set(by_count) == {"1", "2", "4", "8"}

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +14,7 @@ from scipy.spatial import cKDTree
 from sph_worker import rocking_tank
 
 import ecs_fluid as ef
+from docs.generator import programs
 from ecs_fluid.worlds import BodyRecipe, ContainerRecipe, FluidBlock, LiquidRecipe
 from ecs_fluid.worlds.world_recipe import read
 
@@ -455,9 +453,7 @@ def test_shipped_world_to_its_end(name: str) -> None:
 
 
 def test_same_bits_for_any_number_of_threads() -> None:
-    environment = {**os.environ, "NUMBA_NUM_THREADS": "8"}
-    command = [sys.executable, str(WORKER), "1,2,4,8"]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
+    done = programs.run(WORKER, "1,2,4,8", folder=WORKER.parent, NUMBA_NUM_THREADS="8")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert len(found) == 4 and len(set(found.values())) == 1

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +10,7 @@ import pytest
 from surface_flows import carried_world, cube, heavy_particles, mesh_volume, sampled, topology
 
 import ecs_fluid as ef
+from docs.generator import programs
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.kernels.surface import level_set, shapes
 from ecs_fluid.kernels.surface.facets import enclosed
@@ -296,7 +294,7 @@ def test_resumes_bit_for_bit(tmp_path: Path) -> None:
     assert (again.fluid[ef.SurfaceMesh].x == world.fluid[ef.SurfaceMesh].x).all()
 
 
-def test_threads_do_not_matter() -> None:
+def test_threads_do_not_matter(tmp_path: Path) -> None:
     """Case 102 and S9 for the whole system: distances, mesh and state for 1, 2, 4 and 8 threads."""
     script = (
         "import sys, json, hashlib, numba, numpy as np\n"
@@ -314,11 +312,7 @@ def test_threads_do_not_matter() -> None:
         "    out.append([w.state_hash(), v.state_hash(), h])\n"
         "print(json.dumps(out))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script],
-        env={**os.environ, "NUMBA_NUM_THREADS": "8"},
-        capture_output=True, text=True, check=False, timeout=600,
-    )  # fmt: skip
+    done = programs.run(programs.written(tmp_path, script), folder=tmp_path, NUMBA_NUM_THREADS="8")
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout.splitlines()[-1])
     assert len(found) == 4 and all(other == found[0] for other in found)

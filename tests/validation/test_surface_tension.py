@@ -13,15 +13,13 @@ takes that away.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import ecs_fluid as ef
+from docs.generator import programs
 from ecs_fluid.errors import FluidError
 from ecs_fluid.kernels.surface.facets import enclosed
 from ecs_fluid.kernels.surface.level_set import sample
@@ -293,11 +291,11 @@ def test_moving_drop_starts_with_its_velocity() -> None:
 # ------------------------------------------------------------------ bits and mistakes
 
 
-def test_same_bits_for_threads_and_after_a_restart() -> None:
+def test_same_bits_for_threads_and_after_a_restart(tmp_path: Path) -> None:
     """1, 2, 4 and 8 threads, with unequal densities; and a run that was stopped and resumed."""
     script = (
         "import sys, json, numba, tempfile, os\n"
-        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        f"sys.path[:0] = {[str(Path(__file__).parents[up]) for up in (0, 2)]!r}\n"
         "import ecs_fluid as ef\nfrom test_surface_tension import drop_world\n"
         "from ecs_fluid.worlds import Drop\n"
         "out = []\n"
@@ -310,11 +308,7 @@ def test_same_bits_for_threads_and_after_a_restart() -> None:
         "    out += [w.state_hash(), again.state_hash()]\n"
         "print(json.dumps(out))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script],
-        env={**os.environ, "NUMBA_NUM_THREADS": "8"},
-        capture_output=True, text=True, check=False, timeout=600,
-    )  # fmt: skip
+    done = programs.run(programs.written(tmp_path, script), folder=tmp_path, NUMBA_NUM_THREADS="8")
     assert done.returncode == 0, done.stderr[-2000:]
     assert len(set(json.loads(done.stdout.splitlines()[-1]))) == 1
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -120,7 +119,7 @@ ALL = """
 import contextlib, io, json, pathlib, sys
 from ecs_fluid.cli import err, main
 text, said = pathlib.Path("charged.toml").read_text(), []
-for old, new, _ in json.load(sys.stdin):
+for old, new, _ in json.loads(sys.argv[1]):
     pathlib.Path("wrong.toml").write_text(text.replace(old, new))
     with err.capture() as captured:
         code = main(["validate", "wrong.toml", "--allow-code"])
@@ -131,10 +130,7 @@ print(json.dumps(said))
 
 def test_a_mistake_is_one_sentence(folder: Path) -> None:
     """All in one process, since starting it takes longer than they do."""
-    command = [sys.executable, "-c", ALL]
-    done = subprocess.run(
-        command, cwd=folder, input=json.dumps(MISTAKES), capture_output=True, text=True, timeout=300
-    )
+    done = programs.run(programs.written(folder, ALL), json.dumps(MISTAKES), folder=folder)
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     for (_, _, sentence), (there, code, text) in zip(MISTAKES, said, strict=True):
@@ -175,9 +171,7 @@ def test_offered_by_an_installed_package_they_need_no_leave(folder: Path) -> Non
         "again = ef.WorldRecipe.from_tables(json.loads(json.dumps(world.recipe))).build()\nagain.step(10)\n"
         "print(world.state_hash() == again.state_hash(), world.recipe['entity'][0]['kind'])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=300
-    )
+    done = programs.run(programs.written(folder, code), folder=folder)
     assert done.stdout.split() == ["True", "charged_cloud"], done.stderr
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
+from docs.generator import programs
 from ecs_fluid.cli import main
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError
@@ -23,7 +23,6 @@ from ecs_fluid.io.runfolder import RunFolder
 
 PAGE = (Path(__file__).parents[3] / "docs" / "solvers_of_your_own.md").read_text(encoding="utf-8")
 FLOOR = re.findall(r"```python\n(.*?)```", PAGE, flags=re.S)[0]
-COMMAND = [sys.executable, "-c", "import sys; from ecs_fluid.cli import main; sys.exit(main())"]
 WORLD = dedent(re.findall(r"\n((?:    .*\n|\n)*    \[world\]\n(?:    .*\n|\n)*)", PAGE)[0])
 
 
@@ -131,8 +130,8 @@ def test_by_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -
     """The ring goes down at 0.4 m/s: 1.2 m in 90 frames, but not through a floor at -0.6 m. And resumed."""
     assert main(["run", "ring.toml"]) == 2
     assert "solver = 'floor:FloorSolver' would run code of yours; allow it with" in capsys.readouterr().err
-    run = [*COMMAND, "run", "ring.toml", "--allow-code", "--ticks", "90"]
-    done = subprocess.run([*run, "--out", "whole"], capture_output=True, text=True, timeout=300)
+    run = ["run", "ring.toml", "--allow-code", "--ticks", "90", "--out", "whole"]
+    done = programs.run(programs.command(folder), *run, folder=folder)
     assert done.returncode == 0, done.stderr
     picture = ["show", "whole", "--what", "slice", "--size", "64", "36", "--save", "slice.png"]
     assert main(picture) == 2
