@@ -37,31 +37,31 @@ def parts() -> dict[str, list[Path]]:
     }
 
 
-@cache
 def imports(path: Path, running_only: bool = True) -> list[tuple[str, str]]:
     """(module, name or "") of every import in a file, inside functions too.
 
     With `running_only` those under ``if TYPE_CHECKING`` are left out: they never run.
     """
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    skipped = {
+    return [(module, name) for module, name, runs in _imports(path) if runs or not running_only]
+
+
+@cache
+def _imports(path: Path) -> list[tuple[str, str, bool]]:
+    """Module, name and whether it runs."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    never = {
         inner
-        for node in ast.walk(tree)
-        if running_only
-        and isinstance(node, ast.If)
-        and isinstance(node.test, ast.Name)
-        and node.test.id == "TYPE_CHECKING"
+        for node in nodes
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
-    found: list[tuple[str, str]] = []
-    for node in ast.walk(tree):
-        if node in skipped:
-            continue
+    found: list[tuple[str, str, bool]] = []
+    for node in nodes:
         if isinstance(node, ast.Import):
-            found += [(alias.name, "") for alias in node.names]
+            found += [(alias.name, "", node not in never) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            found += [(node.module or "", alias.name) for alias in node.names]
+            found += [(node.module or "", alias.name, node not in never) for alias in node.names]
     return found
 
 
