@@ -88,18 +88,18 @@ def test_gaussian_vortex_in_the_plane_spreads_at_the_order_of_the_kernel(order: 
     assert math.log2(errors[1] / errors[2]) == pytest.approx(slope, abs=0.15)
 
 
-@pytest.mark.parametrize(("order", "slope"), [(2, 2.0), (4, 3.75)])
+@pytest.mark.parametrize(("order", "slope"), [(2, 2.0), (4, 3.7)])
 def test_isotropic_blob_in_space_spreads_at_the_order_of_the_kernel(order: int, slope: float) -> None:
-    """Case 30 on coarse lattices, h = 1/2 and 1/3 m; order 4 is still on its way from 3.7 to 3.9."""
+    """Case 30 on coarse lattices, h = 1/2 and 2/5 m; order 4 is still on its way from 3.7 to 3.9."""
     errors = []
-    for h in (1 / 2, 1 / 3):
+    for h in (1 / 2, 2 / 5):
         error, growth, total = spread(3, h, order, width=4.6)
         # The box ends at 4.6 standard deviations of the final blob: beyond lie 1.0e-4 of its second moment
         # per axis (2 (z phi(z) + Q(z))), or 2e-4 of the growth, which is half of it.
         assert abs(growth) < 1e-3
         assert abs(total) < 1e-13
         errors.append(error)
-    assert math.log(errors[0] / errors[1], 1.5) == pytest.approx(slope, abs=0.15)
+    assert math.log(errors[0] / errors[1], 1.25) == pytest.approx(slope, abs=0.15)
 
 
 @pytest.mark.nightly
