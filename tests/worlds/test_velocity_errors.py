@@ -31,7 +31,8 @@ GROWING = {
     *("ball_through_smoke", "curve_ball", "dye_drop", "hot_plate", "oblique_rings", "rayleigh_taylor"),
     *("rotating_container", "spinning_ball", "thermal_plume"),
 }
-"""Worlds that have little but noise in their first ticks, which their flow outgrows: 0.016 to 0.053 there."""
+"""Worlds with errors of 0.016 to 0.053 in their first ticks; most have little but noise then, which their
+flow outgrows."""
 
 
 def errors(name: str, ticks: int, begin: int = 0) -> list[float]:
@@ -53,7 +54,7 @@ def root_mean_square(found: list[float]) -> float:
 
 @pytest.mark.parametrize("name", MOVED_BY_VORTONS)
 def test_velocities_are_the_sums_of_all_vortons(name: str) -> None:
-    """At six of the first seven ticks, and between 20 and 32 where flows grow from noise."""
+    """At six of the first seven ticks, and between 20 and 32 where flows have yet to grow."""
     found = errors(name, 32, 20) if name in GROWING else errors(name, 7, 1)
     assert len(found) == SAMPLES
     assert root_mean_square(found) <= MOST
