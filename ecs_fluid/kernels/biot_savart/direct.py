@@ -120,6 +120,17 @@ def potential_vorticity(
     for_each(_potential, _blocks(targets), (code, targets, sx, sa, ssigma, psi, omega))
 
 
+@njit(error_model="numpy")
+def _over_chunks(parts: Any) -> Any:
+    """Their sums. `parts.sum(axis=0)` compiles for another second, to say in words which axes there are."""
+    sums = parts[0]
+    for c in range(1, parts.shape[0]):
+        for row in range(parts.shape[1]):
+            for k in range(parts.shape[2]):
+                sums[row, k] += parts[c, row, k]
+    return sums
+
+
 @njit(**_OPTIONS)
 def few_velocities(code: Code, targets: Any, sx: Any, sa: Any, ssigma: Any, u: Any) -> None:
     """`velocity` at up to BLOCK targets: here threads share out the sources, in CHUNKS with sums of their
@@ -127,7 +138,7 @@ def few_velocities(code: Code, targets: Any, sx: Any, sa: Any, ssigma: Any, u: A
     check(code)
     parts = np.empty((CHUNKS, VELOCITY_SUMS, BLOCK), u.dtype)
     for_each(_few_velocity, CHUNKS, (code, targets, sx, sa, ssigma, parts))
-    store_block(parts.sum(axis=0), 0, PAIR_SCALE, np.empty(0, np.int64), 0, len(u), u)
+    store_block(_over_chunks(parts), 0, PAIR_SCALE, np.empty(0, np.int64), 0, len(u), u)
 
 
 @njit(**_OPTIONS)
@@ -136,7 +147,7 @@ def few_gradients(code: Code, targets: Any, sx: Any, sa: Any, ssigma: Any, u: An
     check(code)
     parts = np.empty((CHUNKS, GRADIENT_SUMS, BLOCK), u.dtype)
     for_each(_few_gradient, CHUNKS, (code, targets, sx, sa, ssigma, parts))
-    sums, order = parts.sum(axis=0), np.empty(0, np.int64)
+    sums, order = _over_chunks(parts), np.empty(0, np.int64)
     join_gradient(len(u), sums)
     store_block(sums, 0, PAIR_SCALE, order, 0, len(u), u)
     store_block(sums, 3, PAIR_SCALE, order, 0, len(u), du.reshape(len(u), 9))

@@ -214,7 +214,9 @@ def near_rows(
     """
     wide_vectors()
     box_of(columns.T, p, end, box)
-    most_own = columns[3, p:end].max()
+    most_own = columns[3, p]
+    for q in range(p + 1, end):
+        most_own = max(most_own, columns[3, q])
     number = runs_around(box, start, origin, spacing, cells, math.sqrt(most_own + widest), runs)
     width, stride, count = lanes_of(columns), columns.shape[1], 0
     none, own = spread(columns.dtype.type(0)), spread(most_own)
