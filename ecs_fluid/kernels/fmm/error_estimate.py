@@ -20,10 +20,12 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart.regularisation import record
+from ecs_fluid.kernels.compiled import CHUNKS
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.fmm import point_tree
 from ecs_fluid.kernels.fmm.accuracy import GOAL, highest_order, terms_for
+from ecs_fluid.kernels.fmm.lane_rows import LOOP, PART
 from ecs_fluid.kernels.fmm.point_tree import PointTree
-from ecs_fluid.kernels.fmm.threads import KERNEL, PART, share
 from ecs_fluid.kernels.fmm.traversal import Sources
 from ecs_fluid.kernels.fmm.upward_downward import Results, add_up, both_of, some, whole, with_order
 
@@ -156,8 +158,8 @@ def _sampled_error(
     exact: Callable[[NDArray[np.int64]], Results],
 ) -> float:  # fmt: skip
     """The same, where ``exact`` gives what the results should be at some rows of the target tree."""
-    sums, leaves, both = np.empty((2 + len(results), 1 << target.depth)), 1 << target.depth, both_of(results)
-    share(lambda first, last: _fill_sums(order, target, about, first, last, *both, sums), leaves)
+    sums, both = np.empty((2 + len(results), 1 << target.depth)), both_of(results)
+    _fill_sums(order, target, about, *both, sums)
     totals = sums.sum(axis=1)
     if not np.isfinite(totals[2:]).all():
         return float("nan")
@@ -225,13 +227,11 @@ def _fill_sizes(order: int, target: Any, about: Any, k: Any, u: Any, du: Any, si
     return int(end - start)
 
 
-@njit(**KERNEL)
-def _fill_sums(
-    order: int, target: Any, about: Any, first: int, last: int, u: Any, du: Any, sums: Any
-) -> None:
-    """Columns first:last of ``sums (k, leaves)``: the sums of ``_fill_sizes`` over each leaf."""
-    sizes = np.empty((sums.shape[0], (target.order.size >> target.depth) + 1))
-    for k in range(first, last):
+@parallel(**LOOP)
+def _fill_sums(chunk: int, order: int, target: Any, about: Any, u: Any, du: Any, sums: Any) -> None:
+    """``sums (k, leaves)``: those of ``_fill_sizes`` over each leaf."""
+    sizes, leaves = np.empty((sums.shape[0], (target.order.size >> target.depth) + 1)), sums.shape[1]
+    for k in range(chunk * leaves // CHUNKS, (chunk + 1) * leaves // CHUNKS):
         count = _fill_sizes(order, target, about, k, u, du, sizes)
         for a in range(sums.shape[0]):
             total = 0.0
@@ -240,7 +240,7 @@ def _fill_sums(
             sums[a, k] = total
 
 
-@njit(**KERNEL)
+@njit(cache=True, **LOOP)
 def _draw(
     order: int, target: Any, about: Any, u: Any, du: Any, factors: Any, picked: Any, rest: Any, rows: Any,
     probability: Any,

@@ -21,18 +21,18 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import get_thread_id, njit
 
 from ecs_fluid.kernels.compiled.lanes import spread
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
-from ecs_fluid.kernels.fmm.lane_rows import load, store, zero_rows
+from ecs_fluid.kernels.fmm.lane_rows import LOOP, PART, for_threads, load, store
 from ecs_fluid.kernels.fmm.m2l import collect_lanes
 from ecs_fluid.kernels.fmm.multi_indices import Orders
-from ecs_fluid.kernels.fmm.threads import KERNEL, PART
 
 
 class MomentScratch(NamedTuple):
-    """Rows of lanes for a batch of vortons."""
+    """Rows of lanes for a batch of vortons: of a thread, or of every thread."""
 
     given: Any
     """(6,) offsets from the vorton to the centre in units of the node, and strengths, m^3/s"""
@@ -43,9 +43,9 @@ class MomentScratch(NamedTuple):
 
 
 def moment_scratch(o: Orders, dtype: Any) -> MomentScratch:
-    """Scratch for one ``fill_moments``."""
+    """Scratch for ``fill_moments``."""
     c = o.degree.size
-    return MomentScratch(zero_rows(6, dtype), zero_rows(c, dtype), zero_rows(3 * c, dtype))
+    return MomentScratch(for_threads(6, dtype), for_threads(c, dtype), for_threads(3 * c, dtype))
 
 
 @njit(**PART)
@@ -97,20 +97,22 @@ def _leaf_card(alpha: Any, sigma: Any, first: Any, last: Any, cards: Any, node: 
     cards[node, 3] = total
 
 
-@njit(**KERNEL)
+@parallel("1 << top", **LOOP)
 def fill_moments(
-    o: Any, tree: Any, alpha: Any, sigma: Any, top: int, first: int, last: int, deepest: int, m: Any,
-    cards: Any, w: Any,
+    branch: int, o: Any, tree: Any, alpha: Any, sigma: Any, top: int, deepest: int, m: Any, cards: Any,
+    scratch: Any,
 ) -> None:  # fmt: skip
-    """Moments ``m (nodes, c, 3)`` of the nodes first:last of level ``top`` and of all below them.
+    """Moments ``m (nodes, c, 3)`` of the nodes of level ``top`` and of all below them.
 
     Those deeper than ``deepest`` have theirs already. Also ``cards (nodes, 8)``: mean, least and largest
     sigma^2 [m^2], the sum of |alpha| [m^3/s], centre and radius [m]. The mean is weighted by |alpha|: it
-    makes the error of one common core radius second order. ``w`` is scratch.
+    makes the error of one common core radius second order.
     """
     shift, moved = np.empty(3), np.empty((m.shape[1], 3), m.dtype)
+    own = get_thread_id()
+    w = MomentScratch(scratch.given[own], scratch.powers[own], scratch.sums[own])
     for level in range(deepest, top - 1, -1):
-        for k in range(first << (level - top), last << (level - top)):
+        for k in range(branch << (level - top), (branch + 1) << (level - top)):
             node = (np.int64(1) << np.int64(level)) - 1 + k
             if level == tree.depth:
                 _leaf_moments(o, tree, k, alpha, sigma, m, cards, w)

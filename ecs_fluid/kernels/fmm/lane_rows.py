@@ -3,13 +3,14 @@
 The loops of the fast multipole method are short sums of products whose operands lie in rows picked by a
 table, and no compiler finds the vectors in them. Nine running sums hide the latency of the multiply-adds.
 
-All functions but ``lanes`` and ``zero_rows`` exist in compiled code only.
+All functions but ``lanes``, ``zero_rows`` and ``for_threads`` exist in compiled code only.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -17,7 +18,14 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from ecs_fluid.kernels.compiled import FAST
 from ecs_fluid.kernels.compiled.lanes import BYTES, FLAGS, access, lanes_type, vector_at
+
+LOOP: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
+"""Options of the loops of the method that threads share out."""
+PART: dict[str, Any] = {**LOOP, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
+"""Options of functions that only kernels call: what would serve callers in Python is left out, which for
+arguments of many arrays is more code than the function itself."""
 
 load, store = access(by_row=True)
 
@@ -118,3 +126,9 @@ def zero_rows(rows: int, dtype: Any, groups: int = 1) -> NDArray[Any]:
     raw = np.zeros(rows * width + lanes(dtype), dtype)
     skip = (-raw.ctypes.data // raw.itemsize) % lanes(dtype)
     return raw[skip : skip + rows * width].reshape(rows, width)
+
+
+def for_threads(rows: int, dtype: Any, groups: int = 1) -> NDArray[Any]:
+    """As many rows for each thread that numba may start: ``(threads, rows, groups * lanes)``."""
+    threads = int(numba.config.NUMBA_NUM_THREADS)
+    return zero_rows(threads * rows, dtype, groups).reshape(threads, rows, -1)

@@ -16,8 +16,7 @@ from ecs_fluid.kernels.biot_savart.regularisation import RECORDS, Regularisation
 from ecs_fluid.kernels.biot_savart.selection import by_code, renamed
 from ecs_fluid.kernels.compiled.lanes import lane_sum, spread
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
-from ecs_fluid.kernels.fmm.lane_rows import load, store, turn
-from ecs_fluid.kernels.fmm.threads import PART
+from ecs_fluid.kernels.fmm.lane_rows import PART, load, store, turn
 
 
 def _constant(value: bool) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import get_thread_id, njit
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart.pairwise import (
@@ -27,10 +27,11 @@ from ecs_fluid.kernels.biot_savart.pairwise import (
 )
 from ecs_fluid.kernels.biot_savart.regularisation import Code
 from ecs_fluid.kernels.biot_savart.selection import core_constant
+from ecs_fluid.kernels.compiled import CHUNKS
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
-from ecs_fluid.kernels.fmm.lane_rows import copy, lanes, zero_rows
+from ecs_fluid.kernels.fmm.lane_rows import LOOP, PART, copy, for_threads, lanes
 from ecs_fluid.kernels.fmm.point_tree import PointTree
-from ecs_fluid.kernels.fmm.threads import KERNEL, PART, share
 
 _GROUPS = 256
 """Rows of lanes in a row of a pack, enough for most that is near to a leaf: every pack ends in sums across
@@ -38,24 +39,17 @@ the lanes for every target. One row more takes what is copied beyond the last vo
 
 
 def near_scratch(dtype: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """A pack, the points and the sums of a block of targets, for one thread."""
-    pack = zero_rows(8, dtype, _GROUPS + 1)
-    return pack, np.empty((3, BLOCK), dtype), np.empty((GRADIENT_SUMS, BLOCK), dtype)
+    """A pack, the points and the sums of a block of targets, for every thread."""
+    pack = for_threads(8, dtype, _GROUPS + 1)
+    threads = pack.shape[0]
+    return pack, np.empty((threads, 3, BLOCK), dtype), np.empty((threads, GRADIENT_SUMS, BLOCK), dtype)
 
 
-@njit(**KERNEL)
+@parallel(**LOOP)
 def _sort_sources(
-    code: Code,
-    tree: Any,
-    given_a: Any,
-    given_s: Any,
-    first: int,
-    last: int,
-    sa: Any,
-    ssigma: Any,
-    packed: Any,
+    chunk: int, code: Code, tree: Any, given_a: Any, given_s: Any, sa: Any, ssigma: Any, packed: Any
 ) -> None:
-    for i in range(first, last):
+    for i in range(chunk * ssigma.size // CHUNKS, (chunk + 1) * ssigma.size // CHUNKS):
         row = tree.order[i]
         sigma = given_s[row]
         for a in range(3):
@@ -78,7 +72,7 @@ def sort_sources(
     n, dtype = given_s.size, given_s.dtype
     out = np.empty((3, n), dtype), np.empty(n, dtype), np.empty((8, n + lanes(dtype)), dtype)
     out[2][:, n:] = 0.0
-    share(lambda first, last: _sort_sources(code, tree, given_a, given_s, first, last, *out), n)
+    _sort_sources(code, tree, given_a, given_s, *out)
     return out
 
 
@@ -122,71 +116,68 @@ def _next_pack(s: Any, near: Any, at: Any, done: Any, last: Any, pack: Any) -> A
 
 @njit(**PART, inline="always")
 def _sum(
-    loop: Any, rows: int, scale: float, s: Any, target: Any, top: int, spans: Any, first: int, last: int,
-    near: Any, start: Any, blocks: Any, u: Any, du: Any,
+    loop: Any, rows: int, scale: float, s: Any, target: Any, top: int, span: Any, near: Any, ends: Any,
+    blocks: Any, u: Any, du: Any,
 ) -> int:  # fmt: skip
-    """Add the near part by the given pair loop; returns the number of pairs."""
-    pack, points, sums = blocks
-    factor, m, depth, met, pairs = u.dtype.type(scale), target.order.size, target.depth, 0, 0
-    for piece in range(first, last):
-        for leaf in range(spans[piece, 1], spans[piece, 2]):
-            k = (spans[piece, 0] << (depth - top)) + leaf
-            end = ((k + 1) * m) >> depth
-            for low in range((k * m) >> depth, end, BLOCK):
-                count = BLOCK if end - low > BLOCK else end - low
-                for i in range(4 * ((count + 3) // 4)):
-                    at = low + i if i < count else low + count - 1
-                    for a in range(3):
-                        points[a, i] = target.x[a, at]
-                    for row in range(rows):
-                        sums[row, i] = 0.0
-                at, done = start[met], np.int64(0)
-                while at < start[met + 1]:
-                    filled, at, done = _next_pack(s, near, at, done, start[met + 1], pack)
-                    pairs += count * filled
-                    loop(s.code, pack, pad_pack(pack, filled), points, count, sums)
-                if rows == GRADIENT_SUMS:
-                    join_gradient(count, sums)
-                for i in range(count):
-                    row = target.order[low + i]
-                    for a in range(3):
-                        u[row, a] += factor * sums[a, i]
-                    for a in range(du.shape[1]):
-                        du[row, a] += factor * sums[3 + a, i]
-            met += 1
+    """Add the near part of a piece by the given pair loop; returns the number of pairs."""
+    own = get_thread_id()
+    pack, points, sums = blocks[0][own], blocks[1][own], blocks[2][own]
+    factor, m, depth, pairs = u.dtype.type(scale), target.order.size, target.depth, 0
+    for leaf in range(span[1], span[2]):
+        k = (span[0] << (depth - top)) + leaf
+        end = ((k + 1) * m) >> depth
+        for low in range((k * m) >> depth, end, BLOCK):
+            count = BLOCK if end - low > BLOCK else end - low
+            for i in range(4 * ((count + 3) // 4)):
+                at = low + i if i < count else low + count - 1
+                for a in range(3):
+                    points[a, i] = target.x[a, at]
+                for row in range(rows):
+                    sums[row, i] = 0.0
+            at, done = ends[k, 0], np.int64(0)
+            while at < ends[k, 1]:
+                filled, at, done = _next_pack(s, near, at, done, ends[k, 1], pack)
+                pairs += count * filled
+                loop(s.code, pack, pad_pack(pack, filled), points, count, sums)
+            if rows == GRADIENT_SUMS:
+                join_gradient(count, sums)
+            for i in range(count):
+                row = target.order[low + i]
+                for a in range(3):
+                    u[row, a] += factor * sums[a, i]
+                for a in range(du.shape[1]):
+                    du[row, a] += factor * sums[3 + a, i]
     return pairs
 
 
-@njit(**KERNEL)
+@parallel("spans.shape[0]", **LOOP)
 def near_velocity(
-    s: Any, target: Any, top: int, spans: Any, first: int, last: int, near: Any, start: Any, blocks: Any,
+    piece: int, s: Any, target: Any, top: int, spans: Any, near: Any, ends: Any, blocks: Any, pairs: Any,
     u: Any, du: Any,
-) -> Any:  # fmt: skip
-    """Add to ``u (m, 3)`` what ``walk`` left over (same arguments, its lists, scratch); returns the pairs."""
-    return _sum(
-        add_velocity, VELOCITY_SUMS, PAIR_SCALE, s, target, top, spans, first, last, near, start, blocks, u,
-        du,
+) -> None:  # fmt: skip
+    """Add to ``u (m, 3)`` what ``walk`` left over (same arguments and lists); ``pairs`` of each piece."""
+    pairs[piece] = _sum(
+        add_velocity, VELOCITY_SUMS, PAIR_SCALE, s, target, top, spans[piece], near, ends, blocks, u, du
     )  # fmt: skip
 
 
-@njit(**KERNEL)
+@parallel("spans.shape[0]", **LOOP)
 def near_gradient(
-    s: Any, target: Any, top: int, spans: Any, first: int, last: int, near: Any, start: Any, blocks: Any,
+    piece: int, s: Any, target: Any, top: int, spans: Any, near: Any, ends: Any, blocks: Any, pairs: Any,
     u: Any, du: Any,
-) -> Any:  # fmt: skip
+) -> None:  # fmt: skip
     """The same for ``u (m, 3)`` and ``du (m, 9)``."""
-    return _sum(
-        add_gradient, GRADIENT_SUMS, PAIR_SCALE, s, target, top, spans, first, last, near, start, blocks, u,
-        du,
+    pairs[piece] = _sum(
+        add_gradient, GRADIENT_SUMS, PAIR_SCALE, s, target, top, spans[piece], near, ends, blocks, u, du
     )  # fmt: skip
 
 
-@njit(**KERNEL)
+@parallel("spans.shape[0]", **LOOP)
 def near_potential(
-    s: Any, target: Any, top: int, spans: Any, first: int, last: int, near: Any, start: Any, blocks: Any,
+    piece: int, s: Any, target: Any, top: int, spans: Any, near: Any, ends: Any, blocks: Any, pairs: Any,
     u: Any, du: Any,
-) -> Any:  # fmt: skip
+) -> None:  # fmt: skip
     """The same for the vector potential in ``u (m, 3)``."""
-    return _sum(
-        add_potential, POTENTIAL_SUMS, SCALE, s, target, top, spans, first, last, near, start, blocks, u, du
+    pairs[piece] = _sum(
+        add_potential, POTENTIAL_SUMS, SCALE, s, target, top, spans[piece], near, ends, blocks, u, du
     )  # fmt: skip

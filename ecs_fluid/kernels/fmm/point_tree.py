@@ -7,22 +7,23 @@ two clusters a thousand diameters apart are cut as well as a full cube. Coincide
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.fmm.threads import KERNEL, PART, share, threads
+from ecs_fluid.kernels.compiled import CHUNKS
+from ecs_fluid.kernels.compiled.parallel import parallel
+from ecs_fluid.kernels.fmm.lane_rows import LOOP, PART
 
 _LEAST_SCALE, _LEAST_RADIUS = 1e-5, 0.1
 """A node is scaled by its radius, but not by less than this part of the scale of its parent: expansions of a
 node of one point are divided by powers of it. And its radius counts as this part of its scale at least, or
 powers of scale/distance would overflow in float32 where points coincide."""
 
-_FEW = 8192
-"""So few points are quicker done by one thread."""
+_FEW, _BRANCHES = 8192, 6
+"""So few points are quicker done by one thread; level of the branches that threads share out of more."""
 
 
 class PointTree(NamedTuple):
@@ -43,16 +44,19 @@ class PointTree(NamedTuple):
 
     def holds(self, rows: NDArray[Any]) -> bool:
         """Whether the tree is one over just these ``rows (n, 3)`` in this sequence."""
-        return all(share(partial(_equal, np.ascontiguousarray(rows), self.order, self.x), self.order.size))
+        same = np.ones(CHUNKS, bool)
+        _compare(np.ascontiguousarray(rows), self.order, self.x, same)
+        return bool(same.all())
 
 
-@njit(**KERNEL)
-def _equal(rows: Any, order: Any, x: Any, first: Any, last: Any) -> bool:
-    for i in range(first, last):
+@parallel(**LOOP)
+def _compare(chunk: int, rows: Any, order: Any, x: Any, same: Any) -> None:
+    """Whether the rows of each chunk are those of the tree."""
+    for i in range(chunk * order.size // CHUNKS, (chunk + 1) * order.size // CHUNKS):
         for a in range(3):
             if rows[order[i], a] != x[a, i]:
-                return False
-    return True
+                same[chunk] = False
+                return
 
 
 @njit(**PART)
@@ -120,13 +124,12 @@ def _measure(x: Any, first: Any, last: Any, node: Any, centre: Any, radius: Any,
     return axis
 
 
-@njit(**KERNEL)
+@parallel("1 << level", **LOOP)
 def _grow(
-    depth: int, level: int, deepest: int, first: int, last: int, x: Any, order: Any, centre: Any, radius: Any,
-    scale: Any,
-) -> None:  # fmt: skip
-    """Nodes first:last of a level and all below them down to level ``deepest``; leaves are not cut."""
-    n = order.size
+    node: int, depth: int, level: int, deepest: int, x: Any, order: Any, centre: Any, radius: Any, scale: Any
+) -> None:
+    """Every node of a level and all below it down to level ``deepest``; leaves are not cut."""
+    n, first, last = order.size, node, node + 1
     while level <= deepest:
         nodes = np.int64(1) << np.int64(level)
         for k in range(first, last):
@@ -153,15 +156,10 @@ def build(x: NDArray[Any], leaf: int) -> PointTree:
     # One level after the other while there are few nodes, then whole branches.
     top = branch_level(depth, n)
     for level in range(top + 1):
-        deepest = depth if level == top else level
-
-        def branches(first: int, last: int, level: int = level, deepest: int = deepest) -> None:
-            _grow(depth, level, deepest, first, last, *arrays)
-
-        share(branches, 1 << level)
+        _grow(depth, level, depth if level == top else level, *arrays)
     return tree
 
 
 def branch_level(depth: int, n: int) -> int:
     """Level whose nodes are the branches that threads share out: the root for few points."""
-    return min(depth, (4 * threads() - 1).bit_length()) if n > _FEW else 0
+    return min(depth, _BRANCHES) if n > _FEW else 0

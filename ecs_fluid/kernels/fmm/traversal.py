@@ -13,15 +13,16 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import get_thread_id, njit
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart.pairwise import SCALE
 from ecs_fluid.kernels.biot_savart.regularisation import RECORDS, Code
 from ecs_fluid.kernels.biot_savart.selection import by_code
+from ecs_fluid.kernels.compiled.parallel import add_at, parallel
 from ecs_fluid.kernels.fmm.accuracy import Settings
 from ecs_fluid.kernels.fmm.expansions import evaluate, local_curl, local_down
-from ecs_fluid.kernels.fmm.lane_rows import lanes, zero_rows
+from ecs_fluid.kernels.fmm.lane_rows import LOOP, PART, for_threads, lanes
 from ecs_fluid.kernels.fmm.m2l import (
     add_local,
     collect_lanes,
@@ -32,7 +33,6 @@ from ecs_fluid.kernels.fmm.m2l import (
 )
 from ecs_fluid.kernels.fmm.multi_indices import Orders
 from ecs_fluid.kernels.fmm.point_tree import PointTree
-from ecs_fluid.kernels.fmm.threads import KERNEL, PART
 
 POTENTIAL, VELOCITY, GRADIENT = 0, 1, 2
 """What a walk computes."""
@@ -69,7 +69,8 @@ class Sources(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Rows of lanes for a batch of source nodes or of targets, and expansions of nodes."""
+    """Rows of lanes for a batch of source nodes or of targets, and expansions of nodes: of every thread, or
+    of the one that works on a piece."""
 
     direction: Any
     f: Any
@@ -91,13 +92,24 @@ class Scratch(NamedTuple):
 
 
 def scratch(o: Orders, levels: int, dtype: Any) -> Scratch:
-    """Scratch for one ``walk`` over pieces of ``levels`` levels below their node."""
+    """Scratch for ``walk`` over pieces of ``levels`` levels below their node."""
     c = o.degree.size
     rows = (5, o.order + 1, o.order + 2, 3 * c + 8, o.order + 1, (o.order + 1) * c, 3 * c, 3, 12)
-    arrays = [zero_rows(count, dtype) for count in rows]
-    arrays += [np.empty((levels + 1, c, 3), dtype), np.empty((c, 3), dtype), np.empty(3)]
-    arrays.append(np.empty(lanes(dtype), np.int64))
+    arrays = [for_threads(count, dtype) for count in rows]
+    threads = arrays[0].shape[0]
+    arrays += [np.empty((threads, levels + 1, c, 3), dtype), np.empty((threads, c, 3), dtype)]
+    arrays += [np.empty((threads, 3)), np.empty((threads, lanes(dtype)), np.int64)]
     return Scratch(*arrays)
+
+
+@njit(**PART)
+def _own(w: Any) -> Any:
+    """The scratch of the thread that asks."""
+    i = get_thread_id()
+    return Scratch(
+        w.direction[i], w.f[i], w.ratios[i], w.gathered[i], w.powers[i], w.d[i], w.lanes_local[i],
+        w.offsets[i], w.out[i], w.local[i], w.curl[i], w.shift[i], w.places[i],
+    )  # fmt: skip
 
 
 @njit(**PART, forceinline=True)
@@ -259,66 +271,59 @@ def _add_far(mode: int, o: Any, local: Any, target: Any, t: Any, w: Any, u: Any,
                 du[row, a] = w.out[3 + a, lane]
 
 
-@njit(**KERNEL)
+@parallel("spans.shape[0]", **LOOP)
 def walk(
-    mode: int, s: Any, target: Any, top: int, spans: Any, first: int, last: int, w: Any, u: Any, du: Any
-) -> Any:
-    """The far part of the sums at the targets of the pieces ``spans[first:last]`` of their tree.
+    piece: int, mode: int, s: Any, target: Any, top: int, spans: Any, every: Any, near: Any, used: Any,
+    ends: Any, met: Any, u: Any, du: Any,
+) -> None:  # fmt: skip
+    """The far part of the sums at the targets of pieces of their tree.
 
     ``mode`` is POTENTIAL, VELOCITY or GRADIENT. Piece i is node spans[i, 0] of level ``top``, from its leaf
-    spans[i, 1] up to spans[i, 2]. ``w`` is scratch, of its own for every thread. Results go to ``u (m, 3)``
-    and, with GRADIENT, ``du (m, 9)`` (else (0, 0)) in the sequence of the given targets. Returns the near
-    part, ``near`` and ``start``: the i-th leaf that was met has still to add the source leaves
-    near[start[i] : start[i + 1]]; and the number of node pairs that met by expansion.
+    spans[i, 1] up to spans[i, 2]. ``every`` is scratch. Results go to ``u (m, 3)`` and, with GRADIENT,
+    ``du (m, 9)`` (else (0, 0)) in the sequence of the given targets. For the near part, leaf k has still to
+    add the source leaves near[ends[k, 0] : ends[k, 1]]; used[0] counts them all, also where ``near`` is too
+    short for them and is to be had again. met[i] are the node pairs of a piece that met by expansion.
     """
-    o, how = s.orders, s.settings
-    c, levels = o.degree.size, target.depth - top
+    o, how, w = s.orders, s.settings, _own(every)
+    c, levels, node = o.degree.size, target.depth - top, spans[piece, 0]
     reach = np.empty(how.order + 1)
     for q in range(1, how.order + 1):
         # Half an order to spare: pairs that need few terms are many.
         reach[q] = 0.0 if how.full else how.opening ** ((2.0 * how.order + 1.0) / q)
     local, shift, queue = w.local, w.shift, np.empty(1024, np.int64)
     far, pending, ranked = np.empty(512, np.int64), np.empty(1024, np.int64), np.empty(512, np.int64)
-    place = np.empty(how.order + 2, np.int64)
-    ends = np.empty(4, np.int64)
-    near, leaves, met = np.empty(1024, np.int64), np.int64(0), np.int64(0)
-    start = np.empty(((last - first) << levels) + 1, np.int64)
-    start[0] = 0
+    place, limits = np.empty(how.order + 2, np.int64), np.empty(4, np.int64)
     # Level i of the piece inherits pending[begin[i] : begin[i + 1]]; level 0 inherits the root.
     begin = np.empty(levels + 3, np.int64)
     begin[0], begin[1] = 0, 1
-    pending[0] = 0
-    for piece in range(first, last):
-        for leaf in range(spans[piece, 1], spans[piece, 2]):
-            level = 0  # the highest level whose node is not that of the leaf before
-            while leaf > spans[piece, 1] and (leaf >> (levels - level)) << (levels - level) != leaf:
-                level += 1
-            for i in range(level, levels + 1):
-                t = (np.int64(1) << np.int64(top + i)) - 1 + (spans[piece, 0] << i) + (leaf >> (levels - i))
-                if i > 0:
-                    above = (t - 1) // 2
-                    for a in range(3):
-                        shift[a] = target.centre[t, a] - target.centre[above, a]
-                    local_down(o, shift, local[i - 1], target.scale[above], target.scale[t], local[i])
-                else:
-                    for m in range(c):
-                        local[0, m, 0] = local[0, m, 1] = local[0, m, 2] = 0.0
-                far, pending, queue = _sort_out(
-                    s, reach, target, t, i == levels, pending, begin[i], begin[i + 1], far, queue, ends
-                )
-                count, used = ends[2], ends[3]
-                begin[i + 2] = used
-                met += count
-                if count > 0:
-                    if ranked.size < far.size:
-                        ranked = np.empty(far.size, np.int64)
-                    _add_expansions(mode, s, target, t, far, count, ranked, place, w, local[i])
-            _add_far(mode, o, w.local[levels], target, t, w, u, du)
-            start[leaves + 1] = start[leaves]
-            for at in range(begin[levels + 1], used):
-                if start[leaves + 1] == near.size:
-                    near = _longer(near)
-                near[start[leaves + 1]] = pending[at]
-                start[leaves + 1] += 1
-            leaves += 1
-    return near, start, met
+    pending[0], met[piece] = 0, 0
+    for leaf in range(spans[piece, 1], spans[piece, 2]):
+        level = 0  # the highest level whose node is not that of the leaf before
+        while leaf > spans[piece, 1] and (leaf >> (levels - level)) << (levels - level) != leaf:
+            level += 1
+        for i in range(level, levels + 1):
+            t = (np.int64(1) << np.int64(top + i)) - 1 + (node << i) + (leaf >> (levels - i))
+            if i > 0:
+                above = (t - 1) // 2
+                for a in range(3):
+                    shift[a] = target.centre[t, a] - target.centre[above, a]
+                local_down(o, shift, local[i - 1], target.scale[above], target.scale[t], local[i])
+            else:
+                for m in range(c):
+                    local[0, m, 0] = local[0, m, 1] = local[0, m, 2] = 0.0
+            far, pending, queue = _sort_out(
+                s, reach, target, t, i == levels, pending, begin[i], begin[i + 1], far, queue, limits
+            )
+            count, begin[i + 2] = limits[2], limits[3]
+            met[piece] += count
+            if count > 0:
+                if ranked.size < far.size:
+                    ranked = np.empty(far.size, np.int64)
+                _add_expansions(mode, s, target, t, far, count, ranked, place, w, local[i])
+        _add_far(mode, o, w.local[levels], target, t, w, u, du)
+        first, last = begin[levels + 1], begin[levels + 2]
+        at = add_at(used, 0, last - first)
+        k = (node << levels) + leaf
+        ends[k, 0], ends[k, 1] = at, at + last - first
+        if ends[k, 1] <= near.size:
+            near[at : ends[k, 1]] = pending[first:last]

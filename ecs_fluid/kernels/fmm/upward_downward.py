@@ -12,11 +12,12 @@ from ecs_fluid.kernels.fmm.expansions import fill_moments, moment_scratch
 from ecs_fluid.kernels.fmm.multi_indices import orders
 from ecs_fluid.kernels.fmm.near import near_gradient, near_potential, near_scratch, near_velocity
 from ecs_fluid.kernels.fmm.point_tree import PointTree, branch_level
-from ecs_fluid.kernels.fmm.threads import share
 from ecs_fluid.kernels.fmm.traversal import Sources, scratch, walk
 
 _TASK_LEVEL = 7
 """Target nodes of this level have the runs of leaves that threads share out."""
+_NEAR = 512
+"""Near source leaves of a target leaf for which there is room at first; what is not used costs nothing."""
 
 
 Results = list[NDArray[Any]]
@@ -54,16 +55,10 @@ def with_order(s: Sources, order: int) -> Sources:
     shape = tree.radius.size, o.degree.size, 3
     # They are read in eights, beyond the last one.
     moments = np.empty(math.prod(shape) + 8, s.ssigma.dtype)[:-8].reshape(shape)
-    top = branch_level(tree.depth, s.ssigma.size)
-
-    def branches(first: int, last: int) -> None:
-        w = moment_scratch(o, s.ssigma.dtype)
-        fill_moments(o, tree, s.sa, s.ssigma, top, first, last, tree.depth, moments, s.cards, w)
-
-    share(branches, 1 << top)
+    top, w = branch_level(tree.depth, s.ssigma.size), moment_scratch(o, s.ssigma.dtype)
+    fill_moments(o, tree, s.sa, s.ssigma, top, tree.depth, moments, s.cards, w)
     if top > 0:
-        w = moment_scratch(o, s.ssigma.dtype)
-        fill_moments(o, tree, s.sa, s.ssigma, 0, 0, 1, top - 1, moments, s.cards, w)
+        fill_moments(o, tree, s.sa, s.ssigma, 0, top - 1, moments, s.cards, w)
     return s._replace(settings=s.settings._replace(order=order), orders=o, moments=moments)
 
 
@@ -78,12 +73,13 @@ def add_up(mode: int, s: Sources, target: PointTree, runs: LeafRuns, results: Re
     Returns the number of node pairs that met by expansion and of point pairs.
     """
     add_near, both = (near_potential, near_velocity, near_gradient)[mode], both_of(results)
-    dtype = results[0].dtype
-
-    def some_runs(first: int, last: int) -> tuple[int, int]:
-        w = scratch(s.orders, target.depth - runs.top, dtype)
-        near, start, met = walk(mode, s, target, *runs, first, last, w, *both)
-        return met, add_near(s, target, *runs, first, last, near, start, near_scratch(dtype), *both)
-
-    work = share(some_runs, len(runs.spans))
-    return sum(met for met, _ in work), sum(pairs for _, pairs in work)
+    dtype, leaves = results[0].dtype, int((runs.spans[:, 2] - runs.spans[:, 1]).sum())
+    near, used = np.empty(_NEAR * leaves, np.int64), np.zeros(1, np.int64)
+    ends, met, pairs = np.empty((1 << target.depth, 2), np.int64), *np.empty((2, len(runs.spans)), np.int64)
+    w = scratch(s.orders, target.depth - runs.top, dtype)
+    walk(mode, s, target, *runs, w, near, used, ends, met, *both)
+    if used[0] > near.size:
+        near, used = np.empty(used[0], np.int64), np.zeros(1, np.int64)
+        walk(mode, s, target, *runs, w, near, used, ends, met, *both)
+    add_near(s, target, *runs, near, ends, near_scratch(dtype), pairs, *both)
+    return int(met.sum()), int(pairs.sum())

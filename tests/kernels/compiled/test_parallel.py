@@ -12,7 +12,7 @@ import pytest
 from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS
-from ecs_fluid.kernels.compiled.parallel import for_each, parallel
+from ecs_fluid.kernels.compiled.parallel import add_at, for_each, parallel
 from tests.kernels.compiled.kept_program import program
 
 
@@ -55,6 +55,26 @@ def test_every_piece_is_done_once(count: int, threads: int) -> None:
     out = np.ones(count)
     mark(out, 2.0)
     assert out.tolist() == (1.0 + 2.0 * np.arange(count)).tolist()
+
+
+@parallel("len(doing)")
+def wait_for_the_others(i: int, doing: np.ndarray, done: np.ndarray) -> None:
+    """The first piece ends when all others have, or after many turns."""
+    turns = 0
+    while i == 0 and add_at(done, 0, 0) < len(doing) - 1 and turns < 4_000_000_000:
+        turns += 1
+    if i > 0:
+        add_at(done, 0, 1)
+    doing[i] = turns
+
+
+def test_a_thread_that_is_done_takes_what_is_left() -> None:
+    """One part for each thread, cut beforehand, would leave half of the pieces behind the first."""
+    if numba.config.NUMBA_NUM_THREADS == 1:
+        pytest.skip("one thread")
+    doing, done = np.zeros(100, np.int64), np.zeros(1, np.int64)
+    wait_for_the_others(doing, done)
+    assert done[0] == 99 and doing[0] < 4_000_000_000
 
 
 def test_sums_of_pieces_have_the_same_bits_on_any_threads() -> None:

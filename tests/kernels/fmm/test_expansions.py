@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart import direct
 from ecs_fluid.kernels.biot_savart.regularisation import CODES
-from ecs_fluid.kernels.fmm import error_estimate, fast_multipole, point_tree, threads as fmm_threads
+from ecs_fluid.kernels.fmm import error_estimate, fast_multipole, point_tree
 from ecs_fluid.kernels.fmm.accuracy import GOAL, settings, terms_for
 from ecs_fluid.kernels.fmm.multi_indices import orders
 from ecs_fluid.kernels.fmm.traversal import GRADIENT, VELOCITY
@@ -111,30 +111,6 @@ def test_tables_of_multi_indices() -> None:
                 o.sums[o.start[m + k] + n] == o.sums[o.start[m] + n] + k
                 for n in range(o.start[m + 1] - o.start[m])
             )
-
-
-# Threads
-
-
-@pytest.mark.parametrize("pieces", [1, 2, 5, 100])
-@pytest.mark.parametrize("threads", [1, 2, 8])
-def test_pieces_are_shared_out_once_and_in_sequence(
-    threads: int, pieces: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fmm_threads, "threads", lambda: threads)
-    batches = fmm_threads.share(lambda first, last: list(range(first, last)), pieces)
-    assert [piece for batch in batches for piece in batch] == list(range(pieces))
-    assert len(batches) >= min(threads, pieces)
-
-
-def test_an_error_in_a_thread_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(first: int, last: int) -> None:
-        if first > 0:
-            raise ValueError("piece")
-
-    monkeypatch.setattr(fmm_threads, "threads", lambda: 2)
-    with pytest.raises(ValueError, match="piece"):
-        fmm_threads.share(fail, 8)
 
 
 # The measured error

@@ -11,7 +11,7 @@ import pytest
 
 from ecs_fluid.kernels.biot_savart import direct
 from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES
-from ecs_fluid.kernels.fmm import fast_multipole, point_tree, threads as fmm_threads
+from ecs_fluid.kernels.fmm import fast_multipole, upward_downward
 from ecs_fluid.kernels.fmm.accuracy import settings
 from tests.kernels.by_day import pairs, some
 from tests.kernels.fmm.fmm_flows import (
@@ -238,26 +238,22 @@ def test_a_shift_changes_no_bit(real: Any) -> None:
 
 
 @pytest.mark.parametrize("real", [np.float32, np.float64])
-def test_threads_change_no_bit(real: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also with more threads than cores; 12,000 vortons, so that the tree is built by several, too."""
-    cloud, results = clusters(12_000), []
-    for threads in (1, 2, 4, 8):
-        for module in (fmm_threads, point_tree):
-            monkeypatch.setattr(module, "threads", lambda count=threads: count)
+def test_threads_change_no_bit(real: Any) -> None:
+    """12,000 vortons, so that the tree is built by several, too."""
+    cloud, results, most = clusters(12_000), [], numba.get_num_threads()
+    for threads in (1, numba.config.NUMBA_NUM_THREADS):
+        numba.set_num_threads(threads)
         results.append(gradient(WINCKELMANS, cloud, 1e-4, real))
-    for u, du, work in results[1:]:
-        assert np.array_equal(u, results[0][0]) and np.array_equal(du, results[0][1])
-        assert work == results[0][2]
+    numba.set_num_threads(most)
+    (u, du, work), other = results
+    assert np.array_equal(u, other[0]) and np.array_equal(du, other[1]) and work == other[2]
 
 
-def test_threads_are_those_of_numba() -> None:
-    most = numba.config.NUMBA_NUM_THREADS
-    try:
-        numba.set_num_threads(1)
-        assert fmm_threads.threads() == 1
-    finally:
-        numba.set_num_threads(most)
-    assert fmm_threads.threads() == most
+def test_more_near_leaves_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    u, du, work = gradient(WINCKELMANS, clusters(3000), 1e-3, np.float32)
+    monkeypatch.setattr(upward_downward, "_NEAR", 1)
+    again = gradient(WINCKELMANS, clusters(3000), 1e-3, np.float32)
+    assert np.array_equal(u, again[0]) and np.array_equal(du, again[1]) and work == again[2]
 
 
 # Case 57: cost
