@@ -106,7 +106,8 @@ class Runner:
             found = folder.newest_checkpoint()
             with searching(code_of(path) if allow_code else None):
                 world = resume(found.path, allow_code, anyway)
-            _refuse_of_another_run(world, folder.read_trajectory(), found.path)
+            if folder.trajectory.is_dir():  # else it is begun anew
+                _refuse_of_another_run(world, folder.read_trajectory(), found.path)
             folder.rewind(world.tick)
         except FluidError:
             folder.close()

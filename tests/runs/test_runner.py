@@ -50,3 +50,9 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path, setting: str, wh
         assert again.times.tolist() == pytest.approx([0.0, 0.04, 0.08, 0.12], abs=1e-12)
         whole = run(tmp_path / "whole", ticks=6)
         assert np.array_equal(again[-1]["ring"]["Position.x"], whole[-1]["ring"]["Position.x"])
+
+
+def test_without_its_trajectory_a_run_goes_on_with_a_new_one(tmp_path: Path) -> None:
+    own = run(tmp_path / "own")
+    shutil.rmtree(own.path / "trajectory")
+    assert own.resume(6).times.tolist() == pytest.approx([0.08, 0.12], abs=1e-12)
