@@ -453,7 +453,7 @@ def test_a_gaussian_vortex_has_the_velocity_of_lamb_and_oseen(
 
     A core that is cut off at 3 a lacks exp(-9) = 1.2e-4; gaussian blobs make the rest of it exactly, those of
     Winckelmans to the third order in the spacing (0.035, 0.011, 0.0033). Cells at the root mean square of
-    their ring left the middle with 4 and 10 % too little vorticity, and 1 and 2 % of the largest velocity off.
+    their ring left the middle with 4 and 10 % too little vorticity: 1 and 2 % of the largest velocity.
     """
     r = np.linspace(0.03, 3.0, 100)
     points = np.stack([r, 0.0 * r, 0.0 * r], axis=1)
