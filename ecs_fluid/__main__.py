@@ -1,7 +1,33 @@
-"""`python -m ecs_fluid`: the command `ecs-fluid`, for where its script is not on the path."""
+"""`python -m ecs_fluid`, and what the command `ecs-fluid` starts with."""
 
+import os
+import signal
 import sys
+from types import FrameType
 
-from ecs_fluid.cli import main
 
-sys.exit(main())
+def main() -> int:
+    """Entry point of the ``ecs-fluid`` command; returns the exit code.
+
+    While it is imported, a KeyboardInterrupt would be a traceback, or be lost where Python runs what cannot
+    fail: a Ctrl-C ends the process at once.
+    """
+    by_python = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not if it is ignored
+    if by_python:
+        signal.signal(signal.SIGINT, _stop)
+    from ecs_fluid.cli import main as command
+
+    if by_python:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    return command()
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    try:
+        os.write(2, b"stopped\n")
+    finally:
+        os._exit(130)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -96,6 +96,10 @@ def imported(path: str, place: str, *bases: type) -> Any:
             `bases`; `place` says where the path was named.
     """
     module, _, name = path.partition(":")
+    if not name or module.endswith(".py") or not all(part.isidentifier() for part in module.split(".")):
+        raise RecipeError(
+            f"{place}: {shown(path)} does not name a class; write swirl:Swirl for the class Swirl of swirl.py"
+        )
     try:
         with users_code(f"{place}: module {module!r}", ImportError):
             loaded = importlib.import_module(module)

@@ -164,7 +164,7 @@ def tables_in(text: str, place: str, language: Literal["TOML", "JSON"] = "TOML")
         parts = max((found[0].count(".") + 1 for found in _DOTTED.finditer(text)), default=1)
         check("nesting", parts, f"{place}: a key has {parts:,} dotted parts")
     try:
-        tables = tomllib.loads(text) if language == "TOML" else json.loads(text)
+        tables = tomllib.loads(text) if language == "TOML" else json.loads(text, object_pairs_hook=_table)
     except RecursionError:
         raise LimitError(f"{place}: its tables or lists are nested too deeply") from None
     except ValueError as error:
@@ -174,6 +174,16 @@ def tables_in(text: str, place: str, language: Literal["TOML", "JSON"] = "TOML")
         raise RecipeError(f"{place}: a table of tables is needed, not {type(tables).__name__}")
     _check_tables(tables, place)
     return tables
+
+
+def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A table of JSON, where each key may stand once: the last of two would count, without a word."""
+    table: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in table:
+            raise ValueError(f"the key {shown(key)} stands twice in a table")
+        table[key] = value
+    return table
 
 
 def _check_tables(tables: dict[str, Any], place: str) -> None:

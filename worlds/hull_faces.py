@@ -122,7 +122,7 @@ def _outline(triangles: list[list[int]]) -> Array | None:
     """Vertices around triangles that hang together; None where their rim is more than one simple loop."""
     sides = {side for corners in triangles for side in _sides(corners)}
     rim = {a: b for a, b in sides if (b, a) not in sides}
-    if len(rim) != sum((b, a) not in sides for a, b in sides):
+    if not rim or len(rim) != sum((b, a) not in sides for a, b in sides):
         return None
     start = min(rim)
     loop = [start]

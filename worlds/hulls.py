@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.errors import RecipeError
+from ecs_fluid.errors import FluidWarning, RecipeError
 from ecs_fluid.worlds.hull_faces import closed_triangles, face_loops
 
 if TYPE_CHECKING:
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
 
 MOST_FACES = 4096
 """Faces a polytope may have; every one of them is looked at for particles that touch it."""
+
+COARSE = 0.05
+"""Rounding of corners over the mean width of a polytope, its volume over its surface, at which its planes are
+wrong by some 5 % of its volume, and beyond which faces that are none are taken for one."""
+
+FILLED = 1.02
+"""Volume of a mesh's hull over that within its faces beyond which it is told."""
 
 MOST_CORNERS = 8 * MOST_FACES
 """Corners of a hull before rounding errors in its faces are put right, which takes 0.3 ms for each of them.
@@ -59,6 +67,12 @@ def hull_of_vertices(points: Array) -> Hull:
     if len(found.vertices) > MOST_CORNERS:
         corners = f"{len(found.vertices):,} corners; at most {MOST_CORNERS:,} are allowed"
         raise RecipeError(f"the hull of a polytope has {corners}")
+    rounding = _rounding(points) / size
+    if rounding.max() > COARSE * found.volume / found.area:
+        raise RecipeError(
+            f"the corners of a polytope are known to {size * rounding.max():.2g} m only, as far from "
+            "the origin as they are, and it is too thin for that; move it there, and give it a center"
+        )
     triangles = closed_triangles(found.points, found.simplices, found.equations[:, :3])
     if triangles is None:
         # Corners shaken by rounding errors until no four lie in a plane.
@@ -68,7 +82,7 @@ def hull_of_vertices(points: Array) -> Hull:
         raise RecipeError(
             f"the hull of the {len(points)} points of a polytope does not close: some lie too close together"
         )
-    loops = face_loops(found.points, triangles, found.equations[:, :3], _rounding(points) / size)
+    loops = face_loops(found.points, triangles, found.equations[:, :3], rounding)
     if len(loops) > MOST_FACES:
         raise RecipeError(f"the polytope has {len(loops)} faces; at most {MOST_FACES} are allowed")
     return _finished(points, triangles, loops)
@@ -118,7 +132,7 @@ def hull_of_planes(planes: Array) -> Hull:
 def hull_of_mesh(file: str) -> Hull:
     """Convex hull of the points of a mesh file, m: one of the formats `MESHES`.
 
-    A mesh that is not convex is filled up; split it and give its parts as several bodies.
+    A mesh that is not convex is filled up, with a warning; split it and give its parts as several bodies.
 
     Raises:
         RecipeError: the file lies outside the world file's folder, has another format, is damaged, or has
@@ -130,7 +144,16 @@ def hull_of_mesh(file: str) -> Hull:
     path = data_file(file)
     if path.suffix.lower() not in MESHES:
         raise RecipeError(f"file = {file!r}: meshes ending in {', '.join(MESHES)} can be read")
-    return hull_of_vertices(read_vtk(path, MOST_POINTS)["x"])
+    mesh = read_vtk(path, MOST_POINTS)
+    hull, within = hull_of_vertices(mesh["x"]), float(mesh["enclosed volume"][0])
+    if hull.volume > FILLED * within:
+        warnings.warn(
+            f"file = {file!r}: the mesh is not convex, or not closed: its faces enclose {within:.4g} m^3, "
+            f"and the body is its convex hull of {hull.volume:.4g} m^3; give convex parts as several bodies",
+            FluidWarning,
+            stacklevel=2,
+        )
+    return hull
 
 
 def _rounding(points: Array) -> Array:

@@ -181,7 +181,7 @@ class PlanesShape(Polytope):
 
 
 class MeshShape(Polytope):
-    """The convex hull of a mesh file (STL, OBJ, PLY, VTK, ...)."""
+    """The convex hull of a mesh file (STL, OBJ, PLY, VTK, ...); where that fills it up, a warning."""
 
     shape: Literal["mesh"] = "mesh"
     file: str

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, get_args
 
 import cyclopts
 from cyclopts.validators import Number
@@ -95,8 +95,19 @@ else:  # for the completion of shells; a file is as good
     WorldName = Annotated[Literal[tuple(shipped())] | str, cyclopts.Parameter(show_choices=False)]
 """A shipped name or a world file."""
 
+
+class _Told(_Console):
+    """What it cannot say (a log on a full disk, a reader that is gone) is no reason to end a run."""
+
+    def print(self, *said: Any, **options: Any) -> None:
+        try:
+            super().print(*said, **options)
+        except OSError:
+            _forget(sys.stderr)
+
+
 out = _Console(markup=False, highlight=False, soft_wrap=True, emoji=False)
-err = _Console(stderr=True, markup=False, highlight=False, soft_wrap=True, emoji=False)
+err = _Told(stderr=True, markup=False, highlight=False, soft_wrap=True, emoji=False)
 
 
 def warn(message: object) -> None:
@@ -115,8 +126,15 @@ def _flush() -> None:
         if sys.stdout is not None:
             sys.stdout.flush()
     except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget(sys.stdout)
         raise
+
+
+def _forget(stream: TextIO) -> None:
+    """Let what waits in a stream, and what follows, go nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 COMMANDS = {

@@ -5,15 +5,17 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import DivergedError, FluidError, StorageError
 from ecs_fluid.io.provenance import refuse_elsewhere
 from ecs_fluid.io.runfolder import RunFolder
-from ecs_fluid.io.trajectory import TrajectoryWriter
+from ecs_fluid.io.trajectory import Trajectory, TrajectoryWriter
 from ecs_fluid.plugins import searching
 from ecs_fluid.runs.resume import resume
 from ecs_fluid.runs.surface_frames import store_surface
@@ -104,6 +106,8 @@ class Runner:
             found = folder.newest_checkpoint()
             with searching(code_of(path) if allow_code else None):
                 world = resume(found.path, allow_code, anyway)
+            if folder.trajectory.is_dir():  # else it is begun anew
+                _refuse_of_another_run(world, folder.read_trajectory(), found.path)
             folder.rewind(world.tick)
         except FluidError:
             folder.close()
@@ -195,6 +199,36 @@ class Runner:
             state_hash=world.state_hash(),
             ranks=world._on_ranks(),
         )
+
+
+def _refuse_of_another_run(world: World, frames: Trajectory, checkpoint: Path) -> None:
+    """StorageError if the state is not what a frame stored of its tick, or its time is not between others'.
+
+    What is computed from there would belong to neither run, and times that do not grow spoil the trajectory.
+    """
+    first, after = (int(np.searchsorted(frames.ticks, world.tick, side)) for side in ("left", "right"))
+    earlier, later = frames.times[:first].max(initial=-1.0), frames.times[after:].min(initial=np.inf)
+    unlike = (
+        "" if earlier < world.time < later and (frames.times[first:after] == world.time).all() else "time"
+    )
+    if first < after and world.tick > 0:  # before the first tick some systems have their rows still to fill
+        unlike = unlike or _unlike(world, frames.frame(first))
+    if unlike:
+        raise StorageError(
+            f"{checkpoint} is not of the run whose trajectory is beside it: that has another {unlike} at "
+            f"tick {world.tick}; put together what belongs together, or remove the checkpoint to go on from "
+            "an earlier one"
+        )
+
+
+def _unlike(world: World, frame: Mapping[str, Mapping[str, Array]]) -> str:
+    """A column of the state that a frame of the same tick has in other bits, or not at all; "" if none."""
+    for name, columns in stored_columns(world).items():
+        for label in sorted(columns.keys() - {"Velocity.u"}):
+            array, stored = columns[label], frame.get(name, {}).get(label, np.empty(0))
+            if array.size != stored.size or array.tobytes() != stored.tobytes():
+                return f"{name}: {label}"
+    return ""
 
 
 def free_folder(base: Path) -> Path:

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -321,3 +322,40 @@ def test_control_c_is_a_word(
     monkeypatch.setattr(where, interrupt)
     assert main(["worlds"]) == 130
     assert capsys.readouterr().err == "stopped\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_run_goes_on_where_warnings_cannot_be_told(tmp_path: Path) -> None:
+    """And what is wrong has its exit code: both were 1, the run was not begun."""
+    coarse = ["run", "vortex_ring", "--ticks", "1", "--out", "run", "--set", "ring.spacing=0.4"]
+    codes = []
+    for arguments in (coarse, ["info", "elsewhere"]):
+        with open("/dev/full", "w") as full:
+            told = {"stdout": subprocess.DEVNULL, "stderr": full}
+            codes.append(subprocess.run([*COMMAND, *arguments], cwd=tmp_path, check=False, **told).returncode)
+    assert codes == [0, 2]
+    assert len(ef.open_run(tmp_path / "run")) == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no process sends itself a Ctrl-C there")
+@pytest.mark.parametrize("module", ["cyclopts", "rich.console", "ecs_fluid.cli"])
+def test_control_c_while_the_command_is_imported_is_a_word(module: str) -> None:
+    """It was a traceback, or lost where Python swallows what is raised."""
+    program = (
+        "import os, signal, sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *rest):\n"
+        f"        if name == {module!r}:\n"
+        "            try:\n"
+        "                os.kill(os.getpid(), signal.SIGINT)\n"
+        "            except KeyboardInterrupt:\n"
+        "                pass  # as in what Python runs for a garbage collector\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "sys.argv = ['ecs-fluid', 'worlds']\n"
+        "from ecs_fluid.__main__ import main\n"
+        "sys.exit(main())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
+    scripts = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["scripts"]
+    assert scripts == {"ecs-fluid": "ecs_fluid.__main__:main"}

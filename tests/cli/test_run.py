@@ -399,6 +399,10 @@ def test_help_runs_no_code_unasked_and_says_what_code_did(
         ("loaded_before:X",): "No module named 'beside_it'",
         ("ends_it:X", "--allow-code"): "ends the program when it is imported (exit 7)",
         ("asked_it:X", "--allow-code"): "'X' of module 'asked_it' fails: RuntimeError: no X",
+        ("./ends_it:X", "--allow-code"): "'./ends_it:X' does not name a class; write swirl:Swirl",
+        (":X", "--allow-code"): "':X' does not name a class",
+        ("ends_it:", "--allow-code"): "'ends_it:' does not name a class",
+        ("ends_it.py:X", "--allow-code"): "'ends_it.py:X' does not name a class",
         ("fluid.own:Own", "--allow-code"): "'fluid.own:Own' has no process(self, dt) method",
     }.items():
         assert main(["help", *given]) == 2

@@ -154,6 +154,7 @@ def test_overrides_reach_the_world() -> None:
         ("a.json", "{", "not valid JSON"),
         ("a.json", "[" * 100_000, "nested too deeply"),
         ("a.json", '{"a": ' + "1" * 5000 + "}", "not valid JSON"),
+        ("a.json", '{"world": {"dt": 0.1, "dt": 0.2}}', "the key 'dt' stands twice in a table"),
         ("a.json", "[]", "a table of tables is needed, not list"),
     ],
 )

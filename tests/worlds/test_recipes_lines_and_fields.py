@@ -441,3 +441,31 @@ def test_any_sheet_is_whole(
     assert alpha[:, 1].sum() == pytest.approx(2 * speed * length * width, rel=1e-11)
     assert np.isfinite(alpha).all() and (volume > 0).all()
     assert len(np.unique(x, axis=0)) == len(x)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "most"), [("gaussian", (2e-4, 2e-4, 2e-4)), ("winckelmans", (4e-2, 1.2e-2, 4e-3))]
+)
+def test_a_gaussian_vortex_has_the_velocity_of_lamb_and_oseen(
+    kernel: str, most: tuple[float, float, float]
+) -> None:
+    """u = Gamma/(2 pi r) (1 - exp(-r^2/a^2)), also in the middle of its core.
+
+    A core that is cut off at 3 a lacks exp(-9) = 1.2e-4; gaussian blobs make the rest of it exactly, those of
+    Winckelmans to the third order in the spacing (0.035, 0.011, 0.0033). Cells at the root mean square of
+    their ring left the middle with 4 and 10 % too little vorticity: 1 and 2 % of the largest velocity.
+    """
+    r = np.linspace(0.03, 3.0, 100)
+    points = np.stack([r, 0.0 * r, 0.0 * r], axis=1)
+    exact = -np.expm1(-(r**2)) / (2.0 * np.pi * r)
+    for spacing, error in zip((1 / 3, 1 / 4.5, 1 / 6.75), most, strict=True):
+        tube = {"kind": "vortex_tube", "name": "tube", "profile": "gaussian", "core": 1.0, "spacing": spacing}
+        world = ef.load(
+            {
+                "world": {"dt": 0.1, "duration": 0.1, "dimension": 2, "precision": "double"},
+                "fluid": {"velocity": {"kernel": kernel}},
+                "entity": [tube],
+            }
+        )
+        found = world.velocity(points)[:, 1]
+        assert np.abs(found - exact).max() < error * exact.max()
