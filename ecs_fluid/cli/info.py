@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 @app.command
 def info(folder: Path, /, *, plot: Path | None = None, diagnostics: str | None = None) -> None:
-    """Tell what a run is, how far it came, where its time went and what it conserved.
+    """Show what a run is, how far it got, where its time went and what it conserved.
 
     Args:
+        folder: folder of a run, such as runs/vortex_ring
         plot: draw the diagnostics over time to this .png; needs matplotlib, no OpenGL
         diagnostics: what to draw, at most nine: energy,impulse.z; default the usual ones
     """
