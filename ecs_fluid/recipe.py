@@ -210,6 +210,17 @@ def override(tables: dict[str, Any], assignment: str) -> None:
     listed = tables.get("entity", [])
     listed = listed if isinstance(listed, list) else []
     entities = {e["name"]: e for e in listed if isinstance(e, dict) and isinstance(e.get("name"), str)}
+    if len(parts) == 1 and parts[0] not in (*tables, *sections, "preset"):
+        from ecs_fluid.worlds.world_recipe import FluidTable, OutputTable, WorldTable
+
+        models: dict[str, type[Settings]] = {"world": WorldTable, "fluid": FluidTable, "output": OutputTable}
+        found = [name for name, table in entities.items() if parts[0] in table]
+        found += [name for name, model in models.items() if parts[0] in model.model_fields]
+        places = " or ".join(f"{name}.{parts[0]}=..." for name in found or ["NAME"])
+        raise RecipeError(
+            f"setting {shown(assignment)}: the entity, system or table that {shown(parts[0])} belongs to is "
+            f"missing; write {places}"
+        )
     if parts[0] not in sections and len(parts) > 1:
         if parts[0] not in entities:
             known = sections | set(entities)

@@ -76,6 +76,16 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"kind": "emitter", "into": "a", "velocity": [0, 0, 1]}, "velocity is for population = 'inertial'"),
     ({"kind": "emitter", "into": "a", "core": 0.2}, "core is for population = 'vortons'"),
     ({"kind": "emitter", "into": "a b"}, "into = 'a b'"),
+    (
+        {"kind": "emitter", "into": "a", "center": {"keys": [[0, 1, 0, 0]]}},
+        "each key is a pair: [time, value]",
+    ),
+    ({"kind": "emitter", "into": "a", "center": "0, 0, 1"}, "a list is needed, written [0, 0, 1]"),
+    ({"kind": "body", "shape": {"shape": "sphere", "radius": 0.1}}, "did you mean 'ball'?"),
+    (
+        {"kind": "emitter", "into": "a", "position": [0, 0, 1]},
+        "unknown key 'position'; did you mean 'center'?",
+    ),
     ({"kind": "emitter", "into": "a", "shape": "cone"}, "shape = 'cone'"),
 ]
 
