@@ -150,8 +150,8 @@ class OutputTable(Settings):
     """ticks from one stored frame to the next; steps_per_frame of [world] if not given"""
     checkpoint_seconds: float = Field(default=60.0, ge=0)
     """wall-clock time between checkpoints, s; 0 writes one after every tick"""
-    look: Literal["smoke", "paper", "dye", "temperature", "fire", "vorticity", "liquid"] = "smoke"
-    """how pictures look unless another look is asked for"""
+    look: Literal["smoke", "paper", "dye", "temperature", "fire", "vorticity", "liquid"] | None = None
+    """look of pictures; default liquid where a liquid is and no tracers are, else smoke"""
 
 
 class WorldRecipe(Settings):

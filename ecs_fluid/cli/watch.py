@@ -9,6 +9,7 @@ from cyclopts.validators import Number
 
 from ecs_fluid.api.pictures import need_display
 from ecs_fluid.api.progress import compiling
+from ecs_fluid.api.stored import look_of_tables
 from ecs_fluid.cli import Threads, Ticks, WorldName, app, err, out
 from ecs_fluid.cli.worlds import AllowCode, Settings
 from ecs_fluid.threads import use_threads
@@ -78,7 +79,7 @@ def watch(
         what=what,
         color_by=color_by,
         camera=camera,
-        look=look or recipe.output.look,
+        look=look or look_of_tables(recipe.tables()),
         populations=list(only) or None,
         normal=normal,
         size=size,
