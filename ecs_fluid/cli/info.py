@@ -118,6 +118,12 @@ def _records(records: list[dict[str, Any]]) -> None:
     known = [error for error in errors if isinstance(error, int | float)]
     if known:
         out.print(f"{'velocity error':<15} {100.0 * max(known):.2g} % at most, RMS at a sample")
+    from ecs_fluid.sweeps.plan import DIAGNOSTICS
+
+    others = [name for name in records[-1] if name not in (*names, *DIAGNOSTICS, "time")]
+    if others:
+        told = ", ".join(f"{name} {_text(records[-1][name])}" for name in others)
+        out.print(f"{'other records':<15} {told} (last values)")
 
 
 def _text(value: Any) -> str:
