@@ -55,7 +55,7 @@ class Recipe(Settings):
 
     name: Name
     component: tuple[dict[str, Any], ...] = ()
-    """further components of its rows, such as Temperature or your own: {kind = ..., columns}"""
+    """further components of its rows, such as { kind = "Temperature", T = 400.0 }, or your own"""
     color: Color | None = None
     """colour in pictures: red, blue, yellow, green, orange, purple, cyan, pink, brown, white, grey, black or
     #rrggbb; default the look's"""
