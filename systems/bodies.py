@@ -108,12 +108,16 @@ class BodySystem(System):
 
     def lint(self, world: World) -> list[str]:
         """A wind that blows through bodies."""
+        from ecs_fluid.kernels.bodies.table import CONTAINER
         from ecs_fluid.systems.boundary.system import BoundarySystem
         from ecs_fluid.systems.operations import winds
 
-        fixed = any((entity[Body].motion == FIXED).any() for entity in body_entities(world))
         seen = any(Velocity in entity for entity in world.entities)
-        if not (fixed and seen and winds(world)) or world.system(BoundarySystem) is not None:
+        entities = [entity for entity in body_entities(world) if len(entity)]
+        if not (entities and seen and winds(world)) or world.system(BoundarySystem) is not None:
+            return []
+        bodies, _ = gathered(entities)
+        if not ((bodies.motion == FIXED) & (bodies.shape != CONTAINER)).any():
             return []
         return [
             "BodySystem: the wind blows through the fixed bodies, which only stop particles at the surface; "

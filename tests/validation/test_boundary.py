@@ -511,3 +511,7 @@ def test_advice_on_a_wind_that_blows_through_bodies() -> None:
         [ef.WindSystem(velocity=WIND), ef.BoundarySystem(boundary="panels"), ef.AdvectionSystem()]
     )
     assert not any("blows through" in text for text in world.lint())
+    tank = {"kind": "container", "name": "tank", "shape": {"shape": "box", "size": [1.0, 1.0, 1.0]}}
+    smoke = {"kind": "tracers", "name": "smoke", "points": [[0.0, 0.0, 0.0]]}
+    inside = ef.load({"entity": [tank, smoke], "system": [{"kind": "wind", "velocity": list(WIND)}]})
+    assert not any("blows through" in text for text in inside.lint())
