@@ -232,7 +232,7 @@ def override(tables: dict[str, Any], assignment: str) -> None:
         if parts[0] not in entities:
             known = sections | set(entities)
             raise RecipeError(
-                f"setting {shown(assignment)}: {shown(parts[0])} is no section and no entity; "
+                f"setting {shown(assignment)}: {shown(parts[0])} is neither a table nor an entity; "
                 f"{nearest(parts[0], known)}"
             )
         target, parts = entities[parts[0]], parts[1:]

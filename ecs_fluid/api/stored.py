@@ -209,8 +209,8 @@ class SurfaceRecording(Sequence["TimedDistances"]):
         self._ticks = frozenset(field_ticks(run.fields, NAME))
         if not self._ticks:
             raise StorageError(
-                f"{folder} holds no signed distances; a run stores them with every frame when its world "
-                "has a SurfaceSystem"
+                f"{folder} holds no signed distances; a run stores them with every frame when its world has "
+                "a [[system]] of kind = 'surface'"
             )
 
     def __len__(self) -> int:

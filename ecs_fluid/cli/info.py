@@ -78,7 +78,7 @@ def _plot(run: RunFolder, target: Path, diagnostics: str | None) -> None:
     for name in names or ():
         if name.partition(".")[0] not in known or name in ("tick", "time"):
             raise StorageError(
-                f"--diagnostics {name}: {run.path} recorded no such thing; {nearest(name, known)}"
+                f"--diagnostics {name}: {run.path} did not record that; {nearest(name, known)}"
             )
     # A liquid has none of the usual ones; what it has is drawn.
     usual = [name for name in (*plot.USUAL, *known) if name in known and name not in ("tick", "time")]
