@@ -34,6 +34,8 @@ OTHER_WORDS = {
     "position": "center",
     "location": "center",
     "length": "duration",
+    "size": "shape",
+    "radius": "shape",
     "alembic": "usd",
     "abc": "usd",
     "glb": "gltf",
