@@ -1,4 +1,4 @@
-"""Debug worlds: systems see and change what they declare, and other systems answer under declarations too."""
+"""Checks of worlds with debug=True: systems may read and change only what they declare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits on what input may ask for, so that a small file does not take the machine; each of them can be set.
+"""Limits on what input may ask for, so that a small file cannot exhaust the machine; each can be set.
 
 In the environment, as ``ECS_FLUID_LIMITS="memory=64e9 tables=5000"``, or in Python::
 

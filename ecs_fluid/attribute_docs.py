@@ -1,4 +1,4 @@
-"""What stands under the attributes of a class: the docstrings by which parameters are described."""
+"""Docstrings under the attributes of a class, which describe parameters."""
 
 from __future__ import annotations
 

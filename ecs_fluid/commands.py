@@ -1,4 +1,4 @@
-"""Queue of structural changes: rows spawned and killed in a tick, applied before and after observers."""
+"""Queued changes of rows: spawns and kills of a tick, applied at its end (the command line is in cli)."""
 
 from __future__ import annotations
 

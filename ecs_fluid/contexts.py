@@ -1,4 +1,4 @@
-"""Contexts of esper, one for each world.
+"""One context of the library esper for each world.
 
 esper keeps one world at a time in module globals. Every call of a World that touches it holds one
 process-wide lock, switches esper to the context of that world and puts the former one back, so that several

@@ -1,4 +1,4 @@
-"""What a process that listens does about those who hold its connections open, whom it cannot turn away."""
+"""How a process that listens deals with clients that hold connections open."""
 
 from __future__ import annotations
 

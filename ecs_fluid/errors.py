@@ -1,4 +1,4 @@
-"""Errors meant for the user who caused them: one sentence, no traceback at the command line."""
+"""Errors for the user who caused them: one sentence, without a traceback at the command line."""
 
 from __future__ import annotations
 

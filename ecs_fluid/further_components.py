@@ -41,7 +41,10 @@ def component_of(table: Any, place: str, allow_code: bool = False) -> type[Compo
             raise RecipeError(f"{place}: unknown column {name!r}; {nearest(name, kind.columns)}")
     for name, column in kind.columns.items():
         if name not in columns and column.default is None:
-            raise RecipeError(f"{place}: the column {name!r} is missing; its unit is {column.unit}")
+            raise RecipeError(
+                f"{place}: the column {name!r} is missing; its unit is {column.unit}; give it beside "
+                "kind, or a default in its class"
+            )
     return kind
 
 

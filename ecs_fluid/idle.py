@@ -1,4 +1,4 @@
-"""Processes that do nothing any more, and how long those that wait for them do."""
+"""Processes that hang, and how long others wait for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time integration of every state that has a rate, by Runge-Kutta methods of two registers.
+"""Time integration of every state that has a rate, by Runge-Kutta methods with two registers.
 
 Orders 1 to 4: Euler, midpoint, Williamson's third-order method (J. Comput. Phys. 35, 1980) and the
 five-stage fourth-order method of Carpenter and Kennedy (NASA TM 109112, 1994).

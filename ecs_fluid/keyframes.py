@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from ecs_fluid.component import Array
 from ecs_fluid.settings import Settings
@@ -25,6 +25,17 @@ class Keyed(Settings):
     """[time s, value] pairs"""
     between: Literal["linear", "step"] = "linear"
     """law between two keys"""
+
+    @field_validator("keys", mode="before")
+    @classmethod
+    def _pairs(cls, keys: Any) -> Any:
+        """What people write as one flat list, [time, x, y, z]."""
+        for key in keys if isinstance(keys, list | tuple) else ():
+            if isinstance(key, list | tuple) and len(key) != 2:
+                raise ValueError(
+                    "each key is a pair: [time, value] for a number, [time, [x, y, z]] for a vector"
+                )
+        return keys
 
     @model_validator(mode="after")
     def _ordered(self) -> Keyed:

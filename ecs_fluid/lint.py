@@ -1,4 +1,4 @@
-"""Sentences on systems of a world that do nothing, or whose work nobody uses."""
+"""Warnings about systems of a world that do nothing, or whose results nobody uses."""
 
 from __future__ import annotations
 

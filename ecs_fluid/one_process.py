@@ -1,4 +1,4 @@
-"""The processes that hold a world's rows: in the plain case one, which holds them all and does all the work.
+"""The processes that share a world's rows: in the plain case one, which holds them all.
 
 Systems and engine ask `World.processes` for what may depend on other processes, and read the same in both
 cases. `ecs_fluid.ranks` has the form for many processes, with the same methods.

@@ -1,4 +1,4 @@
-"""Code of the user's own that a world is made of: digests of its modules as they were loaded."""
+"""The user's own code in a world: digests of its modules as they were loaded."""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ from pydantic import Field
 
 from ecs_fluid.allowed import check
 from ecs_fluid.errors import LimitError, RecipeError, StorageError
+from ecs_fluid.fluid import Fluid
 from ecs_fluid.further_components import attach, component_of
 from ecs_fluid.own_code import remember_code
 from ecs_fluid.plane import fits
@@ -32,6 +33,7 @@ from ecs_fluid.plugins import import_path, kind_of, refuse_shipped_name, without
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System, short_kind
 from ecs_fluid.validation_errors import COLOR, NAME, nearest, shown, validated
+from ecs_fluid.world_options import WorldOptions
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -55,7 +57,7 @@ class Recipe(Settings):
 
     name: Name
     component: tuple[dict[str, Any], ...] = ()
-    """further components of its rows, such as Temperature or your own: {kind = ..., columns}"""
+    """further components of its rows, such as { kind = "Temperature", T = 400.0 }, or your own"""
     color: Color | None = None
     """colour in pictures: red, blue, yellow, green, orange, purple, cyan, pink, brown, white, grey, black or
     #rrggbb; default the look's"""
@@ -199,6 +201,14 @@ def _check_tables(tables: dict[str, Any], place: str) -> None:
         level = [part.values() if isinstance(part, dict) else part for part in inner]
 
 
+TABLES_OF_KEYS = {
+    "world": (*WorldOptions.model_fields, "fps", "steps_per_frame", "duration"),
+    "fluid": (*Fluid.columns, "velocity", "stretch", "diffusion", "diagnostics", "partition"),
+    "output": ("every", "look", "checkpoint_seconds"),
+}
+"""Keys that a setting may name without their table, which is then told."""
+
+
 def override(tables: dict[str, Any], assignment: str) -> None:
     """Apply one ``path=value`` in place: ``world.dt=0.01``, ``ring.radius=2``, ``entity.0.core=0.1``.
 
@@ -220,11 +230,19 @@ def override(tables: dict[str, Any], assignment: str) -> None:
     listed = tables.get("entity", [])
     listed = listed if isinstance(listed, list) else []
     entities = {e["name"]: e for e in listed if isinstance(e, dict) and isinstance(e.get("name"), str)}
+    if len(parts) == 1 and parts[0] not in (*tables, *sections, "preset"):
+        found = [name for name, table in entities.items() if parts[0] in table]
+        found += [name for name, keys in TABLES_OF_KEYS.items() if parts[0] in keys]
+        places = " or ".join(f"{name}.{parts[0]}=..." for name in found or ["NAME"])
+        raise RecipeError(
+            f"setting {shown(assignment)}: the entity, system or table that {shown(parts[0])} belongs to is "
+            f"missing; write {places}"
+        )
     if parts[0] not in sections and len(parts) > 1:
         if parts[0] not in entities:
             known = sections | set(entities)
             raise RecipeError(
-                f"setting {shown(assignment)}: {shown(parts[0])} is no section and no entity; "
+                f"setting {shown(assignment)}: {shown(parts[0])} is neither a table nor an entity; "
                 f"{nearest(parts[0], known)}"
             )
         target, parts = entities[parts[0]], parts[1:]

@@ -1,4 +1,4 @@
-"""Orders systems by phase and by what they touch, and refuses orders that are not decided."""
+"""Orders systems by phase and by what they touch, and refuses orders that are ambiguous."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checked parameters: models whose values are told as written, with sentences for what is wrong."""
+"""The base of all parameter models: values are checked as written, and mistakes get one sentence."""
 
 from __future__ import annotations
 

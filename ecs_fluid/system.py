@@ -282,6 +282,20 @@ class System(esper.Processor):
         """Sentences about what looks wrong before the first tick."""
         return []
 
+    def record(self, **values: Any) -> None:
+        """Add diagnostics of this tick, numbers or lists by their names: a run stores them with the others.
+
+        For systems of the phase observe. All records of a tick are one; `run.diagnostics` has its names as
+        columns.
+        """
+        history, world = self.world.history, self.world
+        if not history or history[-1].get("tick") != world.tick:
+            history.append({"tick": world.tick, "time": world.time})
+        plain = {
+            name: getattr(value, "tolist", lambda value=value: value)() for name, value in values.items()
+        }
+        history[-1].update(plain)
+
     @overload
     def query(self, a: type[A], /) -> Iterator[tuple[A]]: ...
     @overload

@@ -1,4 +1,4 @@
-"""Checks on the tables that are to become, or to join, an entity."""
+"""Checks on tables that become an entity, or are added to one."""
 
 from __future__ import annotations
 

@@ -20,13 +20,37 @@ COLORS = f"a colour: {', '.join(COLOR[2:].split('|')[:-1])}, or #rrggbb"
 _PATTERNS = {COLOR: COLORS, NAME: "a name of letters a to z, digits, _ and - that begins with a letter"}
 
 
+OTHER_WORDS = {
+    "sphere": "ball",
+    "ball": "sphere",
+    "block": "box",
+    "smoke": "tracers",
+    "particles": "tracers",
+    "water": "liquid",
+    "obstacle": "body",
+    "collider": "body",
+    "solid": "body",
+    "source": "emitter",
+    "position": "center",
+    "location": "center",
+    "length": "duration",
+    "size": "shape",
+    "radius": "shape",
+    "alembic": "usd",
+    "abc": "usd",
+    "glb": "gltf",
+}
+"""What other programs call things, and what they are called here."""
+
 MANY = 24
 """Names that a sentence lists; more are counted."""
 
 
 def closest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
-    """The known name that `name` may be a slip for: of the same letters, or as much alike (0 to 1)."""
+    """The known name that was meant: another word for it, the same letters, or as much alike (0 to 1)."""
     known = sorted(known)
+    if (other := OTHER_WORDS.get(name.lower())) in known:
+        return other
     # Two swapped letters of a short word share little in order, so the same letters count as close too.
     swapped = [word for word in known if sorted(word) == sorted(name)]
     return next(iter(swapped or difflib.get_close_matches(name, known, n=1, cutoff=likeness)), None)
@@ -153,6 +177,8 @@ def sentence(error: ValidationError, place: str, model: type[BaseModel] | None =
         case kind if limit := _limits(context):
             what = "a number" if "than" in kind else "a value"
             return f"{place}: {key} = {shown(value)}; {what} {limit} is needed"
+        case "tuple_type" | "list_type" if isinstance(value, str) and "," in value:
+            return f"{place}: {key} = {shown(value)}; a list is needed, written [{value}]"
         case _:
             reason = first["msg"].removeprefix("Input should be ")
             reason = re.sub(", (got|unable) .*", "", reason).replace("valid integer", "whole number")

@@ -9,7 +9,9 @@ from pydantic import Field, model_validator
 
 from ecs_fluid.allowed import check_memory, limits
 from ecs_fluid.component import Array
+from ecs_fluid.components import Velocity
 from ecs_fluid.components.bodies import (
+    FIXED,
     FREE,
     SCRIPTED,
     Body,
@@ -103,6 +105,24 @@ class BodySystem(System):
     """approach speed below which nothing bounces, m/s; at least 2 g h of a substep h"""
     scripts: list[BodyScript] = Field(default_factory=list)
     """motions of scripted bodies"""
+
+    def lint(self, world: World) -> list[str]:
+        """A wind that blows through bodies."""
+        from ecs_fluid.kernels.bodies.table import CONTAINER
+        from ecs_fluid.systems.boundary.system import BoundarySystem
+        from ecs_fluid.systems.operations import winds
+
+        seen = any(Velocity in entity for entity in world.entities)
+        entities = [entity for entity in body_entities(world) if len(entity)]
+        if not (entities and seen and winds(world)) or world.system(BoundarySystem) is not None:
+            return []
+        bodies, _ = gathered(entities)
+        if not ((bodies.motion == FIXED) & (bodies.shape != CONTAINER)).any():
+            return []
+        return [
+            "BodySystem: the wind blows through the fixed bodies, which only stop particles at the surface; "
+            "a system of kind = 'boundary' with boundary = 'panels' makes the fluid flow around them"
+        ]
 
     def added(self, world: World) -> None:
         """Check the scripts, and give the world a memory of contacts."""

@@ -109,7 +109,7 @@ class DiagnosticsSystem(System):
         if self.every == 0 or self.world.tick % self.every:
             return
         record = self.measure(self.pair_limit)
-        self.world.history.append({"tick": self.world.tick, "time": self.world.time, **record})
+        self.record(**record)
         for key, text in self.advice(record).items():
             if key not in self._warned:
                 self._warned.add(key)

@@ -102,7 +102,7 @@ class Emitter(Settings):
     limit: int | None = Field(default=None, ge=0, le=50_000_000)
     """most particles given off in all; default no limit"""
     component: tuple[dict[str, Any], ...] = ()
-    """further components of the particles, such as Age or your own: {kind = ..., columns}"""
+    """further components of the particles, such as { kind = "Age", t = 0.0 }, or your own"""
 
     @property
     def fractions(self) -> dict[str, float]:

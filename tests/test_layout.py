@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from pathlib import Path
 
@@ -32,6 +33,14 @@ def test_the_list_of_packages_is_what_is_on_disk() -> None:
     listed = SETUPTOOLS["packages"]
     assert len(listed) == len(set(listed))
     assert set(listed) == on_disk()
+
+
+def test_the_architecture_page_names_every_file_of_the_engine() -> None:
+    """Each once, and none that is gone."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = text.partition("## The engine, file by file")[2].partition("\n## ")[0]
+    named = re.findall(r"`(\w+\.py)`", section)
+    assert sorted(named) == sorted(path.name for path in (ROOT / "ecs_fluid").glob("*.py"))
 
 
 def test_every_folder_with_code_is_a_package() -> None:

@@ -77,7 +77,10 @@ class Tracers(Recipe):
 
     @model_validator(mode="after")
     def _one_place(self) -> Tracers:
-        place = one_of(self, PLACES)
+        try:
+            place = one_of(self, PLACES)
+        except ValueError as error:
+            raise ValueError(f"{error}; an emitter makes its own tracers, without such a table") from None
         if self._region is not None and self.cell is None:
             raise ValueError(f"{place} needs 'cell', the edge of the cells in m")
         return self

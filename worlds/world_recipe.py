@@ -142,6 +142,9 @@ class FluidTable(FluidOptions):
 
 MOST_TICKS = 10_000_000
 
+NITROGEN = 77.0
+"""Boiling point of nitrogen, K: who gives less has mostly thought of degrees Celsius."""
+
 
 class OutputTable(Settings):
     """[output]: what a run stores."""
@@ -150,8 +153,8 @@ class OutputTable(Settings):
     """ticks from one stored frame to the next; steps_per_frame of [world] if not given"""
     checkpoint_seconds: float = Field(default=60.0, ge=0)
     """wall-clock time between checkpoints, s; 0 writes one after every tick"""
-    look: Literal["smoke", "paper", "dye", "temperature", "fire", "vorticity", "liquid"] = "smoke"
-    """how pictures look unless another look is asked for"""
+    look: Literal["smoke", "paper", "dye", "temperature", "fire", "vorticity", "liquid"] | None = None
+    """look of pictures; default liquid where a liquid is and no tracers are, else smoke"""
 
 
 class WorldRecipe(Settings):
@@ -321,8 +324,16 @@ class WorldRecipe(Settings):
         yield "[fluid]", AdvectionSystem()
 
     def lint(self) -> list[str]:
-        """What the recipes themselves find coarse, before anything is built."""
-        return [f"{item.name!r}: {text}" for item in self.entity for text in item.lint()]
+        """What the recipes themselves find coarse, before anything is built, and temperatures in Celsius."""
+        told = {"[fluid]": self.fluid, **{repr(item.name): item for item in self.entity}}
+        given = {place: getattr(part, "temperature", None) for place, part in told.items()}
+        cold = [
+            f"{place}: temperature = {value:g} K is colder than liquid nitrogen; temperatures are in kelvin, "
+            f"so {value:g} degrees Celsius are {value + 273.15:g}"
+            for place, value in given.items()
+            if isinstance(value, float) and value < NITROGEN
+        ]
+        return [*cold, *(f"{item.name!r}: {text}" for item in self.entity for text in item.lint())]
 
 
 def _list(tables: dict[str, Any], key: str, place: str) -> list[Any]:

@@ -146,7 +146,9 @@ def present_moment(world: World) -> Moment:
 
         found = level_of(world)
         if found is None:
-            raise FluidError("the world holds no signed distances; a SurfaceSystem makes them")
+            raise FluidError(
+                "the world holds no signed distances; a [[system]] of kind = 'surface' makes them"
+            )
         return Distances(*found)
 
     columns = {name: dict(columns) for name, columns in world.snapshot().items()}

@@ -84,12 +84,17 @@ def colors_of_run(folder: Path) -> dict[str, str]:
 
 
 def look_of_tables(tables: dict[str, Any]) -> str:
-    """The look that the tables of a world file name, smoke without one."""
+    """The look that a world file names; else liquid, where no tracers are beside one, or smoke."""
     from ecs_fluid.viz.style import LOOKS
 
-    output = tables.get("output")
+    output, entities = tables.get("output"), tables.get("entity")
     found = output.get("look") if isinstance(output, dict) else None
-    return found if isinstance(found, str) and found in LOOKS else "smoke"
+    if isinstance(found, str) and found in LOOKS:
+        return found
+    listed = entities if isinstance(entities, list | tuple) else ()
+    kinds = [item.get("kind") for item in listed if isinstance(item, dict)]
+    wet = "liquid" in kinds and "tracers" not in kinds and "emitter" not in kinds
+    return "liquid" if wet else "smoke"
 
 
 def frame_of_run(folder: Path, number: int) -> tuple[float, Frame, Velocity]:
@@ -204,8 +209,8 @@ class SurfaceRecording(Sequence["TimedDistances"]):
         self._ticks = frozenset(field_ticks(run.fields, NAME))
         if not self._ticks:
             raise StorageError(
-                f"{folder} holds no signed distances; a run stores them with every frame when its world "
-                "has a SurfaceSystem"
+                f"{folder} holds no signed distances; a run stores them with every frame when its world has "
+                "a [[system]] of kind = 'surface'"
             )
 
     def __len__(self) -> int:

@@ -45,6 +45,13 @@ def _converted(kind: Any, tokens: Sequence[cyclopts.Token]) -> Any:
     return cyclopts.convert(kind, tokens)
 
 
+def _told(default: Any) -> Any:
+    """A default as the help shows it; None, of flags that are off and of empty lists, shows none."""
+    if isinstance(default, tuple) and default:
+        return " ".join(map(str, default))
+    return None if default is False or default == () else default
+
+
 class _Pipe(Console):
     """A console that leaves a closed pipe (``| head``) to `main`; rich would end with exit code 1."""
 
@@ -63,7 +70,7 @@ app = cyclopts.App(
     name="ecs-fluid",
     help="Vortex-particle fluids: compose a world, run it, look at it.",
     version=__version__,
-    default_parameter=cyclopts.Parameter(converter=_converted),
+    default_parameter=cyclopts.Parameter(converter=_converted, negative="", show_default=_told),
     help_format="plaintext",
     console=_Pipe(),
     suppress_keyboard_interrupt=False,
@@ -75,7 +82,7 @@ app = cyclopts.App(
 Frames = Annotated[
     str | None,
     cyclopts.Parameter(
-        help="stored frames, first:stop:step without stop itself, or one number; default all",
+        help="stored frames, first:stop:step (stop not included) or one number; default all",
         allow_leading_hyphen=True,
     ),
 ]
@@ -178,8 +185,10 @@ def main(arguments: list[str] | None = None) -> int:
         err.print(f"error: {error}", style="bold red")
         return 2
     except cyclopts.CycloptsError as error:
-        text = " ".join(str(error).split())
-        err.print(f"error: {text} (see ecs-fluid --help)", style="bold red")
+        from ecs_fluid.cli.mistakes import sentence
+
+        register()
+        err.print(f"error: {sentence(error, app)}", style="bold red")
         return 2
     except BrokenPipeError:
         return 0

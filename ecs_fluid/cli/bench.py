@@ -37,7 +37,10 @@ def velocity(
     ] = (),
     calibrate: Annotated[
         bool | None,
-        Parameter(help="measure what `auto` chooses by, and keep it; default without sizes alone"),
+        Parameter(
+            negative="--no-calibrate",
+            help="measure what `auto` chooses by, and keep it; default: only without --sizes",
+        ),
     ] = None,
     threads: Threads = None,
 ) -> None:

@@ -9,7 +9,7 @@ from ecs_fluid.cli import app, register
 
 @app.command
 def completion(shell: Literal["bash", "zsh", "fish"], /) -> None:
-    """Print the completion of a shell: commands, options, names of worlds, files.
+    """Print the script with which a shell completes commands, options, names of worlds and files.
 
     * bash: `ecs-fluid completion bash > ~/.local/share/bash-completion/completions/ecs-fluid`
     * zsh, where `~/.zfunc` is in fpath: `ecs-fluid completion zsh > ~/.zfunc/_ecs-fluid`

@@ -22,11 +22,12 @@ def export(
     """Write a run for Blender, Houdini, ParaView, NumPy and others.
 
     Args:
+        run: folder of a run, such as runs/vortex_ring
         to: usd, vtp, vti, vdb, xdmf, npz, gltf, obj or ply; see docs/exports.md
         out_: folder to make; default RUN/exports/FORMAT
         only: populations to write; default all
-        voxel: edge of a voxel of fields, m; default the mean spacing of particles; usd: none without it
-        replace: take the place of an earlier export
+        voxel: edge of a voxel of volumes, m; default the mean spacing of tracers; usd: no volumes without it
+        replace: replace an earlier export
     """
     from ecs_fluid.exports import export as write
 

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 @app.command
 def info(folder: Path, /, *, plot: Path | None = None, diagnostics: str | None = None) -> None:
-    """Tell what a run is, how far it came, where its time went and what it conserved.
+    """Show what a run is, how far it got, where its time went and what it conserved.
 
     Args:
+        folder: folder of a run, such as runs/vortex_ring
         plot: draw the diagnostics over time to this .png; needs matplotlib, no OpenGL
         diagnostics: what to draw, at most nine: energy,impulse.z; default the usual ones
     """
@@ -77,7 +78,7 @@ def _plot(run: RunFolder, target: Path, diagnostics: str | None) -> None:
     for name in names or ():
         if name.partition(".")[0] not in known or name in ("tick", "time"):
             raise StorageError(
-                f"--diagnostics {name}: {run.path} recorded no such thing; {nearest(name, known)}"
+                f"--diagnostics {name}: {run.path} did not record that; {nearest(name, known)}"
             )
     # A liquid has none of the usual ones; what it has is drawn.
     usual = [name for name in (*plot.USUAL, *known) if name in known and name not in ("tick", "time")]
@@ -117,6 +118,12 @@ def _records(records: list[dict[str, Any]]) -> None:
     known = [error for error in errors if isinstance(error, int | float)]
     if known:
         out.print(f"{'velocity error':<15} {100.0 * max(known):.2g} % at most, RMS at a sample")
+    from ecs_fluid.sweeps.plan import DIAGNOSTICS
+
+    others = [name for name in records[-1] if name not in (*names, *DIAGNOSTICS, "time")]
+    if others:
+        told = ", ".join(f"{name} {_text(records[-1][name])}" for name in others)
+        out.print(f"{'other records':<15} {told} (last values)")
 
 
 def _text(value: Any) -> str:

@@ -55,19 +55,20 @@ def show(
     """Look at a run folder, or at a world before it runs: a window, a picture or a movie.
 
     Args:
+        source: folder of a run, such as runs/vortex_ring; or a world: a shipped name, or a file
         what: what to draw
         color_by: colour: speed, vorticity, a column (CoreRadius.sigma); of a slice temperature, smoke, ...
         frame: stored frame of a run, from 0; -1 is the last
-        ticks: ticks to simulate first, for a world
+        ticks: for a world: ticks to simulate first
         camera: auto, a side (x, -x, y, -y, z, -z), or a path: file.toml with tables [[key]]
         orbit: turn the camera: degrees per second of the movie
         look: smoke (dark), paper (light), dye, temperature, fire, vorticity, liquid; default the world's
         only: entities to draw; default all
         normal: normal of a slice: x, y or z
-        level: sdf: distance of the drawn surface from the liquid's, m
-        clip: sdf: cut open across the normal
+        level: sdf: distance of the drawn surface from that of the liquid, m
+        clip: sdf: cut the surface open, across the normal
         size: width and height in pixels
-        fps: frames per second of a movie; default as fast as it happens
+        fps: frames per second of the movie; default: as in real time
         jobs: processes that draw a movie side by side
         save: write a picture: file.png
         movie: write a movie: file.mp4 or .gif, or a sequence of pictures: film/frame_%04d.png

@@ -25,13 +25,14 @@ def page(
     """Write a run as a page that plays in any browser, without a server or a network.
 
     Args:
+        run: folder of a run, such as runs/vortex_ring
         out_: folder to make; default RUN/exports/page
         only: populations to show; default all
         field: what particles can be coloured by: speed, Temperature.T, Velocity.u.z; default all columns
         color_by: the field to begin with; default the colours of show
         look: smoke (dark), paper (light), dye, temperature, fire, vorticity, liquid; default the world's
         title: heading; default the name of the run
-        replace: take the place of an earlier page
+        replace: replace an earlier page
     """
     from ecs_fluid.viz.page import page as write
 

@@ -8,10 +8,10 @@ import textwrap
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
 from pydantic import BaseModel
-from rich.table import Table
+from rich.table import Column, Table
 
 from ecs_fluid.cli import app, out, register
 from ecs_fluid.cli.worlds import AllowCode
@@ -51,6 +51,10 @@ def reference(name: str | None = None, /, *, allow_code: AllowCode = False) -> N
     if rows.row_count:
         out.print(rows, width=max(out.width, 80))
     inner = sorted({part.__name__ for part in _inside(found)})
+    fields = getattr(found, "model_fields", {})
+    inner += [
+        name for name, field in fields.items() if name in known and get_origin(field.annotation) is dict
+    ]
     if inner:
         out.print(f"tables inside: {', '.join(inner)}; ecs-fluid help NAME explains each")
 
@@ -149,8 +153,12 @@ def _plain(text: str) -> str:
 def _parameters(kind: Any) -> Table:
     from ecs_fluid.api.parameters import parameters
 
-    table = Table("parameter", "unit", "default", "type, allowed", "meaning", box=None, padding=(0, 2, 0, 0))
-    for one in parameters(getattr(kind, "Parameters", kind)):
+    rows = parameters(getattr(kind, "Parameters", kind))
+    width = max((len(one.name) for one in rows), default=9)  # names are to be copied, so none is cut
+    first = Column("parameter", no_wrap=True, min_width=max(9, width))
+    last = Column("meaning", overflow="fold")
+    table = Table(first, "unit", "default", "type, allowed", last, box=None, padding=(0, 2, 0, 0))
+    for one in rows:
         allowed = ", ".join(part for part in (one.type, one.allowed) if part)
         table.add_row(one.name, one.unit, *map(_plain, (one.default, allowed, one.meaning)))
     return table

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from ecs_fluid.ranks.start import Share
 
 Mpi = Annotated[
-    bool, Parameter(help="one world on all processes that mpiexec started: mpiexec -n 4 ecs-fluid ... --mpi")
+    bool,
+    Parameter(
+        help="share one world among the processes that mpiexec started: mpiexec -n 4 ecs-fluid ... --mpi"
+    ),
 ]
 
 
@@ -49,8 +52,9 @@ def run(
     Ctrl-C ends the run after the current tick; `ecs-fluid resume` continues it.
 
     Args:
-        ticks: how many to run; default duration / dt of the world
-        out_: run folder; default runs/NAME, numbered when taken
+        world: a shipped name (ecs-fluid worlds lists them), or a .toml or .json file
+        ticks: ticks to run; default: the world's duration / dt
+        out_: folder of the run; default runs/NAME, with a number if that exists
         replace: overwrite the run in --out
         movie: render the finished run to this .mp4 or .gif
         save: render the last frame to this .png
@@ -134,7 +138,8 @@ def resume(
     """Continue a run from its newest checkpoint, bit for bit; with --mpi on any number of processes.
 
     Args:
-        ticks: last tick of the run, to make it longer or shorter
+        folder: folder of a run, such as runs/vortex_ring
+        ticks: last tick of the whole run, to make it longer or shorter
     """
     with _processes(mpi, threads, code_of(folder) if allow_code else None) as share:
         if share is None:
@@ -172,7 +177,7 @@ def warmup(
 
     Args:
         world: compile what the first two ticks of this world need
-        precision: without a world: default single
+        precision: of all kernels, without a world; default single
     """
     from ecs_fluid.runs.warmup import check_cache, compile_for, compile_on_all_cores
     from ecs_fluid.worlds.world_recipe import load

@@ -33,7 +33,7 @@ def sweep(
     set_: Settings = (),
     diagnostics: str | None = None,
     workers: int | None = None,
-    threads: Annotated[Threads, Parameter(help="of a member; default cores / workers")] = None,
+    threads: Annotated[Threads, Parameter(help="threads of each member; default cores / workers")] = None,
     scheduler: str | None = None,
     dry_run: bool = False,
     allow_code: AllowCode = False,
@@ -41,13 +41,14 @@ def sweep(
 ) -> int:
     """Run a world for all combinations of values, each in a run folder of its own.
 
-    The same command again continues a sweep that was stopped or killed, and does over only what was lost.
+    The same command again continues a sweep that was stopped or killed, and repeats only what was lost.
 
     Args:
+        world: a shipped name (ecs-fluid worlds lists them), or a .toml or .json file
         vary: what to vary: path=a,b,c or path=first:last:count (:log: equal factors); all are combined
-        seeds: seeds for every combination, from the world's own upwards
+        seeds: number of seeds of each combination, counted up from the world's own
         out_: folder of the sweep; default sweeps/NAME
-        ticks: of a member; default duration / dt of the world
+        ticks: ticks of each member; default: the world's duration / dt
         diagnostics: columns of the tables: energy,impulse.z and so on; default all
         workers: worker processes; default all cores; 0: one member after another, without Dask
         scheduler: address of a running Dask scheduler: tcp://host:8786

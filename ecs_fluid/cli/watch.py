@@ -9,6 +9,7 @@ from cyclopts.validators import Number
 
 from ecs_fluid.api.pictures import need_display
 from ecs_fluid.api.progress import compiling
+from ecs_fluid.api.stored import look_of_tables
 from ecs_fluid.cli import Threads, Ticks, WorldName, app, err, out
 from ecs_fluid.cli.worlds import AllowCode, Settings
 from ecs_fluid.threads import use_threads
@@ -41,7 +42,8 @@ def watch(
     Keys: space pauses, the right arrow makes one tick, q ends; drag to turn, wheel to zoom.
 
     Args:
-        slide: a slider: path=low:high, such as fluid.viscosity=1e-5:1e-3; default what is keyed in time
+        world: a shipped name (ecs-fluid worlds lists them), or a .toml or .json file
+        slide: a slider: path=low:high, such as fluid.viscosity=1e-5:1e-3; default: all that is keyed in time
         what: what to draw
         color_by: colour: speed, vorticity, a column (CoreRadius.sigma); of a slice temperature, smoke, ...
         camera: where it begins: auto, or a side: x, -x, y, -y, z, -z
@@ -49,8 +51,8 @@ def watch(
         only: entities to draw; default all
         normal: normal of a slice: x, y or z
         size: width and height in pixels
-        ticks: rest after this tick; default never
-        paused: begin at rest
+        ticks: pause after this tick; default never
+        paused: start paused
         serve: serve a page to browsers instead of opening a window
         host: address to serve at; 0.0.0.0 lets other machines in
         port: port to serve at
@@ -77,7 +79,7 @@ def watch(
         what=what,
         color_by=color_by,
         camera=camera,
-        look=look or recipe.output.look,
+        look=look or look_of_tables(recipe.tables()),
         populations=list(only) or None,
         normal=normal,
         size=size,

@@ -17,12 +17,12 @@ Settings = Annotated[
     Parameter(name="--set", help="override a value: path=value, for example fluid.viscosity=1e-4"),
 ]
 AllowCode = Annotated[
-    bool, Parameter(help="let the world file name classes by import path, which runs their code")
+    bool, Parameter(help="allow the world file to name classes by import path, which runs their code")
 ]
 
 Anyway = Annotated[
     bool,
-    Parameter(negative="", help="go on with what other versions or another processor computed"),
+    Parameter(help="continue even if other versions or another processor computed the first part"),
 ]
 
 
@@ -31,8 +31,8 @@ def worlds(
     world: WorldName | None = None,
     /,
     *,
-    schedule: Annotated[bool, Parameter(negative="")] = False,
-    copy: Annotated[bool, Parameter(negative="")] = False,
+    schedule: bool = False,
+    copy: bool = False,
     set_: Settings = (),
     allow_code: AllowCode = False,
 ) -> None:
@@ -78,7 +78,7 @@ def worlds(
 
 @app.command
 def validate(world: WorldName, /, *, set_: Settings = (), allow_code: AllowCode = False) -> None:
-    """Check a world file, build it, and say what it holds, what looks coarse and what its ticks take."""
+    """Check a world file, build it, and report what it holds, what looks too coarse and what a tick costs."""
     from rich.filesize import decimal
 
     from ecs_fluid.components import Strength

@@ -170,7 +170,7 @@ def selected(chosen: str | int | slice | None, count: int, run: Path) -> range:
     if chosen.step is not None and chosen.step < 1:
         raise StorageError(f"frames {shown}: frames go forward in time; a step of at least 1 is needed.")
     if not every[chosen]:
-        raise StorageError(f"frames {shown} of {run} are none; it has frames 0 to {count - 1}.")
+        raise StorageError(f"frames {shown} select none of {run}; it has frames 0 to {count - 1}.")
     return every[chosen]
 
 

@@ -101,6 +101,6 @@ def refuse_elsewhere(
     if not anyway and (found := differences(then, ours)):
         more = f" and {len(found) - 6} more" if len(found) > 6 else ""
         raise StorageError(
-            f"{path} was computed with {', '.join(found[:6])}{more}: its bits may not go on as there; "
+            f"{path} was computed with {', '.join(found[:6])}{more}, so continuing here may give other bits; "
             "continue where it was made, or accept that: --anyway, in Python anyway=True"
         )

@@ -19,6 +19,7 @@ import os
 import platform
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -35,7 +36,7 @@ from ecs_fluid.io.provenance import Provenance, Text, provenance
 from ecs_fluid.io.records import append_record, drop_records_after, read_records
 from ecs_fluid.io.trajectory import Trajectory, TrajectoryWriter
 from ecs_fluid.io.untrusted import read_bytes, read_document, refuse_linked
-from ecs_fluid.validation_errors import shown, validated
+from ecs_fluid.validation_errors import closest, shown, validated
 
 FORMAT = "ecs_fluid run"
 VERSION = 2
@@ -181,7 +182,7 @@ class RunFolder:
         """What ``run.json`` says. Raises StorageError if it is missing, damaged or of another version."""
         where = self.path / "run.json"
         if not self.path.is_dir():
-            what = "it is a file" if self.path.is_file() else "there is no such folder"
+            what = "it is a file" if self.path.is_file() else f"there is no such folder{self._meant()}"
             raise StorageError(f"{self.path} is not a run folder: {what}.")
         if not where.exists() and (self.path / "sweep.json").is_file():
             raise StorageError(
@@ -195,6 +196,17 @@ class RunFolder:
         info = read_document(self.path, "run", VERSION)
         validated(_Info, info, f"run information {where} is damaged", StorageError)
         return info
+
+    def _meant(self) -> str:
+        """The run of that name in the folder `runs`, or the one beside it whose name is most alike."""
+        with suppress(OSError):
+            beside = [path.parent for path in self.path.parent.glob("*/run.json")]
+            names = {path.name: path for path in [*beside, Path("runs", self.path.name)]}
+            close = closest(
+                self.path.name, [name for name, path in names.items() if (path / "run.json").is_file()]
+            )
+            return f"; {names[close]} is one" if close is not None else ""
+        return ""
 
     def update(self, **changes: Any) -> None:
         """Set entries of ``run.json`` (``ended``, ``status``, ``ticks``, ``timings``, ...), all or none."""

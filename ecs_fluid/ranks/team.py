@@ -63,7 +63,7 @@ def _share(world: World, comm: Comm) -> Ranks:
         world._ticker.warn(world, 4)
     world.schedule  # noqa: B018  (derived tables must exist)
     if world.periods.any():
-        raise FluidError("a world that repeats (periodic) is one process's; run it without --mpi")
+        raise FluidError("a world that repeats (periodic) runs on one process only; leave out --mpi")
     meta, arrays = packed(world)
     # From here on the others take part: what refuses the world must have done so before.
     comm.broadcast(SHARE)

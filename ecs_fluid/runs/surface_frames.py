@@ -63,7 +63,7 @@ def stored_surface(folder: Path, tick: int) -> FieldFrame:
     if not ticks:
         raise StorageError(
             f"{folder.parent.parent} holds no signed distance at tick {tick}; a run stores it with every "
-            "frame when its world has a SurfaceSystem"
+            "frame when its world has a [[system]] of kind = 'surface'"
         )
     field = read_field(folder, NAME, ticks[-1])
     phi = field.arrays.get("phi")

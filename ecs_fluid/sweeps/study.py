@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecs_fluid.arguments import MOST_THREADS, path_of, whole, whole_or_none
-from ecs_fluid.errors import FluidError, RecipeError, sentences
+from ecs_fluid.errors import FluidError, RecipeError, StorageError, sentences
 from ecs_fluid.io.disk import make_folder, replace_text
 from ecs_fluid.io.lock import WriterLock
 from ecs_fluid.io.records import append_record
@@ -122,7 +122,13 @@ class Study:
         self.folder = (Path("sweeps") / plan.world if out is None else path_of(out, "out")).absolute()
         if scheduler is not None or workers != 0:
             require_dask()
-        remarks = plan.continues(self.folder)
+        try:
+            remarks = plan.continues(self.folder)
+        except StorageError:
+            plan.add(
+                points
+            )  # a wrong path or value may be why the folder holds another sweep; it is told first
+            raise
         if not plan.points:
             plan.add(points)
         for text in (*remarks, *plan.remarks):

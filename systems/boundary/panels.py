@@ -130,6 +130,16 @@ class PanelBoundary:
         """Entity of the vorticity of spinning bodies."""
         return f"{self.system.wake}-bound"
 
+    def speed_by_extent(self, entities: list[Entity]) -> float:
+        """Largest speed of the wind past a body times its extent, m^2/s: over nu, the Reynolds number."""
+        from ecs_fluid.systems.operations import wind_at
+
+        if not any(len(entity) for entity in entities):
+            return 0.0
+        bodies, hulls = gathered(entities)
+        speed = np.linalg.norm(wind_at(self.world, self.world.time) - bodies.v, axis=1)
+        return max(float(speed[i]) * _extent(bodies, hulls, i) for i in range(len(speed)))
+
     # ------------------------------------------------------------------ the tick
 
     def process(self, entities: list[Entity]) -> None:
@@ -170,10 +180,8 @@ class PanelBoundary:
         for i in range(len(bodies.x)):
             ball = bodies.shape[i] == BALL
             hull, radius = int(bodies.hull[i]), float(bodies.radius[i])
-            first_vertex, last = (0, 0) if ball else hulls.vertex_start[hull : hull + 2]
-            corners = hulls.vertices[first_vertex:last]
-            size = 2.0 * radius if ball else float(np.ptp(corners, axis=0).max())
-            edge = self.system.spacing or size / self.system.panels_across
+            corners = _corners(bodies, hulls, i)
+            edge = self.system.spacing or _extent(bodies, hulls, i) / self.system.panels_across
             key = np.append(radius if ball else corners, edge).tobytes()
             if key not in self._known:
                 panels = ball_panels(radius, edge) if ball else hull_panels(hulls, hull, edge)
@@ -353,6 +361,21 @@ def _of_solids(bodies: Bodies) -> Array:
     from ecs_fluid.kernels.bodies.table import CONTAINER
 
     return np.asarray(np.where((bodies.shape != CONTAINER)[:, None], bodies.angular_velocity, 0.0))
+
+
+def _corners(bodies: Bodies, hulls: Hulls, i: int) -> Array:
+    """Corners (m, 3) of body i, m, in its own axes; none of a ball."""
+    from ecs_fluid.kernels.bodies.table import BALL
+
+    hull = int(bodies.hull[i])
+    first, last = (0, 0) if bodies.shape[i] == BALL else hulls.vertex_start[hull : hull + 2]
+    return hulls.vertices[first:last]
+
+
+def _extent(bodies: Bodies, hulls: Hulls, i: int) -> float:
+    """Longest extent of body i along its axes, m."""
+    corners = _corners(bodies, hulls, i)
+    return float(np.ptp(corners, axis=0).max()) if len(corners) else 2.0 * float(bodies.radius[i])
 
 
 def _size(panels: Panels) -> float:

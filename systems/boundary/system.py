@@ -29,6 +29,12 @@ from ecs_fluid.systems.stretch import StretchSystem
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
+LASTING = 45.0
+"""Reynolds number, by extent and speed, up to which a wake that is stretched in full was seen to last.
+
+By 16 radii with five panels across, and 20 with six; docs/notes/bodies.md.
+"""
+
 
 class BoundarySystem(System):
     """Boundary condition at bodies: the fluid follows their surfaces (free slip, no slip or boundary layer).
@@ -146,18 +152,33 @@ class BoundarySystem(System):
             reassign_vortons(self, entities)
 
     def lint(self, world: World) -> list[str]:
-        """Sheets that are stretched without any diffusion break up; another density than the fluid's."""
+        """Sheets that are stretched with too little diffusion; nothing to act on; another density."""
         said = constant_lint(self, world, "density")
+        if self.boundary == "article" and not any(Strength in entity for entity in world.entities):
+            return [
+                *said,
+                "BoundarySystem: boundary = 'article' turns vortons near bodies, and the world has none, so "
+                "the fluid flows through its bodies; with boundary = 'panels' bodies make their own",
+            ]
         stretch, diffusion = world.system(StretchSystem), world.system(DiffusionSystem)
-        calm = stretch is None or stretch.scheme == "none" or stretch.rate == 0.0
-        if self.boundary == "article" or calm or (diffusion is not None and diffusion.total > 0.0):
+        if self.boundary == "article" or stretch is None or stretch.scheme == "none" or stretch.rate == 0.0:
             return said
-        return [
-            *said,
-            "BoundarySystem: vortons shed by bodies are stretched in a fluid without viscosity, which lasts "
-            "for a few body lengths of flow only; give the fluid a viscosity, best with StretchSystem.rate = "
-            "0.5 too, or set StretchSystem.scheme = 'none'",
-        ]
+        viscosity = diffusion.total if diffusion is not None else 0.0
+        if viscosity == 0.0:
+            return [
+                *said,
+                "BoundarySystem: vortons shed by bodies are stretched in a fluid without viscosity, which "
+                "lasts for a few body lengths of flow only; give the fluid a viscosity, best with "
+                "StretchSystem.rate = 0.5 too, or set StretchSystem.scheme = 'none'",
+            ]
+        reynolds = self._sheets.speed_by_extent(body_entities(world)) / viscosity
+        if self.boundary == "panels" and stretch.rate > 0.5 and reynolds > LASTING:
+            said.append(
+                f"BoundarySystem: vortons shed by bodies are stretched in full at a Reynolds number of "
+                f"{reynolds:.3g}, and break up after six to ten radii of flow; set StretchSystem.rate = 0.5 "
+                "([fluid] stretch = { rate = 0.5 }), or give the fluid an eddy viscosity"
+            )
+        return said
 
     @property
     def residual(self) -> float:

@@ -142,7 +142,7 @@ class SurfaceSystem(System):
         else:
             self._clear_mesh()
         if due:
-            self._record()
+            self.record(**self.surface_measure())
 
     # ------------------------------------------------------------------ distances
 
@@ -239,13 +239,6 @@ class SurfaceSystem(System):
         mesh, number = self.field(SurfaceMesh), self.world.dtype
         mesh.x = mesh.normal = mesh.u = np.zeros((0, 3), number)
         mesh.faces, mesh.curvature = np.zeros((0, 3), np.int64), np.zeros(0, number)
-
-    def _record(self) -> None:
-        """Join the record that DiagnosticsSystem made in this tick, or make one."""
-        history = self.world.history
-        if not history or history[-1].get("tick") != self.world.tick:
-            history.append({"tick": self.world.tick, "time": self.world.time})
-        history[-1].update(self.surface_measure())
 
     def surface_measure(self) -> dict[str, float | int]:
         """Numbers of the present surface.

@@ -237,7 +237,7 @@ def test_a_window_needs_a_display(run: ef.Run, monkeypatch: pytest.MonkeyPatch) 
         ((RING,), {"threads": 1.5}, "threads = 1.5; a whole number from 1 to 1,024 is needed"),
         (({"world": {}},), {}, "the world holds no entity"),
         ((RING, "ring.radus=2"), {}, "did you mean 'radius'"),
-        ((RING, "rong.radius=2"), {}, "'rong' is no section and no entity"),
+        ((RING, "rong.radius=2"), {}, "'rong' is neither a table nor an entity"),
         ((ef.WorldRecipe(), "world.dt=1"), {}, "overrides a file or its tables"),
         ((ef.World(), "world.dt=1"), {}, "are for worlds that are yet to be made"),
     ],

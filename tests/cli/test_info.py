@@ -218,6 +218,7 @@ def test_what_is_no_run_is_named(folder: Path, capsys: pytest.CaptureFixture[str
         (folder / "trajectory", f"it has no run.json; {folder} is one."),
         (folder / "checkpoints", f"it has no run.json; {folder} is one."),
         (folder.parent, "it has no run.json."),
+        (folder.parent / "rum", f"there is no such folder; {folder} is one."),
     ):
         assert main(["info", str(path)]) == 2
         assert said in capsys.readouterr().err.replace("\n", " ")
@@ -226,3 +227,23 @@ def test_what_is_no_run_is_named(folder: Path, capsys: pytest.CaptureFixture[str
         assert "it is a folder, not a file." in capsys.readouterr().err
     assert main(["info", str(folder), "--diagnostics", "energyy"]) == 2
     assert "add --plot file.png" in capsys.readouterr().err
+
+
+def test_a_run_is_found_by_its_name_alone(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`ecs-fluid run ring` makes runs/ring, and `info ring` is what one tries."""
+    shutil.copytree(folder, tmp_path / "runs" / "ring")
+    monkeypatch.chdir(tmp_path)
+    assert main(["info", "ring"]) == 2
+    assert f"no such folder; {Path('runs', 'ring')} is one." in capsys.readouterr().err
+
+
+def test_what_other_systems_record_is_told(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = copy / "diagnostics.jsonl"
+    records = [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines()]
+    assert "other records" not in told(copy, capsys)
+    for number, record in enumerate(records):
+        record.update(spread=0.5 * number, drift=[3.0, 0.0, 4.0])
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    assert line(told(copy, capsys), "other records") == "spread 2, drift 5 (last values)"

@@ -346,6 +346,10 @@ def test_help_tells_parameters_with_units(capsys: pytest.CaptureFixture[str]) ->
         assert main(["help", name]) == 0
         said = capsys.readouterr().out
         assert all(word in said for word in words), said
+    assert main(["help", "fluid"]) == 0
+    said = capsys.readouterr().out
+    assert "temperature_profile " in said and "…" not in said  # names are to be copied
+    assert "tables inside: Keyed, partition, velocity, stretch, diffusion, diagnostics; " in said
     assert main(["help"]) == 0
     assert {"vortex_ring,", "baroclinic,", "Keyed,", "Volume"} <= set(capsys.readouterr().out.split())
     for name, said in {

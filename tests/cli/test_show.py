@@ -15,7 +15,7 @@ from PIL import Image
 
 import ecs_fluid as ef
 from ecs_fluid.api.pictures import draw
-from ecs_fluid.api.stored import frame_of_run, look_of_run
+from ecs_fluid.api.stored import frame_of_run, look_of_run, look_of_tables
 from ecs_fluid.cli import look, main
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.viz.fields import velocity_slice
@@ -105,7 +105,7 @@ def test_a_world_names_its_look(folder: Path, tmp_path: Path, monkeypatch: pytes
     """Its pictures and those of its runs are light, unless a dark look is asked for; others are dark."""
     # `run` has no --size, and its corner is as light in a small picture.
     monkeypatch.setattr(look, "draw", lambda moment, how, save: draw(moment, {"size": (64, 36), **how}, save))
-    allowed = get_args(OutputTable.model_fields["look"].annotation)
+    allowed = get_args(get_args(OutputTable.model_fields["look"].annotation)[0])
     assert set(allowed) == set(LOOKS)
     world, run = tmp_path / "light.toml", tmp_path / "run"
     world.write_text(WORLD.replace("[output]", '[output]\nlook = "paper"'), encoding="utf-8")
@@ -278,6 +278,20 @@ def test_truncated_movie_is_no_success(
     assert main(["show", str(folder), "--size", "64", "48", "--movie", str(target)]) == 2
     assert "stored 5 of 6 frames" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_liquid_without_tracers_is_drawn_as_one() -> None:
+    """As smoke it was a blue fog; a look that the world names, and tracers, have their way."""
+    water = {"kind": "liquid", "name": "water"}
+    for output, more, look_of in (
+        ({}, [], "liquid"),
+        ({}, [{"kind": "container"}], "liquid"),
+        ({}, [{"kind": "tracers"}], "smoke"),
+        ({}, [{"kind": "emitter"}], "smoke"),
+        ({"look": "paper"}, [], "paper"),
+    ):
+        assert look_of_tables({"output": output, "entity": [water, *more]}) == look_of
+    assert look_of_tables({"entity": [{"kind": "tracers"}]}) == "smoke"
 
 
 def test_a_recipe_that_a_stranger_wrote_hides_no_particles(folder: Path, tmp_path: Path) -> None:

@@ -80,7 +80,10 @@ def test_override_changes_nothing_else() -> None:
         ("world.dt", "path=value is needed, for example"),
         ("=3", "path=value is needed"),
         ("world..dt=3", "path=value is needed"),
-        ("rnig.radius=3", "'rnig' is no section and no entity; did you mean 'ring'?"),
+        ("rnig.radius=3", "'rnig' is neither a table nor an entity; did you mean 'ring'?"),
+        ("core=3", "'core' belongs to is missing; write ring.core="),
+        ("viscosity=3", r"'viscosity' belongs to is missing; write fluid.viscosity="),
+        ("glow=3", r"'glow' belongs to is missing; write NAME.glow="),
         ("entity.2.core=1", "'2' is none of the items there; known: 0 "),
         ("entity.x.core=1", "'x' is none of the items there; known: 0 "),
         ("entity.-1.core=1", "'-1' is none of the items there"),
@@ -108,7 +111,7 @@ def test_a_setting_of_a_system_of_fluid_is_told_its_path() -> None:
 def test_override_after_an_override_that_broke_the_entities(first: str) -> None:
     broken = tables()
     override(broken, first)
-    with pytest.raises(RecipeError, match="'ring' is no section and no entity"):
+    with pytest.raises(RecipeError, match="'ring' is neither a table nor an entity"):
         override(broken, "ring.radius=2")
 
 

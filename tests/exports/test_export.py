@@ -49,7 +49,7 @@ def files_of(folder: Path) -> list[Path]:
         (["--to", "npz", "--frames", "11"], "frames 11: {run} has frames 0 to 10, or -1 for the last."),
         (["--to", "npz", "--frames", "5:12"], "frames 5:12: {run} has frames 0 to 10, or -1 for the last."),
         (["--to", "npz", "--frames=-12"], "frames -12: {run} has frames 0 to 10, or -1 for the last."),
-        (["--to", "npz", "--frames", "7:3"], "frames 7:3 of {run} are none; it has frames 0 to 10."),
+        (["--to", "npz", "--frames", "7:3"], "frames 7:3 select none of {run}; it has frames 0 to 10."),
         (["--to", "npz", "--frames", "::0"], "a step of at least 1 is needed"),
         (["--to", "npz", "--frames", "1:2:3:4"], "frames '1:2:3:4' cannot be understood; first:stop:step"),
         (

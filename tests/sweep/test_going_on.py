@@ -54,6 +54,11 @@ def test_another_sweep_in_the_folder_is_refused_by_name(
         ((*CORES, "--seeds", "2"), "world.seed was absent and is now 1, 2"),
         ((*CORES, "--ticks", "3"), "ticks was 2 and is now 3"),
         ((*CORES, "--set", "ring.circulation=4.0"), "circulation was 5.0 and is now 4.0"),
+        (
+            ("--vary", "ring.cor=0.25,0.35"),
+            "unknown key 'cor'; did you mean 'core'?",
+        ),  # the reason goes first
+        (("--vary", "ring.core=0.25-0.35"), "a number is needed"),
     ]:
         ticks = () if "--ticks" in change else ("--ticks", "2")
         assert main(["sweep", str(world), *change, *ticks, *fixed]) == 2

@@ -455,3 +455,58 @@ def test_advice_on_stretching_without_viscosity() -> None:
     assert len(told) == 1 and "viscosity" in told[0]
     world.system(ef.StretchSystem).scheme = "none"
     assert not [text for text in world.lint() if text.startswith("BoundarySystem")]
+
+
+def test_advice_on_too_little_viscosity() -> None:
+    """Stretched in full, wakes break up after six to ten radii from Re = 51 on (docs/notes/bodies.md).
+
+    The ball of R = 0.5 m in a wind of 1 m/s has Re = 2 R U/nu = 1/nu.
+    """
+    world, _ = panelled_ball(panels_across=2)
+    world.add_system(ef.DiffusionSystem(eddy_viscosity=0.01))
+
+    def said() -> list[str]:
+        return [text for text in world.lint() if "at a Reynolds number of" in text]
+
+    assert not said()  # half the rate
+    world.system(ef.StretchSystem).rate = 1.0
+    assert len(said()) == 1 and "at a Reynolds number of 100," in said()[0]
+    world.system(ef.DiffusionSystem).eddy_viscosity = 0.025
+    assert not said()
+    world.system(ef.DiffusionSystem).eddy_viscosity = 0.02
+    assert len(said()) == 1
+    world.system(ef.WindSystem).velocity = (0.0, 0.0, 0.0)
+    assert not said()
+
+
+def test_advice_on_a_boundary_without_vortons() -> None:
+    """'article' moves the vortons that are there: without any, the wind blows through bodies."""
+    world = empty_world()
+    balls(world, "ball", [0, 0, 0], radius=0.5, motion="fixed")
+    world.spawn("smoke", ef.Position([[1.0, 0.0, 0.0]]))
+    world.add_systems([ef.WindSystem(velocity=WIND), ef.BoundarySystem(), ef.AdvectionSystem()])
+    assert any("with boundary = 'panels' bodies make their own" in text for text in world.lint())
+    world.spawn("gas", ef.Position([[1.0, 0.0, 0.0]]), ef.Strength([[0.0, 0.0, 1.0]]), ef.CoreRadius([0.1]))
+    assert not any("bodies make their own" in text for text in world.lint())
+
+
+def test_advice_on_a_wind_that_blows_through_bodies() -> None:
+    """Without a boundary the fluid knows of no body. One that drifts along, and still air, are as meant."""
+    for motion, wind, told in (("fixed", WIND, True), ("free", WIND, False), ("fixed", None, False)):
+        world = empty_world()
+        balls(world, "ball", [0, 0, 0], radius=0.5, motion=motion)
+        world.spawn("smoke", ef.Position([[1.0, 0.0, 0.0]]))
+        blowing = [ef.WindSystem(velocity=wind)] if wind else []
+        world.add_systems([*blowing, ef.BodySystem(), ef.AdvectionSystem()])
+        assert any("blows through the fixed bodies" in text for text in world.lint()) == told
+    world = empty_world()
+    balls(world, "ball", [0, 0, 0], radius=0.5, motion="fixed")
+    world.spawn("smoke", ef.Position([[1.0, 0.0, 0.0]]))
+    world.add_systems(
+        [ef.WindSystem(velocity=WIND), ef.BoundarySystem(boundary="panels"), ef.AdvectionSystem()]
+    )
+    assert not any("blows through" in text for text in world.lint())
+    tank = {"kind": "container", "name": "tank", "shape": {"shape": "box", "size": [1.0, 1.0, 1.0]}}
+    smoke = {"kind": "tracers", "name": "smoke", "points": [[0.0, 0.0, 0.0]]}
+    inside = ef.load({"entity": [tank, smoke], "system": [{"kind": "wind", "velocity": list(WIND)}]})
+    assert not any("blows through" in text for text in inside.lint())

@@ -154,7 +154,7 @@ def test_a_world_without_a_surface_stores_none(tmp_path: Path) -> None:
     """Nothing is written, and asking says what is missing."""
     store_surface(ef.World(), tmp_path)
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(StorageError, match="SurfaceSystem"):
+    with pytest.raises(StorageError, match="kind = 'surface'"):
         stored_surface(tmp_path, 0)
 
 

@@ -76,6 +76,18 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"kind": "emitter", "into": "a", "velocity": [0, 0, 1]}, "velocity is for population = 'inertial'"),
     ({"kind": "emitter", "into": "a", "core": 0.2}, "core is for population = 'vortons'"),
     ({"kind": "emitter", "into": "a b"}, "into = 'a b'"),
+    (
+        {"kind": "emitter", "into": "a", "center": {"keys": [[0, 1, 0, 0]]}},
+        "each key is a pair: [time, value]",
+    ),
+    ({"kind": "emitter", "into": "a", "center": "0, 0, 1"}, "a list is needed, written [0, 0, 1]"),
+    ({"kind": "body", "shape": {"shape": "sphere", "radius": 0.1}}, "did you mean 'ball'?"),
+    ({"kind": "body", "radius": 0.1}, "unknown key 'radius'; did you mean 'shape'?"),
+    ({"kind": "container", "size": [1, 1, 1]}, "unknown key 'size'; did you mean 'shape'?"),
+    (
+        {"kind": "emitter", "into": "a", "position": [0, 0, 1]},
+        "unknown key 'position'; did you mean 'center'?",
+    ),
     ({"kind": "emitter", "into": "a", "shape": "cone"}, "shape = 'cone'"),
 ]
 
@@ -198,3 +210,12 @@ def test_every_parameter_is_described_with_its_unit_and_bounded(kind: str) -> No
 def test_recipe_reads_back_what_a_run_folder_stores(table: dict[str, Any]) -> None:
     recipe = entity_recipe({"name": "thing", **table}, "file")
     assert entity_recipe(json.loads(json.dumps(recipe.table())), "stored") == recipe
+
+
+def test_degrees_celsius_are_noticed() -> None:
+    emitter = {"kind": "emitter", "name": "vent", "into": "gas", "population": "vortons", "temperature": 60}
+    said = WorldRecipe.from_tables({"fluid": {"temperature": 20}, "entity": [emitter]}).lint()
+    assert "[fluid]: temperature = 20 K is colder than liquid nitrogen" in said[0] and "are 293.15" in said[0]
+    assert said[1].startswith("'vent': temperature = 60 K") and len(said) == 2
+    emitter["temperature"] = {"keys": [[0.0, 300.0], [1.0, 400.0]]}
+    assert not WorldRecipe.from_tables({"fluid": {"temperature": 293.15}, "entity": [emitter]}).lint()

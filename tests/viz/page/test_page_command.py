@@ -66,7 +66,7 @@ def files_of(folder: Path) -> list[Path]:
         (["--only", "smok"], "{run} stores no population 'smok'; did you mean 'smoke'?"),
         (["--only", "box", "--field", "speed"], "unknown field 'speed': known are none"),
         (["--frames", "11"], "frames 11: {run} has frames 0 to 10, or -1 for the last."),
-        (["--frames", "7:3"], "frames 7:3 of {run} are none; it has frames 0 to 10."),
+        (["--frames", "7:3"], "frames 7:3 select none of {run}; it has frames 0 to 10."),
         (["--title", "r\udcff"], "the title 'r\\udcff' has bytes that are no text; UTF-8 is needed"),
         (["--title", " "], "a title of 1 characters is not allowed: 1 to 200 are needed"),
         (["--out", "{run}/run.json"], "it is a file; a folder is needed."),

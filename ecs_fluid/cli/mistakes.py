@@ -1,0 +1,88 @@
+"""One plain sentence for a command line that cannot be read: what is wrong, and what was probably meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import cyclopts
+from cyclopts.exceptions import (
+    CoercionError,
+    MissingArgumentError,
+    UnknownOptionError,
+    UnusedCliTokensError,
+)
+
+from ecs_fluid.validation_errors import closest, shown
+
+LENGTH = "--ticks N sets how many ticks to run, --set world.duration=SECONDS how long in simulated time"
+GUESSED = {
+    "run": dict.fromkeys(("--duration", "--seconds", "--time", "--frames", "--steps", "-n", "-t"), LENGTH),
+    "resume": dict.fromkeys(
+        ("--duration", "--seconds", "--time", "--frames", "--steps", "--until", "-n", "-t"),
+        "--ticks N sets the last tick of the whole run",
+    ),
+}
+"""What to take for options that other programs have, by command."""
+GUESSED["sweep"] = GUESSED["run"]
+for _guessed in GUESSED.values():
+    _guessed["-o"] = "did you mean --out?"
+
+
+def sentence(error: cyclopts.CycloptsError, app: cyclopts.App) -> str:
+    """What is wrong with a command line, and where help is.
+
+    Args:
+        error: what cyclopts raised
+        app: all commands, registered
+    """
+    command = " ".join(error.command_chain or ())
+    named = f"ecs-fluid {command}".rstrip()
+    match error:
+        case UnknownOptionError():
+            said = f"{command} has no option {error.token.keyword}{_instead(error, command, app)}"
+        case UnusedCliTokensError():
+            words = " ".join(error.unused_tokens or ())
+            said = f"{shown(words)} stands where nothing is expected"
+            if "--set" in (error.root_input_tokens or ()):
+                said += "; a setting is one word: --set path=value"
+        case MissingArgumentError() if error.argument is not None:
+            name = error.keyword or error.argument.name
+            given = error.argument.tokens or error.keyword
+            said = f"{command}: {name} {'needs a value' if given else 'is missing'}{_about(error, name)}"
+        case CoercionError() if error.token is not None and error.target_type in (int, float):
+            needed = "a whole number" if error.target_type is int else "a number"
+            said = f"{error.token.keyword or 'argument'} {shown(error.token.value)}: {needed} is needed"
+        case _:
+            said = " ".join(str(error).split())
+    return f"{said} (see {named} --help)"
+
+
+def _instead(error: UnknownOptionError, command: str, app: cyclopts.App) -> str:
+    """What to take in place of an option that a command does not have."""
+    option = error.token.keyword or ""
+    if guessed := GUESSED.get(command, {}).get(option):
+        return f"; {guessed}"
+    own = [name for argument in error.argument_collection for name in argument.names]
+    if close := closest(option, own, 0.7):
+        return f"; did you mean {close}?"
+    homes = sorted(name for name, names in _options(app) if option in names and name != command)
+    if not homes:
+        return ""
+    listed = re.sub(", ([^,]*)$", r" and \1", ", ".join(homes))
+    return f"; it is an option of {listed}"
+
+
+def _about(error: MissingArgumentError, name: str) -> str:
+    """What the help says of an argument."""
+    arguments = error.app.assemble_argument_collection(parse_docstring=True) if error.app else ()
+    found = [argument.parameter.help for argument in arguments if name in argument.names]
+    return f": {found[0]}" if found and found[0] else ""
+
+
+def _options(app: cyclopts.App) -> Iterator[tuple[str, list[str]]]:
+    """Each command and the names of its options."""
+    for name in app:
+        if not name.startswith("-") and app[name].default_command is not None:
+            arguments = app[name].assemble_argument_collection(parse_docstring=False)
+            yield name, [option for argument in arguments for option in argument.names]

@@ -1,0 +1,50 @@
+"""Command lines that cannot be read: one sentence says what is wrong and what was probably meant."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ecs_fluid.cli import main
+
+SAID = {
+    "run vortex_ring --duration 2": "run has no option --duration; --ticks N sets how many ticks",
+    "resume runs/a --until 3": "resume has no option --until; --ticks N sets the last tick",
+    "sweep vortex_ring --time 2": "--set world.duration=SECONDS",
+    "run vortex_ring -o a": "run has no option -o; did you mean --out?",
+    "run vortex_ring --output a": "did you mean --out?",
+    "run vortex_ring --look fire": "it is an option of page, show and watch",
+    "bench velocity --size 100": "bench velocity has no option --size; did you mean --sizes?",
+    "run vortex_ring --zzz": "run has no option --zzz (see ecs-fluid run --help)",
+    "run vortex_ring --set ring.core 0.1": "'0.1' stands where nothing is expected; a setting is one word",
+    "run a b": "'b' stands where nothing is expected (see",
+    "export runs/a": "export: --to is missing: usd, vtp",
+    "export --to usd": "export: RUN is missing: folder of a run",
+    "run": "run: WORLD is missing: a shipped name",
+    "run vortex_ring --ticks": "run: --ticks needs a value",
+    "run vortex_ring --ticks x": "--ticks 'x': a whole number is needed",
+    "show vortex_ring --fps x": "--fps 'x': a number is needed",
+    "exprot runs/a": 'Did you mean "export"?',
+}
+
+
+@pytest.mark.parametrize("line", SAID)
+def test_a_wrong_command_line_is_told_plainly(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(line.split()) == 2
+    said = capsys.readouterr().err
+    assert SAID[line] in said
+    command = line.split()[0]
+    help_of = "" if command == "exprot" else " bench velocity" if command == "bench" else f" {command}"
+    assert said.startswith("error: ") and said.endswith(f"(see ecs-fluid{help_of} --help)\n")
+    assert len(said.splitlines()) == 1
+
+
+def test_help_shows_no_options_that_nobody_needs(capsys: pytest.CaptureFixture[str]) -> None:
+    """Flags that switch off what is off already, empty lists as defaults; real defaults stay, 0 too."""
+    assert main(["show", "--help"]) == 0
+    said = capsys.readouterr().out
+    assert not re.search(r"--no-|--empty-|\[default: (\(\)|False)", said), said
+    flat = re.sub(r"[│\s]+", " ", said)
+    assert "[default: 1280 720]" in flat and "for a world: ticks to simulate first [default: 0]" in flat
+    assert "SOURCE folder of a run" in flat
