@@ -54,7 +54,7 @@ def test_lamb_oseen() -> None:
     """
     h, viscosity, time = 1 / 8, 0.25, 1.0
     x, alpha, area = vortex_2d(h, 7.0)
-    system = ef.DiffusionSystem(order=4)
+    system = ef.DiffusionSystem(order=4, radius=1.0)
     world = diffusing(
         x, alpha, 1.5 * h, area, system, dt=time / 40, integrator="rk2", debug=False, dimension=2
     )
