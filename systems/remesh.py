@@ -12,7 +12,7 @@ from ecs_fluid.component import Array, Component
 from ecs_fluid.components import CoreRadius, Position, Strength
 from ecs_fluid.components.bodies import BoundaryLayer, BoundVorticity
 from ecs_fluid.entity import Entity
-from ecs_fluid.errors import RecipeError
+from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.carried_quantities import Cargo
@@ -32,7 +32,9 @@ class RemeshSystem(System):
     The flow gathers vortons in places and thins them out in others, where their cores no longer overlap and
     the vorticity between them is lost. The new vortons stand at multiples of `spacing` and take the strengths
     by M4' weights, which keep the moments 0, 1 and 2 of every strength component, and so total strength and
-    both impulses, to rounding. (Weights `linear` keep moments 0 and 1 and spread by h^2/6 on average.)
+    both impulses, to rounding. (Weights `linear` keep moments 0 and 1 and spread by h^2/6 on average;
+    `m6_prime`, for vortons without matter, keep moments 0 to 4, at 216 points in place of 64. A wave of
+    0.8/h loses 0.5 % of itself by M4' each time and 0.06 % by M6', and twice that of its energy.)
 
     The weakest new vortons, together at most the part `loss` of sum |alpha| (and of the volume, if they carry
     matter), are left out; the others take up what that changes in the moments, by alpha += |alpha| times a
@@ -71,7 +73,7 @@ class RemeshSystem(System):
     """lattice spacing, m; default: so that the core radius stays"""
     overlap: float = Field(default=1.5, ge=0.1, le=10)
     """core radius of the new vortons, spacings; below 1 for solver = "poisson" with grid points as close"""
-    weights: Literal["m4_prime", "linear"] = "m4_prime"
+    weights: Literal["m6_prime", "m4_prime", "linear"] = "m4_prime"
     """how strengths are shared"""
     loss: float = Field(default=1e-4, ge=0, le=0.1)
     """largest part of sum |alpha| in points left out, 1"""
@@ -123,8 +125,13 @@ class RemeshSystem(System):
         self._check_size(entity, edges, flat)
         cargo = Cargo(entity)
         low, field = to_lattice(self.weights, x, alpha, edges, flat)
-        positive = "positive" if self.weights == "m4_prime" else "linear"
-        _, load = to_lattice(positive, x, cargo.extensive, edges, flat)
+        if cargo.matter and self.weights == "m6_prime":
+            raise FluidError(
+                f"RemeshSystem: weights = 'm6_prime' reach farther than matter is shared, and "
+                f"{entity.name!r} carries some; use weights = 'm4_prime'"
+            )
+        positive = "linear" if self.weights == "linear" else "positive"
+        _, load = to_lattice(positive, x, cargo.extensive, edges, flat, self.weights)
         if again.any():
             field, load = (folded(shares, low, cells, again) for shares in (field, load))
             low = np.where(again, 0, low)
@@ -167,7 +174,7 @@ class RemeshSystem(System):
     def _check_size(self, entity: Entity, spacing: Array, flat: Array) -> None:
         from ecs_fluid.kernels.grids.lattice import lattice_box
 
-        _, cells = lattice_box(entity[Position].x, spacing, flat)
+        _, cells = lattice_box(entity[Position].x, spacing, flat, self.weights)
         what = f"lattice points of {spacing.max():g} m for RemeshSystem around entity {entity.name!r}"
         remedy = "use a larger spacing or remove strays"
         check_memory(GRID_POINT, float(np.prod(cells + 1.0)), what, remedy)

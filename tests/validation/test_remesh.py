@@ -286,6 +286,20 @@ def test_rows_tracers_and_unknown_tables() -> None:
         still(skew_rings()[0], ef.RemeshSystem(every=1), Label(np.arange(100)))
 
 
+def test_wide_weights_are_not_for_matter() -> None:
+    """M6' reaches points that matter, shared by weights that are never negative, does not: refused."""
+    with pytest.raises(ef.FluidError, match=r"'vortex0' carries some; use weights = 'm4_prime'"):
+        still(skew_rings()[0], ef.RemeshSystem(every=1, weights="m6_prime"), *matter(100))
+
+
+def test_wide_weights_keep_moments() -> None:
+    """By M6' too moments 0, 1 and 2 stay to 1e-12 of sum |alpha| where weak vortons are left out."""
+    before = still(skew_rings(), ef.RemeshSystem(every=100))
+    world = still(skew_rings(), ef.RemeshSystem(every=1, loss=1e-2, weights="m6_prime"))
+    size = np.linalg.norm(vortons(before)[1], axis=1).sum()
+    assert np.abs(moments(world) - moments(before)).max() < 1e-12 * size
+
+
 def test_strays_are_named() -> None:
     """A vorton that flew away would make the lattice huge: refused, with its size and what to do."""
     x, alpha, sigma = skew_rings()[0]

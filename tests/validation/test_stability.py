@@ -109,7 +109,7 @@ def still_lattice(dt: float, viscosity: float, order: int, alpha: np.ndarray | N
     one = np.ones(len(x))
     world.spawn("gas", ef.Position(x), ef.Strength(alpha), ef.CoreRadius(1.5 * one), ef.Volume(one))
     world.set_fluid(viscosity=viscosity)
-    world.add_system(ef.DiffusionSystem(order=order))
+    world.add_system(ef.DiffusionSystem(order=order, radius=1.0))
     world.add_system(ef.AdvectionSystem())
     return world
 

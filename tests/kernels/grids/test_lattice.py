@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import numba
 import numpy as np
 import pytest
 
 from ecs_fluid.kernels.grids.lattice import SPREAD, to_lattice
+from ecs_fluid.kernels.grids.quintic import PIECES
 from ecs_fluid.kernels.vorticity.moments import moments, monomials, with_moments
 
 SOLID = np.zeros(3, dtype=bool)
+PRIMES = ("m4_prime", "m6_prime")
 
 
 def cloud(dtype: type = np.float64, n: int = 500) -> tuple[np.ndarray, np.ndarray]:
@@ -27,7 +31,7 @@ def points(low: np.ndarray, field: np.ndarray, h: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("name", "kept"), [("linear", 4), ("positive", 4), ("m4_prime", 10)])
+@pytest.mark.parametrize(("name", "kept"), [("linear", 4), ("positive", 4), *((name, 10) for name in PRIMES)])
 def test_moments(name: str, kept: int, dtype: type) -> None:
     """Case 23: moments 0 and 1, with M4' also 2, of all components stay to 1e-14 of sum |alpha|.
 
@@ -46,11 +50,60 @@ def test_moments(name: str, kept: int, dtype: type) -> None:
         assert error[4:].max() > 1e-5
 
 
+def test_moments_three_and_four() -> None:
+    """M6' keeps the moments 0 to 4 of a particle about itself to rounding; M4' the third and fourth not.
+
+    Of a particle at the fraction f of a cell, M4' has the third moment f (1 - f) (1 - 2 f) h^3 along an axis.
+    """
+    x, one = np.array([[0.3, 0.5, 0.15]]), np.ones((1, 1))
+    for name, third in (("m4_prime", 0.3 * 0.7 * 0.4), ("m6_prime", 0.0)):
+        low, field = to_lattice(name, x, one, 1.0, SOLID)
+        away = points(low, field, 1.0) - x
+        assert (field.reshape(-1) @ away[:, 0] ** 3) == pytest.approx(third, abs=1e-12)
+        if name == "m6_prime":
+            for powers in np.ndindex(5, 5, 5):
+                if 0 < sum(powers) < 5:
+                    assert abs(field.reshape(-1) @ (away**powers).prod(axis=1)) < 1e-12
+
+
+def test_the_weights_of_six_points_follow_from_their_conditions() -> None:
+    """Quintics of three pieces: 18 numbers that these conditions fix.
+
+    1 at 0, 0 at 1, 2, 3, even, two continuous derivatives, and sum_s w(f - s) (s - f)^p = 0 for p = 1 to 4
+    and 1 for p = 0, at any f.
+    """
+
+    def row(order: int, piece: int, d: float) -> np.ndarray:
+        """Derivative of that order at the distance d, as factors of the 18 numbers."""
+        out = np.zeros(18)
+        for n in range(order, 6):
+            out[6 * piece + n] = math.perm(n, order) * (d - piece) ** (n - order)
+        return out
+
+    rows = [row(0, 0, 0), row(1, 0, 0), row(0, 0, 1), row(0, 1, 2)]
+    rows += [row(k, 0, 1) - row(k, 1, 1) for k in range(3)] + [row(k, 1, 2) - row(k, 2, 2) for k in range(3)]
+    rows += [row(k, 2, 3) for k in range(3)]
+    sums = [1.0] + [0.0] * 12
+    for f in (0.1, 0.25, 0.4, 0.6, 0.7, 0.9):
+        away = f - np.arange(-2, 4)
+        around = [row(0, int(abs(d)), abs(d)) for d in away]
+        rows += [sum(w * (-d) ** p for w, d in zip(around, away, strict=True)) for p in range(5)]
+        sums += [1.0, 0.0, 0.0, 0.0, 0.0]
+    found, _, rank, _ = np.linalg.lstsq(np.array(rows), np.array(sums), rcond=1e-10)
+    assert rank == 18
+    assert 24 * found.reshape(3, 6) == pytest.approx(PIECES, abs=1e-7)
+
+
 def test_second_moments_of_the_spreading_weights() -> None:
     """One particle at (0.3, 0.5, 0) of a cell: linear adds f (1 - f) h^2 per axis, positive 2 w h^2 more."""
     x, one = np.array([[0.3, 0.5, 0.0]]), np.ones((1, 1))
     linear = np.array([0.21, 0.25, 0.0])
-    for name, wanted in (("linear", linear), ("positive", linear + 2 * SPREAD), ("m4_prime", 0 * linear)):
+    for name, wanted in (
+        ("linear", linear),
+        ("positive", linear + 2 * SPREAD),
+        ("m6_prime", 0 * linear),
+        ("m4_prime", 0 * linear),
+    ):
         low, field = to_lattice(name, x, one, 1.0, SOLID)
         offsets = points(low, field, 1.0) - x
         assert (field.reshape(-1, 1) * offsets**2).sum(axis=0) == pytest.approx(wanted, abs=1e-15)
@@ -59,7 +112,12 @@ def test_second_moments_of_the_spreading_weights() -> None:
 def test_a_particle_on_a_lattice_point_stays_there() -> None:
     """M4' and linear weights are 1 at 0 and 0 at all other integers; positive ones (w, 1 - 2 w, w)."""
     x, one = np.array([[0.75, -0.5, 0.0]]), np.ones((1, 1))
-    for name, centre in (("linear", 1.0), ("m4_prime", 1.0), ("positive", (1 - 2 * SPREAD) ** 3)):
+    for name, centre in (
+        ("linear", 1.0),
+        ("m6_prime", 1.0),
+        ("m4_prime", 1.0),
+        ("positive", (1 - 2 * SPREAD) ** 3),
+    ):
         low, field = to_lattice(name, x, one, 0.25, SOLID)
         assert field.max() == pytest.approx(centre, rel=1e-14)
         assert points(low, field, 0.25)[field.argmax()].tolist() == x[0].tolist()
@@ -76,11 +134,12 @@ def test_positive_weights() -> None:
     assert (fields["positive"][fields["m4_prime"] != 0] > 0).all()
 
 
-def test_flat_axis() -> None:
-    """Along a flat axis nothing is shared: one layer, index 0, holds what a two-dimensional M4' would."""
+@pytest.mark.parametrize("name", PRIMES)
+def test_flat_axis(name: str) -> None:
+    """Along a flat axis nothing is shared: one layer, index 0, holds what weights in a plane would."""
     x, alpha = cloud()
     x[:, 2] = 0.7
-    low, field = to_lattice("m4_prime", x, alpha, 0.25, np.array([False, False, True]))
+    low, field = to_lattice(name, x, alpha, 0.25, np.array([False, False, True]))
     assert not field[:, :, 1].any() and field.shape[2] == 2
     plane = points(low, field, 0.25)[:, :2]
     for power in ((2, 0), (1, 1), (0, 1), (0, 0)):
@@ -99,7 +158,8 @@ def test_far_from_the_origin_and_of_any_size() -> None:
         assert mean == pytest.approx((alpha * x[:, :1]).sum(axis=0), rel=1e-8)
 
 
-def test_threads_do_not_matter() -> None:
+@pytest.mark.parametrize("name", PRIMES)
+def test_threads_do_not_matter(name: str) -> None:
     """Case 109: the very same bits for one thread and for all."""
     x, alpha = cloud(n=5000)
     before = numba.get_num_threads()
@@ -107,7 +167,7 @@ def test_threads_do_not_matter() -> None:
     try:
         for threads in (1, numba.config.NUMBA_NUM_THREADS):
             numba.set_num_threads(threads)
-            fields.append(to_lattice("m4_prime", x, alpha, 0.1, SOLID)[1])
+            fields.append(to_lattice(name, x, alpha, 0.1, SOLID)[1])
     finally:
         numba.set_num_threads(before)
     assert np.array_equal(*fields)
