@@ -175,7 +175,7 @@ class BoundarySystem(System):
         if self.boundary == "panels" and stretch.rate > 0.5 and reynolds > LASTING:
             said.append(
                 f"BoundarySystem: vortons shed by bodies are stretched in full at a Reynolds number of "
-                f"{reynolds:.3g}, and break up after six to ten radii of flow; set StretchSystem.rate = 0.5 "
+                f"{reynolds:.3g}, and break up after four to ten radii of flow; set StretchSystem.rate = 0.5 "
                 "([fluid] stretch = { rate = 0.5 }), or give the fluid an eddy viscosity"
             )
         return said

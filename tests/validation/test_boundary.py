@@ -458,7 +458,7 @@ def test_advice_on_stretching_without_viscosity() -> None:
 
 
 def test_advice_on_too_little_viscosity() -> None:
-    """Stretched in full, wakes break up after six to ten radii from Re = 51 on (docs/notes/bodies.md).
+    """Stretched in full, wakes break up after four to ten radii from Re = 51 on (docs/notes/bodies.md).
 
     The ball of R = 0.5 m in a wind of 1 m/s has Re = 2 R U/nu = 1/nu.
     """
