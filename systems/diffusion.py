@@ -33,8 +33,9 @@ class DiffusionSystem(System):
       eta_eps(x_p - x_q), antisymmetric, so the total strength stays. Needs particles that fill the
       region into which vorticity spreads. A wave k decays as if nu were nu (1 - (k eps)^2/8 + ...) by order 2
       and nu (1 - (k eps)^4/96 + ...) by order 4: where eps is as wide as the blobs, order 2 takes 3/4 of the
-      energy that nu should take from a core two spacings wide. eps = `radius` core radii is to be at least
-      1.25 spacings by order 4 and 1.5 by order 2.
+      energy that nu should take from a core two spacings wide; order 4 takes a third too much where vortons
+      end before the vorticity has. eps = `radius` core radii is to be at least 1.25 spacings by order 4 and
+      1.5 by order 2.
     * core_spreading: the variance v sigma^2 of a blob's vorticity along each axis grows by 2 nu a second, so
       d(sigma^2)/dt = 2 nu/v, where v is 1 for gaussian blobs (for a lone one this is exact), 1/2 for
       winckelmans and 1/5 for rankine ones; rosenhead_moore ones have none. Works for filaments too.
@@ -43,8 +44,8 @@ class DiffusionSystem(System):
 
     nu is the fluid's viscosity plus `eddy_viscosity`, that of eddies which the vortons do not resolve.
 
-    Raises FluidError when an explicit step of `dt` is unstable (nu dt / eps^2 > 0.25 on a full lattice, 0.55
-    by order 2; in index space 2 rate dt times the sum of the falloff over all neighbours > 1.5).
+    Raises FluidError when an explicit step of `dt` is unstable (nu dt / eps^2 > 0.55 on a full lattice, 0.25
+    by order 4; in index space 2 rate dt times the sum of the falloff over all neighbours > 1.5).
     Source: Degond and Mas-Gallic, Math. Comput. 53 (1989); Leonard, J. Comput. Phys. 37 (1980); Fluid
     Simulation for Video Games, parts 3 and 12.
     """
@@ -60,8 +61,9 @@ class DiffusionSystem(System):
     """kinematic viscosity of unresolved eddies, m^2/s"""
     method: Literal["pse", "core_spreading", "index_space"] = "pse"
     """how to diffuse"""
-    order: Literal[2, 4] = 4
-    """order of the exchange kernel in eps"""
+    order: Literal[2, 4] | None = None
+    """order of the exchange kernel in eps; default 4 where a RemeshSystem keeps vortons around the vorticity,
+    which the negative part of that kernel needs, and 2 elsewhere"""
     radius: float | None = Field(default=None, gt=0, le=10)
     """exchange radius eps, core radii; default 5/6 by order 4 and 1 by order 2"""
     rate: float = Field(default=0.0, ge=0, le=1e6)
@@ -127,9 +129,10 @@ class DiffusionSystem(System):
 
         wanted = Position, Strength, CoreRadius, Volume
         entities, (x, alpha, sigma, volume) = self.joined(*wanted)
-        radius = self.radius or RADII[self.order]
+        order = self.order or (2 if self.world.system(RemeshSystem) is None else 4)
+        radius = self.radius or RADII[order]
         eps = sigma if radius == 1.0 else sigma * self.world.dtype(radius)
-        how = nu, self.order, self.world.dimension
+        how = nu, order, self.world.dimension
         rate, loss = exchanged(self.world, entities, x, alpha, eps, volume, *how)
         if dt > (limit := stable_step(loss)):
             raise FluidError(

@@ -343,6 +343,7 @@ def test_control_c_while_the_command_is_imported_is_a_word(module: str) -> None:
     """It was a traceback, or lost where Python swallows what is raised."""
     program = (
         "import os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background ignore it\n"
         "class Finder:\n"
         "    def find_spec(self, name, *rest):\n"
         f"        if name == {module!r}:\n"

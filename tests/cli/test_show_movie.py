@@ -148,7 +148,7 @@ def test_run_without_a_surface_says_so(
     with RunFolder.create(tmp_path / "run", "", {}) as folder, folder.write_trajectory() as frames:
         frames.append(0, 0.0, {"dot": {"Position.x": np.zeros((1, 3))}})
     assert main(["show", str(tmp_path / "run"), "--what", "sdf", "--movie", str(tmp_path / "a.gif")]) == 2
-    assert "has a SurfaceSystem" in capsys.readouterr().err
+    assert "has a [[system]] of kind = 'surface'" in capsys.readouterr().err
 
 
 def test_slice_has_the_colours_of_the_first_frame_in_every_process(run: Path, tmp_path: Path) -> None:

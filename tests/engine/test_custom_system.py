@@ -104,8 +104,8 @@ def test_its_parameters_are_checked_in_the_file(folder: Path) -> None:
         ("swrl:Swirl", "module 'swrl' cannot be imported: No module named 'swrl'"),
         ("math:pi", "'math:pi' is not a subclass of ecs_fluid.System"),
         ("swirl:ef", "'swirl:ef' is not a subclass of ecs_fluid.System"),
-        (":Swirl", "module '' fails: ValueError"),
-        ("swirl:", "module 'swirl' has no ''"),
+        (":Swirl", "':Swirl' does not name a class; write swirl:Swirl"),
+        ("swirl:", "'swirl:' does not name a class; write swirl:Swirl"),
     ],
 )
 def test_paths_that_lead_nowhere(folder: Path, kind: str, words: str) -> None:

@@ -42,7 +42,7 @@ def test_decay() -> None:
         ef.Volume(np.full(len(x), h**2)),
     )
     world.set_fluid(viscosity=viscosity)
-    world.add_system(ef.DiffusionSystem(order=4))
+    world.add_system(ef.DiffusionSystem(order=4, radius=1.0))
     world.add_system(ef.AdvectionSystem())
     world.step(20)
     inside = np.abs(x[:, :2]).max(axis=1) < math.pi / 2
@@ -91,7 +91,7 @@ def test_decay_in_a_plane_that_repeats() -> None:
         world.set_fluid(viscosity=0.05)
         remesh = ef.RemeshSystem(every=2, spacing=h, overlap=1.5, loss=0.0)
         velocity = ef.VelocitySystem(solver="poisson", kernel="gaussian", gradient=False)
-        world.add_systems([velocity, ef.DiffusionSystem(order=4), remesh, ef.AdvectionSystem()])
+        world.add_systems([velocity, ef.DiffusionSystem(order=4, radius=1.0), remesh, ef.AdvectionSystem()])
         world.step(20)
         x, alpha = world["vortices"][ef.Position].x, world["vortices"][ef.Strength].alpha
         kept = float((alpha[:, 2] * 2 * np.sin(x[:, 0]) * np.sin(x[:, 1])).sum() / SIDE**2)
