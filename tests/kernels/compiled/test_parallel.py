@@ -57,24 +57,19 @@ def test_every_piece_is_done_once(count: int, threads: int) -> None:
     assert out.tolist() == (1.0 + 2.0 * np.arange(count)).tolist()
 
 
-@parallel("len(doing)")
-def wait_for_the_others(i: int, doing: np.ndarray, done: np.ndarray) -> None:
-    """The first piece ends when all others have, or after many turns."""
-    turns = 0
-    while i == 0 and add_at(done, 0, 0) < len(doing) - 1 and turns < 4_000_000_000:
-        turns += 1
-    if i > 0:
-        add_at(done, 0, 1)
-    doing[i] = turns
+@parallel("len(places)")
+def reserve(i: int, places: np.ndarray, used: np.ndarray) -> None:
+    """Room for i numbers, wherever there is some."""
+    places[i] = add_at(used, 0, i)
 
 
-def test_a_thread_that_is_done_takes_what_is_left() -> None:
-    """One part for each thread, cut beforehand, would leave half of the pieces behind the first."""
-    if numba.config.NUMBA_NUM_THREADS == 1:
-        pytest.skip("one thread")
-    doing, done = np.zeros(100, np.int64), np.zeros(1, np.int64)
-    wait_for_the_others(doing, done)
-    assert done[0] == 99 and doing[0] < 4_000_000_000
+def test_rooms_that_threads_take_do_not_overlap(threads: int) -> None:
+    places, used = np.empty(500, np.int64), np.zeros(1, np.int64)
+    reserve(places, used)
+    order = np.argsort(places, kind="stable")
+    sizes = np.arange(500)[order]
+    assert used[0] == 500 * 499 // 2
+    assert (places[order][1:] - places[order][:-1] == sizes[:-1])[sizes[:-1] > 0].all()
 
 
 def test_sums_of_pieces_have_the_same_bits_on_any_threads() -> None:
