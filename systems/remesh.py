@@ -124,12 +124,12 @@ class RemeshSystem(System):
         edges = np.where(again, periods / cells, spacing)
         self._check_size(entity, edges, flat)
         cargo = Cargo(entity)
-        low, field = to_lattice(self.weights, x, alpha, edges, flat)
         if cargo.matter and self.weights == "m6_prime":
             raise FluidError(
                 f"RemeshSystem: weights = 'm6_prime' reach farther than matter is shared, and "
                 f"{entity.name!r} carries some; use weights = 'm4_prime'"
             )
+        low, field = to_lattice(self.weights, x, alpha, edges, flat)
         positive = "linear" if self.weights == "linear" else "positive"
         _, load = to_lattice(positive, x, cargo.extensive, edges, flat, self.weights)
         if again.any():

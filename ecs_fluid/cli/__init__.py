@@ -45,7 +45,7 @@ def _converted(kind: Any, tokens: Sequence[cyclopts.Token]) -> Any:
     return cyclopts.convert(kind, tokens)
 
 
-def _told(default: Any) -> Any:
+def _default(default: Any) -> Any:
     """A default as the help shows it; None, of flags that are off and of empty lists, shows none."""
     if isinstance(default, tuple) and default:
         return " ".join(map(str, default))
@@ -70,7 +70,7 @@ app = cyclopts.App(
     name="ecs-fluid",
     help="Vortex-particle fluids: compose a world, run it, look at it.",
     version=__version__,
-    default_parameter=cyclopts.Parameter(converter=_converted, negative="", show_default=_told),
+    default_parameter=cyclopts.Parameter(converter=_converted, negative="", show_default=_default),
     help_format="plaintext",
     console=_Pipe(),
     suppress_keyboard_interrupt=False,
@@ -103,7 +103,7 @@ else:  # for the completion of shells; a file is as good
 """A shipped name or a world file."""
 
 
-class _Told(_Console):
+class _Messages(_Console):
     """What it cannot say (a log on a full disk, a reader that is gone) is no reason to end a run."""
 
     def print(self, *said: Any, **options: Any) -> None:
@@ -114,7 +114,7 @@ class _Told(_Console):
 
 
 out = _Console(markup=False, highlight=False, soft_wrap=True, emoji=False)
-err = _Told(stderr=True, markup=False, highlight=False, soft_wrap=True, emoji=False)
+err = _Messages(stderr=True, markup=False, highlight=False, soft_wrap=True, emoji=False)
 
 
 def warn(message: object) -> None:

@@ -125,9 +125,8 @@ class Study:
         try:
             remarks = plan.continues(self.folder)
         except StorageError:
-            plan.add(
-                points
-            )  # a wrong path or value may be why the folder holds another sweep; it is told first
+            # A wrong path or value may be why the folder holds another sweep; it is told first.
+            plan.add(points)
             raise
         if not plan.points:
             plan.add(points)
