@@ -205,14 +205,14 @@ class TransferSystem(System):
 
     def _smoothly(self, x: Array, amounts: Array, start: Array, order: Array, inverse: float) -> Array:
         """Amounts per cell volume by M4', (rows of points, nz+1, amounts)."""
-        from ecs_fluid.kernels.grids import cubic
         from ecs_fluid.kernels.grids.partition import gather_sorted
+        from ecs_fluid.kernels.grids.scatter import m4_prime
 
         grid, number = self.field(TransferGrid), self.world.dtype
         amounts = np.take(amounts, order, axis=1) * number(inverse)
         out = self._memory.array("amounts", (*(int(n) + 1 for n in grid.cells), len(amounts)), number)
         x = gather_sorted(x, order)
-        cubic.scatter(x, amounts, start, grid.origin, grid.spacing, grid.cells, out)
+        m4_prime(x, amounts, start, grid.origin, grid.spacing, grid.cells, out)
         return out.reshape(-1, *out.shape[2:])
 
     def _limits(self, warm: Array, clouds: list[Tables]) -> tuple[float, float]:

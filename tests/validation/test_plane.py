@@ -107,7 +107,7 @@ def test_one_vortex_spreads_as_lamb_and_oseen_say(solver: str) -> None:
 def test_lamb_and_oseen_by_exchange() -> None:
     """Case 25 by fourth-order exchange among vortices that move: order 4 and 1e-4 at the finest.
 
-    Over a whole core radius, 1.5 spacings: over 5/6 of it the sum over the lattice is 5e-5 off at any spacing.
+    Over a whole core radius, 1.5 spacings: over 5/6 of it sums over the lattice are 5e-5 off at any spacing.
 
     The circulations start as a Gaussian of variance 1 - sigma^2, which the blobs make one of variance 1.
     """

@@ -26,7 +26,7 @@ from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.lanes import lanes_of, load, spread, store
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import INLINE, wide_vectors
-from ecs_fluid.kernels.grids.interpolation import BLOCK, axis_weight, place, scattering
+from ecs_fluid.kernels.grids.interpolation import BLOCK, axis_weight, place
 from ecs_fluid.kernels.grids.partition import axis_cell, view_as
 
 TAPS = 4
@@ -305,75 +305,6 @@ def coefficients(field: np.ndarray) -> np.ndarray:
             _filter_axis(tasks, seen[0], _factors(points).astype(field.dtype), seen[1])
             found = out
     return found
-
-
-@parallel(
-    "((out.shape[0] - i_first + TAPS - 2) // TAPS) * ((out.shape[1] - j_first + TAPS - 2) // TAPS)",
-    fastmath=FAST,
-)
-def _scatter_class(
-    task: int, i_first: int, j_first: int, sx: np.ndarray, values: np.ndarray, start: np.ndarray,
-    origin: np.ndarray, spacing: np.ndarray, cubics: np.ndarray, out: np.ndarray,
-) -> None:  # fmt: skip
-    """Rows of cells i_first, i_first + TAPS, ... and j_first, j_first + TAPS, ..."""
-    m = values.shape[0]
-    kind = out.dtype.type
-    nx, ny, nz = out.shape[0] - 1, out.shape[1] - 1, out.shape[2] - 1
-    inv0, inv1, inv2 = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
-    # A short axis has but two points, and other rows of points may be another thread's: weights of zero.
-    taps_z = 2 if nz < 3 else TAPS
-    width = taps_z * m
-    flat = out.reshape(out.size)
-    row_length = (nz + 1) * m
-    plane_length = (ny + 1) * row_length
-    j_count = (ny - j_first + TAPS - 1) // TAPS
-    i = i_first + TAPS * (task // j_count)
-    j = j_first + TAPS * (task % j_count)
-    cell = (i * ny + j) * nz
-    if start[cell] == start[cell + nz]:
-        return
-    wx, wy, wz = np.empty(TAPS), np.empty(TAPS), np.empty(TAPS)
-    line = np.empty(width, out.dtype)
-    for k in range(nz):
-        for p in range(start[cell + k], start[cell + k + 1]):
-            i0 = axis_weights(axis_weight(sx[0, p], origin[0], inv0, i), i, nx, cubics, wx)
-            j0 = axis_weights(axis_weight(sx[1, p], origin[1], inv1, j), j, ny, cubics, wy)
-            k0 = axis_weights(axis_weight(sx[2, p], origin[2], inv2, k), k, nz, cubics, wz)
-            for e in range(taps_z):
-                for c in range(m):
-                    line[e * m + c] = kind(wz[e]) * values[c, p]
-            for s in range(TAPS):
-                if wx[s] == 0.0:
-                    continue
-                for t in range(TAPS):
-                    if wy[t] == 0.0:
-                        continue
-                    w = kind(wx[s] * wy[t])
-                    at = (i0 + s) * plane_length + (j0 + t) * row_length + k0 * m
-                    if width == 12:
-                        for e in range(12):
-                            flat[at + e] += w * line[e]
-                    else:
-                        for e in range(width):
-                            flat[at + e] += w * line[e]
-
-
-@njit(cache=True)
-def _scatter(
-    sx: np.ndarray, values: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
-    out: np.ndarray,
-) -> None:  # fmt: skip
-    """Add ``values`` (m, n) of sorted rows ``sx`` (3, n) to ``out`` (nx+1, ny+1, nz+1, m).
-
-    A row of cells (i, j) writes to four points from i - 1 and from j - 1 on. Rows whose i and j agree modulo
-    four share no point, so the 16 classes are done in turn, each of them in parallel (see ``interpolation``).
-    """
-    for colour in range(TAPS * TAPS):
-        _scatter_class(colour // TAPS, colour % TAPS, sx, values, start, origin, spacing, CONVOLUTION, out)
-
-
-scatter = scattering(_scatter)
-"""Among the 64 points around, by the weights of ``CONVOLUTION``, which may be negative."""
 
 
 @lru_cache(maxsize=32)

@@ -220,8 +220,8 @@ def _scatter(
         _scatter_class(colour // 2, colour % 2, sx, values, start, origin, spacing, out)
 
 
-def scattering(kernel: Callable[..., None]) -> Callable[..., np.ndarray]:
-    """The function that shares values among the points of a new grid by that kernel."""
+def scattering(kernel: Callable[..., None], *tables: np.ndarray) -> Callable[..., np.ndarray]:
+    """The function that shares values among the points of a new grid by that kernel with these ``tables``."""
 
     def scatter(
         sx: np.ndarray, values: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
@@ -242,7 +242,7 @@ def scattering(kernel: Callable[..., None]) -> Callable[..., np.ndarray]:
             out = np.empty(shape, values.dtype)
         out[...] = 0
         rows = np.atleast_2d(values)
-        kernel(sx, rows, start, origin, spacing, view_as(out, *shape[:3], len(rows)))
+        kernel(sx, rows, start, origin, spacing, view_as(out, *shape[:3], len(rows)), *tables)
         return out
 
     return scatter

@@ -1,8 +1,8 @@
 """Particles shared among the points of a regular lattice by weights that keep moments.
 
     linear    trilinear: moments 0 and 1, never negative; adds f (1 - f) h^2 to the variance of an axis
-    m4_prime  M4' of ``cubic``: moments 0, 1 and 2, some weights negative
-    m6_prime  M6' of ``quintic``: moments 0 to 4, some weights negative
+    m4_prime  M4' of ``scatter``: moments 0, 1 and 2, some weights negative
+    m6_prime  M6' of ``scatter``: moments 0 to 4, some weights negative
     positive  linear, then the mean (w, 1 - 2 w, w) along every axis: moments 0 and 1, never negative, and
               more than zero wherever M4' is not zero; adds f (1 - f) h^2 + 2 w h^2
 
@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.grids import cubic, interpolation, quintic
+from ecs_fluid.kernels.grids import interpolation
 from ecs_fluid.kernels.grids.partition import gather_sorted, partition
+from ecs_fluid.kernels.grids.scatter import m4_prime, m6_prime
 
 Array = NDArray[Any]
 
-SCATTERS = {"m4_prime": cubic.scatter, "m6_prime": quintic.scatter}
+SCATTERS = {"m4_prime": m4_prime, "m6_prime": m6_prime}
 """All other weights begin with linear ones."""
 
 SPREAD = 1.0 / 24.0
@@ -34,10 +35,10 @@ def lattice_box(
 ) -> tuple[Array, Array]:
     """Lowest lattice index and number of cells, (3,) int64 each, of the lattice around positions (n, 3) m.
 
-    Cells are left free on every side as far as the weights reach. A flat axis has one cell, whose lower end
-    stands for the plane wherever that is.
+    Cells are left free on every side as far as the weights reach, and by M6' one more for rounding. A flat
+    axis has one cell, whose lower end stands for the plane wherever that is.
     """
-    margin = quintic.MARGIN if weights == "m6_prime" else 1
+    margin = 3 if weights == "m6_prime" else 1
     low = np.floor(np.asarray(x.min(axis=0), np.float64) / spacing)
     high = np.floor(np.asarray(x.max(axis=0), np.float64) / spacing)
     lowest, cells = np.where(flat, 0.0, low - margin), np.where(flat, 1.0, high - low + 1 + 2 * margin)

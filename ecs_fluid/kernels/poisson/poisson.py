@@ -23,8 +23,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.grids import cubic, interpolation
+from ecs_fluid.kernels.grids import interpolation
 from ecs_fluid.kernels.grids.grid import Grid
+from ecs_fluid.kernels.grids.scatter import m4_prime
 from ecs_fluid.kernels.poisson.multigrid import solve
 from ecs_fluid.kernels.poisson.transfinite import fill_from_faces
 
@@ -41,7 +42,7 @@ def vorticity_grid(
     on this same ``grid``. The shares know nothing of core radii: see ``blob_filter.widen``.
     """
     origin, spacing, cells = grid
-    share = cubic.scatter if transfer == "m4_prime" else interpolation.scatter
+    share = m4_prime if transfer == "m4_prime" else interpolation.scatter
     return share(sx, sa * sa.dtype.type(1.0 / np.prod(spacing)), start, origin, spacing, cells)
 
 

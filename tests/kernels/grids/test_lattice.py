@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ecs_fluid.kernels.grids.lattice import SPREAD, to_lattice
-from ecs_fluid.kernels.grids.quintic import PIECES
+from ecs_fluid.kernels.grids.scatter import QUINTICS
 from ecs_fluid.kernels.vorticity.moments import moments, monomials, with_moments
 
 SOLID = np.zeros(3, dtype=bool)
@@ -91,7 +91,10 @@ def test_the_weights_of_six_points_follow_from_their_conditions() -> None:
         sums += [1.0, 0.0, 0.0, 0.0, 0.0]
     found, _, rank, _ = np.linalg.lstsq(np.array(rows), np.array(sums), rcond=1e-10)
     assert rank == 18
-    assert 24 * found.reshape(3, 6) == pytest.approx(PIECES, abs=1e-7)
+    powers = np.arange(6)
+    for f in (0.01, 0.3, 0.8, 0.99):
+        pieces = [row(0, int(abs(d)), abs(d)) @ found for d in f - np.arange(-2, 4)]
+        assert QUINTICS @ f**powers == pytest.approx(pieces, abs=1e-8)
 
 
 def test_second_moments_of_the_spreading_weights() -> None:
