@@ -96,7 +96,7 @@ def smooth_part(code: Code, sigma: float, reach: float) -> SmoothPart:
     """
     # Beyond its edge it is a point, as far as the mesh is concerned.
     sigma = _POINT * reach if ends(code) else max(sigma, _POINT * reach)
-    slopes = _radial_derivatives(code, GIVEN, (sigma / reach) ** 2)
+    slopes = _radial_derivatives(code, GIVEN, np.array([(sigma / reach) ** 2]))[:, 0]
     given = np.array([-slopes[1], 0.5 * slopes[2]]) / reach**3
     zeta, terms = _terms(code, sigma, reach)
     zeta = zeta + np.einsum("kj,j->k", terms[:, :GIVEN], given)
@@ -111,7 +111,7 @@ def smooth_part(code: Code, sigma: float, reach: float) -> SmoothPart:
 def _terms(code: Code, sigma: float, reach: float) -> tuple[Array, Array]:
     """zeta_long at the `WAVES` without a polynomial (k,), and what each of its terms adds (k, 1 + TERMS)."""
     r = 0.5 * reach * (_NODES + 1.0)
-    within = np.array([share_within(code, np.array([sigma]), float(one))[0] for one in r])
+    within = share_within(code, sigma, r)
     kr = np.outer(WAVES, r)
     slope = (np.cos(kr) - np.sin(kr) / kr) / kr * WAVES[:, None] * (0.5 * reach * _SHARES)
     own = record(code).transform
@@ -120,21 +120,22 @@ def _terms(code: Code, sigma: float, reach: float) -> tuple[Array, Array]:
     return np.asarray(own(WAVES * sigma) + slope @ within), -slope @ powers
 
 
-def _radial_derivatives(code: Code, order: int, s2: float) -> Array:
-    """D^k (4 pi G) at r = 1 for k = 0 ... order, of the core radius squared ``s2``."""
-    blob, found = record(code), np.zeros((order + 1, 1))
+def _radial_derivatives(code: Code, order: int, s2: Array) -> Array:
+    """D^k (4 pi G) at r = 1 for k = 0 ... order, (order + 1, n), of core radii squared ``s2`` (n,)."""
+    blob, found = record(code), np.zeros((order + 1, len(s2)))
     if blob.derivatives is not None:
-        blob.derivatives.py_func(order, s2, found, 0)
-        return found[:, 0]
+        for lane, one in enumerate(s2):
+            blob.derivatives.py_func(order, one, found, lane)
+        return found
     factors = (1.0, *blob.series) if blob.softened else (1.0,)
-    softening = s2 if blob.softened else 0.0
+    inverse = 1.0 / (1.0 + (s2 if blob.softened else 0.0 * s2))
     for k in range(order + 1):
         for j, factor in enumerate(factors):
             # D^n 1/sqrt(r^2 + s2) = (-1)^n (2 n - 1)!! (r^2 + s2)^(-n - 1/2)
             n = j + k
             odd = math.prod(range(1, 2 * n, 2))
-            found[k, 0] += factor * s2**j * (-1) ** n * odd * (1.0 + softening) ** (-n - 0.5)
-    return found[:, 0]
+            found[k] += factor * s2**j * (-1) ** n * odd * inverse**n * np.sqrt(inverse)
+    return found
 
 
 def ends(code: Code) -> bool:
@@ -143,6 +144,7 @@ def ends(code: Code) -> bool:
     return blob.derivatives is None and not blob.softened
 
 
-def share_within(code: Code, sigma: Array, reach: float) -> Array:
+def share_within(code: Code, sigma: float | Array, reach: float | Array) -> Array:
     """q at the reach, 1, of blobs of these core radii m: the less they differ in it, the less beyond."""
-    return np.array([-_radial_derivatives(code, 1, (s / reach) ** 2)[1] for s in sigma])
+    slopes: Array = _radial_derivatives(code, 1, np.atleast_1d(sigma / reach) ** 2)[1]
+    return -slopes
