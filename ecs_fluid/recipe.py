@@ -25,7 +25,7 @@ from pydantic import Field
 
 from ecs_fluid.allowed import check
 from ecs_fluid.errors import LimitError, RecipeError, StorageError
-from ecs_fluid.fluid import Fluid
+from ecs_fluid.fluid import FluidOptions
 from ecs_fluid.further_components import attach, component_of
 from ecs_fluid.own_code import remember_code
 from ecs_fluid.plane import fits
@@ -203,7 +203,7 @@ def _check_tables(tables: dict[str, Any], place: str) -> None:
 
 TABLES_OF_KEYS = {
     "world": (*WorldOptions.model_fields, "fps", "steps_per_frame", "duration"),
-    "fluid": (*Fluid.columns, "velocity", "stretch", "diffusion", "diagnostics", "partition"),
+    "fluid": (*FluidOptions.model_fields, "velocity", "stretch", "diffusion", "diagnostics", "partition"),
     "output": ("every", "look", "checkpoint_seconds"),
 }
 """Keys that a setting may name without their table, which is then told."""
