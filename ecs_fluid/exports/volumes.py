@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from ecs_fluid.allowed import GRID_POINT, check_memory
 from ecs_fluid.components import Species
 from ecs_fluid.errors import StorageError
 from ecs_fluid.exports.frames import Columns, Frame, Job, flat
+from ecs_fluid.input_limits import GRID_POINT, check_memory
 from ecs_fluid.io.vtkhdf import POINTS
 
 MEANS = {"Velocity.u": "velocity", "Temperature.T": "temperature"}
