@@ -6,7 +6,7 @@ Every particle is shared among the eight points around it by trilinear weights w
   frame: about 1 inside a cloud, whatever the voxel h [1];
 * each species = sum w (s / h)^3 Y, that density times the mass fraction Y [1];
 * velocity [m/s] and temperature [K] = sum w q / sum w: means, 0 where there are no tracers;
-* vorticity = sum w alpha / h^3 of the vortons [1/s].
+* vorticity = sum w alpha / h^3 of the vortons [1/s], each spread evenly over the cube of its volume.
 
 A world without tracers shows its vortons in their place.
 """
@@ -35,6 +35,12 @@ UNITS = {
     "temperature": "K",
     "vorticity": "1/s",
 }
+
+PARTS = 8
+"""Parts of a vorton along an edge of its cube, at most."""
+
+AT_ONCE = 2**18
+"""Parts that are shared out at a time: memory of some 50 MB."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,11 @@ class Volumes:
         chosen = dict.fromkeys([*self.tracers, *self.vortons])
         x = np.concatenate([frame.particles[name][POINTS] for name in chosen])
         lo, hi = (x.min(axis=0), x.max(axis=0)) if len(x) else (np.zeros(3), np.zeros(3))
+        for name in self.vortons:
+            around = cubes(frame.particles[name])[:, None] / 2
+            if len(around):
+                lo = np.minimum(lo, (frame.particles[name][POINTS] - around).min(axis=0))
+                hi = np.maximum(hi, (frame.particles[name][POINTS] + around).max(axis=0))
         first = np.floor(lo / self.voxel).astype(np.int64) - 1
         shape = np.floor(hi / self.voxel).astype(np.int64) + 3 - first
         what = f"voxels of {self.voxel:g} m for frame {frame.number}, {' x '.join(map(str, shape))},"
@@ -97,8 +108,11 @@ class Volumes:
             if tracers.have(label):
                 arrays[name] = tracers.mean(label)
         if self.vortons:
-            vortons = _Sharing([frame.particles[name] for name in self.vortons], self.voxel, first, shape)
-            arrays["vorticity"] = vortons.total("Strength.alpha") / self.voxel**3
+            total = np.zeros((math.prod(shape), 3))
+            for name in self.vortons:
+                for places, alpha in spread(frame.particles[name], self.voxel):
+                    total += shared_out(places / self.voxel - first, alpha, tuple(shape))
+            arrays["vorticity"] = total.reshape(*shape, 3) / self.voxel**3
         single = {name: array.astype(np.float32) for name, array in arrays.items()}
         return Volume(frame, self.voxel, first, single)
 
@@ -137,6 +151,33 @@ class _Sharing:
         place = columns[POINTS].astype(np.float64) / self.voxel - self.first
         out = shared_out(place, flat(values).astype(np.float64), self.shape)
         return out.reshape(*self.shape, *values.shape[1:])
+
+
+def cubes(vortons: Columns) -> np.ndarray:
+    """Edges [m] of the cubes that vortons stand for (n,); 0 without a volume, and of lines across a plane."""
+    x, alpha = vortons[POINTS], vortons["Strength.alpha"]
+    if "Volume.volume" not in vortons or any(
+        not x[:, axis].any() and not np.delete(alpha, axis, axis=1).any() for axis in range(3)
+    ):
+        return np.zeros(len(x))
+    return np.cbrt(vortons["Volume.volume"].astype(np.float64))
+
+
+def spread(vortons: Columns, voxel: float) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Vortons as m^3 equal parts on a lattice in their cubes: places and strengths (n, 3), piece by piece.
+
+    The parts of the largest cube are a voxel apart at most, up to m = `PARTS`. Strength and its first moment
+    are kept.
+    """
+    edge = cubes(vortons)[:, None]
+    m = min(max(math.ceil(edge.max(initial=0.0) / voxel - 1e-6), 1), PARTS)
+    x = vortons[POINTS].astype(np.float64)
+    part = vortons["Strength.alpha"].astype(np.float64) / m**3
+    places = (np.array(list(np.ndindex(m, m, m))) + 0.5) / m - 0.5
+    pieces = max(math.ceil(len(places) * len(x) / AT_ONCE), 1)
+    for some in np.array_split(places, min(pieces, len(places))):
+        shifted = x + edge * some[:, None]
+        yield shifted.reshape(-1, 3), np.tile(part, (len(some), 1))
 
 
 def shared_out(place: np.ndarray, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

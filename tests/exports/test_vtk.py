@@ -94,6 +94,36 @@ def test_volumes_keep_sums_and_centres(run: Path, tmp_path: Path, voxel: float |
     assert not velocity[density == 0].any()
 
 
+def test_a_vorton_fills_its_cube() -> None:
+    """Trilinear weights of parts a voxel apart add up to one, so alpha / V is met inside; sums stay."""
+    from ecs_fluid.exports.volumes import shared_out, spread
+
+    h, alpha, centre = 0.02, np.array([1.0, -2.0, 0.5]), np.array([0.153, 0.147, 0.151])
+    one = {
+        "Position.x": centre[None],
+        "Strength.alpha": alpha[None],
+        "Volume.volume": np.array([0.1**3]),
+    }
+    shape = (17, 17, 17)
+    total = sum(shared_out(places / h, part, shape) for places, part in spread(one, h))
+    assert isinstance(total, np.ndarray)
+    points = h * np.stack(np.meshgrid(*[np.arange(17.0)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+    np.testing.assert_allclose(total.sum(axis=0), alpha, rtol=1e-12)
+    np.testing.assert_allclose(total.T @ points, np.outer(alpha, centre), rtol=1e-12)
+    inside = (np.abs(points - centre) < 0.05 - h / 2).all(axis=1)
+    assert inside.sum() >= 4**3
+    np.testing.assert_allclose(total[inside] / h**3, np.tile(alpha / 0.1**3, (inside.sum(), 1)), rtol=1e-12)
+    outside = (np.abs(points - centre) > 0.05 + h / 2).any(axis=1)
+    assert not total[outside].any()
+    for whole in (
+        {key: array for key, array in one.items() if key != "Volume.volume"},
+        one | {"Position.x": np.array([[0.1, 0.1, 0.0]]), "Strength.alpha": np.array([[0.0, 0.0, 1.0]])},
+    ):  # without a volume, and a line across a plane
+        ((places, part),) = spread(whole, h)
+        np.testing.assert_array_equal(places, whole["Position.x"])
+        np.testing.assert_array_equal(part, whole["Strength.alpha"])
+
+
 def test_spacing_of_a_lattice_is_found() -> None:
     """A cube of 12^3 points 0.1 apart: cells of two spacings hold 8 each, but for half cells at one end."""
     from ecs_fluid.exports.volumes import mean_spacing
