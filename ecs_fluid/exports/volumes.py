@@ -6,7 +6,7 @@ Every particle is shared among the eight points around it by trilinear weights w
   frame: about 1 inside a cloud, whatever the voxel h [1];
 * each species = sum w (s / h)^3 Y, that density times the mass fraction Y [1];
 * velocity [m/s] and temperature [K] = sum w q / sum w: means, 0 where there are no tracers;
-* vorticity = sum w alpha / h^3 of the vortons [1/s], each spread evenly over the cube of its volume.
+* vorticity = sum w alpha / h^3 of the vortons [1/s], each spread as `spread` says.
 
 A world without tracers shows its vortons in their place.
 """
@@ -37,7 +37,7 @@ UNITS = {
 }
 
 PARTS = 8
-"""Parts of a vorton along an edge of its cube, at most."""
+"""Parts of a vorton along an axis, at most; even."""
 
 AT_ONCE = 2**18
 """Parts that are shared out at a time: memory of some 50 MB."""
@@ -90,7 +90,7 @@ class Volumes:
         x = np.concatenate([frame.particles[name][POINTS] for name in chosen])
         lo, hi = (x.min(axis=0), x.max(axis=0)) if len(x) else (np.zeros(3), np.zeros(3))
         for name in self.vortons:
-            around = cubes(frame.particles[name])[:, None] / 2
+            around = cubes(frame.particles[name])[:, None]
             if len(around):
                 lo = np.minimum(lo, (frame.particles[name][POINTS] - around).min(axis=0))
                 hi = np.maximum(hi, (frame.particles[name][POINTS] + around).max(axis=0))
@@ -164,20 +164,24 @@ def cubes(vortons: Columns) -> np.ndarray:
 
 
 def spread(vortons: Columns, voxel: float) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Vortons as m^3 equal parts on a lattice in their cubes: places and strengths (n, 3), piece by piece.
+    """Vortons wider than a voxel as m^3 parts each: places [m] and strengths (n, 3), piece by piece.
 
-    The parts of the largest cube are a voxel apart at most, up to m = `PARTS`. Strength and its first moment
-    are kept.
+    With e the edge of the cube of a vorton's volume, the parts are up to e away along each axis and have
+    linear weights, (1 - |x|/e)(1 - |y|/e)(1 - |z|/e): vortons on a lattice add up to an even vorticity. Along
+    an axis parts are a voxel apart at most, if `PARTS` allows it. Strength and its first moment are kept.
     """
     edge = cubes(vortons)[:, None]
-    m = min(max(math.ceil(edge.max(initial=0.0) / voxel - 1e-6), 1), PARTS)
-    x = vortons[POINTS].astype(np.float64)
-    part = vortons["Strength.alpha"].astype(np.float64) / m**3
-    places = (np.array(list(np.ndindex(m, m, m))) + 0.5) / m - 0.5
-    pieces = max(math.ceil(len(places) * len(x) / AT_ONCE), 1)
-    for some in np.array_split(places, min(pieces, len(places))):
-        shifted = x + edge * some[:, None]
-        yield shifted.reshape(-1, 3), np.tile(part, (len(some), 1))
+    widest = edge.max(initial=0.0) / voxel
+    m = 1 if widest <= 1.0 else min(2 * math.ceil(widest - 1e-6), PARTS)
+    along = (np.arange(m) + 0.5) * 2 / m - 1
+    offsets = np.stack(np.meshgrid(along, along, along, indexing="ij"), axis=-1).reshape(-1, 3)
+    weights = np.prod(1 - np.abs(offsets), axis=1)
+    weights /= weights.sum()
+    x, alpha = vortons[POINTS].astype(np.float64), vortons["Strength.alpha"].astype(np.float64)
+    pieces = max(math.ceil(len(offsets) * len(x) / AT_ONCE), 1)
+    for some in np.array_split(np.arange(len(offsets)), min(pieces, len(offsets))):
+        places = x + edge * offsets[some, None]
+        yield places.reshape(-1, 3), (weights[some, None, None] * alpha).reshape(-1, 3)
 
 
 def shared_out(place: np.ndarray, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
