@@ -38,7 +38,7 @@ _HOMES = {
     "ecs_fluid.api.pictures": "Picture PictureKeywords",
     "ecs_fluid.api.runs": "Frame Run open_run run",
     "ecs_fluid.api.table": "Table",
-    "ecs_fluid.allowed": "Limits limits",
+    "ecs_fluid.input_limits": "Limits limits",
     "ecs_fluid.component": "Array Component RowId column",
     "ecs_fluid.components": (
         "Acceleration AddedMass Age BallShape Body BodyHeat BodyLoad BoundVorticity "

@@ -1,7 +1,3 @@
-from ecs_fluid.allowed import (
-    Limits as Limits,
-    limits as limits,
-)
 from ecs_fluid.api.pictures import (
     Picture as Picture,
     PictureKeywords as PictureKeywords,
@@ -101,6 +97,10 @@ from ecs_fluid.exports import (
 from ecs_fluid.fluid import (
     Fluid as Fluid,
     FluidOptions as FluidOptions,
+)
+from ecs_fluid.input_limits import (
+    Limits as Limits,
+    limits as limits,
 )
 from ecs_fluid.keyframes import (
     Keyed as Keyed,

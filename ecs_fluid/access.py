@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ecs_fluid.commands import Commands
 from ecs_fluid.component import Component
 from ecs_fluid.errors import ScheduleError
+from ecs_fluid.row_changes import RowChanges
 from ecs_fluid.schedule import named
 
 if TYPE_CHECKING:
@@ -89,9 +89,9 @@ def check_additions(world: World, system: System) -> None:
     if not added or system._probed or system.phase == "observe" or world.processes.scopes:
         return
     system._probed = True
-    commands, kept = world._ticker.commands, [(vars(table), vars(table).copy()) for _, table in changed]
+    row_changes, kept = world._ticker.row_changes, [(vars(table), vars(table).copy()) for _, table in changed]
     try:
-        world._ticker.commands = Commands()
+        world._ticker.row_changes = RowChanges()
         for columns, former in kept:
             columns.update(copy.deepcopy(former))
         for columns, field, _ in added:
@@ -106,7 +106,7 @@ def check_additions(world: World, system: System) -> None:
                     f"write += in place of =, or move {field.component} from its adds to its writes"
                 )
     finally:
-        world._ticker.commands = commands
+        world._ticker.row_changes = row_changes
         for columns, former in kept:
             columns.update(former)
 

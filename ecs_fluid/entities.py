@@ -26,7 +26,7 @@ from ecs_fluid.ticker import Ticker
 from ecs_fluid.validation_errors import nearest, shown
 
 if TYPE_CHECKING:
-    from ecs_fluid.commands import NewRows
+    from ecs_fluid.row_changes import NewRows
     from ecs_fluid.world import World
 
 
@@ -204,7 +204,7 @@ class Entities:
         """
         with self._active():
             tables, rows = checked_rows(self[name], components)
-            self._ticker.commands.spawn(name, tables, rows, where_free)
+            self._ticker.row_changes.spawn(name, tables, rows, where_free)
             if not self._ticker.busy:
                 self._ticker.apply(self._world)
 
@@ -213,13 +213,13 @@ class Entities:
 
         Returns how many there were, and of how many, by entity.
         """
-        return self._ticker.commands.drop(misplaced)
+        return self._ticker.row_changes.drop(misplaced)
 
     @before_sharing
     def kill_rows(self, name: str, rows: Any) -> None:
         """Remove rows of entity `name`, given as a mask (n,) or as row numbers."""
         with self._active():
-            self._ticker.commands.kill(name, rows, len(self[name]), self.processes.seen(name))
+            self._ticker.row_changes.kill(name, rows, len(self[name]), self.processes.seen(name))
             if not self._ticker.busy:
                 self._ticker.apply(self._world)
 

@@ -7,7 +7,7 @@ import zipfile
 
 import numpy as np
 
-from ecs_fluid.allowed import check_bytes
+from ecs_fluid.input_limits import check_bytes
 
 
 def array_in(

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from ecs_fluid.allowed import check
 from ecs_fluid.errors import LimitError, RecipeError, StorageError
 from ecs_fluid.fluid import FluidOptions
 from ecs_fluid.further_components import attach, component_of
+from ecs_fluid.input_limits import check
 from ecs_fluid.own_code import remember_code
 from ecs_fluid.plane import fits
 from ecs_fluid.plugins import import_path, kind_of, refuse_shipped_name, without_kind

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ecs_fluid.access import check_additions, poison, running, undeclared_changes
-from ecs_fluid.commands import Commands
 from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.errors import ComponentError, DivergedError, FluidError, FluidWarning
 from ecs_fluid.fluid import Fluid, check
@@ -20,6 +19,7 @@ from ecs_fluid.integrator import END, METHODS, SINGLE, Stage
 from ecs_fluid.lint import unanswered
 from ecs_fluid.plane import check_plane
 from ecs_fluid.plugins import users_method
+from ecs_fluid.row_changes import RowChanges
 from ecs_fluid.schedule import Schedule
 from ecs_fluid.system import System
 from ecs_fluid.threads import Threads
@@ -169,7 +169,7 @@ class Ticker:
 
     def __init__(self, integrator: str, debug: bool) -> None:
         self.debug = debug
-        self.commands = Commands()
+        self.row_changes = RowChanges()
         self.stage = SINGLE
         """The present stage of the integrator"""
         self.staged = False
@@ -200,7 +200,7 @@ class Ticker:
     def forget(self, name: str) -> None:
         """Keep nothing of an entity that is no more."""
         self._guard.forget(name)
-        self.commands.forget(name)
+        self.row_changes.forget(name)
 
     def stages(self, systems: list[System]) -> Sequence[Stage]:
         """In which the rates are evaluated in a tick: those of the integrator, a single one without."""
@@ -258,8 +258,8 @@ class Ticker:
 
     def apply(self, world: World) -> None:
         """Carry out the changes of rows that wait, on this or another process."""
-        if names := world.processes.any_of(self.commands.waiting):
-            self.commands.apply(world, names)
+        if names := world.processes.any_of(self.row_changes.waiting):
+            self.row_changes.apply(world, names)
         world._wrap()
 
     @contextmanager
@@ -270,8 +270,8 @@ class Ticker:
             yield
         finally:
             self.busy, self.stage, self.staged = "", SINGLE, False
-            if self.commands.waiting:
-                self.commands.clear()
+            if self.row_changes.waiting:
+                self.row_changes.clear()
 
     def _advance(self, world: World, schedule: Schedule) -> None:
         with self._busy("tick"):

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from ecs_fluid.allowed import check_memory, limits
 from ecs_fluid.component import Array
 from ecs_fluid.components import Velocity
 from ecs_fluid.components.bodies import (
@@ -24,6 +23,7 @@ from ecs_fluid.components.bodies import (
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid
+from ecs_fluid.input_limits import check_memory, limits
 from ecs_fluid.keyframes import Keyed, KeyedVector, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.settings import Settings

@@ -31,10 +31,10 @@ from ecs_fluid.systems.shared.walls import containers, outside_all
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
-    from ecs_fluid.commands import NewRows
     from ecs_fluid.entity import Entity
     from ecs_fluid.kernels.bodies.polytope import Hulls
     from ecs_fluid.kernels.collision.swept_bodies import Obstacles
+    from ecs_fluid.row_changes import NewRows
 
 
 IN_A_ROW = 8

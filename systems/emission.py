@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from ecs_fluid.allowed import TRACER, VORTON, check_bytes
 from ecs_fluid.component import Array, Component
 from ecs_fluid.components import (
     Age,
@@ -27,6 +26,7 @@ from ecs_fluid.entity import Entity
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import LAWS, Fluid, key_values
 from ecs_fluid.further_components import component_of, filled
+from ecs_fluid.input_limits import TRACER, VORTON, check_bytes
 from ecs_fluid.integrator import Tables
 from ecs_fluid.keyframes import KeyedNumber, KeyedVector, integral, value_at
 from ecs_fluid.recipe import Name

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from ecs_fluid.allowed import GRID_POINT, TREE_CELL, check_memory
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Grid, Position, Sources, Strength
 from ecs_fluid.entity import Entity
+from ecs_fluid.input_limits import GRID_POINT, TREE_CELL, check_memory
 from ecs_fluid.system import System
 
 MANY = 2**20

@@ -7,12 +7,12 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from ecs_fluid.allowed import GRID_POINT, check_memory
 from ecs_fluid.component import Array, Component
 from ecs_fluid.components import CoreRadius, Position, Strength
 from ecs_fluid.components.bodies import BoundaryLayer, BoundVorticity
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, RecipeError
+from ecs_fluid.input_limits import GRID_POINT, check_memory
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.carried_quantities import Cargo

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import Field
 
-from ecs_fluid.allowed import GRID_POINT, check_memory
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, SignedDistance, Strength, Volume
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
 from ecs_fluid.fluid import Fluid
+from ecs_fluid.input_limits import GRID_POINT, check_memory
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.baroclinic import BaroclinicSystem

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ecs_fluid.doors import brace
+from ecs_fluid.connections import brace
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.live import Live
 from ecs_fluid.viz.scene import Scene

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from ecs_fluid.allowed import SPHERE
 from ecs_fluid.component import Array, Component
 from ecs_fluid.components.bodies import (
     KINDS_OF_MOTION,
@@ -22,6 +21,7 @@ from ecs_fluid.components.bodies import (
     RigidMotion,
 )
 from ecs_fluid.errors import RecipeError
+from ecs_fluid.input_limits import SPHERE
 from ecs_fluid.keyframes import KeyedVector, value_at
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.settings import Settings

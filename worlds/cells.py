@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ecs_fluid.allowed import TRACER, check_memory
 from ecs_fluid.component import Array
+from ecs_fluid.input_limits import TRACER, check_memory
 from ecs_fluid.systems.shared.nearest import nearest_distances
 
 CANDIDATES = 1_000_000

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.polynomial import Legendre
 from pydantic import Field, model_validator
 
-from ecs_fluid.allowed import check_memory
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, SignedDistance, Strength, Volume
 from ecs_fluid.errors import RecipeError
+from ecs_fluid.input_limits import check_memory
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System

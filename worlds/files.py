@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ecs_fluid.allowed import VORTON
 from ecs_fluid.component import Array
 from ecs_fluid.errors import NPZ_DAMAGE, RecipeError
+from ecs_fluid.input_limits import VORTON
 from ecs_fluid.npz import array_in
 
 _folder: ContextVar[Path | None] = ContextVar("folder of the world file", default=None)

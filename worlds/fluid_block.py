@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 from pydantic import Field, model_validator
 
-from ecs_fluid.allowed import VORTON
 from ecs_fluid.component import Array, Component
 from ecs_fluid.components import CoreRadius, Density, Position, Species, Strength, Temperature, Volume
 from ecs_fluid.errors import RecipeError
+from ecs_fluid.input_limits import VORTON
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.systems.shared.fluid_at_rest import refuse_both
 from ecs_fluid.systems.shared.random_numbers import stream

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic import model_validator
 
-from ecs_fluid.allowed import VORTON, check_memory
 from ecs_fluid.component import Array
+from ecs_fluid.input_limits import VORTON, check_memory
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.worlds.parameters import (
     Amount,

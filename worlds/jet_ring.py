@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ecs_fluid.allowed import VORTON, check_memory
+from ecs_fluid.input_limits import VORTON, check_memory
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.worlds.parameters import (
     Amount,

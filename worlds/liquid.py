@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 from pydantic import Field, model_validator
 
-from ecs_fluid.allowed import VORTON
 from ecs_fluid.component import Array, Component
 from ecs_fluid.components import CoreRadius, Density, InertialVelocity, Position, Strength, Volume
 from ecs_fluid.components.bodies import HullShape, HullTable, Pose
 from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.errors import RecipeError
+from ecs_fluid.input_limits import VORTON
 from ecs_fluid.recipe import Name, Recipe
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.random_numbers import stream

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic import Field, model_validator
 
-from ecs_fluid.allowed import VORTON, check_memory
+from ecs_fluid.input_limits import VORTON, check_memory
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.worlds.parameters import (

@@ -7,9 +7,9 @@ from abc import abstractmethod
 import numpy as np
 from pydantic import Field, model_validator
 
-from ecs_fluid.allowed import TRACER, check_memory
 from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
+from ecs_fluid.input_limits import TRACER, check_memory
 from ecs_fluid.settings import Settings
 from ecs_fluid.worlds.frame import frame
 from ecs_fluid.worlds.parameters import Direction, Extent, Length, Point

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 from pydantic import Field, model_validator
 
-from ecs_fluid.allowed import TRACER, check_memory
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position
 from ecs_fluid.errors import RecipeError
+from ecs_fluid.input_limits import TRACER, check_memory
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.validation_errors import nearest

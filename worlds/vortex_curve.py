@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ecs_fluid.allowed import VORTON, check_memory
 from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
+from ecs_fluid.input_limits import VORTON, check_memory
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.worlds.formula import CurveFormula, evaluate_along
 from ecs_fluid.worlds.parameters import Amount, Direction, Point, Profile

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic import Field
 
-from ecs_fluid.allowed import VORTON, check_memory, limits
 from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
+from ecs_fluid.input_limits import VORTON, check_memory, limits
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.validation_errors import nearest
 from ecs_fluid.worlds.files import MOST_ARRAYS, UNREAD, data_file, read_npz, refuse_not_finite

@@ -9,9 +9,9 @@ from collections.abc import Collection
 from importlib.util import find_spec
 from pathlib import Path
 
-from ecs_fluid.allowed import limits
 from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError, raise_told
+from ecs_fluid.input_limits import limits
 from ecs_fluid.worlds.files import read_npz
 
 CHILD = Path(__file__).with_name("vtk_child.py")

@@ -11,11 +11,11 @@ from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
-from ecs_fluid.allowed import check, check_bytes
 from ecs_fluid.arguments import path_of
 from ecs_fluid.components import InertialVelocity, Liquid
 from ecs_fluid.errors import FluidError, RecipeError, sentences
 from ecs_fluid.fluid import FluidOptions
+from ecs_fluid.input_limits import check, check_bytes
 from ecs_fluid.plugins import kind_of, searching, ships, users_code, without_kind
 from ecs_fluid.recipe import Recipe, entity_recipe, override, read_tables
 from ecs_fluid.settings import LARGEST, Settings

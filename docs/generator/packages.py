@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "images"
 FOUNDATION = (
-    *("allowed", "arguments", "errors", "npz", "own_code", "validation_errors", "component"),
+    *("arguments", "errors", "input_limits", "npz", "own_code", "validation_errors", "component"),
     *("shipped_worlds", "signals"),
 )
 """Modules beside the engine that know none of the others."""

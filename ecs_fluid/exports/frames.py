@@ -27,13 +27,16 @@ Columns = dict[str, np.ndarray]
 class Frame:
     """One stored frame: its number in the run, tick, time [s], time code, and columns by population.
 
-    ``code`` counts stored frames: time over the usual spacing of the exported frames.
+    ``code`` is the time over the usual spacing of the exported frames. ``file`` is the number in file names:
+    the whole part of the first code, and one more for each frame. Programs that play sequences need numbers
+    without gaps, and Blender looks for the volumes of a USD stage by time code.
     """
 
     number: int
     tick: int
     time: float
     code: float
+    file: int
     particles: dict[str, Columns]
     bodies: dict[str, Columns]
 
@@ -51,9 +54,9 @@ class Job:
 class Frames:
     """Chosen frames and populations of a run.
 
-    ``numbers``, ``ticks``, ``times`` [s] and ``codes`` describe the frames, ``rate`` [1/s] how many there are
-    per second of simulated time; ``particles`` and ``bodies`` name the populations, ``surface`` that of a
-    liquid, if the run stored one (None if not).
+    ``numbers``, ``ticks``, ``times`` [s], ``codes`` and ``files`` describe the frames, ``rate`` [1/s] how
+    many there are per second of simulated time; ``particles`` and ``bodies`` name the populations,
+    ``surface`` that of a liquid, if the run stored one (None if not).
     """
 
     def __init__(
@@ -75,6 +78,7 @@ class Frames:
         self.interval = _interval(self.times) or _interval(self.stored.times) or 1.0 / 24.0
         self.rate = float(f"{1.0 / self.interval:.9g}")  # 25, not 24.999999999999996
         self.codes = _whole(self.times / self.interval)
+        self.files = tuple(range(int(self.codes[0]), int(self.codes[0]) + len(rows)))
         self.surface = self._surface_name()
         known = [*self.stored.populations, *([self.surface] if self.surface else [])]
         only = names_of(only, "only")
@@ -127,6 +131,7 @@ class Frames:
             int(self.ticks[which]),
             float(self.times[which]),
             float(self.codes[which]),
+            self.files[which],
             {name: columns[name] for name in self.particles},
             {name: columns[name] for name in self.bodies},
         )

@@ -30,7 +30,7 @@ def write(job: Job) -> dict[str, Any]:
     """Write ``NAME.NUMBER.glb``."""
     surfaces, files = Surfaces(job.frames), []
     for frame in job.frames:
-        file = frame_file(job.frames.name, frame.number, "glb")
+        file = frame_file(job.frames.name, frame.file, "glb")
         scene = _Scene(frame)
         for name, columns in frame.particles.items():
             if len(columns["Position.x"]):

@@ -14,7 +14,7 @@ def write(job: Job) -> dict[str, Any]:
     """Write ``NAME.NUMBER.npz``, each with ``time`` [s] and ``tick`` too."""
     files = []
     for frame in job.frames:
-        file = frame_file(job.frames.name, frame.number, "npz")
+        file = frame_file(job.frames.name, frame.file, "npz")
         arrays: dict[str, Any] = {
             f"{name}/{label}": array
             for name, columns in (frame.particles | frame.bodies).items()

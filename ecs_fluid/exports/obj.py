@@ -27,7 +27,7 @@ def write(job: Job) -> dict[str, Any]:
         )
     surfaces, files = Surfaces(frames), []
     for frame in frames:
-        file = frame_file(frames.name, frame.number, "obj")
+        file = frame_file(frames.name, frame.file, "obj")
         lines = [f"# ecs_fluid {frames.name}, frame {frame.number}, t = {frame.time!r} s, metres, z up"]
         first = 1  # OBJ counts vertices from 1 through the whole file
         for surface in surfaces.of(frame):

@@ -25,10 +25,10 @@ def write(job: Job) -> dict[str, Any]:
     surfaces = Surfaces(frames)
     for frame in frames:
         for name, columns in frame.particles.items():
-            files.append(frame_file(name, frame.number, "ply"))
+            files.append(frame_file(name, frame.file, "ply"))
             _save(job.folder / files[-1], frame.time, _table(columns))
         for name, chosen in surfaces.by_population(frame).items():
-            files.append(frame_file(name, frame.number, "ply"))
+            files.append(frame_file(name, frame.file, "ply"))
             _save(job.folder / files[-1], frame.time, _surface_table(chosen), chosen)
     return {"files": files}
 

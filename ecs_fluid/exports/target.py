@@ -96,9 +96,9 @@ def write_manifest(folder: Path, to: str, frames: Frames, more: dict[str, Any]) 
         "up_axis": "z",
         "frames_per_second": frames.rate,
         "frames": [
-            {"number": int(number), "tick": int(tick), "time": float(time), "time_code": float(code)}
-            for number, tick, time, code in zip(
-                frames.numbers, frames.ticks, frames.times, frames.codes, strict=True
+            {"number": number, "tick": int(tick), "time": float(time), "time_code": float(code), "file": file}
+            for number, tick, time, code, file in zip(
+                frames.numbers, frames.ticks, frames.times, frames.codes, frames.files, strict=True
             )
         ],
         "populations": {

@@ -130,7 +130,7 @@ class _Stage:
             else:
                 one_by_one[name] = columns
         seen = set()
-        small = Frame(frame.number, frame.tick, frame.time, frame.code, {}, one_by_one)
+        small = Frame(frame.number, frame.tick, frame.time, frame.code, frame.file, {}, one_by_one)
         for body in self.surfaces.bodies(small):
             key = (body.population, body.row_id)
             seen.add(key)
@@ -235,7 +235,7 @@ class _Fields:
         from pxr import Sdf, UsdVol
 
         volume = self.volumes.of(frame)
-        file = f"{VDB}/{frame_file('volume', frame.number, 'vdb')}"
+        file = f"{VDB}/{frame_file('volume', frame.file, 'vdb')}"
         with open(self.folder / file, "wb") as handle:
             write_vdb(handle, volume)
         for name in volume.arrays:

@@ -32,7 +32,7 @@ def write(job: Job) -> dict[str, Any]:
     """Write ``volume.NUMBER.vdb``."""
     volumes, files = Volumes(job), []
     for volume in volumes:
-        file = frame_file("volume", volume.frame.number, "vdb")
+        file = frame_file("volume", volume.frame.file, "vdb")
         with open(job.folder / file, "wb") as handle:
             write_vdb(handle, volume)
         files.append(file)

@@ -6,7 +6,7 @@ Every particle is shared among the eight points around it by trilinear weights w
   frame: about 1 inside a cloud, whatever the voxel h [1];
 * each species = sum w (s / h)^3 Y, that density times the mass fraction Y [1];
 * velocity [m/s] and temperature [K] = sum w q / sum w: means, 0 where there are no tracers;
-* vorticity = sum w alpha / h^3 of the vortons [1/s].
+* vorticity = sum w alpha / h^3 of the vortons [1/s], each spread as `spread` says.
 
 A world without tracers shows its vortons in their place.
 """
@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from ecs_fluid.allowed import GRID_POINT, check_memory
 from ecs_fluid.components import Species
 from ecs_fluid.errors import StorageError
 from ecs_fluid.exports.frames import Columns, Frame, Job, flat
+from ecs_fluid.input_limits import GRID_POINT, check_memory
 from ecs_fluid.io.vtkhdf import POINTS
 
 MEANS = {"Velocity.u": "velocity", "Temperature.T": "temperature"}
@@ -35,6 +35,12 @@ UNITS = {
     "temperature": "K",
     "vorticity": "1/s",
 }
+
+PARTS = 8
+"""Parts of a vorton along an axis, at most; even."""
+
+AT_ONCE = 2**18
+"""Parts that are shared out at a time: memory of some 50 MB."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,11 @@ class Volumes:
         chosen = dict.fromkeys([*self.tracers, *self.vortons])
         x = np.concatenate([frame.particles[name][POINTS] for name in chosen])
         lo, hi = (x.min(axis=0), x.max(axis=0)) if len(x) else (np.zeros(3), np.zeros(3))
+        for name in self.vortons:
+            around = cubes(frame.particles[name])[:, None]
+            if len(around):
+                lo = np.minimum(lo, (frame.particles[name][POINTS] - around).min(axis=0))
+                hi = np.maximum(hi, (frame.particles[name][POINTS] + around).max(axis=0))
         first = np.floor(lo / self.voxel).astype(np.int64) - 1
         shape = np.floor(hi / self.voxel).astype(np.int64) + 3 - first
         what = f"voxels of {self.voxel:g} m for frame {frame.number}, {' x '.join(map(str, shape))},"
@@ -97,8 +108,11 @@ class Volumes:
             if tracers.have(label):
                 arrays[name] = tracers.mean(label)
         if self.vortons:
-            vortons = _Sharing([frame.particles[name] for name in self.vortons], self.voxel, first, shape)
-            arrays["vorticity"] = vortons.total("Strength.alpha") / self.voxel**3
+            total = np.zeros((math.prod(shape), 3))
+            for name in self.vortons:
+                for places, alpha in spread(frame.particles[name], self.voxel):
+                    total += shared_out(places / self.voxel - first, alpha, tuple(shape))
+            arrays["vorticity"] = total.reshape(*shape, 3) / self.voxel**3
         single = {name: array.astype(np.float32) for name, array in arrays.items()}
         return Volume(frame, self.voxel, first, single)
 
@@ -137,6 +151,37 @@ class _Sharing:
         place = columns[POINTS].astype(np.float64) / self.voxel - self.first
         out = shared_out(place, flat(values).astype(np.float64), self.shape)
         return out.reshape(*self.shape, *values.shape[1:])
+
+
+def cubes(vortons: Columns) -> np.ndarray:
+    """Edges [m] of the cubes that vortons stand for (n,); 0 without a volume, and of lines across a plane."""
+    x, alpha = vortons[POINTS], vortons["Strength.alpha"]
+    if "Volume.volume" not in vortons or any(
+        not x[:, axis].any() and not np.delete(alpha, axis, axis=1).any() for axis in range(3)
+    ):
+        return np.zeros(len(x))
+    return np.cbrt(vortons["Volume.volume"].astype(np.float64))
+
+
+def spread(vortons: Columns, voxel: float) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Vortons wider than a voxel as m^3 parts each: places [m] and strengths (n, 3), piece by piece.
+
+    With e the edge of the cube of a vorton's volume, the parts are up to e away along each axis and have
+    linear weights, (1 - |x|/e)(1 - |y|/e)(1 - |z|/e): vortons on a lattice add up to an even vorticity. Along
+    an axis parts are a voxel apart at most, if `PARTS` allows it. Strength and its first moment are kept.
+    """
+    edge = cubes(vortons)[:, None]
+    widest = edge.max(initial=0.0) / voxel
+    m = 1 if widest <= 1.0 else min(2 * math.ceil(widest - 1e-6), PARTS)
+    along = (np.arange(m) + 0.5) * 2 / m - 1
+    offsets = np.stack(np.meshgrid(along, along, along, indexing="ij"), axis=-1).reshape(-1, 3)
+    weights = np.prod(1 - np.abs(offsets), axis=1)
+    weights /= weights.sum()
+    x, alpha = vortons[POINTS].astype(np.float64), vortons["Strength.alpha"].astype(np.float64)
+    pieces = max(math.ceil(len(offsets) * len(x) / AT_ONCE), 1)
+    for some in np.array_split(np.arange(len(offsets)), min(pieces, len(offsets))):
+        places = x + edge * offsets[some, None]
+        yield places.reshape(-1, 3), (weights[some, None, None] * alpha).reshape(-1, 3)
 
 
 def shared_out(place: np.ndarray, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

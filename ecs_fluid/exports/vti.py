@@ -18,7 +18,7 @@ def write(job: Job) -> dict[str, Any]:
     volumes = Volumes(job)
     parts = []
     for volume in volumes:
-        file = frame_file("volume", volume.frame.number, "vti")
+        file = frame_file("volume", volume.frame.file, "vti")
         save(_image(volume), job.folder / file, volume.frame.time)
         parts.append((volume.frame.time, "volume", file))
     write_pvd(job.folder / "volume.pvd", parts)

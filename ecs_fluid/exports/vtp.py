@@ -32,7 +32,7 @@ def write(job: Job) -> dict[str, Any]:
                 ids = [np.full(len(surface.mesh.vertices), surface.row_id) for surface in found]
                 add_array(made[name].GetPointData(), "id", np.concatenate([np.empty(0, np.int64), *ids]))
         for name, data in made.items():
-            file = frame_file(name, frame.number, "vtp")
+            file = frame_file(name, frame.file, "vtp")
             save(data, job.folder / file, frame.time)
             parts.setdefault(name, []).append((frame.time, name, file))
     for name, entries in parts.items():

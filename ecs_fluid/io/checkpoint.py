@@ -20,8 +20,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ecs_fluid.allowed import check
 from ecs_fluid.errors import NPZ_DAMAGE, StorageError
+from ecs_fluid.input_limits import check
 from ecs_fluid.io.disk import replace_file, storage_error, temporary_name
 from ecs_fluid.io.untrusted import check_file
 from ecs_fluid.npz import array_in

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ecs_fluid.allowed import check_bytes, limits
 from ecs_fluid.errors import StorageError
+from ecs_fluid.input_limits import check_bytes, limits
 from ecs_fluid.io.disk import replace_file, storage_error
 from ecs_fluid.io.untrusted import NO_LINK, check_file, read_bytes
 

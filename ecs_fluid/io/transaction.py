@@ -20,8 +20,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ecs_fluid.allowed import limits
 from ecs_fluid.errors import StorageError
+from ecs_fluid.input_limits import limits
 from ecs_fluid.io.disk import NAME, storage_error
 from ecs_fluid.io.lock import folder_guard
 from ecs_fluid.io.untrusted import NO_LINK, read_bytes

@@ -12,8 +12,8 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from ecs_fluid.allowed import limits
 from ecs_fluid.errors import StorageError
+from ecs_fluid.input_limits import limits
 from ecs_fluid.io.disk import storage_error
 
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)

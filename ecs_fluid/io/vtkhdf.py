@@ -21,8 +21,8 @@ from typing import Any
 import h5py
 import numpy as np
 
-from ecs_fluid.allowed import check_bytes
 from ecs_fluid.errors import StorageError
+from ecs_fluid.input_limits import check_bytes
 from ecs_fluid.io.disk import COLUMN, check_name
 
 POINTS = "Position.x"

@@ -10,7 +10,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.idle import TIMEOUT, Idle, timeout
+from ecs_fluid.hung_processes import TIMEOUT, Idle, timeout
 from ecs_fluid.threads import use_threads
 
 if TYPE_CHECKING:

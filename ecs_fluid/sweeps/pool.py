@@ -27,13 +27,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.idle import TIMEOUT, Idle, timeout
+from ecs_fluid.hung_processes import TIMEOUT, Idle, timeout
 from ecs_fluid.io.disk import make_folder, storage_error
 from ecs_fluid.io.provenance import differences
 from ecs_fluid.sweeps.member import Job, Member, Report, run_member
 from ecs_fluid.sweeps.plan import FILE
 
-DOORS = "ecs_fluid.doors"
+PRELOAD = "ecs_fluid.connections"
 """Module that scheduler and workers load before all else"""
 
 POLL = 0.05
@@ -85,7 +85,12 @@ class DaskPool:
                 logging.getLogger(name).setLevel(logging.CRITICAL)
         if scheduler is None:
             # Its own time-out would take long kernels, which keep a worker from answering, for a stop.
-            settings = {"allowed-failures": 2, "http.routes": [], "worker-ttl": None, "preload": [DOORS]}
+            settings = {
+                "allowed-failures": 2,
+                "http.routes": [],
+                "worker-ttl": None,
+                "preload": [PRELOAD],
+            }
             settings = {f"distributed.scheduler.{key}": value for key, value in settings.items()}
             # Dask would take a folder that others may have made, and imports from there before all else.
             self._scratch = TemporaryDirectory(prefix="ecs_fluid-", ignore_cleanup_errors=True)
@@ -152,7 +157,7 @@ class DaskPool:
         # No limit of memory: at 95 % of it Dask would kill a member that may well end.
         options = f"--nworkers {workers} --nthreads 1 --memory-limit 0 --host 127.0.0.1 --death-timeout 60"
         options += (
-            f" --no-dashboard --dashboard-address 127.0.0.1:0 --preload {DOORS} --preload-nanny {DOORS}"
+            f" --no-dashboard --dashboard-address 127.0.0.1:0 --preload {PRELOAD} --preload-nanny {PRELOAD}"
         )
         module, address = "distributed.cli.dask_worker", self._cluster.scheduler_address
         keys = self._cluster.security.get_tls_config_for_role("worker")

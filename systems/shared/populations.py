@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from ecs_fluid.allowed import SPHERE, TRACER, VORTON
 from ecs_fluid.component import Array
 from ecs_fluid.components import Pose, Strength
 from ecs_fluid.entity import Entity
+from ecs_fluid.input_limits import SPHERE, TRACER, VORTON
 from ecs_fluid.periodic import images
 from ecs_fluid.world import World
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ecs_fluid.allowed import GRID_POINT, check_memory
 from ecs_fluid.component import Array
 from ecs_fluid.components import Position
 from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.errors import FluidError
+from ecs_fluid.input_limits import GRID_POINT, check_memory
 from ecs_fluid.systems.shared.populations import joined
 from ecs_fluid.world import World
 

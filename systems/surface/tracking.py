@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ecs_fluid.allowed import GRID_POINT, check_memory
 from ecs_fluid.component import Array
+from ecs_fluid.input_limits import GRID_POINT, check_memory
 
 if TYPE_CHECKING:
     from ecs_fluid.systems.surface.motion import Motion

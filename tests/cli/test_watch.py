@@ -19,7 +19,7 @@ from PIL import Image
 import ecs_fluid as ef
 from ecs_fluid.cli import main
 from ecs_fluid.cli.sliders import sliders_of
-from ecs_fluid.doors import FULL
+from ecs_fluid.connections import FULL
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.live import ROOM, Live, Slider
 from ecs_fluid.viz.style import Options

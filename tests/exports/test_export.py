@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import tracemalloc
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -120,6 +121,8 @@ def test_manifest_tells_units_times_and_rate(run: Path, tmp_path: Path) -> None:
     assert (told["length_unit"], told["time_unit"], told["up_axis"]) == ("m", "s", "z")
     assert [frame["time_code"] for frame in told["frames"]] == [1, 2, 3, 4, 5]
     assert [frame["tick"] for frame in told["frames"]] == [8, 16, 24, 32, 40]
+    assert [frame["number"] for frame in told["frames"]] == [2, 4, 6, 8, 10]
+    assert [frame["file"] for frame in told["frames"]] == [1, 2, 3, 4, 5]
     np.testing.assert_allclose(
         [frame["time"] for frame in told["frames"]], 0.08 * np.arange(1, 6), rtol=1e-15
     )
@@ -127,6 +130,23 @@ def test_manifest_tells_units_times_and_rate(run: Path, tmp_path: Path) -> None:
     assert smoke["temperature"] == {"column": "Temperature.T", "unit": "K"}
     assert smoke["velocity"] == {"column": "Velocity.u", "unit": "m/s"}
     assert told["populations"]["ring"]["strength"]["unit"] == "m^3/s"
+
+
+@pytest.mark.parametrize(
+    ("frames", "files"), [(None, range(11)), ("4:7", (4, 5, 6)), ("::5", (0, 1, 2)), ("1::3", (0, 1, 2, 3))]
+)
+def test_files_are_numbered_without_gaps(
+    run: Path, tmp_path: Path, frames: str | None, files: Sequence[int]
+) -> None:
+    """As programs that play sequences need them; each holds the frame that the manifest says."""
+    target = ef.export(run, "npz", frames=frames, out=tmp_path / "out")
+    told = json.loads((target / "export.json").read_text())["frames"]
+    assert [frame["file"] for frame in told] == list(files)
+    names = [f"small_run.{number:05d}.npz" for number in files]
+    assert sorted(path.name for path in target.glob("*.npz")) == names
+    for name, frame in zip(names, told, strict=True):
+        with np.load(target / name) as file:
+            assert (int(file["tick"]), float(file["time"])) == (frame["tick"], frame["time"])
 
 
 def test_memory_does_not_grow_with_frames(tmp_path: Path) -> None:

@@ -166,6 +166,20 @@ def test_fields_are_volumes_beside_the_stage(run: Path, tmp_path: Path) -> None:
     assert json.loads((target / "export.json").read_text())["voxel"] == 0.1
 
 
+def test_numbers_of_volumes_are_time_codes(run: Path, tmp_path: Path) -> None:
+    """Blender reads them so: of a stage with every fifth frame it showed nothing but frames 0, 5 and 10."""
+    usd = pytest.importorskip("pxr.Usd", reason="needs usd-core: pip install 'ecs-fluid[usd]'")
+    from pxr import UsdVol
+
+    target = ef.export(run, "usd", frames="::5", out=tmp_path / "out", voxel=0.1)
+    stage = usd.Stage.Open(str(target / "small_run.usdc"))
+    path = UsdVol.OpenVDBAsset.Get(stage, "/small_run/fields/velocity").GetFilePathAttr()
+    assert [Path(path.Get(code).path).name for code in path.GetTimeSamples()] == [
+        f"volume.{code:05.0f}.vdb" for code in path.GetTimeSamples()
+    ]
+    assert path.GetTimeSamples() == [0, 1, 2]
+
+
 def test_a_stage_without_voxels_has_no_fields(stage: Any) -> None:
     assert not stage.GetPrimAtPath("/small_run/fields")
 

@@ -94,6 +94,45 @@ def test_volumes_keep_sums_and_centres(run: Path, tmp_path: Path, voxel: float |
     assert not velocity[density == 0].any()
 
 
+def test_vortons_are_spread_as_wide_as_their_volume() -> None:
+    """Linear weights of neighbours add up to one: vortons on a lattice make alpha / V in its middle.
+
+    Of one vorton the sum and the centre stay, and its sums over planes fall linearly from 1/e to 0 at e, but
+    for the corners, where parts h apart miss half of h times the slope 1/e^2.
+    """
+    from ecs_fluid.exports.volumes import shared_out, spread
+
+    h, e, alpha, shape = 0.025, 0.1, np.array([1.0, -2.0, 0.5]), (33, 33, 33)
+    points = h * np.stack(np.meshgrid(*[np.arange(33.0)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+
+    def field(x: np.ndarray) -> np.ndarray:
+        volume, strength = np.full(len(x), e**3), np.tile(alpha, (len(x), 1))
+        columns = {"Position.x": x, "Strength.alpha": strength, "Volume.volume": volume}
+        parts = [shared_out(places / h, part, shape) for places, part in spread(columns, h)]
+        return np.sum(parts, axis=0)
+
+    centre = np.array([0.403, 0.411, 0.397])
+    one = field(centre[None])
+    np.testing.assert_allclose(one.sum(axis=0), alpha, rtol=1e-12)
+    np.testing.assert_allclose(one.T @ points, np.outer(alpha, centre), rtol=1e-12)
+    assert not one[(np.abs(points - centre) > e + h).any(axis=1)].any()
+    profile = one.reshape(*shape, 3)[:, :, :, 0].sum(axis=(1, 2)) / h
+    expected = alpha[0] * np.maximum(1 - np.abs(h * np.arange(33) - centre[0]) / e, 0.0) / e
+    np.testing.assert_allclose(profile, expected, atol=0.5 * h / e**2)
+
+    lattice = np.stack(np.meshgrid(*[0.2 + 0.007 + e * np.arange(5)] * 3, indexing="ij"), axis=-1)
+    even = field(lattice.reshape(-1, 3))
+    middle = (np.abs(points - 0.407) < 1.5 * e).all(axis=1)
+    assert middle.sum() >= 10**3
+    np.testing.assert_allclose(even[middle] / h**3, np.tile(alpha / e**3, (middle.sum(), 1)), rtol=1e-12)
+
+    line = {"Position.x": np.array([[0.1, 0.1, 0.0]]), "Strength.alpha": np.array([[0.0, 0.0, 1.0]])}
+    for whole in (line, line | {"Volume.volume": np.array([1.0])}):  # no volume; a line across a plane
+        ((places, part),) = spread(whole, h)
+        np.testing.assert_array_equal(places, line["Position.x"])
+        np.testing.assert_array_equal(part, line["Strength.alpha"])
+
+
 def test_spacing_of_a_lattice_is_found() -> None:
     """A cube of 12^3 points 0.1 apart: cells of two spacings hold 8 each, but for half cells at one end."""
     from ecs_fluid.exports.volumes import mean_spacing

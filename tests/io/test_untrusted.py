@@ -15,8 +15,8 @@ import h5py
 import numpy as np
 import pytest
 
-from ecs_fluid.allowed import limits
 from ecs_fluid.errors import LimitError, StorageError
+from ecs_fluid.input_limits import limits
 from ecs_fluid.io import checkpoint as ck
 from ecs_fluid.io.fields import append_field, read_field
 from ecs_fluid.io.lock import WriterLock

@@ -20,7 +20,7 @@ import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.cli import main
-from ecs_fluid.doors import FULL
+from ecs_fluid.connections import FULL
 from ecs_fluid.errors import FluidError
 from ecs_fluid.io.records import read_records
 from ecs_fluid.io.runfolder import RunFolder

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ecs_fluid.allowed import limits
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Volume
 from ecs_fluid.errors import LimitError, RecipeError
+from ecs_fluid.input_limits import limits
 from ecs_fluid.world import World
 from ecs_fluid.worlds import VortonsFromArrays, VortonsFromVelocity, files_from
 

@@ -167,3 +167,19 @@ def test_symmetric_worlds_have_the_impulse_of_their_symmetry() -> None:
     # Crossed tubes: total strength = circulation x length along y and -x.
     alpha = vortons(built("crossed_tubes"))[1]
     np.testing.assert_allclose(alpha.sum(axis=0), [-12.0, 12.0, 0.0], atol=1e-9)
+
+
+SAMPLED = {"dye": "density", "temperature": "temperature", "fire": "species"}
+"""What a SamplingSystem has to take for a look that paints tracers by it."""
+
+
+@pytest.mark.parametrize("name", [name for name in shipped() if read(name).output.look in SAMPLED])
+def test_a_look_finds_what_it_paints_tracers_by(name: str) -> None:
+    """Or each population of tracers has a colour of its own; else pictures come with a warning."""
+    recipe = read(name)
+    taken = [
+        system.get("take", [*SAMPLED.values()]) for system in recipe.system if system["kind"] == "sampling"
+    ]
+    tracers = [entity for entity in recipe.entity if entity.kind == "tracers"]
+    coloured = bool(tracers) and all(entity.color for entity in tracers)
+    assert coloured or any(SAMPLED[recipe.output.look] in fields for fields in taken)

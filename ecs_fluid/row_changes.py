@@ -1,4 +1,4 @@
-"""Queued changes of rows: spawns and kills of a tick, applied at its end (the command line is in cli)."""
+"""Queued changes of rows: spawns and kills of a tick, applied at its end."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class NewRows:
     where_free: bool
 
 
-class Commands:
+class RowChanges:
     """Kills and spawns per entity, in the order of the calls."""
 
     def __init__(self) -> None:
