@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from ecs_fluid.allowed import check_memory, limits
 from ecs_fluid.component import Array
-from ecs_fluid.components import Liquid, Velocity
+from ecs_fluid.components import InertialVelocity, Liquid, Velocity
 from ecs_fluid.components.bodies import (
     FIXED,
     FREE,
@@ -112,35 +112,40 @@ class BodySystem(System):
         from ecs_fluid.systems.boundary.system import BoundarySystem
         from ecs_fluid.systems.operations import winds
 
-        seen = any(Velocity in entity and Liquid not in entity for entity in world.entities)
+        # A liquid is pushed by its pressure, and sparks fly on their own.
+        seen = any(
+            Velocity in entity and not {Liquid, InertialVelocity} & entity.tables.keys()
+            for entity in world.entities
+        )
         entities = [entity for entity in body_entities(world) if len(entity)]
         if not (entities and seen) or world.system(BoundarySystem) is not None:
             return []
         bodies, _ = gathered(entities)
         solid, found = bodies.shape != CONTAINER, []
-        remedy = "a system of kind = 'boundary' with boundary = 'panels' makes the fluid flow around them"
         if winds(world) and (solid & (bodies.motion == FIXED)).any():
             found.append(
                 "BodySystem: the wind blows through the fixed bodies, which only stop particles at the "
-                f"surface; {remedy}"
+                "surface; a system of kind = 'boundary' with boundary = 'panels' makes the fluid flow "
+                "around them"
             )
         moving = solid & self._going(world, entities, bodies)
         names = [repr(entity.name) for entity, rows in rows_of_each(entities) if moving[rows].any()]
         if names:
             found.append(
                 f"BodySystem: the fluid does not notice that bodies of {' and '.join(names)} move through "
-                f"it, and particles are pushed by their surfaces alone; {remedy}"
+                "it, and particles are pushed by their surfaces alone; a system of kind = 'boundary' with "
+                "boundary = 'panels' makes the fluid flow around them"
             )
         return found
 
     def _going(self, world: World, entities: list[Entity], bodies: Bodies) -> Array:
-        """Which bodies (n,) move relative to the wind, or will: by script, or by their weight alone."""
+        """Which bodies (n,) move, not with the wind, or will: by script, or by their weight alone."""
         from ecs_fluid.kernels.bodies.table import BALL
         from ecs_fluid.systems.operations import wind_at
 
-        speed = np.abs(bodies.v - wind_at(world, world.time)).max(axis=1)
+        along = (bodies.v != 0.0).any(axis=1) & (bodies.v != wind_at(world, world.time)).any(axis=1)
         turning = (bodies.shape != BALL) & (bodies.angular_velocity != 0.0).any(axis=1)
-        going = (bodies.motion != FIXED) & ((speed > 0.0) | turning)
+        going = (bodies.motion != FIXED) & (along | turning)
         if world.fluid[Fluid].gravity.any() and not any(BodyLoad in other.adds for other in world.systems):
             going |= bodies.motion == FREE
         rows = {entity.name: rows for entity, rows in rows_of_each(entities)}

@@ -52,6 +52,7 @@ def script(**way: Any) -> dict[str, Any]:
         (False, {"velocity": [1.0, 0.0, 0.0]}, {}, [{"kind": "wind", "velocity": list(WIND)}]),
         (False, {"velocity": [1.0, 0.0, 0.0]}, {}, [{"kind": "boundary", "boundary": "panels"}]),
         (False, {}, {}, []),
+        (False, {}, {}, [{"kind": "wind", "velocity": list(WIND)}]),  # it will drift along
         (False, {"angular_velocity": [0.0, 0.0, 1.0]}, {}, []),  # a ball slides along what is around it
         (True, {"angular_velocity": [0.0, 0.0, 1.0], "shape": BOX}, {}, []),
         (True, {}, WEIGHT, []),
