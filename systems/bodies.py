@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from ecs_fluid.component import Array
-from ecs_fluid.components import Velocity
+from ecs_fluid.components import InertialVelocity, Liquid, Velocity
 from ecs_fluid.components.bodies import (
     FIXED,
     FREE,
@@ -107,22 +107,53 @@ class BodySystem(System):
     """motions of scripted bodies"""
 
     def lint(self, world: World) -> list[str]:
-        """A wind that blows through bodies."""
+        """A wind that blows through bodies, and bodies that go through a fluid that does not notice."""
         from ecs_fluid.kernels.bodies.table import CONTAINER
         from ecs_fluid.systems.boundary.system import BoundarySystem
         from ecs_fluid.systems.operations import winds
 
-        seen = any(Velocity in entity for entity in world.entities)
+        # A liquid is pushed by its pressure, and sparks fly on their own.
+        seen = any(
+            Velocity in entity and not {Liquid, InertialVelocity} & entity.tables.keys()
+            for entity in world.entities
+        )
         entities = [entity for entity in body_entities(world) if len(entity)]
-        if not (entities and seen and winds(world)) or world.system(BoundarySystem) is not None:
+        if not (entities and seen) or world.system(BoundarySystem) is not None:
             return []
         bodies, _ = gathered(entities)
-        if not ((bodies.motion == FIXED) & (bodies.shape != CONTAINER)).any():
-            return []
-        return [
-            "BodySystem: the wind blows through the fixed bodies, which only stop particles at the surface; "
-            "a system of kind = 'boundary' with boundary = 'panels' makes the fluid flow around them"
-        ]
+        solid, found = bodies.shape != CONTAINER, []
+        if winds(world) and (solid & (bodies.motion == FIXED)).any():
+            found.append(
+                "BodySystem: the wind blows through the fixed bodies, which only stop particles at the "
+                "surface; a system of kind = 'boundary' with boundary = 'panels' makes the fluid flow "
+                "around them"
+            )
+        moving = solid & self._going(world, entities, bodies)
+        names = [repr(entity.name) for entity, rows in rows_of_each(entities) if moving[rows].any()]
+        if names:
+            found.append(
+                f"BodySystem: the fluid does not notice that bodies of {' and '.join(names)} move through "
+                "it, and particles are pushed by their surfaces alone; a system of kind = 'boundary' with "
+                "boundary = 'panels' makes the fluid flow around them"
+            )
+        return found
+
+    def _going(self, world: World, entities: list[Entity], bodies: Bodies) -> Array:
+        """Which bodies (n,) move, not with the wind, or will: by script, or by their weight alone."""
+        from ecs_fluid.kernels.bodies.table import BALL
+        from ecs_fluid.systems.operations import wind_at
+
+        along = (bodies.v != 0.0).any(axis=1) & (bodies.v != wind_at(world, world.time)).any(axis=1)
+        turning = (bodies.shape != BALL) & (bodies.angular_velocity != 0.0).any(axis=1)
+        going = (bodies.motion != FIXED) & (along | turning)
+        if world.fluid[Fluid].gravity.any() and not any(BodyLoad in other.adds for other in world.systems):
+            going |= bodies.motion == FREE
+        rows = {entity.name: rows for entity, rows in rows_of_each(entities)}
+        for script in self.scripts:
+            row = rows[script.name]
+            ways = [script.center, None if bodies.shape[row] == BALL else script.rotation]
+            going[row] = any(isinstance(way, Keyed) and np.ptp(way.values, axis=0).any() for way in ways)
+        return np.asarray(going)
 
     def added(self, world: World) -> None:
         """Check the scripts, and give the world a memory of contacts."""

@@ -19,8 +19,21 @@ from ecs_fluid.systems.shared.properties import volume_lint
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
+SPACINGS = {2: 1.5, 4: 1.25}
+"""Exchange radius by order, spacings, of what a RemeshSystem with an overlap below 1.5 makes."""
+
 RADII = {2: 1.0, 4: 5 / 6}
-"""Exchange radius by order, core radii: 1.5 and 1.25 spacings of cores that are 1.5 spacings wide."""
+"""The same of all else, core radii: as many spacings of cores that are 1.5 spacings wide."""
+
+TAKES = {
+    "pse": ("eddy_viscosity", "order", "radius"),
+    "core_spreading": ("eddy_viscosity",),
+    "index_space": ("rate", "dissipation"),
+}
+"""Parameters by method."""
+
+MOST_OFF = 0.05
+"""Of the viscosity, that exchange on a lattice may be off before a lint says so."""
 
 CROWDED = 1.5
 """Volumes of vortons over their space from which on a lint says so."""
@@ -35,7 +48,7 @@ class DiffusionSystem(System):
       and nu (1 - (k eps)^4/96 + ...) by order 4: where eps is as wide as the blobs, order 2 takes 3/4 of the
       energy that nu should take from a core two spacings wide; order 4 takes a third too much where vortons
       end before the vorticity has. eps = `radius` core radii is to be at least 1.25 spacings by order 4 and
-      1.5 by order 2.
+      1.5 by order 2: over 0.8 spacings order 4 takes 4/5 of nu, over less than 0.6 less than nothing.
     * core_spreading: the variance v sigma^2 of a blob's vorticity along each axis grows by 2 nu a second, so
       d(sigma^2)/dt = 2 nu/v, where v is 1 for gaussian blobs (for a lone one this is exact), 1/2 for
       winckelmans and 1/5 for rankine ones; rosenhead_moore ones have none. Works for filaments too.
@@ -65,7 +78,8 @@ class DiffusionSystem(System):
     """order of the exchange kernel in eps; default 4 where a RemeshSystem keeps vortons around the vorticity,
     which the negative part of that kernel needs, and 2 elsewhere"""
     radius: float | None = Field(default=None, gt=0, le=10)
-    """exchange radius eps, core radii; default 5/6 by order 4 and 1 by order 2"""
+    """exchange radius eps, core radii; default 5/6 by order 4 and 1 by order 2, and more where a
+    RemeshSystem's overlap is below 1.5, 1.25 and 1.5 spacings"""
     rate: float = Field(default=0.0, ge=0, le=1e6)
     """index_space: rate of exchange, 1/s"""
     dissipation: bool = False
@@ -74,12 +88,14 @@ class DiffusionSystem(System):
     def added(self, world: World) -> None:
         """Index-space exchange works on the sorted vortons."""
         indexed = self.method == "index_space"
-        unused = "eddy_viscosity" if indexed else "rate"
-        if getattr(self, unused):
-            raise RecipeError(
-                f"DiffusionSystem: {unused} = {getattr(self, unused):g} is not for method = {self.method!r}, "
-                f"which takes {'its rate' if indexed else 'the viscosity of the fluid'}"
-            )
+        unused = sorted({name for names in TAKES.values() for name in names} - {*TAKES[self.method]})
+        for name, value in ((name, getattr(self, name)) for name in unused):
+            if value:
+                told = f"{value:g}" if isinstance(value, float) else str(value).lower()
+                raise RecipeError(
+                    f"DiffusionSystem: {name} = {told} is not for method = {self.method!r}, "
+                    f"which takes {'its rate' if indexed else 'the viscosity of the fluid'}"
+                )
         if indexed and world.periods.any():
             raise RecipeError(
                 "DiffusionSystem: method = 'index_space' does not know the neighbours beyond the faces of a "
@@ -129,8 +145,7 @@ class DiffusionSystem(System):
 
         wanted = Position, Strength, CoreRadius, Volume
         entities, (x, alpha, sigma, volume) = self.joined(*wanted)
-        order = self.order or (2 if self.world.system(RemeshSystem) is None else 4)
-        radius = self.radius or RADII[order]
+        order, radius = self._order_and_radius(self.world)
         eps = sigma if radius == 1.0 else sigma * self.world.dtype(radius)
         how = nu, order, self.world.dimension
         rate, loss = exchanged(self.world, entities, x, alpha, eps, volume, *how)
@@ -140,6 +155,13 @@ class DiffusionSystem(System):
                 f"use dt <= {limit:.3g} s, a larger radius, or method = 'core_spreading'"
             )
         add_spread(rate, [table.dalpha for *_, table in self.query(*wanted, StrengthRate)])
+
+    def _order_and_radius(self, world: World) -> tuple[int, float]:
+        """Of the exchange kernel, the radius in core radii; as told, or the defaults of such a world."""
+        remesh = world.system(RemeshSystem)
+        order = self.order or (2 if remesh is None else 4)
+        fewest = 0.0 if remesh is None else SPACINGS[order] / remesh.overlap
+        return order, self.radius or max(RADII[order], fewest)
 
     def _exchange_in_index_space(self, dt: float) -> None:
         from ecs_fluid.kernels.grids.partition import scatter_sorted
@@ -194,7 +216,24 @@ class DiffusionSystem(System):
                 "DiffusionSystem: the vortons lie on lines or sheets, so exchange cannot spread their "
                 "vorticity across; use method = 'core_spreading', or fill the space around them with vortons"
             )
+        elif len(sigma):
+            found += self._radius_lint(world, sigma, volume[: len(sigma)])
         return found
+
+    def _radius_lint(self, world: World, sigma: Array, volume: Array) -> list[str]:
+        """A lint where exchange reaches so few spacings that it does not take the viscosity it should."""
+        from ecs_fluid.kernels.vorticity.exchange import part_of_viscosity
+
+        order, radius = self._order_and_radius(world)
+        spacings = radius * float(np.median(sigma / volume ** (1 / world.dimension)))
+        part = part_of_viscosity(order, spacings, world.dimension)
+        if abs(part - 1.0) <= MOST_OFF:
+            return []
+        return [
+            f"DiffusionSystem: exchange of order {order} over {spacings:.2g} spacings takes {part:.2g} times "
+            f"the viscosity; use radius = {radius * SPACINGS[order] / spacings:.3g}, which is "
+            f"{SPACINGS[order]:g} spacings of these vortons, or let them overlap more"
+        ]
 
 
 def _crowded(x: Array, volume: Array, owner: Array, dimension: int) -> tuple[float, list[int]]:

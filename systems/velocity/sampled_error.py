@@ -15,14 +15,13 @@ from ecs_fluid.plugins import ships
 from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.drawn_sample import DrawnSample
-from ecs_fluid.systems.velocity.pppm import relative_error
 from ecs_fluid.systems.velocity.solver import Solver
 
 SAMPLE = 64
-"""Vortons, and other particles, that are looked at: rows at even distances, the same in every tick."""
+"""Vortons, and other particles, that are looked at."""
 
 DRAWN_FROM = 2048
-"""Rows at even distances from which those are drawn that tell how well velocities are read."""
+"""Rows at even distances, the same in every tick, from which those are drawn."""
 
 Population = tuple[Entity, Array, Array]
 """With positions (m, 3) m and velocities (m, 3) m/s of the rows that this process holds."""
@@ -34,12 +33,23 @@ def sampled_error(
     """RMS error of the velocity relative to its RMS, the largest of the groups of populations.
 
     Against the sum over all vortons in unbounded space; None without particles, and for solvers that mean
-    something else: walls, images, and those of a user's own.
+    something else: walls, images, and those of a user's own. A few particles, beside thin cores or a body,
+    may have most of the error, so the sample is drawn by speed and by what is foretold.
     """
     if (direct := _all_pairs(solver, sources, grid)) is None:
         return None
-    some = [_some(solver.world.processes, populations, SAMPLE) for populations in groups]
-    return max((relative_error(u, _exact(direct, x)) for x, u in some if len(x)), default=None)
+    some = [_some(solver.world.processes, populations, DRAWN_FROM) for populations in groups]
+    return max((_drawn_error(direct, grid, x, u) for x, u in some if len(x)), default=None)
+
+
+def _drawn_error(direct: DirectSolver, grid: Grid, x: Array, u: Array) -> float:
+    if (sample := DrawnSample.of([u], SAMPLE, _foretold(direct, grid, x))) is None:
+        return math.nan
+    exact, found = _exact(direct, np.ascontiguousarray(x[sample.rows])), u[sample.rows]
+    # Relative to the RMS of what the vortons induce: that of u, times the ratio of both in the sample.
+    induced, moved = (np.einsum("i,ij,ij->", sample.weight, v, v, dtype=np.float64) for v in (exact, found))
+    error = sample.error([u], [exact])
+    return error * math.sqrt(moved / induced) if moved > 0.0 and induced > 0.0 else error
 
 
 def reads_well(
@@ -52,13 +62,10 @@ def reads_well(
     off by more, sums at the particles would do no better. Few particles beside thin cores, or fast ones, may
     have all of the error, so the sample is drawn by both.
     """
-    from ecs_fluid.kernels.grids.foretold import squared_errors
-
     if (direct := _all_pairs(solver, sources, grid)) is None:
         return True
     x, u = _some(solver.world.processes, populations, DRAWN_FROM)
-    foretold = squared_errors(*direct.vortons, x, grid.origin, grid.spacing, grid.cells)
-    if (sample := DrawnSample.of([u], SAMPLE, foretold)) is None:
+    if (sample := DrawnSample.of([u], SAMPLE, _foretold(direct, grid, x))) is None:
         return True
     some = np.ascontiguousarray(x[sample.rows])
     if (error := sample.error([u], [_exact(direct, some)])) <= most:
@@ -83,6 +90,13 @@ def _all_pairs(solver: Solver, sources: Sources, grid: Grid) -> DirectSolver | N
     direct = DirectSolver(solver.system)
     direct.prepare(sources, grid)
     return direct
+
+
+def _foretold(direct: DirectSolver, grid: Grid, x: Array) -> Array:
+    """What the squared error (m,) of velocities read on the grid is about proportional to at x (m, 3) m."""
+    from ecs_fluid.kernels.grids.foretold import squared_errors
+
+    return squared_errors(*direct.vortons, x, grid.origin, grid.spacing, grid.cells)
 
 
 def _exact(direct: DirectSolver, x: Array) -> Array:

@@ -312,6 +312,12 @@ def test_a_rate_is_no_viscosity() -> None:
         world.add_system(ef.DiffusionSystem(rate=0.5))
     with pytest.raises(ef.RecipeError, match="eddy_viscosity = 3 is not for method = 'index_space'"):
         world.add_system(ef.DiffusionSystem(method="index_space", rate=0.5, eddy_viscosity=3.0))
+    with pytest.raises(ef.RecipeError, match="order = 4 is not for method = 'core_spreading'"):
+        world.add_system(ef.DiffusionSystem(method="core_spreading", order=4))
+    with pytest.raises(ef.RecipeError, match=r"radius = 0\.5 is not for method = 'index_space'"):
+        world.add_system(ef.DiffusionSystem(method="index_space", rate=0.5, radius=0.5))
+    with pytest.raises(ef.RecipeError, match="dissipation = true is not for method = 'pse'"):
+        world.add_system(ef.DiffusionSystem(dissipation=True))
 
 
 # ------------------------------------------------------------------ density

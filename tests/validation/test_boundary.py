@@ -488,25 +488,3 @@ def test_advice_on_a_boundary_without_vortons() -> None:
     assert any("with boundary = 'panels' bodies make their own" in text for text in world.lint())
     world.spawn("gas", ef.Position([[1.0, 0.0, 0.0]]), ef.Strength([[0.0, 0.0, 1.0]]), ef.CoreRadius([0.1]))
     assert not any("bodies make their own" in text for text in world.lint())
-
-
-def test_advice_on_a_wind_that_blows_through_bodies() -> None:
-    """Without a boundary the fluid knows of no body. One that drifts along, and still air, are as meant."""
-    for motion, wind, told in (("fixed", WIND, True), ("free", WIND, False), ("fixed", None, False)):
-        world = empty_world()
-        balls(world, "ball", [0, 0, 0], radius=0.5, motion=motion)
-        world.spawn("smoke", ef.Position([[1.0, 0.0, 0.0]]))
-        blowing = [ef.WindSystem(velocity=wind)] if wind else []
-        world.add_systems([*blowing, ef.BodySystem(), ef.AdvectionSystem()])
-        assert any("blows through the fixed bodies" in text for text in world.lint()) == told
-    world = empty_world()
-    balls(world, "ball", [0, 0, 0], radius=0.5, motion="fixed")
-    world.spawn("smoke", ef.Position([[1.0, 0.0, 0.0]]))
-    world.add_systems(
-        [ef.WindSystem(velocity=WIND), ef.BoundarySystem(boundary="panels"), ef.AdvectionSystem()]
-    )
-    assert not any("blows through" in text for text in world.lint())
-    tank = {"kind": "container", "name": "tank", "shape": {"shape": "box", "size": [1.0, 1.0, 1.0]}}
-    smoke = {"kind": "tracers", "name": "smoke", "points": [[0.0, 0.0, 0.0]]}
-    inside = ef.load({"entity": [tank, smoke], "system": [{"kind": "wind", "velocity": list(WIND)}]})
-    assert not any("blows through" in text for text in inside.lint())

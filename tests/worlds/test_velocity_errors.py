@@ -28,7 +28,7 @@ NO_SUM = {
 MOVED_BY_VORTONS = sorted(set(shipped()) - NO_SUM)
 
 GROWING = {
-    *("ball_through_smoke", "curve_ball", "dye_drop", "hot_plate", "oblique_rings", "rayleigh_taylor"),
+    *("ball_through_smoke", "dye_drop", "hot_plate", "oblique_rings", "rayleigh_taylor"),
     *("rotating_container", "spinning_ball", "thermal_plume"),
 }
 """Worlds with errors of 0.016 to 0.053 in their first ticks; most have little but noise then, which their

@@ -1,0 +1,88 @@
+"""What BodySystem says of bodies that the fluid does not know of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from boundary_flows import empty_world
+from solids import balls
+
+import ecs_fluid as ef
+
+WIND = (1.0, 0.0, 0.0)
+BALL: dict[str, Any] = {"shape": "ball", "radius": 0.5}
+BOX: dict[str, Any] = {"shape": "box", "size": [1.0, 1.0, 1.0]}
+WEIGHT = {"gravity": [0.0, 0.0, -9.81]}
+MOVED = {"keys": [[0.0, [0.0, 0.0, 0.0]], [9.0, [1.0, 0.0, 0.0]]]}
+STILL = {"keys": [[0.0, [1.0, 0.0, 0.0]]]}
+
+
+def test_advice_on_a_wind_that_blows_through_bodies() -> None:
+    """Without a boundary the fluid knows of no body. One that drifts along, and still air, are as meant."""
+    for motion, wind, told in (("fixed", WIND, True), ("free", WIND, False), ("fixed", None, False)):
+        world = empty_world()
+        balls(world, "ball", [0, 0, 0], radius=0.5, motion=motion)
+        world.spawn("smoke", ef.Position([[1.0, 0.0, 0.0]]))
+        blowing = [ef.WindSystem(velocity=wind)] if wind else []
+        world.add_systems([*blowing, ef.BodySystem(), ef.AdvectionSystem()])
+        assert any("blows through the fixed bodies" in text for text in world.lint()) == told
+    world = empty_world()
+    balls(world, "ball", [0, 0, 0], radius=0.5, motion="fixed")
+    world.spawn("smoke", ef.Position([[1.0, 0.0, 0.0]]))
+    world.add_systems(
+        [ef.WindSystem(velocity=WIND), ef.BoundarySystem(boundary="panels"), ef.AdvectionSystem()]
+    )
+    assert not any("blows through" in text for text in world.lint())
+    tank = {"kind": "container", "name": "tank", "shape": {"shape": "box", "size": [1.0, 1.0, 1.0]}}
+    smoke = {"kind": "tracers", "name": "smoke", "points": [[0.0, 0.0, 0.0]]}
+    inside = ef.load({"entity": [tank, smoke], "system": [{"kind": "wind", "velocity": list(WIND)}]})
+    assert not any("blows through" in text for text in inside.lint())
+
+
+def script(**way: Any) -> dict[str, Any]:
+    return {"kind": "body", "scripts": [{"name": "it", **way}]}
+
+
+@pytest.mark.parametrize(
+    ("told", "body", "fluid", "systems"),
+    [
+        (True, {"velocity": [1.0, 0.0, 0.0]}, {}, []),
+        (True, {"velocity": [1.0, 0.0, 0.0]}, {}, [{"kind": "drag"}]),
+        (False, {"velocity": [1.0, 0.0, 0.0]}, {}, [{"kind": "wind", "velocity": list(WIND)}]),
+        (False, {"velocity": [1.0, 0.0, 0.0]}, {}, [{"kind": "boundary", "boundary": "panels"}]),
+        (False, {}, {}, []),
+        (False, {}, {}, [{"kind": "wind", "velocity": list(WIND)}]),  # it will drift along
+        (False, {"angular_velocity": [0.0, 0.0, 1.0]}, {}, []),  # a ball slides along what is around it
+        (True, {"angular_velocity": [0.0, 0.0, 1.0], "shape": BOX}, {}, []),
+        (True, {}, WEIGHT, []),
+        (False, {"motion": "fixed"}, WEIGHT, []),
+        (False, {}, WEIGHT, [{"kind": "drag"}]),  # laws say what fluid does to it, and it may float
+        (True, {"motion": "scripted"}, {}, [script(center=MOVED)]),
+        (False, {"motion": "scripted"}, {}, [script(center=STILL)]),
+        (False, {"motion": "scripted"}, {}, [script(rotation=MOVED)]),
+        (True, {"motion": "scripted", "shape": BOX}, {}, [script(rotation=MOVED)]),
+    ],
+)
+def test_advice_on_bodies_that_the_fluid_does_not_notice(
+    told: bool, body: dict[str, Any], fluid: dict[str, Any], systems: list[dict[str, Any]]
+) -> None:
+    """Without a boundary particles are pushed by surfaces alone, and fluid stays as it is around them."""
+    it = {"kind": "body", "name": "it", "shape": BALL, "center": [0.0, 0.0, 0.0], **body}
+    smoke = {"kind": "tracers", "name": "smoke", "points": [[0.2, 0.2, 0.9]]}
+    calm = {"viscosity": 1e-5, "gravity": [0.0, 0.0, 0.0]}
+    world = ef.load({"fluid": calm | fluid, "entity": [it, smoke], "system": systems})
+    assert sum("does not notice that bodies of 'it' move" in text for text in world.lint()) == told
+
+
+def test_containers_and_liquids_need_no_boundary() -> None:
+    """Walls are pushed through no fluid, and the pressure of a liquid lets a body push it."""
+    tank = {"kind": "container", "name": "tank", "shape": {"shape": "box", "size": [3.0, 3.0, 3.0]}}
+    smoke = {"kind": "tracers", "name": "smoke", "points": [[0.2, 0.2, 0.9]]}
+    turned = ef.load({"entity": [tank | {"angular_velocity": [0.0, 0.0, 1.0]}, smoke]})
+    assert not any("notice" in text for text in turned.lint())
+    it = {"kind": "body", "name": "it", "shape": BALL, "center": [0.0, 0.0, 0.0], "velocity": [1.0, 0.0, 0.0]}
+    low, high = [-1.5, -1.5, -1.5], [1.5, 1.5, -1.0]
+    water = {"kind": "liquid", "name": "water", "box": {"low": low, "high": high}, "spacing": 0.1}
+    poured = ef.load({"entity": [tank, it, water], "system": [{"kind": "sph"}]})
+    assert not any("notice" in text for text in poured.lint())
