@@ -1,14 +1,26 @@
-"""A function has the same machine code in the process that compiles and in those that load from the cache."""
+"""A function has the same machine code whoever calls it, where it is compiled and where it is loaded."""
 
 from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
 
 from llvmlite.binding import Linkage
 from numba import njit
 
-import ecs_fluid  # noqa: F401 - it is what sets how functions are compiled
+import ecs_fluid.kernels.compiled  # noqa: F401 - it is what sets how functions are compiled
 
 
-def test_functions_linked_in_are_private() -> None:
+def defined(dispatcher: Any) -> dict[str, Linkage]:
+    """Functions whose machine code was made with this one."""
+    (found,) = dispatcher.overloads.values()
+    return {function.name: function.linkage for function in found.library.get_defined_functions()}
+
+
+def test_functions_of_others_that_are_linked_in_are_private() -> None:
     @njit
     def often(n: int) -> float:
         total = 0.0
@@ -22,7 +34,89 @@ def test_functions_linked_in_are_private() -> None:
         return often(n) + often(n + 1) + often(n + 2)
 
     assert caller.py_func(5) == caller(5)
-    (found,) = caller.overloads.values()
-    linkages = {function.linkage for function in found.library.get_defined_functions()}
+    linkages = set(defined(caller).values())
     assert Linkage.internal in linkages
     assert Linkage.linkonce_odr not in linkages
+
+
+OURS = """
+from numba import njit
+from ecs_fluid.kernels.compiled.vectors import wide_vectors
+
+
+@njit
+def total(n):
+    wide_vectors()  # which keeps it a function of its own
+    return 0.5 * n
+
+
+@njit
+def twice(n):
+    return total(n) + total(n + 1)
+"""
+
+
+def test_ours_are_called_where_they_lie() -> None:
+    ours: dict[str, Any] = {"__name__": "ecs_fluid.kernels.made_up"}
+    exec(OURS, ours)
+    total, twice = ours["total"], ours["twice"]
+    assert njit(lambda n: twice(n))(4) == 4.5
+    name = total.overloads[total.signatures[0]].fndesc.mangled_name
+    assert name in defined(total) and name not in defined(twice)
+    library = twice.overloads[twice.signatures[0]].library
+    assert next(made.names for made in library.called()) == (name,)
+
+
+PROGRAM = """
+import sys
+from numba import njit, objmode
+from ecs_fluid.kernels.compiled.vectors import wide_vectors
+
+__name__ = "ecs_fluid.kernels.kept"
+sys.modules[__name__] = sys.modules["__main__"]
+
+
+@njit
+def total(n):
+    wide_vectors()  # which keeps it a function of its own
+    if n < 0:
+        raise ValueError("negative", n)
+    with objmode(half="float64"):
+        half = n / 2
+    return half
+
+
+@njit(cache=True)
+def once(n):
+    return total(n) + 1.0
+
+
+@njit(cache=True)
+def again(n):
+    return once(n) + total(n)
+
+
+for function in map(globals().get, sys.argv[1:]):
+    try:
+        function(-3)
+    except ValueError as error:
+        print(function(4), error.args, sum(function.stats.cache_hits.values()))
+"""
+
+
+def test_a_process_that_compiled_nothing_has_what_kept_functions_call(tmp_path: Path) -> None:
+    """Neither what is called nor what it needs of Python is there, unless it is kept with the caller."""
+    kept = tmp_path / "kept.py"
+    kept.write_text(PROGRAM, encoding="utf-8")
+    environment = {**os.environ, "ECS_FLUID_CACHE_DIR": str(tmp_path)}
+
+    def run(*functions: str) -> list[str]:
+        command = [sys.executable, str(kept), *functions]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+    once, again = "3.0 ('negative', -3)", "5.0 ('negative', -3)"
+    assert run("once") == [f"{once} 0"]
+    assert run("once", "again") == [f"{once} 1", f"{again} 0"]
+    assert run("again", "once") == [f"{again} 1", f"{once} 1"]
