@@ -41,6 +41,9 @@ class MachineCode(NamedTuple):
 _made: dict[str, MachineCode] = {}
 """Our machine code in this process, by name."""
 
+_loaded: list[Any] = []
+"""Libraries of machine code that came with a caller: LLVM's modules point at them and do not hold them."""
+
 
 class OwnCopies(LeanLibrary):
     """Compiled code of one function; what it calls is machine code elsewhere, or a copy that is private."""
@@ -101,6 +104,7 @@ class OwnCopies(LeanLibrary):
                 library.enable_object_caching()
                 library._set_compiled_object(made.code)
                 library._finalize_final_module()
+                _loaded.append(library)
         return super()._unserialize(codegen, (name, kind, data))
 
     @staticmethod
