@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
@@ -56,6 +57,9 @@ SHIPPED_KERNELS = Literal["winckelmans", "gaussian", "rankine", "rosenhead_moore
 
 KernelName = SHIPPED_KERNELS | str
 """Name of a regularisation: of any record of `kernels.biot_savart.regularisation`; editors offer these."""
+
+MANY_MORE = 1.25
+"""Times as many vortons as when it was last asked whether all their pairs take too long: asked again."""
 
 FEW_PAIRS = 2**22
 """Up to this many pairs of point and vorton the direct sum answers `velocity_at_few`: a few milliseconds,
@@ -159,6 +163,8 @@ class VelocitySystem(System):
         if not self.gradient:
             self.writes = (Velocity, VelocityField, SolverTimes, SolverMeshes)  # type: ignore[assignment]
         self._warned_of: set[str] = set()
+        # Of how many vortons it was last asked whether all their pairs take too long.
+        self._asked_of = 0.0
         self.velocity_error: float | None = None
         """Relative RMS error of the velocities of the last tick, in its first stage; None: not recorded"""
         self._cells = CellReading(self)
@@ -250,6 +256,9 @@ class VelocitySystem(System):
         solver = self._fitting(self._solver, sources, grid)
         if solver.on_grid:
             self._warn_once(solver, sources, grid, f"t = {self.world.time:.4g} s: ")
+        if len(sources.sigma) > MANY_MORE * self._asked_of:
+            for text in self._slow_sums(len(sources.sigma)):
+                warnings.warn(f"t = {self.world.time:.4g} s: {text}", FluidWarning, stacklevel=2)
         solver.prepare(sources, grid)
         from_grid, at_rest = self.at == "grid" or solver.on_grid, not len(sources.sigma)
         if from_grid or (others and self.tracers == "grid") or at_rest:
@@ -468,7 +477,13 @@ class VelocitySystem(System):
             found = solver.grid_lint(*world.require(PartitionSystem).present())
             self._warned_of.update([solver.name] if found else [])
         _, (x, alpha) = self.joined(Position, Strength)
-        in_space, direct = world.dimension == 3, self.solver == "direct"
-        pairs = slow_sums_lint(world, len(x), self.tolerance, self.gradient) if in_space and direct else ()
-        plane = plane_vortices_lint(x, alpha) if in_space else ()
-        return [*found, *solver.lint(), *pairs, *unfelt_lint(world), *plane]
+        plane = plane_vortices_lint(x, alpha) if world.dimension == 3 else ()
+        return [*found, *solver.lint(), *self._slow_sums(len(x)), *unfelt_lint(world), *plane]
+
+    def _slow_sums(self, vortons: int) -> list[str]:
+        """A sentence on all pairs of so many vortons if they take too long; then a tick asks no more."""
+        if self.solver != "direct" or self.world.dimension != 3:
+            return []
+        found = list(slow_sums_lint(self.world, vortons, self.tolerance, self.gradient))
+        self._asked_of = math.inf if found else float(vortons)
+        return found

@@ -147,6 +147,31 @@ def test_many_vortons_summed_in_pairs_are_told_of() -> None:
     assert 0 < work[work > 0].min() < 0.5 * 17_000
 
 
+class Breeding(ef.System):
+    """A hundred times as many vortons after the first tick."""
+
+    phase = "constrain"
+    reads = (ef.Position, ef.Strength, ef.CoreRadius)
+
+    def process(self, dt: float) -> None:
+        ring = self.world["ring"]
+        if len(ring) < 1000:
+            kinds = ef.Position, ef.Strength, ef.CoreRadius
+            many = [
+                kind(*(np.repeat(column, 100, axis=0) for _, column in ring[kind].items())) for kind in kinds
+            ]
+            self.world.spawn_rows("ring", *many)
+
+
+def test_vortons_that_become_many_on_the_way_are_told_of_once() -> None:
+    world = at_rest(100, solver="direct")
+    world.add_system(Breeding())
+    world.step()
+    with pytest.warns(ef.FluidWarning, match=r"t = 0\.001 s: .* sums all pairs of 10,100 vortons") as told:
+        world.step(2)
+    assert len([text for text in told if "all pairs" in str(text.message)]) == 1
+
+
 @pytest.mark.parametrize(("seed", "tolerance"), [(46, 3e-3), (93, 3e-3)])
 def test_tolerance_is_kept_where_few_vortons_have_all_of_the_velocity(seed: int, tolerance: float) -> None:
     """A few hundred of 10,000, 10,000 times as strong as the others and near to each other.
