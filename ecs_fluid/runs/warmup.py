@@ -77,9 +77,12 @@ def compile_on_all_cores(precisions: Iterable[Precision], say: Callable[[str], N
 
 def compile_for(world: World) -> None:
     """Compile what the first ticks of a world need, in its own precision; the world is stepped."""
+    observer = world.system(DiagnosticsSystem)
+    if observer is not None and observer.every:
+        observer.every = 1
     _step(world)
     _step(world)  # a surface is found in the first tick and carried in the second
-    if world.system(DiagnosticsSystem) is not None:
+    if observer is not None:
         world.diagnostics()
 
 

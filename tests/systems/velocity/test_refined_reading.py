@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
-from tests.systems.velocity.test_sampled_error import made, off
+from ecs_fluid.systems.velocity.pppm import relative_error
+from tests.systems.velocity.test_sampled_error import made
 
 pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
 
@@ -30,7 +31,7 @@ def test_vortons_have_the_velocity_and_gradient_of_cubic_reading(solver: str) ->
     for kind, name in ((ef.Velocity, "u"), (ef.VelocityGradient, "du")):
         assert np.array_equal(getattr(smooth["ring"][kind], name), getattr(fine["ring"][kind], name))
     cubic, refined, linearly = (world["tracers"][ef.Velocity].u for world in (smooth, fine, linear))
-    assert 0.0 < off(refined, cubic) < 0.5 * off(linearly, cubic)
+    assert 0.0 < relative_error(refined, cubic) < 0.5 * relative_error(linearly, cubic)
 
 
 def test_the_error_between_points_falls_like_h_squared_and_is_far_below_that_of_linear_reading() -> None:
@@ -40,7 +41,10 @@ def test_the_error_between_points_falls_like_h_squared_and_is_far_below_that_of_
     and at most 4 sqrt(1 + 5 * 3) = 16 times."""
     exact = evaluated("cubic", tracers="solver")["tracers"][ef.Velocity].u
     refined, linear = (
-        [off(evaluated(how, cells=cells)["tracers"][ef.Velocity].u, exact) for cells in (60_000, 480_000)]
+        [
+            relative_error(evaluated(how, cells=cells)["tracers"][ef.Velocity].u, exact)
+            for cells in (60_000, 480_000)
+        ]
         for how in ("refined", "linear")
     )
     assert refined[0] / refined[1] == pytest.approx(4.0, rel=0.15)
