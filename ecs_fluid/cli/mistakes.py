@@ -44,7 +44,10 @@ def sentence(error: cyclopts.CycloptsError, app: cyclopts.App) -> str:
         case UnusedCliTokensError():
             words = " ".join(error.unused_tokens or ())
             said = f"{shown(words)} stands where nothing is expected"
-            if "--set" in (error.root_input_tokens or ()):
+            settings = [f"--set {word}" for word in error.unused_tokens or () if "=" in word]
+            if settings and "--set" in dict(_options(app)).get(command, ()):
+                said += f"; a setting is given as {' '.join(settings)}"
+            elif "--set" in (error.root_input_tokens or ()):
                 said += "; a setting is one word: --set path=value"
         case MissingArgumentError() if error.argument is not None:
             name = error.keyword or error.argument.name

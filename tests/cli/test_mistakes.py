@@ -18,6 +18,7 @@ SAID = {
     "bench velocity --size 100": "bench velocity has no option --size; did you mean --sizes?",
     "run vortex_ring --zzz": "run has no option --zzz (see ecs-fluid run --help)",
     "run vortex_ring --set ring.core 0.1": "'0.1' stands where nothing is expected; a setting is one word",
+    "run vortex_ring world.duration=0.5": "; a setting is given as --set world.duration=0.5 (see",
     "run a b": "'b' stands where nothing is expected (see",
     "export runs/a": "export: --to is missing: usd, vtp",
     "export --to usd": "export: RUN is missing: folder of a run",
