@@ -26,6 +26,9 @@ Array = NDArray[Any]
 SCATTERS = {"m4_prime": m4_prime, "m6_prime": m6_prime}
 """All other weights begin with linear ones."""
 
+MARGINS = {"m6_prime": 3}
+"""Cells that a lattice leaves free on every side: two that M6' reaches, and one for rounding; else 1."""
+
 SPREAD = 1.0 / 24.0
 """w of ``positive``: small, for it blurs, but not so small that points at the rim hold next to nothing."""
 
@@ -35,10 +38,10 @@ def lattice_box(
 ) -> tuple[Array, Array]:
     """Lowest lattice index and number of cells, (3,) int64 each, of the lattice around positions (n, 3) m.
 
-    Cells are left free on every side as far as the weights reach, and by M6' one more for rounding. A flat
-    axis has one cell, whose lower end stands for the plane wherever that is.
+    Cells are left free on every side as far as the weights reach. A flat axis has one cell, whose lower end
+    stands for the plane wherever that is.
     """
-    margin = 3 if weights == "m6_prime" else 1
+    margin = MARGINS.get(weights, 1)
     low = np.floor(np.asarray(x.min(axis=0), np.float64) / spacing)
     high = np.floor(np.asarray(x.max(axis=0), np.float64) / spacing)
     lowest, cells = np.where(flat, 0.0, low - margin), np.where(flat, 1.0, high - low + 1 + 2 * margin)

@@ -39,7 +39,7 @@ def _axis_weights(f: float, cell: int, cells: int, table: np.ndarray, weights: n
     taps = table.shape[0]
     if taps == cubic.TAPS:
         return int(cubic.axis_weights(f, cell, cells, table, weights))
-    if cells < taps:
+    if cells < taps - 1:
         weights[:] = 0.0
         weights[0], weights[1] = 1.0 - f, f
         return cell
@@ -64,8 +64,8 @@ def _scatter_class(
     kind = out.dtype.type
     nx, ny, nz = out.shape[0] - 1, out.shape[1] - 1, out.shape[2] - 1
     inv0, inv1, inv2 = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
-    # A short axis has but two points, and other rows of points may be another thread's: weights of zero.
-    width = m * min(taps, nz + 1)
+    # Of a short axis two points have a weight; the others are another row's, which another thread may fill.
+    width = m * (2 if nz < taps - 1 else taps)
     flat = out.reshape(out.size)
     row_length = (nz + 1) * m
     plane_length = (ny + 1) * row_length

@@ -10,7 +10,7 @@ import pytest
 
 from ecs_fluid.kernels.grids import cubic, cubic_gradient, differences, grid, spline_gradient
 from ecs_fluid.kernels.grids.partition import partition
-from ecs_fluid.kernels.grids.scatter import m4_prime
+from ecs_fluid.kernels.grids.scatter import m4_prime, m6_prime
 
 ORIGIN, SPACING, CELLS = np.array([-1.0, 2.0, 0.5]), np.array([0.3, 0.2, 0.7]), np.array([5, 7, 3])
 
@@ -113,6 +113,20 @@ def test_scatter_keeps_the_moments_0_1_and_2() -> None:
         given = (np.prod(sx.T**power, axis=1) * values).sum(axis=1)
         size = np.abs(np.prod(sx.T**power, axis=1) * values).sum()
         assert np.abs(on_grid - given).max() < 1e-13 * size
+
+
+@pytest.mark.parametrize("scatter", [m4_prime, m6_prime])
+@pytest.mark.parametrize("cells", [1, 2])
+def test_a_scatter_along_a_short_axis_leaves_other_rows_alone(scatter: Any, cells: int) -> None:
+    """Two points have weights, and a third is the next row's: not even zero times infinity goes there."""
+    count, spacing = np.array([7, 7, cells]), np.ones(3)
+    x = np.array([[3.3, 3.4, cells - 0.75]])
+    start, _ = partition(x, np.zeros(3), spacing, count)
+    out = scatter(np.ascontiguousarray(x.T), np.full((1, 1), np.inf), start, np.zeros(3), spacing, count)
+    reached = 4 if scatter is m4_prime else 6
+    rows = ~np.isfinite(out[..., 0]).all(axis=2)
+    assert rows.sum() == reached**2
+    assert (~np.isfinite(out)).sum() == 2 * reached**2
 
 
 @pytest.mark.parametrize("cells", [(4, 5, 3), (2, 3, 3), (5, 7, 1)])
