@@ -20,10 +20,10 @@ from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
 SPACINGS = {2: 1.5, 4: 1.25}
-"""Exchange radius by order, spacings, of what a RemeshSystem with an overlap below 1.5 makes."""
+"""Exchange radius by order, spacings."""
 
-RADII = {2: 1.0, 4: 5 / 6}
-"""The same of all else, core radii: as many spacings of cores that are 1.5 spacings wide."""
+OVERLAP = 1.5
+"""Core radius over spacing that is taken for granted, unless a RemeshSystem makes a smaller one."""
 
 TAKES = {
     "pse": ("eddy_viscosity", "order", "radius"),
@@ -89,8 +89,8 @@ class DiffusionSystem(System):
         """Index-space exchange works on the sorted vortons."""
         indexed = self.method == "index_space"
         unused = sorted({name for names in TAKES.values() for name in names} - {*TAKES[self.method]})
-        for name, value in ((name, getattr(self, name)) for name in unused):
-            if value:
+        for name in unused:
+            if value := getattr(self, name):
                 told = f"{value:g}" if isinstance(value, float) else str(value).lower()
                 raise RecipeError(
                     f"DiffusionSystem: {name} = {told} is not for method = {self.method!r}, "
@@ -160,8 +160,8 @@ class DiffusionSystem(System):
         """Of the exchange kernel, the radius in core radii; as told, or the defaults of such a world."""
         remesh = world.system(RemeshSystem)
         order = self.order or (2 if remesh is None else 4)
-        fewest = 0.0 if remesh is None else SPACINGS[order] / remesh.overlap
-        return order, self.radius or max(RADII[order], fewest)
+        overlap = OVERLAP if remesh is None else min(remesh.overlap, OVERLAP)
+        return order, self.radius or SPACINGS[order] / overlap
 
     def _exchange_in_index_space(self, dt: float) -> None:
         from ecs_fluid.kernels.grids.partition import scatter_sorted

@@ -43,9 +43,9 @@ def sampled_error(
 
 
 def _drawn_error(direct: DirectSolver, grid: Grid, x: Array, u: Array) -> float:
-    if (sample := DrawnSample.of([u], SAMPLE, _foretold(direct, grid, x))) is None:
+    if (sample := _drawn(direct, grid, x, u)) is None:
         return math.nan
-    exact, found = _exact(direct, np.ascontiguousarray(x[sample.rows])), u[sample.rows]
+    exact, found = _exact(direct, x[sample.rows]), u[sample.rows]
     # Relative to the RMS of what the vortons induce: that of u, times the ratio of both in the sample.
     induced, moved = (np.einsum("i,ij,ij->", sample.weight, v, v, dtype=np.float64) for v in (exact, found))
     error = sample.error([u], [exact])
@@ -65,9 +65,9 @@ def reads_well(
     if (direct := _all_pairs(solver, sources, grid)) is None:
         return True
     x, u = _some(solver.world.processes, populations, DRAWN_FROM)
-    if (sample := DrawnSample.of([u], SAMPLE, _foretold(direct, grid, x))) is None:
+    if (sample := _drawn(direct, grid, x, u)) is None:
         return True
-    some = np.ascontiguousarray(x[sample.rows])
+    some = x[sample.rows]
     if (error := sample.error([u], [_exact(direct, some)])) <= most:
         return True
     nearest = np.clip(np.rint((some - grid.origin) / grid.spacing), 0, grid.cells).astype(np.int64)
@@ -75,7 +75,7 @@ def reads_well(
     assert read is not None
     at = np.searchsorted(np.flatnonzero(read), np.ravel_multi_index(tuple(nearest.T), read.shape))
     u[sample.rows] = points.u[at]
-    own = sample.error([u], [_exact(direct, np.ascontiguousarray(points.x[at]))])
+    own = sample.error([u], [_exact(direct, points.x[at])])
     return math.sqrt(max(error**2 - own**2, 0.0)) <= most
 
 
@@ -92,15 +92,16 @@ def _all_pairs(solver: Solver, sources: Sources, grid: Grid) -> DirectSolver | N
     return direct
 
 
-def _foretold(direct: DirectSolver, grid: Grid, x: Array) -> Array:
-    """What the squared error (m,) of velocities read on the grid is about proportional to at x (m, 3) m."""
+def _drawn(direct: DirectSolver, grid: Grid, x: Array, u: Array) -> DrawnSample | None:
+    """A sample of the rows at x (m, 3) m, drawn by their velocities u and by what errors are foretold."""
     from ecs_fluid.kernels.grids.foretold import squared_errors
 
-    return squared_errors(*direct.vortons, x, grid.origin, grid.spacing, grid.cells)
+    foretold = squared_errors(*direct.vortons, x, grid.origin, grid.spacing, grid.cells)
+    return DrawnSample.of([u], SAMPLE, foretold)
 
 
 def _exact(direct: DirectSolver, x: Array) -> Array:
-    exact = Targets.at(x, gradient=False)
+    exact = Targets.at(np.ascontiguousarray(x), gradient=False)
     direct.fill(exact)
     return exact.u
 
