@@ -112,6 +112,16 @@ def test_only_a_whole_page_takes_the_place_of_one(run: Path, tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+def peak_of_page(run: Path, out: Path) -> int:
+    """Bytes, with those of other threads of the process, which earlier tests may have left: take the least."""
+    tracemalloc.start()
+    try:
+        ef.page(run, out=out)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
 def test_memory_does_not_grow_with_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Forty more frames: their ticks, times and file names, 1 kB each, and no more.
 
@@ -126,10 +136,7 @@ def test_memory_does_not_grow_with_frames(tmp_path: Path, monkeypatch: pytest.Mo
             for k in range(frames):
                 trajectory.append(k, 0.01 * k, {"dust": {"Position.x": x, "Age.t": x[:, 0]}})
         ef.page(path, out=tmp_path / "first", frames="0:2", replace=True)  # what is imported once
-        tracemalloc.start()
-        ef.page(path, out=tmp_path / f"out{frames}")
-        peaks[frames] = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
+        peaks[frames] = min(peak_of_page(path, tmp_path / f"out{frames}-{k}") for k in range(2))
     # Keeping the packed frames would add 40 x 1000 x 9 bytes = 360 kB.
     assert peaks[90] < peaks[50] + 40 * 1024
 
