@@ -584,7 +584,10 @@ def lean(world: ef.World) -> ef.World:
     return copy
 
 
-SAMPLE, TICKS = 1000, 31
+SAMPLE, TICKS = 1000, 61
+
+FIRST = 20
+"""Ticks that are not counted: they compile, and try on how many threads systems are fastest (`threads`)."""
 
 OURS = {"solver": "tree", "at": "grid", "angle": 0.8, "interpolation": "refined"}
 """The fastest of our solvers that keeps 1e-2: direct, pppm and hybrid were tried. It is read linearly between
@@ -680,11 +683,11 @@ def compare(name: str, world: ef.World, kind: str, errors: Sequence[str]) -> Non
     """Print the row of a world, and of the article's method from its state."""
     flow = like(world)
     times: tuple[list[float], list[float]] = [], []
-    for tick in range(TICKS + 3):
+    for tick in range(FIRST + TICKS):
         for one, seconds in zip((world, flow), times, strict=True):
             begin = time.perf_counter()
             one.step()
-            if tick >= 3:  # the first compile
+            if tick >= FIRST:
                 seconds.append(time.perf_counter() - begin)
     ours, theirs = (1e3 * statistics.median(seconds) for seconds in times)
     count = f"{len(flow.x):,} + {len(flow.tracers):,}"

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ecs_fluid.cli import main
 from ecs_fluid.errors import FluidWarning, RecipeError
 from ecs_fluid.worlds import vtk_files
 from ecs_fluid.worlds.hulls import hull_of_mesh, hull_of_vertices
@@ -139,6 +140,24 @@ def test_a_mesh_that_its_hull_fills_up_is_told(tmp_path: Path, ending: str) -> N
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert np.isclose(hull_of_mesh(str(tmp_path / "inside_out.stl")).volume, 1.0, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("size", "code"), [(1.0, 0), (1e20, 2)])
+def test_validate_tells_a_doubt_of_what_is_valid_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], size: float, code: int
+) -> None:
+    """Two boxes, whose hull fills them up; of 1e20 m each, with an inertia that is no number."""
+    pyvista = pytest.importorskip("pyvista")
+    boxes = pyvista.Box((0, 1, 0, 1, 0, 1)) + pyvista.Box((3, 4, 0, 1, 0, 1))
+    boxes.triangulate().scale(size).save(tmp_path / "two.stl")
+    world = tmp_path / "world.toml"
+    shape = '{ shape = "mesh", file = "two.stl" }'
+    world.write_text(f"[[entity]]\nkind = 'body'\nname = 'a'\ndensity = 500.0\nshape = {shape}\n")
+    assert main(["validate", str(world)]) == code
+    said = capsys.readouterr().err
+    assert said.startswith("error: " if code else "warning: file = 'two.stl': the mesh is not convex")
+    assert said.count("the mesh is not convex") == (code == 0)
+    assert said.count("error: ") == (code == 2)
 
 
 @pytest.mark.parametrize("far", [1e3, 1e6, 1e7])
