@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from ecs_fluid.cli import WorldName, app, out, warn
-from ecs_fluid.errors import FluidError
+from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.validation_errors import nearest
 
 Settings = Annotated[
@@ -86,16 +87,18 @@ def validate(world: WorldName, /, *, set_: Settings = (), allow_code: AllowCode 
     from ecs_fluid.systems import VelocitySystem
     from ecs_fluid.worlds.world_recipe import read
 
-    recipe = read(world, set_, allow_code)
-    made = recipe.build()
-    warnings = [*recipe.lint(), *made.lint()]
+    with warnings.catch_warnings(record=True, action="always", category=FluidWarning) as told:
+        recipe = read(world, set_, allow_code)
+        made = recipe.build()
+    # What is not valid is told by its error alone.
+    doubts = [*(str(each.message) for each in told), *recipe.lint(), *made.lint()]
     rows = {entity.name: len(entity) for entity in made.entities if len(entity)}
     particles = ", ".join(f"{name} {count:,}" for name, count in rows.items()) or "none at the start"
     out.print(f"{world}: valid; {recipe.ticks} ticks of {recipe.world.dt:g} s; particles: {particles}")
     velocity = made.system(VelocitySystem)
     if velocity is not None and any(Strength in entity for entity in made.entities):
         out.print(f"solver {velocity.solver}")
-    for text in warnings:
+    for text in doubts:
         warn(text)
     try:
         found = first_ticks(made)
