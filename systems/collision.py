@@ -156,6 +156,24 @@ class CollisionSystem(System):
         """Depth (n,) m by which points (n, 3) m are inside a body or outside all containers; else <= 0."""
         return _depth(*self._obstacles(body_entities(self.world), moving=False), points)
 
+    def keeps(self, entity: Entity) -> bool:
+        """Whether there are bodies, and it keeps the particles of the entity out of them."""
+        ours = not self.on or entity.name in self.on
+        of_bodies = BoundVorticity in entity or BoundaryLayer in entity
+        return ours and not of_bodies and bool(body_entities(self.world))
+
+    def followed(self, start: Array, end: Array) -> Array:
+        """Where paths (n, 3) m from `start`, which is clear of bodies, to `end` come as bodies stand now."""
+        from ecs_fluid.kernels.collision.collide import collide
+        from ecs_fluid.kernels.compiled import CHUNKS
+
+        x, none = np.array(end, np.float64), np.zeros((0, 3))
+        counts, touched = np.zeros((CHUNKS, 3), np.int64), np.empty(len(x), np.int64)
+        rounding = float(np.finfo(self.world.dtype).eps)
+        bodies = self._obstacles(body_entities(self.world), moving=False)
+        collide(*bodies, start, x, none, self.clearance, 0.0, rounding, counts, touched)
+        return x
+
     def _obstacles(self, entities: list[Entity], moving: bool) -> tuple[Obstacles, Hulls]:
         """Bodies over this tick, or as they stand now."""
         from ecs_fluid.kernels.collision.swept_bodies import obstacles

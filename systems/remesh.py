@@ -15,6 +15,7 @@ from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.input_limits import GRID_POINT, check_memory
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
+from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.shared.carried_quantities import Cargo
 from ecs_fluid.world import World
 
@@ -52,6 +53,9 @@ class RemeshSystem(System):
     stay, at the price of a spread by h^2/4 on average each time. New rows get new RowIds; tracers are left
     alone. It is for filled cores: a line of single vortons becomes a bundle of lines.
 
+    Where a CollisionSystem keeps vortons out of bodies and in containers, lattice points that are not where a
+    vorton may be are moved to the surface, and the others take up what that changes in the moments too.
+
     In a world that repeats the spacing is adjusted to whole numbers in a period, and points between two
     others are vortons even without strength, since exchange needs them: of matter, where they get some, else
     as old as the mean. With `solenoidal` the part of the strengths that is a gradient is taken off; it grows
@@ -63,6 +67,7 @@ class RemeshSystem(System):
 
     reads = (Position, Strength, CoreRadius)
     may_read = (Component,)
+    asks = (CollisionSystem,)
     phase = "observe"
     dimensions = (2, 3)
     after = ("*",)
@@ -152,9 +157,13 @@ class RemeshSystem(System):
                 for rows in (kept, out)
             )
             new, residue = strength[kept], 0.0
-            if len(out) and new.any():
+            moved, lattice = self._clear(entity, places)
+            if len(out) + len(moved) and new.any():
+                # What is left out, and what was moved as it stood on the lattice less as it stands now.
+                x_from = np.concatenate([far, lattice, places[moved]])
+                alpha_from = np.concatenate([strength[out], new[moved], -new[moved]])
                 # Along an axis that repeats a moment depends on where the box begins.
-                new, residue = with_moments(places * ~again, new, far * ~again, strength[out])
+                new, residue = with_moments(places * ~again, new, x_from * ~again, alpha_from)
             if residue <= MOST_MISSED or loss == ROUNDING:
                 break
             loss = max(loss / FEWER, ROUNDING)
@@ -164,12 +173,30 @@ class RemeshSystem(System):
             "spacing": spacing,
             "left_out": float(_size(strength[out]).sum() / max(_size(strength).sum(), 1e-300)),
             "residue": residue,
+            "moved": len(moved) / len(kept),
         }
         sigma = np.full(len(kept), self.overlap * spacing)
         cell = spacing ** int(3 - flat.sum()) * float(np.prod(edges / spacing))
         matter = cargo.tables(load, kept, cell)
         tables = [Position(places), Strength(new), CoreRadius(sigma), *matter]
         return tables, cargo.has_volume and not cargo.matter
+
+    def _clear(self, entity: Entity, places: Array) -> tuple[Array, Array]:
+        """Move places in bodies, or beyond walls, to the surface: which (m,), and where they were (m, 3).
+
+        Only where a CollisionSystem keeps the entity's vortons out; from the nearest of these, as it would.
+        """
+        collision = self.world.system(CollisionSystem)
+        if collision is None or not collision.keeps(entity):
+            return np.zeros(0, np.int64), np.zeros((0, 3))
+        moved = np.flatnonzero(collision.overlap(places) > 0.0)
+        former = places[moved]
+        if len(moved):
+            from scipy.spatial import cKDTree
+
+            x = entity[Position].x.astype(np.float64)
+            places[moved] = collision.followed(x[cKDTree(x).query(former)[1]], former)
+        return moved, former
 
     def _check_size(self, entity: Entity, spacing: Array, flat: Array) -> None:
         from ecs_fluid.kernels.grids.lattice import lattice_box

@@ -29,6 +29,7 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
     With the spin momentum of a vorton, 0.4 m r^2 omega/2 = 0.2 rho sigma^2 alpha of a ball of its core
     radius, free bodies get back what their vortons gain.
     """
+    from ecs_fluid.kernels.bodies.table import CONTAINER
     from ecs_fluid.kernels.collision.surface_slip import corrections, go, vortons_near
 
     world = system.world
@@ -48,10 +49,12 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
     else:
         flow = joined([velocity.u for *_, velocity in tables], (3,), number)[near.rows].astype(np.float64)
     bent = system.placement == "bent"
+    reacting = (bodies.motion == FREE) & (system.reaction == "spin")
     slip, to, parts, change = corrections(
-        world.require(VelocitySystem).code, bodies, near, flow, bent, system.gain
-    )
-    reacts = system.reaction == "spin" and bool((bodies.motion == FREE).any())
+        world.require(VelocitySystem).code, bodies, near, flow, bent, system.gain,
+        ~reacting & (bodies.shape != CONTAINER),
+    )  # fmt: skip
+    reacts = bool(reacting.any())
     bearable = np.ones(len(bodies.x))
     if reacts:
         momentum = (0.2 * own_or_fluids(system, "density") * near.sigma**2)[:, None]

@@ -43,7 +43,11 @@ class BoundarySystem(System):
     others stayed, such that the fluid stops at the nearest point of the surface (articles, part 4). They go
     the part `gain` of the way in each tick, or less where all together would go too far. Where a body spins
     and the fluid does not yet, they also take up vorticity along the normal, 2 spin . n, as fluid that turns
-    with the surface has it. No vortons are made, so a body acts only on fluid that has vortons.
+    with the surface has it. No vortons are made, so a body acts only on fluid that has vortons. What a solid
+    changes in the strengths sums to zero, whatever its spin: the sheet of a closed surface and the vorticity
+    2 spin of the body in it, for which its vortons stand too, sum to zero. Two do otherwise: containers,
+    whose fluid may hold any sum, and free bodies with `reaction` "spin", whose spin momentum and that of
+    their vortons are kept together.
 
     panels: the surface is covered by triangles, each with a vortex ring round it, whose circulations follow
     from the velocity along the normal at all centres: (u + u_rings - v_body) . n = 0. The fluid inside then

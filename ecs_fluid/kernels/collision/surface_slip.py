@@ -72,15 +72,16 @@ def vortons_near(
 
 @njit(cache=True, error_model="numpy")
 def corrections(
-    code: Code, bodies: Bodies, near: NearVortons, flow: Array, bent: bool, gain: float
+    code: Code, bodies: Bodies, near: NearVortons, flow: Array, bent: bool, gain: float, closed: Array
 ) -> tuple[Array, Array, Array, Array]:
     """(slip, x, parts, change): the slip (c, 3) m/s, and what the vortons are to do about it.
 
     Each may go to the place x and the strength where it stops the slip by itself, see `reassign` (`bent` or
-    not), and take up the strength `spun` of `slip_at`. Of these two ways each body's vortons go the `parts`
-    of `parts_to_go`, which change their strengths by `change` (c, 3) m^3/s.
+    not), and take up the strength `spun` of `slip_at`, both as far as `balance` lets them where a body is
+    `closed` (count,). Of these two ways each body's vortons go the `parts` of `parts_to_go`, which change
+    their strengths by `change` (c, 3) m^3/s.
     """
-    slip, x, alpha, spun, one, two = ways_to_go(code, bodies, near, flow, bent)
+    slip, x, alpha, spun, one, two = ways_to_go(code, bodies, near, flow, bent, closed)
     first, second = np.zeros_like(slip), np.zeros_like(slip)
     velocity(code, near.point, one[0], one[1], one[2], first)
     if len(two[2]):
@@ -91,16 +92,18 @@ def corrections(
 
 @njit(cache=True, error_model="numpy")
 def ways_to_go(
-    code: Code, bodies: Bodies, near: NearVortons, flow: Array, bent: bool
+    code: Code, bodies: Bodies, near: NearVortons, flow: Array, bent: bool, closed: Array
 ) -> tuple[Array, Array, Array, Array, tuple[Array, Array, Array], tuple[Array, Array, Array]]:
     """(slip, x, alpha, spun, one, two): both ways the vortons can go, and vortons that act as the changes.
 
     slip and spun: as by `slip_at`. x, alpha: the ends of the first way, where each stops the slip by itself,
-    see `reassign`; spun: of the second. one, two: sources ((3, m) m, (3, m) m^3/s, (m,) m) whose flow is the
-    change if all vortons went that way to its end.
+    see `reassign`; spun: of the second; what either changes sums to zero at `closed` (count,) bodies. one,
+    two: sources ((3, m) m, (3, m) m^3/s, (m,) m) whose flow is the change if all vortons went that way to its
+    end.
     """
     n, before = len(near.rows), near.alpha
     slip, rest, spun = slip_at(bodies, near.who, near.point, near.normal, flow, before, near.volume)
+    balance(near.who, closed, before, spun)
     x, alpha, off, floor = near.x.copy(), near.alpha.copy(), np.zeros(n, np.int64), np.empty(n)
     rms = _rms(near.who, slip, len(bodies.x))
     turned = np.zeros(n, np.bool_)
@@ -111,6 +114,7 @@ def ways_to_go(
         for k in range(3):
             turned[c] |= spun[c, k] != before[c, k]
     reassign(code, x, alpha, near.sigma, near.point, near.normal, rest, off, floor)
+    balance(near.who, closed, before, alpha)
     one = np.empty((3, 2 * n)), np.empty((3, 2 * n)), np.empty(2 * n)
     more, s = np.count_nonzero(turned), 0
     two = np.empty((3, more)), np.empty((3, more)), np.empty(more)
@@ -126,6 +130,30 @@ def ways_to_go(
                 two[0][k, s], two[1][k, s] = near.x[c, k], spun[c, k] - before[c, k]
             s += 1
     return slip, x, alpha, spun, one, two
+
+
+@njit(cache=True, error_model="numpy")
+def balance(who: Array, closed: Array, before: Array, after: Array) -> None:
+    """Take off the changes of strength at each `closed` (count,) body what they sum to, in equal parts.
+
+    The sheet that a closed surface needs to turn the velocity u along it into that of the body has the sum
+
+        int n x (u - v - spin x r) dS = int curl u dV - 2 V spin,
+
+    with the first integral zero for a flow whose vorticity is outside. The vortons stand for the vorticity of
+    the body too, 2 V spin, since the fluid in it turns with it by theirs: both together are zero. Of all ways
+    to get there, equal parts change the least, in the sense of sum |change|^2. before, after: (c, 3) m^3/s.
+    """
+    sums, number = np.zeros((len(closed), 3)), np.zeros(len(closed))
+    for c in range(len(who)):
+        number[who[c]] += 1.0
+        for k in range(3):
+            sums[who[c], k] += after[c, k] - before[c, k]
+    for c in range(len(who)):
+        i = who[c]
+        if closed[i]:
+            for k in range(3):
+                after[c, k] -= sums[i, k] / number[i]
 
 
 @njit(cache=True, error_model="numpy")

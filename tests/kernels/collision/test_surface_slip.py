@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from ecs_fluid.kernels.bodies.table import Bodies
-from ecs_fluid.kernels.collision.surface_slip import changes, exchanged, least_squares, parts_to_go, slip_at
+from ecs_fluid.kernels.collision.surface_slip import (
+    balance,
+    changes,
+    exchanged,
+    least_squares,
+    parts_to_go,
+    slip_at,
+)
 
 Array = np.ndarray
 C = 200
@@ -89,3 +96,19 @@ def test_exchange_and_changes() -> None:
     parts = draw.uniform(0, 1, (4, 2))
     expected = parts[who, :1] * (a1 - a0) + parts[who, 1:] * (slip - a0)
     assert np.allclose(changes(who, parts, a0, a1, slip), expected, atol=1e-14)
+
+
+def test_balanced_changes_are_the_nearest_that_sum_to_zero() -> None:
+    """Of changes with the sum zero none is nearer to those wanted; bodies that are not closed keep theirs."""
+    draw, who = rows(5)
+    who[who == 2] = 0
+    who[7] = 2
+    before, wanted = draw.standard_normal((2, C, 3))
+    after = wanted.copy()
+    balance(who, np.array([True, False, True, True]), before, after)
+    assert np.array_equal(after[who == 1], wanted[who == 1])
+    assert np.allclose(after[7], before[7], atol=1e-15)
+    own = who == 0
+    # The nearest point of the plane sum = 0 lies along its normal, (1, ..., 1): the same for all rows.
+    assert np.abs((after - before)[own].sum(axis=0)).max() < 1e-13 * C
+    assert np.allclose(np.ptp((after - wanted)[own], axis=0), 0.0, atol=1e-14)
