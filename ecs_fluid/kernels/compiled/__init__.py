@@ -76,9 +76,22 @@ def usable(folder: Path) -> str:
         check_writable(folder)
         return str(folder)
     except OSError:
-        alone = tempfile.mkdtemp(prefix="ecs_fluid-")
-        atexit.register(shutil.rmtree, alone, ignore_errors=True)
-        return alone
+        return _alone()
+
+
+def keep_alone() -> None:
+    """Keep what is decorated from now on for this process alone, unless somebody else has charge of it.
+
+    Of functions that are given to kernels from outside the cache knows neither name nor content.
+    """
+    if not os.environ.get("NUMBA_CACHE_DIR"):
+        numba.config.CACHE_DIR = _alone()
+
+
+def _alone() -> str:
+    folder = tempfile.mkdtemp(prefix="ecs_fluid-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 # Threads of GNU OpenMP that fall asleep between two loops take 50 to 100 us to wake, and a tick of a small

@@ -113,7 +113,7 @@ def test_only_a_whole_page_takes_the_place_of_one(run: Path, tmp_path: Path) -> 
 
 
 def peak_of_page(run: Path, out: Path) -> int:
-    """Bytes, with those of other threads of the process, which earlier tests may have left: take the least."""
+    """Bytes, with those of the process's other threads, which earlier tests may have left: take the less."""
     tracemalloc.start()
     try:
         ef.page(run, out=out)
