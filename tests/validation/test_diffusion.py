@@ -325,7 +325,7 @@ def test_advice_on_exchange_over_few_spacings(order: int, spacings: float) -> No
 
 
 def test_advice_goes_by_the_strength_of_each_population() -> None:
-    """1,331 vortons with cores of 1.5 spacings hide no 216 with 0.5, nor many weak thick ones strong thin ones.
+    """1,331 vortons with cores of 1.5 spacings hide no 216 with 0.5, nor many weak ones strong thin ones.
 
     By order 2 thin ones take 0.507 of the viscosity; with 0.6/(0.6 + 0.9) of the strength it is 0.80.
     """
