@@ -45,13 +45,13 @@ def sentence(error: cyclopts.CycloptsError, app: cyclopts.App) -> str:
         case UnusedCliTokensError():
             words = " ".join(error.unused_tokens or ())
             said = f"{shown(words)} stands where nothing is expected"
-            words = [str(word) for word in error.root_input_tokens or ()]
+            line = [str(word) for word in error.root_input_tokens or ()]
             takes = "--set" in dict(_options(app)).get(command, ())
-            loose = [word for before, word in pairwise(words) if before != "--set" and word[:1] != "-"]
+            loose = [word for before, word in pairwise(line) if before != "--set" and word[:1] != "-"]
             settings = [f"--set {word}" for word in loose if re.fullmatch("[^=]+=.+", word)]
             if settings and takes:
                 said += f"; a setting is given as {' '.join(settings)}"
-            elif takes and ("--set" in words or any("=" in word for word in loose)):
+            elif takes and ("--set" in line or any("=" in word for word in loose)):
                 said += "; a setting is one word: --set path=value"
         case MissingArgumentError() if error.argument is not None:
             name = error.keyword or error.argument.name
