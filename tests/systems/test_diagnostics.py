@@ -7,7 +7,9 @@ import pytest
 import ecs_fluid as ef
 
 
-@pytest.mark.parametrize(("overlap", "told"), [(1.45, "1.03 times finer"), (0.75, "2 times finer"), (1.6, "")])
+@pytest.mark.parametrize(
+    ("overlap", "told"), [(1.45, "1.03 times finer"), (0.75, "2 times finer"), (1.6, "")]
+)
 def test_a_small_overlap_is_told_by_how_much(overlap: float, told: str) -> None:
     """From 1.45 to 1.5 it was "1 times finer"."""
     world = ef.World()
