@@ -201,7 +201,7 @@ class DiagnosticsSystem(System):
             ratio = LEAST_OVERLAP / max(record["overlap"], 1e-12)
             found["overlap"] = (
                 f"overlap {record['overlap']:.2f} is below {LEAST_OVERLAP}: vorticity between vortons is "
-                f"noisy; make the spacing or the number of vortons {ratio:.2g} times finer, or the core "
+                f"noisy; make the spacing or the number of vortons {ratio:.3g} times finer, or the core "
                 "radius larger"
             )
         error = record["velocity_error"]

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, CoreRadiusRate, Position, Sources, Strength, StrengthRate, Volume
+from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
@@ -34,6 +35,9 @@ TAKES = {
 
 MOST_OFF = 0.05
 """Of the viscosity, that exchange on a lattice may be off before a lint says so."""
+
+SHARES = 16
+"""Parts of a population's strength, each with a core radius of its own, for which that is asked."""
 
 CROWDED = 1.5
 """Volumes of vortons over their space from which on a lint says so."""
@@ -216,24 +220,39 @@ class DiffusionSystem(System):
                 "DiffusionSystem: the vortons lie on lines or sheets, so exchange cannot spread their "
                 "vorticity across; use method = 'core_spreading', or fill the space around them with vortons"
             )
-        elif len(sigma):
-            found += self._radius_lint(world, sigma, volume[: len(sigma)])
+        else:
+            found += [text for entity in entities for text in self._radius_lint(world, entity)]
         return found
 
-    def _radius_lint(self, world: World, sigma: Array, volume: Array) -> list[str]:
+    def _radius_lint(self, world: World, entity: Entity) -> list[str]:
         """A lint where exchange reaches so few spacings that it does not take the viscosity it should."""
         from ecs_fluid.kernels.vorticity.exchange import part_of_viscosity
 
         order, radius = self._order_and_radius(world)
-        spacings = radius * float(np.median(sigma / volume ** (1 / world.dimension)))
-        part = part_of_viscosity(order, spacings, world.dimension)
+        apart = entity[Volume].volume ** (1 / world.dimension)
+        reach = _shares(radius * entity[CoreRadius].sigma / apart, entity[Strength].alpha)
+        parts = {spacings: part_of_viscosity(order, spacings, world.dimension) for spacings in {*reach}}
+        part = float(np.mean([parts[spacings] for spacings in reach])) if reach else 1.0
         if abs(part - 1.0) <= MOST_OFF:
             return []
+        off = [spacings for spacings in reach if abs(parts[spacings] - 1.0) > MOST_OFF]
+        spacings = off[len(off) // 2]
         return [
             f"DiffusionSystem: exchange of order {order} over {spacings:.2g} spacings takes {part:.2g} times "
-            f"the viscosity; use radius = {radius * SPACINGS[order] / spacings:.3g}, which is "
-            f"{SPACINGS[order]:g} spacings of these vortons, or let them overlap more"
+            f"the viscosity from {entity.name!r}; use radius = {radius * SPACINGS[order] / spacings:.3g}, "
+            f"which is {SPACINGS[order]:g} spacings of these vortons, or let them overlap more"
         ]
+
+
+def _shares(values: Array, alpha: Array) -> list[float]:
+    """Values (n,) in the middle of each of `SHARES` equal parts of sum |alpha|, ascending; alpha (n, 3)."""
+    if not len(values):
+        return []
+    size = np.linalg.norm(alpha.astype(np.float64), axis=1)
+    order = np.argsort(values)
+    below = np.cumsum(size[order] if size.any() else np.ones(len(values)))
+    middle = below[-1] * (np.arange(SHARES) + 0.5) / SHARES
+    return [float(value) for value in values[order][np.searchsorted(below, middle)]]
 
 
 def _crowded(x: Array, volume: Array, owner: Array, dimension: int) -> tuple[float, list[int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 import cyclopts
 from cyclopts.exceptions import (
@@ -44,10 +45,13 @@ def sentence(error: cyclopts.CycloptsError, app: cyclopts.App) -> str:
         case UnusedCliTokensError():
             words = " ".join(error.unused_tokens or ())
             said = f"{shown(words)} stands where nothing is expected"
-            settings = [f"--set {word}" for word in error.unused_tokens or () if "=" in word]
-            if settings and "--set" in dict(_options(app)).get(command, ()):
+            line = [str(word) for word in error.root_input_tokens or ()]
+            takes = "--set" in dict(_options(app)).get(command, ())
+            loose = [word for before, word in pairwise(line) if before != "--set" and word[:1] != "-"]
+            settings = [f"--set {word}" for word in loose if re.fullmatch("[^=]+=.+", word)]
+            if settings and takes:
                 said += f"; a setting is given as {' '.join(settings)}"
-            elif "--set" in (error.root_input_tokens or ()):
+            elif takes and ("--set" in line or any("=" in word for word in loose)):
                 said += "; a setting is one word: --set path=value"
         case MissingArgumentError() if error.argument is not None:
             name = error.keyword or error.argument.name

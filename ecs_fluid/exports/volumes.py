@@ -6,7 +6,7 @@ Every particle is shared among the eight points around it by trilinear weights w
   frame: about 1 inside a cloud, whatever the voxel h [1];
 * each species = sum w (s / h)^3 Y, that density times the mass fraction Y [1];
 * velocity [m/s] and temperature [K] = sum w q / sum w: means, 0 where there are no tracers;
-* vorticity = sum w alpha / h^3 of the vortons [1/s], each spread as `spread` says.
+* vorticity = sum w alpha / h^3 of the vortons [1/s], each as wide as `spread` says.
 
 A world without tracers shows its vortons in their place.
 """
@@ -36,11 +36,8 @@ UNITS = {
     "vorticity": "1/s",
 }
 
-PARTS = 8
-"""Parts of a vorton along an axis, at most; even."""
-
-AT_ONCE = 2**18
-"""Parts that are shared out at a time: memory of some 50 MB."""
+AT_ONCE = 2**20
+"""Shares that are given out at a time: memory of some 50 MB."""
 
 
 @dataclass(frozen=True)
@@ -108,11 +105,10 @@ class Volumes:
             if tracers.have(label):
                 arrays[name] = tracers.mean(label)
         if self.vortons:
-            total = np.zeros((math.prod(shape), 3))
+            total = np.zeros((*shape, 3))
             for name in self.vortons:
-                for places, alpha in spread(frame.particles[name], self.voxel):
-                    total += shared_out(places / self.voxel - first, alpha, tuple(shape))
-            arrays["vorticity"] = total.reshape(*shape, 3) / self.voxel**3
+                total += spread(frame.particles[name], self.voxel, first, tuple(shape))
+            arrays["vorticity"] = total / self.voxel**3
         single = {name: array.astype(np.float32) for name, array in arrays.items()}
         return Volume(frame, self.voxel, first, single)
 
@@ -163,25 +159,51 @@ def cubes(vortons: Columns) -> np.ndarray:
     return np.cbrt(vortons["Volume.volume"].astype(np.float64))
 
 
-def spread(vortons: Columns, voxel: float) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Vortons wider than a voxel as m^3 parts each: places [m] and strengths (n, 3), piece by piece.
+def spread(vortons: Columns, voxel: float, first: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Strengths of vortons at the points of a grid whose first one is at index `first` (3,): (*shape, 3).
 
-    With e the edge of the cube of a vorton's volume, the parts are up to e away along each axis and have
-    linear weights, (1 - |x|/e)(1 - |y|/e)(1 - |z|/e): vortons on a lattice add up to an even vorticity. Along
-    an axis parts are a voxel apart at most, if `PARTS` allows it. Strength and its first moment are kept.
+    With e the edge of the cube of a vorton's volume, what is shared among points is spread as far as e along
+    each axis by linear weights, (1 - |x|/e)(1 - |y|/e)(1 - |z|/e), unless e is below a voxel: vortons on a
+    lattice add up to an even vorticity. Strength and its first moment are kept.
     """
-    edge = cubes(vortons)[:, None]
-    widest = edge.max(initial=0.0) / voxel
-    m = 1 if widest <= 1.0 else min(2 * math.ceil(widest - 1e-6), PARTS)
-    along = (np.arange(m) + 0.5) * 2 / m - 1
-    offsets = np.stack(np.meshgrid(along, along, along, indexing="ij"), axis=-1).reshape(-1, 3)
-    weights = np.prod(1 - np.abs(offsets), axis=1)
-    weights /= weights.sum()
-    x, alpha = vortons[POINTS].astype(np.float64), vortons["Strength.alpha"].astype(np.float64)
-    pieces = max(math.ceil(len(offsets) * len(x) / AT_ONCE), 1)
-    for some in np.array_split(np.arange(len(offsets)), min(pieces, len(offsets))):
-        places = x + edge * offsets[some, None]
-        yield places.reshape(-1, 3), (weights[some, None, None] * alpha).reshape(-1, 3)
+    place = vortons[POINTS].astype(np.float64) / voxel - first
+    alpha, edge = vortons["Strength.alpha"].astype(np.float64), cubes(vortons) / voxel
+    wide = edge > 1.0
+    out = shared_out(place[~wide], alpha[~wide], shape)
+    doublings = np.ceil(np.log2(np.where(wide, edge, 1.0)))
+    for size in np.unique(doublings[wide]):  # rows of about as many points
+        rows = np.flatnonzero(wide & (doublings == size))
+        points = math.floor(2.0 * edge[rows].max()) + 3
+        for some in np.array_split(rows, math.ceil(3 * points * len(rows) / AT_ONCE)):
+            _add_spread(place[some], edge[some, None], alpha[some], points, out.reshape(*shape, 3))
+    return out.reshape(*shape, 3)
+
+
+def _add_spread(place: np.ndarray, edge: np.ndarray, alpha: np.ndarray, points: int, out: np.ndarray) -> None:
+    """Add values (n, 3) at places (n, 3), spread over edges (n, 1), in cells, to so many points an axis."""
+    start = np.ceil(place - edge).astype(np.int64) - 1
+    at = start[:, :, None] + np.arange(points)
+    weight = _tent(at - place[:, :, None], edge[:, :, None])
+    at = np.minimum(at, np.array(out.shape[:3])[:, None] - 1)  # beyond, of narrower ones, the weight is 0
+    flat, along = out.reshape(-1), weight[:, 2, :, None] * alpha[:, None, :]
+    for i, j in np.ndindex(points, points):
+        row = (at[:, 0, i] * out.shape[1] + at[:, 1, j])[:, None] * out.shape[2] + at[:, 2]
+        shares = (weight[:, 0, i] * weight[:, 1, j])[:, None, None] * along
+        np.add.at(flat, (3 * row[:, :, None] + np.arange(3)).reshape(-1), shares.reshape(-1))
+
+
+def _tent(t: np.ndarray, edge: np.ndarray) -> np.ndarray:
+    """Integral over s of (1 - |s|/e)/e, |s| < e, times 1 - |t - s|, |t - s| < 1; e is the edge.
+
+    A hat is the second difference of |t|/2, and |t|/2 folded with itself is |t|^3/12.
+    """
+    cubes = [
+        a * b * np.abs(t + shift + side * edge) ** 3
+        for shift, a in ((-1, 1), (0, -2), (1, 1))
+        for side, b in ((-1, 1), (0, -2), (1, 1))
+    ]
+    tent: np.ndarray = np.where(np.abs(t) < edge + 1.0, np.sum(cubes, axis=0) / (12.0 * edge**2), 0.0)
+    return tent
 
 
 def shared_out(place: np.ndarray, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -360,3 +360,13 @@ def test_control_c_while_the_command_is_imported_is_a_word(module: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
     scripts = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["scripts"]
     assert scripts == {"ecs-fluid": "ecs_fluid.__main__:main"}
+
+
+def test_kernels_that_may_not_be_compiled_are_one_sentence(tmp_path: Path) -> None:
+    """Debuggers of numba's functions set it; kernels have parts that Python cannot run."""
+    command = [*COMMAND, "run", "vortex_ring", "--ticks", "1", "--out", str(tmp_path / "run")]
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("error: ") and "NUMBA_DISABLE_JIT" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -513,7 +513,10 @@ PLANE = (
 SPACE = (WINCKELMANS, GAUSSIAN, RANKINE, ROSENHEAD_MOORE)
 """Blobs in space."""
 
-RECORDS: tuple[Regularisation, ...] = (*SPACE, *PLANE)
+SHIPPED: tuple[Regularisation, ...] = (*SPACE, *PLANE)
+"""All that come with the package."""
+
+RECORDS = SHIPPED
 """All regularisations, by code."""
 
 NAMES: tuple[str, ...] = tuple(record.name for record in SPACE)

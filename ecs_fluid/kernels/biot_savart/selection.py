@@ -8,8 +8,14 @@ from typing import Any
 from numba import types
 from numba.extending import overload
 
-from ecs_fluid.kernels.biot_savart.regularisation import KNOWN, RECORDS, Code, record
+from ecs_fluid.kernels.biot_savart.regularisation import KNOWN, RECORDS, SHIPPED, Code, record
+from ecs_fluid.kernels.compiled import keep_alone
 from ecs_fluid.kernels.compiled.vectors import INLINE
+
+if RECORDS != SHIPPED:
+    # Compiled code is found by the code's number, which others' records have, too, and this one had before it
+    # was edited.
+    keep_alone()
 
 _UNKNOWN = f"regularisation: no blob has this code; {KNOWN}"
 

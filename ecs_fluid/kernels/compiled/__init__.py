@@ -21,6 +21,7 @@ from typing import Any
 import numba
 from numpy.typing import NDArray
 
+from ecs_fluid.errors import FluidError
 from ecs_fluid.kernels.compiled.cache_files import sound_files
 from ecs_fluid.kernels.compiled.copies import own_copies
 from ecs_fluid.kernels.compiled.shortcuts import leave_out
@@ -33,8 +34,10 @@ CHUNKS = 64
 FAST = {"reassoc", "contract", "arcp", "nsz", "afn"}
 """Fast-math flags in use: everything but ``nnan`` and ``ninf``, so NaN and Inf stay honest."""
 
+if numba.config.DISABLE_JIT:
+    raise FluidError("kernels run compiled alone, and NUMBA_DISABLE_JIT forbids that; unset it")
 
-USUAL = {"OPT": 3, "LOOP_VECTORIZE": 1, "SLP_VECTORIZE": 0, "DISABLE_JIT": 0, "BOUNDSCHECK": None}
+USUAL = {"OPT": 3, "LOOP_VECTORIZE": 1, "SLP_VECTORIZE": 0, "BOUNDSCHECK": None}
 USUAL |= {"DEBUGINFO_DEFAULT": 0, "USING_SVML": False}
 """Settings of numba that change its code, and what they are unless somebody sets them."""
 
@@ -76,9 +79,22 @@ def usable(folder: Path) -> str:
         check_writable(folder)
         return str(folder)
     except OSError:
-        alone = tempfile.mkdtemp(prefix="ecs_fluid-")
-        atexit.register(shutil.rmtree, alone, ignore_errors=True)
-        return alone
+        return _alone()
+
+
+def keep_alone() -> None:
+    """Keep what is decorated from now on for this process alone, unless somebody else has charge of it.
+
+    Of functions that are given to kernels from outside the cache knows neither name nor content.
+    """
+    if not os.environ.get("NUMBA_CACHE_DIR"):
+        numba.config.CACHE_DIR = _alone()
+
+
+def _alone() -> str:
+    folder = tempfile.mkdtemp(prefix="ecs_fluid-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 # Threads of GNU OpenMP that fall asleep between two loops take 50 to 100 us to wake, and a tick of a small

@@ -2,7 +2,8 @@
 
 numba reads its files as they are: one that a power failure or a full disk cut short ended every run with the
 words of `pickle` until somebody deleted it, and zeros in machine code may end the process. Here a file has a
-checksum at its end, and what does not agree with it, or cannot be read, is compiled anew.
+checksum at its end, and what does not agree with it, or cannot be read, is compiled anew. What cannot be
+written, on a full disk, ended the run, too; it is a warning.
 
 numba also numbers the files of a function: where two processes compile it at once, for single and for double
 precision, both take the number 1, and the code of one is then found under the types of the other. Here the
@@ -13,7 +14,9 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import warnings
 import zlib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,17 +30,18 @@ class CacheFiles(caching.IndexDataCacheFile):  # type: ignore[misc]
     """Index and compiled code of one function."""
 
     def save(self, key: Any, data: Any) -> None:
-        """Keep the code for the types and the processor of `key`."""
+        """Keep the code for the types and the processor of `key`; warn once where the disk has no room."""
         number = int.from_bytes(hashlib.blake2b(repr(key).encode(), digest_size=8).digest(), "little")
         name = self._data_name(number)
-        self._save_data(name, data)
-        self._save_index(self._load_index() | {key: name})
+        try:
+            self._save_data(name, data)
+            self._save_index(self._load_index() | {key: name})
+        except OSError as error:
+            _warn(error.strerror or str(error))
 
     def _load_index(self) -> Any:
         try:
             return super()._load_index()
-        except OSError:
-            raise
         except Exception:  # what pickle raises at damaged bytes is not limited to a few kinds
             return {}
 
@@ -50,6 +54,18 @@ class CacheFiles(caching.IndexDataCacheFile):  # type: ignore[misc]
     def _dump(self, obj: Any) -> bytes:
         data: bytes = super()._dump(obj)
         return data + _checksum(data)
+
+
+@cache
+def _warn(reason: str) -> None:
+    from ecs_fluid.errors import FluidWarning
+
+    warnings.warn(
+        f"compiled kernels are not kept ({reason}), so every run compiles them anew; make "
+        "room, or set ECS_FLUID_CACHE_DIR to a folder on another disk",
+        FluidWarning,
+        stacklevel=3,
+    )
 
 
 def _checksum(data: bytes) -> bytes:

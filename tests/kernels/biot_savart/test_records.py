@@ -120,3 +120,16 @@ def test_a_fifth_one_needs_no_change_of_the_package(tmp_path: Path) -> None:
     assert [name for name, _ in lines] == [name for name in limits for _ in range(2)]
     for name, error in lines:
         assert float(error) < limits[name], out.stdout
+
+
+def test_code_that_is_kept_does_not_answer_for_another_record(tmp_path: Path) -> None:
+    """Two programs' records, or one before and after an edit, have one number, by which code is found."""
+    manual = (Path(__file__).parents[3] / "docs" / "velocity.md").read_text(encoding="utf-8")
+    lines = "\n".join(line.strip() for line in manual.splitlines() if line.startswith("    regularisation."))
+    script = Path(__file__).with_name("own_record.py")
+    environment = {**os.environ, "ECS_FLUID_CACHE_DIR": str(tmp_path)}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    for scale in ("1.0", "3.0"):
+        command = [sys.executable, script, lines, scale]
+        out = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert out.stdout == f"{scale}\n", out.stderr

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ecs_fluid.errors import FluidWarning
 from ecs_fluid.kernels.compiled.cache_files import CacheFiles
 from tests.kernels.compiled.kept_program import program
 
@@ -52,6 +55,28 @@ def test_two_processes_at_once_never_find_the_code_of_other_types(
     assert len(list(tmp_path.glob("*.nbc"))) == 2
     assert double.load(("float64",)) == "double"
     assert single.load(("float32",)) is None
+
+
+def test_a_full_disk_costs_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the run nor what was kept before; and a file that cannot be read counts as none."""
+    kept = files(tmp_path)
+    kept.save(("float32",), "single")
+
+    def full(path: str) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(kept, "_open_for_write", full)
+    with pytest.warns(
+        FluidWarning, match=r"not kept \(No space left on device\).*ECS_FLUID_CACHE_DIR"
+    ) as told:
+        kept.save(("float64",), "double")
+        kept.save(("int64",), "whole")
+    assert len(told) == 1
+    assert [kept.load((kind,)) for kind in ("float32", "float64")] == ["single", None]
+    (index,) = tmp_path.glob("*.nbi")
+    index.unlink()
+    index.mkdir()
+    assert kept.load(("float32",)) is None
 
 
 def test_without_a_folder_for_it_nothing_is_kept_beside_the_sources(tmp_path: Path) -> None:
