@@ -17,8 +17,8 @@ def prepare(folder: Path) -> None:
     """The shipped worlds are there."""
 
 
-WIDENED = {name: "spacing|core" for name in ("head_on_rings", "oblique_rings", "viscous_ring")}
-"""Worlds whose cores cannot be made of blobs twice as wide, but wider cores can; of stratified_ring none can."""
+WIDENED = dict.fromkeys(("head_on_rings", "oblique_rings", "viscous_ring"), "spacing|core")
+"""Worlds whose cores cannot be made of blobs twice as wide, but wider ones; of stratified_ring none can."""
 
 
 def sources(number: int) -> list[str]:

@@ -113,7 +113,7 @@ def test_only_a_whole_page_takes_the_place_of_one(run: Path, tmp_path: Path) -> 
 
 
 def peak_of_page(run: Path, out: Path) -> int:
-    """Bytes, with those of other threads of the process, which earlier tests may have left: take the least."""
+    """Bytes, with those of threads that earlier tests may have left in the process: take the least."""
     tracemalloc.start()
     try:
         ef.page(run, out=out)
