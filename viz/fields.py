@@ -138,11 +138,15 @@ def streamlines(
     speed = np.linalg.norm(evaluate(velocity, start), axis=1)
     still = 1e-6 * float(speed.max(initial=0.0))
 
-    forward, closed = _trace(velocity, start, np.ones(len(start)), lo, hi, h, count, still, within)
-    open_rows = np.flatnonzero(~closed)
-    back, _ = _trace(velocity, start[open_rows], -np.ones(len(open_rows)), lo, hi, h, count, still, within)
-    backward = dict(zip(open_rows.tolist(), back, strict=True))
-    lines = [np.concatenate((backward.get(i, path[:1])[:0:-1], path)) for i, path in enumerate(forward)]
+    # Both ways at once: asking for the flow takes as long for few points as for twice as many.
+    both, sign = np.concatenate((start, start)), np.repeat((1.0, -1.0), len(start))
+    paths, closed = _trace(velocity, both, sign, lo, hi, h, count, still, within)
+    lines = [
+        path if whole else np.concatenate((back[:0:-1], path))
+        for path, back, whole in zip(
+            paths[: len(start)], paths[len(start) :], closed[: len(start)], strict=True
+        )
+    ]
     lines = [line for line in lines if len(line) > 1]
     if not lines:
         return pv.PolyData()

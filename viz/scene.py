@@ -82,7 +82,7 @@ def pixels(plotter: pv.Plotter) -> NDArray[np.uint8]:
     """The picture as an array (height, width, 3) of 0 to 255, of the size asked for."""
     if plotter.render_window is None:
         raise FluidError("this plotter is closed; take its picture before closing it")
-    plotter.render_window.Render()  # a screenshot alone would repeat what was drawn last
+    plotter.render()  # a screenshot draws the first time only, this one from the second time on
     image = np.ascontiguousarray(plotter.screenshot(return_img=True)[..., :3])
     if plotter not in _supersampled:
         return image

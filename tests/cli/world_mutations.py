@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import tomllib
 from pathlib import Path
 
@@ -16,10 +17,27 @@ def prepare(folder: Path) -> None:
     """The shipped worlds are there."""
 
 
+WIDENED = dict.fromkeys(("head_on_rings", "oblique_rings", "viscous_ring"), "spacing|core")
+"""Worlds whose cores cannot be made of blobs twice as wide, but wider ones; of stratified_ring none can."""
+
+
+def sources(number: int) -> list[str]:
+    """Texts of the shipped worlds; by day with spacings twice as wide: ticks take most of the time."""
+    texts = {name: path.read_text(encoding="utf-8") for name, path in shipped().items()}
+    for name in texts.keys() - {"stratified_ring"} if number >= 2000 else ():
+        words = WIDENED.get(name, "spacing")
+        texts[name] = re.sub(rf"(?m)^({words}) = ([\d.]+)", _twice, texts[name])
+    return list(texts.values())
+
+
+def _twice(found: re.Match[str]) -> str:
+    return f"{found[1]} = {2 * float(found[2])!r}"
+
+
 def trial(number: int, folder: Path) -> tuple[str, list[list[str]]]:
     """A world that is validated, and run for three ticks."""
     world = folder / "world.toml"
-    world.write_bytes(mutated(number, [path.read_text(encoding="utf-8") for path in shipped().values()]))
+    world.write_bytes(mutated(number, sources(number)))
     run = ["run", str(world), "--ticks", "3", "--out", str(folder / "run")]
     return world.name, [["validate", str(world)], run]
 

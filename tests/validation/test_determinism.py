@@ -179,12 +179,3 @@ def test_resume_equals_a_straight_run(combination: tuple[str, str, str, str], tm
     world = busy_world(*combination, count=150)
     resumed_equals_straight(world, tmp_path / "middle.npz", 3, 3)
     assert len(world["few"]) > 13 and len(world["smoke"]) == 0
-
-
-@pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
-@pytest.mark.parametrize("name", sorted(shipped()))
-def test_shipped_worlds_resume_exactly(name: str, tmp_path: Path) -> None:
-    """Case 111 for every shipped world, in debug mode: 2 ticks, saved, 1 and 1 more, bit for bit."""
-    world = ef.load(name, "world.debug=true")
-    resumed_equals_straight(world, tmp_path / "middle.npz", 2, 1)
-    assert all(np.isfinite(x.x).all() for (x,) in world.query(ef.Position))

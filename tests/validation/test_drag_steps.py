@@ -66,6 +66,7 @@ def test_speed_falls_with_any_added_mass(added: Any, dt: float, law: Any) -> Non
     """(m + m_a) dv/dt = -k v with the tensor m_a: |v| falls in every tick, in any pose, while it spins too.
 
     With m + tr(m_a)/3 in its place, a plate at 2 m/s went to 1e25 m/s along itself at 0.2 s.
+    Ticks of 30 s are four, in each of which the plate is turned through 112 rad.
     """
     for turn in ((0.0, 0.0, 0.0), (0.4, -1.0, 0.3)):
         world = in_water(dt, law=law, viscosity=1e-4, torque=False)
@@ -74,7 +75,7 @@ def test_speed_falls_with_any_added_mass(added: Any, dt: float, law: Any) -> Non
             angular_velocity=(1.0, 2.0, 3.0),
         )  # fmt: skip
         speed = np.linalg.norm(body[ef.RigidMotion].v[0])
-        for _ in range(12):
+        for _ in range(12 if dt < 30.0 else 4):
             world.step()
             now = np.linalg.norm(body[ef.RigidMotion].v[0])
             assert now <= speed * (1 + 1e-13)

@@ -93,6 +93,16 @@ def test_slice_of_rigid_rotation_is_dark_in_the_middle_and_bright_outside(frame:
     assert image[70:80, 95:105].mean() < 0.5 * image[30:110, 60:65].mean()
 
 
+def test_a_picture_is_drawn_once(frame: Frame) -> None:
+    """The first one too, which a screenshot draws by itself; drawing takes most of a picture's time."""
+    plotter, drawn = render(frame, size=SMALL), []
+    plotter.render_window.AddObserver("EndEvent", lambda *_: drawn.append(1))
+    for number in (1, 2, 3):
+        pixels(plotter)
+        assert len(drawn) == number
+    plotter.close()
+
+
 def test_view_is_kept_over_frames(frame: Frame) -> None:
     from ecs_fluid.viz.scene import Scene
     from ecs_fluid.viz.shared_limits import survey

@@ -85,17 +85,6 @@ def test_drag_by_the_fluid_in_a_body_is_warned_of() -> None:
         assert any(told in text for text in world.lint()) == warned
 
 
-def test_a_plate_with_its_nose_up_throws_smoke_down() -> None:
-    """As a wing does: smoke behind it goes down by 0.14 m in 0.8 s. With its nose down it went up so far."""
-    world = ef.load("plate_at_angle")
-    smoke = world["smoke"][ef.Position].x[:, 2].copy()
-    world.step(80)
-    assert len(world["smoke"]) == len(smoke)
-    x = world["smoke"][ef.Position].x
-    behind = world["plate"][ef.Pose].x[0, 0] - x[:, 0]
-    assert (x[:, 2] - smoke)[(behind > 0.6) & (behind < 1.0)].mean() == pytest.approx(-0.14, abs=0.05)
-
-
 def test_drag_that_feels_no_wind_is_warned_of() -> None:
     """A light ball in a wind of 5 m/s goes with it, or stays where it is."""
     ball = {"kind": "body", "name": "ball", "shape": {"shape": "ball", "radius": 0.1}, "mass": 0.01}
@@ -121,15 +110,6 @@ def test_fluid_in_the_tanks_starts_at_rest() -> None:
         world = lean(name)
         world.evaluate()
         assert np.abs(world["water"][ef.StrengthRate].dalpha).max() < 1e-12
-
-
-def test_fire_comes_to_the_plate() -> None:
-    """C8: after 2.2 s flame has come to the plate and met it; every 0.1 s twice as much has."""
-    world = lean("plate_over_flame")
-    world.step(110)
-    fire = world["fire"][ef.Position].x
-    assert fire[:, 2].max() > 0.7
-    assert world.fluid[ef.CollisionCount].met[0] > 100
 
 
 @pytest.mark.nightly

@@ -59,21 +59,6 @@ def test_ripple_has_the_wave_number_of_the_header() -> None:
     assert rho[(z < -0.05) & (z > -0.15)].mean() == pytest.approx(0.99, abs=5e-4)
 
 
-def test_ring_is_stopped_by_the_stratification() -> None:
-    """N^2 = g / rho_0 x 1.56 / 6 m = 2.55 1/s^2, N = 1.6 1/s; a free ring would keep its first speed."""
-    assert np.sqrt(9.81 * 1.56 / 6) == pytest.approx(1.6, abs=0.005)
-    world = ef.load("stratified_ring")
-    ring = world["ring"]
-    heights = [0.0]
-    for _ in range(5):
-        world.step(10)
-        weight = np.linalg.norm(ring[ef.Strength].alpha, axis=1)
-        heights.append(float(weight @ ring[ef.Position].x[:, 2] / weight.sum()))
-    speeds = np.diff(heights) / 0.2
-    assert speeds[0] > 0.2
-    assert speeds[-1] < 0.5 * speeds[0]
-
-
 def test_plate_heats_the_air_on_it() -> None:
     world = ef.load("hot_plate")
     world.step(25)
@@ -112,10 +97,3 @@ def test_hot_gas_rises_from_its_source(name: str) -> None:
     hot = world["gas"][ef.Temperature].T > 350
     assert hot.sum() > 20
     assert world["gas"][ef.Velocity].u[hot, 2].mean() > 1.5 * wind
-
-
-def test_smouldering_makes_little_flame_and_much_smoke() -> None:
-    world = ef.load("smoulder")
-    world.step(round(2.4 / world.dt))
-    species = world["gas"][ef.Species]
-    assert 0 < species.flame.sum() < 0.3 * species.smoke.sum()

@@ -1,9 +1,13 @@
-"""Shipped worlds move by what their vortons say: velocities against the direct sum, with default settings.
+"""Shipped worlds move by what their vortons say, and resume exactly: one run of each tells both.
 
-Run as a program it prints the table of docs/notes/velocity.md: python -m tests.worlds.test_velocity_errors
+Velocities are compared with the direct sum, with default settings. Run as a program it prints the table of
+docs/notes/velocity.md: python -m tests.worlds.test_velocity_errors
 """
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -35,35 +39,82 @@ GROWING = {
 flow outgrows."""
 
 
-def errors(name: str, ticks: int, begin: int = 0) -> list[float]:
-    """Errors at 64 vortons and 64 other particles, the larger of the two, at some ticks after `begin`."""
-    world = ef.load(name)
-    velocity, record = world.require(ef.VelocitySystem), world.require(ef.DiagnosticsSystem)
-    world.step(begin)
-    found, record.every = [], max(1, (ticks - begin) // SAMPLES)
+class Told(NamedTuple):
+    """What the run of a shipped world left."""
+
+    errors: list[float]
+    checkpoint: Path
+    """Two ticks before its end."""
+    hashes: list[str]
+    """Of its state there, and after each of the two."""
+
+
+def errors(world: ef.World, ticks: int) -> list[float]:
+    """Errors at 64 vortons and 64 other particles, the larger of the two, where they are measured."""
+    velocity, found = world.system(ef.VelocitySystem), []
     while world.tick < ticks:
         world.step()
-        if velocity.velocity_error is not None:
+        if velocity is not None and velocity.velocity_error is not None:
             found.append(velocity.velocity_error)
     return found
+
+
+def sampled(world: ef.World, begin: int, ticks: int) -> ef.World:
+    """The world at tick `begin`, whose errors are measured at six ticks or so until `ticks`."""
+    world.step(begin - world.tick)
+    world.require(ef.DiagnosticsSystem).every = max(1, (ticks - begin) // SAMPLES)
+    return world
+
+
+@pytest.fixture(scope="module")
+def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """Of 7 ticks, of 32 where the flow has yet to grow, of 4 without vortons in open space.
+
+    Debug mode, in which a tick takes up to twice as long, is on in the first and the last two of them.
+    """
+    name, path = request.param, tmp_path_factory.mktemp("told") / "middle.npz"
+    begin, ticks = (2, 4) if name in NO_SUM else (20, 32) if name in GROWING else (1, 7)
+    world = ef.load(name, "world.debug=true")
+    world.step()
+    world._ticker.debug = False
+    found = errors(sampled(world, begin, ticks), ticks - 2)
+    world.save(path)
+    hashes = [world.state_hash()]
+    world._ticker.debug = True
+    for tick in (ticks - 1, ticks):
+        found += errors(world, tick)
+        hashes.append(world.state_hash())
+    assert all(np.isfinite(x.x).all() for (x,) in world.query(ef.Position))
+    return Told(found, path, hashes)
 
 
 def root_mean_square(found: list[float]) -> float:
     return float(np.sqrt(np.mean(np.square(found))))
 
 
-@pytest.mark.parametrize("name", MOVED_BY_VORTONS)
-def test_velocities_are_the_sums_of_all_vortons(name: str) -> None:
+@pytest.mark.parametrize("told", [*MOVED_BY_VORTONS, *sorted(NO_SUM)], indirect=True)
+def test_shipped_worlds_resume_exactly(told: Told) -> None:
+    """Case 111 for every shipped world, in debug mode: saved, 1 and 1 more ticks, bit for bit."""
+    again = ef.resume(told.checkpoint)
+    assert again.state_hash() == told.hashes[0]
+    for expected in told.hashes[1:]:
+        again.step()
+        assert again.state_hash() == expected
+    assert len(set(told.hashes)) == 3
+
+
+@pytest.mark.parametrize("told", MOVED_BY_VORTONS, indirect=True)
+def test_velocities_are_the_sums_of_all_vortons(told: Told) -> None:
     """At six of the first seven ticks, and between 20 and 32 where flows have yet to grow."""
-    found = errors(name, 32, 20) if name in GROWING else errors(name, 7, 1)
-    assert len(found) == SAMPLES
-    assert root_mean_square(found) <= MOST
+    assert len(told.errors) == SAMPLES
+    assert root_mean_square(told.errors) <= MOST
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", MOVED_BY_VORTONS)
 def test_velocities_of_grown_flows_are_the_sums_of_all_vortons(name: str) -> None:
-    assert root_mean_square(errors(name, read(name).ticks // 2)) <= MOST
+    ticks = read(name).ticks // 2
+    assert root_mean_square(errors(sampled(ef.load(name), 0, ticks), ticks)) <= MOST
 
 
 def main() -> None:
@@ -71,7 +122,7 @@ def main() -> None:
     print("| world | ticks | error, RMS | largest |\n|---|---|---|---|")
     for name in MOVED_BY_VORTONS:
         ticks = read(name).ticks // 2
-        found = errors(name, ticks)
+        found = errors(sampled(ef.load(name), 0, ticks), ticks)
         print(f"| {name} | {ticks} | {root_mean_square(found):.4f} | {max(found):.4f} |", flush=True)
 
 

@@ -29,10 +29,13 @@ def lattice_limit(nu: float, eps: float, order: int, dimension: int = 3) -> floa
 
 
 def march(x: np.ndarray, alpha: np.ndarray, h: float, ratio: float, nu: float, duration: float, order: int,
-          dimension: int, least_steps: int = 8) -> np.ndarray:  # fmt: skip
-    """Classical Runge-Kutta 4 in time: with these steps its error is far below that of the exchange."""
+          dimension: int, least_steps: int = 4) -> np.ndarray:  # fmt: skip
+    """Classical Runge-Kutta 4 in time, stable up to 1.39 of Euler's longest step.
+
+    Errors of `spread` are others by at most 2 % with half the step: that of time is so much of them.
+    """
     eps, volume = np.full(len(x), ratio * h), np.full(len(x), h**dimension)
-    longest = 0.8 * lattice_limit(nu, ratio * h, order)
+    longest = 1.2 * lattice_limit(nu, ratio * h, order)
     steps = max(math.ceil(duration / longest), least_steps)
     dt = duration / steps
 
