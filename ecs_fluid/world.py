@@ -7,6 +7,7 @@ What users need is public; what systems and the engine share besides begins with
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -71,6 +72,8 @@ class World(Entities):
 
     def __init__(self, **options: Unpack[WorldKeywords]) -> None:
         super().__init__()
+        if os.environ.get("NUMBA_DISABLE_JIT", "0").strip() not in ("", "0"):
+            raise FluidError("kernels run compiled alone, and NUMBA_DISABLE_JIT forbids that; unset it")
         self.options: WorldOptions = validated(WorldOptions, options, "World")
         self.dtype: type[np.floating] = np.float32 if self.options.precision == "single" else np.float64
         self.periods: Array = np.array(self.options.periodic)

@@ -21,7 +21,6 @@ from typing import Any
 import numba
 from numpy.typing import NDArray
 
-from ecs_fluid.errors import FluidError
 from ecs_fluid.kernels.compiled.cache_files import sound_files
 from ecs_fluid.kernels.compiled.copies import own_copies
 from ecs_fluid.kernels.compiled.shortcuts import leave_out
@@ -34,10 +33,8 @@ CHUNKS = 64
 FAST = {"reassoc", "contract", "arcp", "nsz", "afn"}
 """Fast-math flags in use: everything but ``nnan`` and ``ninf``, so NaN and Inf stay honest."""
 
-if numba.config.DISABLE_JIT:
-    raise FluidError("kernels run compiled alone, and NUMBA_DISABLE_JIT forbids that; unset it")
 
-USUAL = {"OPT": 3, "LOOP_VECTORIZE": 1, "SLP_VECTORIZE": 0, "BOUNDSCHECK": None}
+USUAL = {"OPT": 3, "LOOP_VECTORIZE": 1, "SLP_VECTORIZE": 0, "DISABLE_JIT": 0, "BOUNDSCHECK": None}
 USUAL |= {"DEBUGINFO_DEFAULT": 0, "USING_SVML": False}
 """Settings of numba that change its code, and what they are unless somebody sets them."""
 

@@ -56,14 +56,16 @@ class CacheFiles(caching.IndexDataCacheFile):  # type: ignore[misc]
         return data + _checksum(data)
 
 
+class KernelsNotKept(UserWarning):
+    """Every run compiles its kernels anew."""
+
+
 @cache
 def _warn(reason: str) -> None:
-    from ecs_fluid.errors import FluidWarning
-
     warnings.warn(
         f"compiled kernels are not kept ({reason}), so every run compiles them anew; make "
         "room, or set ECS_FLUID_CACHE_DIR to a folder on another disk",
-        FluidWarning,
+        KernelsNotKept,
         stacklevel=3,
     )
 
