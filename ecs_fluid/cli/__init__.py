@@ -123,7 +123,7 @@ def warn(message: object) -> None:
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
-    if issubclass(category, FluidWarning) or category.__name__ == "KernelsNotKept":
+    if issubclass(category, FluidWarning) or category.__module__.startswith("ecs_fluid."):
         warn(message)
 
 
