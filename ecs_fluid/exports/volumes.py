@@ -37,7 +37,7 @@ UNITS = {
 }
 
 AT_ONCE = 2**20
-"""Shares that are given out at a time: memory of some 50 MB."""
+"""Weights that are held at a time: memory of some 50 MB."""
 
 
 @dataclass(frozen=True)
@@ -169,27 +169,26 @@ def spread(vortons: Columns, voxel: float, first: np.ndarray, shape: tuple[int, 
     place = vortons[POINTS].astype(np.float64) / voxel - first
     alpha, edge = vortons["Strength.alpha"].astype(np.float64), cubes(vortons) / voxel
     wide = edge > 1.0
-    out = shared_out(place[~wide], alpha[~wide], shape)
+    out = shared_out(place[~wide], alpha[~wide], shape).reshape(*shape, 3)
     doublings = np.ceil(np.log2(np.where(wide, edge, 1.0)))
     for size in np.unique(doublings[wide]):  # rows of about as many points
         rows = np.flatnonzero(wide & (doublings == size))
         points = math.floor(2.0 * edge[rows].max()) + 3
         for some in np.array_split(rows, math.ceil(3 * points * len(rows) / AT_ONCE)):
-            _add_spread(place[some], edge[some, None], alpha[some], points, out.reshape(*shape, 3))
-    return out.reshape(*shape, 3)
+            _add_spread(place[some], edge[some], alpha[some], points, out)
+    return out
 
 
 def _add_spread(place: np.ndarray, edge: np.ndarray, alpha: np.ndarray, points: int, out: np.ndarray) -> None:
-    """Add values (n, 3) at places (n, 3), spread over edges (n, 1), in cells, to so many points an axis."""
-    start = np.ceil(place - edge).astype(np.int64) - 1
-    at = start[:, :, None] + np.arange(points)
-    weight = _tent(at - place[:, :, None], edge[:, :, None])
-    at = np.minimum(at, np.array(out.shape[:3])[:, None] - 1)  # beyond, of narrower ones, the weight is 0
-    flat, along = out.reshape(-1), weight[:, 2, :, None] * alpha[:, None, :]
-    for i, j in np.ndindex(points, points):
-        row = (at[:, 0, i] * out.shape[1] + at[:, 1, j])[:, None] * out.shape[2] + at[:, 2]
-        shares = (weight[:, 0, i] * weight[:, 1, j])[:, None, None] * along
-        np.add.at(flat, (3 * row[:, :, None] + np.arange(3)).reshape(-1), shares.reshape(-1))
+    """Add values (n, 3) at places (n, 3), spread over edges (n,), in cells, to so many points an axis."""
+    start = np.ceil(place - edge[:, None]).astype(np.int64) - 1
+    away = start[:, :, None] + np.arange(points) - place[:, :, None]
+    weight = _tent(away, edge[:, None, None])
+    first, last = np.maximum(start, 0), np.minimum(start + points, out.shape[:3])  # beyond, the weight is 0
+    for row, a, b in zip(range(len(place)), first.tolist(), last.tolist(), strict=True):
+        x, y, z = (weight[row, k, a[k] - start[row, k] : b[k] - start[row, k]] for k in range(3))
+        shares = np.multiply.outer(np.multiply.outer(x, y), np.multiply.outer(z, alpha[row]))
+        out[a[0] : b[0], a[1] : b[1], a[2] : b[2]] += shares
 
 
 def _tent(t: np.ndarray, edge: np.ndarray) -> np.ndarray:
