@@ -27,6 +27,7 @@ from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered
+from ecs_fluid.systems.shared.populations import of_bodies
 from ecs_fluid.systems.shared.walls import containers, outside_all
 from ecs_fluid.world import World
 
@@ -113,7 +114,7 @@ class CollisionSystem(System):
         counts = np.zeros((CHUNKS, 3), np.int64)
         rounding = float(np.finfo(self.world.dtype).eps)
         for entity, (position, former) in self.chosen(Position, FormerPosition):
-            if BoundVorticity in entity or BoundaryLayer in entity:
+            if of_bodies(entity):
                 continue
             if InertialVelocity in entity:
                 own, bounce = entity[InertialVelocity].v, self.restitution
@@ -159,8 +160,7 @@ class CollisionSystem(System):
     def keeps(self, entity: Entity) -> bool:
         """Whether there are bodies, and it keeps the particles of the entity out of them."""
         ours = not self.on or entity.name in self.on
-        of_bodies = BoundVorticity in entity or BoundaryLayer in entity
-        return ours and not of_bodies and bool(body_entities(self.world))
+        return ours and not of_bodies(entity) and bool(body_entities(self.world))
 
     def followed(self, start: Array, end: Array) -> Array:
         """Where paths (n, 3) m from `start`, which is clear of bodies, to `end` come as bodies stand now."""

@@ -9,7 +9,6 @@ from pydantic import Field
 
 from ecs_fluid.component import Array, Component
 from ecs_fluid.components import CoreRadius, Position, Strength
-from ecs_fluid.components.bodies import BoundaryLayer, BoundVorticity
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.input_limits import GRID_POINT, check_memory
@@ -17,6 +16,7 @@ from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.shared.carried_quantities import Cargo
+from ecs_fluid.systems.shared.populations import of_bodies
 from ecs_fluid.world import World
 
 ROUNDING = 1e-13
@@ -105,8 +105,7 @@ class RemeshSystem(System):
             return
         made = []
         for entity, _ in self.chosen(Position, Strength, CoreRadius):
-            of_bodies = BoundVorticity in entity or BoundaryLayer in entity
-            if len(entity) and (self.on or not of_bodies):
+            if len(entity) and (self.on or not of_bodies(entity)):
                 made.append((entity, *self._remesh(entity)))
         _share_volume([(tables[0].x, tables[-1].volume) for _, tables, of_space in made if of_space])
         for entity, tables, _ in made:

@@ -168,11 +168,12 @@ def spread(vortons: Columns, voxel: float, first: np.ndarray, shape: tuple[int, 
     """
     place = vortons[POINTS].astype(np.float64) / voxel - first
     alpha, edge = vortons["Strength.alpha"].astype(np.float64), cubes(vortons) / voxel
-    wide = edge > 1.0
-    out = shared_out(place[~wide], alpha[~wide], shape).reshape(*shape, 3)
-    doublings = np.ceil(np.log2(np.where(wide, edge, 1.0)))
-    for size in np.unique(doublings[wide]):  # rows of about as many points
-        rows = np.flatnonzero(wide & (doublings == size))
+    narrow = edge <= 1.0
+    wide = np.flatnonzero(~narrow)
+    out = shared_out(place[narrow], alpha[narrow], shape).reshape(*shape, 3)
+    doublings = np.ceil(np.log2(edge[wide]))
+    for size in np.unique(doublings):  # rows of about as many points
+        rows = wide[doublings == size]
         points = math.floor(2.0 * edge[rows].max()) + 3
         for some in np.array_split(rows, math.ceil(3 * points * len(rows) / AT_ONCE)):
             _add_spread(place[some], edge[some], alpha[some], points, out)

@@ -8,10 +8,16 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import Pose, Strength
+from ecs_fluid.components.bodies import BoundaryLayer, BoundVorticity
 from ecs_fluid.entity import Entity
 from ecs_fluid.input_limits import SPHERE, TRACER, VORTON
 from ecs_fluid.periodic import images
 from ecs_fluid.world import World
+
+
+def of_bodies(entity: Entity) -> bool:
+    """Whether its vortons are those of bodies, which stand at or in their surfaces."""
+    return BoundVorticity in entity or BoundaryLayer in entity
 
 
 def joined(arrays: Sequence[Array], trailing: tuple[int, ...], dtype: type) -> Array:

@@ -437,7 +437,7 @@ def test_a_plate_with_its_nose_up_throws_smoke_down() -> None:
 @cache
 def fire_below_a_plate() -> tuple[float, float, int]:
     """Least distance m of the particles from plate_over_flame in 4 s; height m of the fire after 2.2 s, and
-    how many particles meet the plate in that tick."""
+    how often particles have met the plate by then."""
     world, nearest = ef.load("plate_over_flame"), np.inf
     height, met = 0.0, 0
     while world.time < 4.0 - 1e-9:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +17,7 @@ from tests.exports.made_run import (
     make_run,
     time_of,
 )
+from tests.memory import peak_of
 from tests.viz.page.read_page import Page
 
 
@@ -112,16 +112,6 @@ def test_only_a_whole_page_takes_the_place_of_one(run: Path, tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def peak_of_page(run: Path, out: Path) -> int:
-    """Bytes, with those of threads that earlier tests may have left in the process: take the least."""
-    tracemalloc.start()
-    try:
-        ef.page(run, out=out)
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
 def test_memory_does_not_grow_with_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Forty more frames: their ticks, times and file names, 1 kB each, and no more.
 
@@ -136,7 +126,7 @@ def test_memory_does_not_grow_with_frames(tmp_path: Path, monkeypatch: pytest.Mo
             for k in range(frames):
                 trajectory.append(k, 0.01 * k, {"dust": {"Position.x": x, "Age.t": x[:, 0]}})
         ef.page(path, out=tmp_path / "first", frames="0:2", replace=True)  # what is imported once
-        peaks[frames] = min(peak_of_page(path, tmp_path / f"out{frames}-{k}") for k in range(2))
+        peaks[frames] = peak_of(lambda k, path=path: ef.page(path, out=path.with_name(f"{path.name}-{k}")))
     # Keeping the packed frames would add 40 x 1000 x 9 bytes = 360 kB.
     assert peaks[90] < peaks[50] + 40 * 1024
 
