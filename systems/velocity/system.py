@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
@@ -57,9 +56,6 @@ SHIPPED_KERNELS = Literal["winckelmans", "gaussian", "rankine", "rosenhead_moore
 
 KernelName = SHIPPED_KERNELS | str
 """Name of a regularisation: of any record of `kernels.biot_savart.regularisation`; editors offer these."""
-
-MANY_MORE = 1.25
-"""Times as many vortons as when it was last asked whether all their pairs take too long: asked again."""
 
 FEW_PAIRS = 2**22
 """Up to this many pairs of point and vorton the direct sum answers `velocity_at_few`: a few milliseconds,
@@ -163,8 +159,6 @@ class VelocitySystem(System):
         if not self.gradient:
             self.writes = (Velocity, VelocityField, SolverTimes, SolverMeshes)  # type: ignore[assignment]
         self._warned_of: set[str] = set()
-        # Of how many vortons it was last asked whether all their pairs take too long.
-        self._asked_of = 0.0
         self.velocity_error: float | None = None
         """Relative RMS error of the velocities of the last tick, in its first stage; None: not recorded"""
         self._cells = CellReading(self)
@@ -254,11 +248,8 @@ class VelocitySystem(System):
         sources, grid, processes = self.field(Sources), self.field(Grid), self.world.processes
         vortons, others = self._populations()
         solver = self._fitting(self._solver, sources, grid)
-        if solver.on_grid:
+        if solver.on_grid or self.solver == "direct":
             self._warn_once(solver, sources, grid, f"t = {self.world.time:.4g} s: ")
-        if len(sources.sigma) > MANY_MORE * self._asked_of:
-            for text in self._slow_sums(len(sources.sigma)):
-                warnings.warn(f"t = {self.world.time:.4g} s: {text}", FluidWarning, stacklevel=2)
         solver.prepare(sources, grid)
         from_grid, at_rest = self.at == "grid" or solver.on_grid, not len(sources.sigma)
         if from_grid or (others and self.tracers == "grid") or at_rest:
@@ -414,7 +405,8 @@ class VelocitySystem(System):
         sources, grid = self.world.require(PartitionSystem).present(needs, around)
         targets = Targets.at(self._in_range(points, sources.sigma), gradient)
         made = self._fitting(made, sources, grid)
-        self._warn_once(made, sources, grid)
+        if made.on_grid:
+            self._warn_once(made, sources, grid)
         made.prepare(sources, grid)
         made.fill(targets)
         return targets
@@ -462,28 +454,28 @@ class VelocitySystem(System):
         return psi, omega, u, du
 
     def _warn_once(self, solver: Solver, sources: Sources, grid: Grid, when: str = "") -> None:
-        """Warn of a grid that does not do, once for each solver."""
+        """Warn of a grid that does not do, or of all pairs that take too long, once for each solver."""
         # Asked of all processes, since only the one that lints has warned by then.
         (warned,) = self.world.processes.largest([float(solver.name in self._warned_of)])
         if not warned:
-            for text in solver.grid_lint(sources, grid):
+            slow = [] if solver.on_grid else self._slow_sums(len(sources.sigma))
+            for text in slow or solver.grid_lint(sources, grid):
                 self._warned_of.add(solver.name)
                 warnings.warn(f"{when}{text}", FluidWarning, stacklevel=2)
 
     def lint(self, world: World) -> list[str]:
         """Poor parameters, too coarse a grid, slow sums, and constants of the fluid that nothing feels."""
-        solver, found = self._solver, list[str]()
+        solver, (_, (x, alpha)) = self._solver, self.joined(Position, Strength)
         if solver.on_grid:
             found = solver.grid_lint(*world.require(PartitionSystem).present())
-            self._warned_of.update([solver.name] if found else [])
-        _, (x, alpha) = self.joined(Position, Strength)
+        else:
+            found = self._slow_sums(len(x))
+        self._warned_of.update([solver.name] if found else [])
         plane = plane_vortices_lint(x, alpha) if world.dimension == 3 else ()
-        return [*found, *solver.lint(), *self._slow_sums(len(x)), *unfelt_lint(world), *plane]
+        return [*found, *solver.lint(), *unfelt_lint(world), *plane]
 
     def _slow_sums(self, vortons: int) -> list[str]:
-        """A sentence on all pairs of so many vortons if they take too long; then a tick asks no more."""
+        """A sentence on all pairs of so many vortons if they take too long."""
         if self.solver != "direct" or self.world.dimension != 3:
             return []
-        found = list(slow_sums_lint(self.world, vortons, self.tolerance, self.gradient))
-        self._asked_of = math.inf if found else float(vortons)
-        return found
+        return list(slow_sums_lint(self.world, vortons, self.tolerance, self.gradient))
