@@ -16,7 +16,7 @@ from ecs_fluid.errors import StorageError, sentences
 from ecs_fluid.io.checkpoint import load_checkpoint
 from ecs_fluid.io.provenance import Provenance, refuse_elsewhere
 from ecs_fluid.own_code import code_named_in
-from ecs_fluid.plugins import imported
+from ecs_fluid.plugins import imported, ships
 from ecs_fluid.state import VERSION
 from ecs_fluid.system import System
 from ecs_fluid.tables import checked_tables
@@ -114,7 +114,7 @@ def world_of(meta: dict[str, Any], arrays: dict[str, Any], path: Any, allow_code
             tables.append(kind(**(columns | inside)))
         checked = checked_tables(item["name"], tuple(tables), world.dtype)
         for kind, key, array in strays:
-            setattr(checked[kind], key, array.astype(world.dtype))
+            checked[kind].__dict__[key][...] = array
         if item["name"] == "fluid":
             for table in checked.values():
                 world._put(world.fluid, table)
@@ -140,12 +140,18 @@ def _not_loaded(path: Any, what: str, name: str) -> StorageError:
 
 
 def _within(kind: type[Component], columns: dict[str, Array]) -> dict[str, Array]:
-    """Columns of what is integrated that rounding or overshoot took out of their range, put back into it."""
+    """Columns that rounding, overshoot or a user's system took out of their range, put back into it.
+
+    Of shipped components those that are integrated; systems leave others in their range.
+    """
     found: dict[str, Array] = {}
-    if any(other.rate_of is kind for other in Component.registry.values()):
+    if not ships(kind) or any(other.rate_of is kind for other in Component.registry.values()):
         for key, array in columns.items():
-            low, high = kind.columns[key].minimum, kind.columns[key].maximum
-            if (low is not None or high is not None) and array.dtype.kind == "f" and np.isfinite(array).all():
+            field = kind.columns[key]
+            low, high = field.minimum, field.maximum
+            if field.above is not None:
+                low = np.nextafter(array.dtype.type(field.above), np.inf)
+            if (low is not None or high is not None) and np.isfinite(array).all():
                 inside = np.clip(array, low, high)
                 if not np.array_equal(inside, array):
                     found[key] = inside
