@@ -45,20 +45,20 @@ def _unintegrated(world: World, systems: list[System]) -> Iterator[str]:
         )
 
 
-def unanswered(world: World) -> Iterator[str]:
-    """Sentences on systems that found no entity with what they asked for in their first tick.
+def empty_queries(world: World) -> Iterator[str]:
+    """Sentences on systems whose queries in their first tick matched no entity.
 
-    Those that another one brought along or asks have their use all the same.
+    Systems that another one added, or whose methods another one calls, are useful without a match.
     """
-    useful = [name for system in world._systems for name in system.asks]
+    called = [name for system in world._systems for name in system.asks]
     for system in world._systems:
-        asked, system._asked = system._asked, None
-        for where, asks in (asked or {}).items():
-            if any(asks.values()) or system._implied or any(unmatched(world, [system])):
+        queried, system._queried = system._queried, None
+        for where, matches in (queried or {}).items():
+            if any(matches.values()) or system._implied or any(unmatched(world, [system])):
                 continue
-            if any(named(system, name) for name in useful):
+            if any(named(system, name) for name in called):
                 continue
-            wanted = [kind for kind in next(iter(asks)) if not where or kind not in world[where]]
+            wanted = [kind for kind in next(iter(matches)) if not where or kind not in world[where]]
             needed = " and ".join(map(_described, wanted))
             place, lack = (f" with {where!r}", "it does not have") if where else ("", "no entity has")
             yield (

@@ -28,7 +28,7 @@ from ecs_fluid.fluid import FluidOptions
 from ecs_fluid.further_components import attach, component_of
 from ecs_fluid.input_limits import check
 from ecs_fluid.own_code import remember_code
-from ecs_fluid.plane import fits
+from ecs_fluid.plane import check_dimension
 from ecs_fluid.plugins import import_path, kind_of, refuse_shipped_name, without_kind
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System, short_kind
@@ -95,7 +95,7 @@ class Recipe(Settings):
 
     def build(self, world: World) -> None:
         """Make the entity in `world`: its rows, and then its further components."""
-        fits(type(self), world, RecipeError, f"kind = {self.kind!r}")
+        check_dimension(type(self), world, RecipeError, f"kind = {self.kind!r}")
         self.spawn(world)
         for number, table in enumerate(self.component, start=1):
             attach(world, self.holder, table, f"[[entity.component]] {number}")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import numpy as np
 
-from ecs_fluid.access import as_asked
+from ecs_fluid.access import as_seen
 from ecs_fluid.arguments import whole
 from ecs_fluid.component import Array, Column, column
 from ecs_fluid.entities import Entities
@@ -162,7 +162,7 @@ class World(Entities):
     @property
     def systems(self) -> list[System]:
         """Systems in the order in which they were added."""
-        return list(self._systems) if self._running is None else [as_asked(self, s) for s in self._systems]
+        return list(self._systems) if self._running is None else [as_seen(self, s) for s in self._systems]
 
     def add_system(self, system: S) -> S:
         """Add a system, and the ones it needs; the schedule is checked before the next tick."""
@@ -182,7 +182,7 @@ class World(Entities):
     def system(self, kind: type[S]) -> S | None:
         """The first system of that class, or None."""
         found = next((system for system in self._systems if isinstance(system, kind)), None)
-        return found if self._running is None else as_asked(self, found)
+        return found if self._running is None else as_seen(self, found)
 
     @property
     def schedule(self) -> Schedule:

@@ -27,7 +27,7 @@ from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, FluidWarning, RecipeError
 from ecs_fluid.one_process import Targets
 from ecs_fluid.periodic import axes_of
-from ecs_fluid.plane import fits
+from ecs_fluid.plane import check_dimension
 from ecs_fluid.plugins import import_path
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
@@ -59,7 +59,7 @@ KernelName = SHIPPED_KERNELS | str
 """Name of a regularisation: of any record of `kernels.biot_savart.regularisation`; editors offer these."""
 
 MANY_MORE = 1.25
-"""Times as many vortons as when it was last asked whether all their pairs take too long: asked again."""
+"""Slow direct sums are checked for again when there are so many times the vortons of the last check."""
 
 FEW_PAIRS = 2**22
 """Up to this many pairs of point and vorton the direct sum answers `velocity_at_few`: a few milliseconds,
@@ -163,8 +163,8 @@ class VelocitySystem(System):
         if not self.gradient:
             self.writes = (Velocity, VelocityField, SolverTimes, SolverMeshes)  # type: ignore[assignment]
         self._warned_of: set[str] = set()
-        # Of how many vortons it was last asked whether all their pairs take too long.
-        self._asked_of = 0.0
+        # Vortons at the last check for slow direct sums.
+        self._sums_checked_for = 0.0
         self.velocity_error: float | None = None
         """Relative RMS error of the velocities of the last tick, in its first stage; None: not recorded"""
         self._cells = CellReading(self)
@@ -256,7 +256,7 @@ class VelocitySystem(System):
         solver = self._fitting(self._solver, sources, grid)
         if solver.on_grid:
             self._warn_once(solver, sources, grid, f"t = {self.world.time:.4g} s: ")
-        if len(sources.sigma) > MANY_MORE * self._asked_of:
+        if len(sources.sigma) > MANY_MORE * self._sums_checked_for:
             for text in self._slow_sums(len(sources.sigma)):
                 warnings.warn(f"t = {self.world.time:.4g} s: {text}", FluidWarning, stacklevel=2)
         solver.prepare(sources, grid)
@@ -372,7 +372,7 @@ class VelocitySystem(System):
     def _made(self, name: str) -> Solver:
         """The solver of that name; in a world that repeats ``auto`` is the one on the grid."""
         kind, periods = solver_class(name), self.world.periods
-        fits(kind, self.world, RecipeError, f"solver = {kind.name!r}")
+        check_dimension(kind, self.world, RecipeError, f"solver = {kind.name!r}")
         if periods.any() and kind is AutoSolver:
             return PoissonSolver(self)
         if periods.any() and not kind.periodic:
@@ -485,5 +485,5 @@ class VelocitySystem(System):
         if self.solver != "direct" or self.world.dimension != 3:
             return []
         found = list(slow_sums_lint(self.world, vortons, self.tolerance, self.gradient))
-        self._asked_of = math.inf if found else float(vortons)
+        self._sums_checked_for = math.inf if found else float(vortons)
         return found
