@@ -16,7 +16,7 @@ import numpy as np
 from ecs_fluid.component import Component
 from ecs_fluid.errors import ScheduleError
 from ecs_fluid.row_changes import RowChanges
-from ecs_fluid.schedule import named
+from ecs_fluid.schedule import matches
 
 if TYPE_CHECKING:
     from ecs_fluid.integrator import Tables
@@ -201,7 +201,7 @@ class SeenSystem:
         @functools.wraps(value)
         def call(*arguments: Any, **keywords: Any) -> Any:
             caller = world._running
-            if caller is not None and not any(named(system, other) for other in caller.asks):
+            if caller is not None and not any(matches(system, other) for other in caller.asks):
                 called = type(system).__name__
                 raise ScheduleError(
                     f"{type(caller).__name__} asks {called} for {name} but does not declare it; add {called} "
