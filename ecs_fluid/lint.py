@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ecs_fluid.component import Component
+from ecs_fluid.schedule import matches
 from ecs_fluid.system import System
 from ecs_fluid.validation_errors import closest
 
@@ -71,12 +72,12 @@ def empty_queries(world: World) -> Iterator[str]:
     called = [name for system in world._systems for name in system.asks]
     for system in world._systems:
         queried, system._queried = system._queried, None
-        for where, matches in (queried or {}).items():
-            if any(matches.values()) or system._implied or any(unmatched(world, [system])):
+        for where, found in (queried or {}).items():
+            if any(found.values()) or system._implied or any(unmatched(world, [system])):
                 continue
             if any(matches(system, name) for name in called):
                 continue
-            wanted = [kind for kind in next(iter(matches)) if not where or kind not in world[where]]
+            wanted = [kind for kind in next(iter(found)) if not where or kind not in world[where]]
             needed = " and ".join(map(_described, wanted))
             place, lack = (f" with {where!r}", "it does not have") if where else ("", "no entity has")
             yield (
