@@ -27,9 +27,10 @@ from ecs_fluid.integrator import Stage
 from ecs_fluid.joining import join
 from ecs_fluid.keyframes import Keyed, value_at
 from ecs_fluid.lint import schedule_lint
-from ecs_fluid.one_process import OneProcess, Targets, before_sharing, collective
+from ecs_fluid.one_process import OneProcess, before_sharing, collective
 from ecs_fluid.schedule import Schedule, build
 from ecs_fluid.system import System, Timing
+from ecs_fluid.targets import Targets
 from ecs_fluid.ticker import Ticker
 from ecs_fluid.validation_errors import nearest, validated
 from ecs_fluid.world_options import WorldKeywords, WorldOptions
