@@ -16,8 +16,9 @@ from ecs_fluid.components import InertialVelocity, Liquid
 from ecs_fluid.errors import FluidError, RecipeError, sentences
 from ecs_fluid.fluid import FluidOptions
 from ecs_fluid.input_limits import check, check_bytes
+from ecs_fluid.overrides import override
 from ecs_fluid.plugins import kind_of, searching, ships, users_code, without_kind
-from ecs_fluid.recipe import Recipe, entity_recipe, override, read_tables
+from ecs_fluid.recipe import Recipe, entity_recipe, read_tables
 from ecs_fluid.settings import LARGEST, Settings
 from ecs_fluid.shipped_worlds import SHIPPED as SHIPPED, shipped as shipped
 from ecs_fluid.system import System
