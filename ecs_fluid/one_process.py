@@ -51,7 +51,7 @@ class OneProcess:
     def check_change(self, what: str) -> None:
         """Raise FluidError where the world's entities and systems can no longer be changed by `what`."""
 
-    def about(self) -> list[dict[str, Any]]:
+    def statistics(self) -> list[dict[str, Any]]:
         """Of each of several processes: rows it holds, memory, sums, traffic."""
         return []
 

@@ -358,7 +358,7 @@ class World(Entities):
     @collective
     def _on_ranks(self) -> list[dict[str, Any]]:
         """Of every rank its rows, memory, and what it sent and received; empty for a world of one process."""
-        return self.processes.about()
+        return self.processes.statistics()
 
     @collective
     def _gathered_column(self, name: str, kind: str, column: str) -> Array:
