@@ -126,10 +126,8 @@ class Runner:
         plan = {key: getattr(self, key) for key in ("last_tick", "every", "checkpoint_seconds")}
         folder.begin_stretch(world.tick, packed(world)[0]["code"], status="running", plan=plan)
         earlier = folder.read_info()
-        self._earlier_seconds, self._earlier_systems = (
-            earlier.get("wall_seconds", 0.0),
-            earlier.get("systems", {}),
-        )
+        self._earlier_seconds = earlier.get("wall_seconds", 0.0)
+        self._earlier_systems = earlier.get("systems", {})
         # A world that was stepped before this run has timings already.
         self._first_timings = {name: (timing.total, timing.calls) for name, timing in world.timings().items()}
         self._started, self._first_tick = time.perf_counter(), world.tick
