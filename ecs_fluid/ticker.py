@@ -16,7 +16,7 @@ from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.errors import ComponentError, DivergedError, FluidError, FluidWarning
 from ecs_fluid.fluid import Fluid, check
 from ecs_fluid.integrator import END, METHODS, SINGLE, Stage
-from ecs_fluid.lint import unanswered
+from ecs_fluid.lint import empty_queries
 from ecs_fluid.plane import check_plane
 from ecs_fluid.plugins import users_method
 from ecs_fluid.row_changes import RowChanges
@@ -180,8 +180,8 @@ class Ticker:
         """Whether the phases prepare and rates run, which every stage of the integrator repeats"""
         self.warned = False
         """Whether it was said what looks wrong"""
-        self.asking = True
-        """Whether some systems have their first tick before them; what they ask for in vain is then told"""
+        self.new_systems = True
+        """Whether systems were added since the last tick; the next one warns of their empty queries"""
         self._fluid: list[bytes] = []
         self._method = METHODS[integrator]
         self._guard = Guard()
@@ -247,9 +247,9 @@ class Ticker:
                 self._replay(world, schedule, bad)
             self._observe(world, schedule.phases["observe"])
         self._threads.learn({id(system): system._timing.last for system in world._systems})
-        if self.asking:
-            self.asking = False
-            for text in unanswered(world):
+        if self.new_systems:
+            self.new_systems = False
+            for text in empty_queries(world):
                 warnings.warn(text, FluidWarning, stacklevel=5)
 
     def evaluate(self, world: World) -> None:

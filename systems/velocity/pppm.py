@@ -9,7 +9,6 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import Grid, Position, SolverMeshes, Sources, Velocity
-from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.partition import VORTONS
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.drawn_sample import DrawnSample
@@ -26,6 +25,7 @@ from ecs_fluid.systems.velocity.flow_numbers import (
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.systems.velocity.solver_work import mesh_work
+from ecs_fluid.targets import Targets
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:

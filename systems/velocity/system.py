@@ -22,11 +22,9 @@ from ecs_fluid.components import (
     VelocityField,
     VelocityGradient,
 )
-from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, FluidWarning, RecipeError
-from ecs_fluid.one_process import Targets
 from ecs_fluid.periodic import axes_of
-from ecs_fluid.plane import fits
+from ecs_fluid.plane import check_dimension
 from ecs_fluid.plugins import import_path
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
@@ -40,9 +38,10 @@ from ecs_fluid.systems.velocity.hybrid import HybridSolver
 from ecs_fluid.systems.velocity.lint import plane_vortices_lint, slow_sums_lint, unfelt_lint
 from ecs_fluid.systems.velocity.poisson import PoissonSolver
 from ecs_fluid.systems.velocity.pppm import PppmSolver
-from ecs_fluid.systems.velocity.sampled_error import Population, sampled_error
+from ecs_fluid.systems.velocity.sampled_error import sampled_error
 from ecs_fluid.systems.velocity.solver import Solver, SolverName, model_with, solver_class
 from ecs_fluid.systems.velocity.tree import TreeSolver
+from ecs_fluid.targets import Population, Targets
 from ecs_fluid.validation_errors import nearest
 from ecs_fluid.world import World
 
@@ -63,9 +62,6 @@ less than it takes to sort the vortons and grow a tree for so few points."""
 
 RANGE = 1 / 32
 """Part of the root of the largest number that a coordinate may be, in m and in core radii of the thinnest."""
-
-Table = tuple[Entity, Array, Array, Array | None]
-"""A population of vortons, with its positions, velocities and velocity gradients."""
 
 
 class VelocitySystem(System):
@@ -262,15 +258,13 @@ class VelocitySystem(System):
             own = GridReading(grid, field, "convolution") if solver.on_grid else reading
             self._read_at_vortons(own, sources, vortons)
         else:
-            rows = [(entity, u, du) for entity, _, u, du in vortons]
-            targets = Targets.at(processes.vorton_targets(sources, rows), self.gradient, "vortons")
+            targets = Targets.at(processes.vorton_targets(sources, vortons), self.gradient, "vortons")
             solver.fill(targets)
-            processes.to_rows(sources.order, rows, targets)
+            processes.to_rows(sources.order, vortons, targets)
         self._fill_others(solver, sources, grid, reading, vortons, others)
         if self.world.stage.c == 0.0:
-            groups = [(entity, x, u) for entity, x, u, _ in vortons], others
-            told = self._is_recorded
-            self.velocity_error = sampled_error(solver, sources, grid, *groups) if told else None
+            recorded = self._is_recorded
+            self.velocity_error = sampled_error(solver, sources, grid, vortons, others) if recorded else None
 
     @property
     def _is_recorded(self) -> bool:
@@ -280,39 +274,39 @@ class VelocitySystem(System):
         world, record = self.world, self.world.system(DiagnosticsSystem)
         return record is not None and record.every > 0 and (world.tick + 1) % record.every == 0
 
-    def _populations(self) -> tuple[list[Table], list[Population]]:
+    def _populations(self) -> tuple[list[Population], list[Population]]:
         """Vortons, and what else has a velocity."""
         wanted = (*VORTONS, Velocity, VelocityGradient) if self.gradient else (*VORTONS, Velocity)
         vortons = [
-            (entity, position.x, velocity.u, gradient[0].du if gradient else None)
+            Population(entity, position.x, velocity.u, gradient[0].du if gradient else None)
             for entity, (position, _, _, velocity, *gradient) in self.entities(*wanted)
         ]
         summed, total = [entity for entity, *_ in vortons], self.world.processes.total
         others = [
-            (entity, position.x, velocity.u)
+            Population(entity, position.x, velocity.u)
             for entity, (position, velocity) in self.entities(Position, Velocity)
             if entity not in summed and total([entity], len(position.x))
         ]
         return vortons, others
 
     def _fill_others(
-        self, solver: Solver, sources: Sources, grid: Grid, reading: GridReading, vortons: list[Table],
+        self, solver: Solver, sources: Sources, grid: Grid, reading: GridReading, vortons: list[Population],
         others: list[Population],
     ) -> None:  # fmt: skip
         """Fill velocities of what is no vorton: read between points of the grid, or sums at its rows."""
         processes, read = self.world.processes, self.tracers != "solver"
         if not len(sources.sigma):
-            for _, _, u in others:
-                u[:] = 0.0
+            for other in others:
+                other.u[:] = 0.0
             return
         if others and self.tracers == "cells" and not (self.at == "grid" or solver.on_grid):
             count = processes.total([entity for entity, *_ in vortons], sum(len(x) for _, x, *_ in vortons))
             read = self._cells.fill(solver, sources, grid, count, others)
         elif read:
-            for _, x, u in others:
-                reading.velocity(x, u)
+            for other in others:
+                reading.velocity(other.x, other.u)
         if not read:
-            for number, (entity, x, u) in enumerate(others):
+            for number, (entity, x, u, _) in enumerate(others):
                 rows = Targets(x, u, place="others", number=number)
                 processes.at_rows(entity, rows, solver.fill)
 
@@ -343,10 +337,10 @@ class VelocitySystem(System):
         solver.fill(targets)
         solver.prepare(sources, grid)
 
-    def _read_at_vortons(self, reading: GridReading, sources: Sources, tables: list[Table]) -> None:
+    def _read_at_vortons(self, reading: GridReading, sources: Sources, vortons: list[Population]) -> None:
         """Velocity and gradient at the vortons, which one process reads in the order of their cells."""
         first, shared = 0, bool(self.world.processes.bounds)
-        for _, x, u, du in tables:
+        for _, x, u, du in vortons:
             if du is None:
                 reading.velocity(x, u)
                 continue
@@ -363,7 +357,7 @@ class VelocitySystem(System):
     def _made(self, name: str) -> Solver:
         """The solver of that name; in a world that repeats ``auto`` is the one on the grid."""
         kind, periods = solver_class(name), self.world.periods
-        fits(kind, self.world, RecipeError, f"solver = {kind.name!r}")
+        check_dimension(kind, self.world, RecipeError, f"solver = {kind.name!r}")
         if periods.any() and kind is AutoSolver:
             return PoissonSolver(self)
         if periods.any() and not kind.periodic:
