@@ -22,8 +22,6 @@ import numba
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.compiled.cache_files import sound_files
-from ecs_fluid.kernels.compiled.copies import own_copies
-from ecs_fluid.kernels.compiled.shortcuts import leave_out
 
 Array = NDArray[Any]
 
@@ -33,6 +31,8 @@ CHUNKS = 64
 FAST = {"reassoc", "contract", "arcp", "nsz", "afn"}
 """Fast-math flags in use: everything but ``nnan`` and ``ninf``, so NaN and Inf stay honest."""
 
+SHORTENED = (0, 68)
+"""Newest numba whose inside `copies` and `shortcuts` know; a newer one compiles by itself, in more time."""
 
 USUAL = {"OPT": 3, "LOOP_VECTORIZE": 1, "SLP_VECTORIZE": 0, "DISABLE_JIT": 0, "BOUNDSCHECK": None}
 USUAL |= {"DEBUGINFO_DEFAULT": 0, "USING_SVML": False}
@@ -113,5 +113,9 @@ if not os.environ.get("NUMBA_CACHE_DIR"):
     numba.config.CACHE_DIR = usable(cache_folder())
     sound_files(numba.config.CACHE_DIR)
 
-own_copies()
-leave_out()
+if numba.version_info.short <= SHORTENED:
+    from ecs_fluid.kernels.compiled.copies import own_copies
+    from ecs_fluid.kernels.compiled.shortcuts import leave_out
+
+    own_copies()
+    leave_out()

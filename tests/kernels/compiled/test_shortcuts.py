@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
 import types
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -109,3 +113,21 @@ def test_functions_of_others_compile_in_every_mode_of_numba() -> None:
     assert lifted(np.ones(4)) == (4.0, ["4"])
     assert numba.njit(names["homeless"])(1) == 2
     assert numba.njit(lambda x: x)(1) == 1  # nothing of the others is left behind
+
+
+OF_A_NEWER_NUMBA = """
+import sys
+import numba
+numba.version_info = numba.version_info._replace(short=(0, 999))
+import numpy as np
+from ecs_fluid.kernels.compiled import columns
+low, high = columns.bounds(np.array([[1.0, 2.0, 3.0], [0.0, 5.0, 3.0]]))
+assert (low.tolist(), high.tolist()) == ([0.0, 2.0, 3.0], [1.0, 5.0, 3.0])
+assert not {f"ecs_fluid.kernels.compiled.{name}" for name in ("copies", "shortcuts")} & {*sys.modules}
+"""
+
+
+def test_a_newer_numba_compiles_by_itself(tmp_path: Path) -> None:
+    """What its inside looks like is not known, so nothing of it is changed."""
+    environment = {**os.environ, "ECS_FLUID_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", OF_A_NEWER_NUMBA], env=environment, check=True, timeout=120)
