@@ -95,7 +95,7 @@ class Frames:
             self._check(name)
 
     def _surface_name(self) -> str | None:
-        """Name of the population of a liquid's surface, None if the run stored none."""
+        """What the surface of a liquid is called, None if the run stored none."""
         from ecs_fluid.runs.surface_meshes import surface_ticks
 
         self.surface_ticks = surface_ticks(self.run.fields)
