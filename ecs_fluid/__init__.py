@@ -57,7 +57,7 @@ _HOMES = {
     "ecs_fluid.exports": "export",
     "ecs_fluid.fluid": "Fluid FluidOptions",
     "ecs_fluid.keyframes": "Keyed",
-    "ecs_fluid.one_process": "Targets",
+    "ecs_fluid.targets": "Targets",
     "ecs_fluid.recipe": "Recipe",
     "ecs_fluid.runs.resume": "resume",
     "ecs_fluid.sweeps": "Study sweep",

@@ -105,7 +105,6 @@ from ecs_fluid.input_limits import (
 from ecs_fluid.keyframes import (
     Keyed as Keyed,
 )
-from ecs_fluid.one_process import Targets as Targets
 from ecs_fluid.recipe import (
     Recipe as Recipe,
 )
@@ -167,6 +166,7 @@ from ecs_fluid.systems import (
 )
 from ecs_fluid.systems.partition import GridNeeds as GridNeeds
 from ecs_fluid.systems.velocity.solver import Solver as Solver
+from ecs_fluid.targets import Targets as Targets
 from ecs_fluid.viz.page import (
     page as page,
 )

@@ -16,7 +16,7 @@ import numpy as np
 from ecs_fluid.component import Component
 from ecs_fluid.errors import ScheduleError
 from ecs_fluid.row_changes import RowChanges
-from ecs_fluid.schedule import named
+from ecs_fluid.schedule import matches
 
 if TYPE_CHECKING:
     from ecs_fluid.integrator import Tables
@@ -31,8 +31,8 @@ def running(world: World, system: System) -> Iterator[None]:
     The system that integrates every rate sees everything.
     """
     former = world._running, world._shown
-    every = former[1].every if isinstance(former[1], Shown) else former[1]
-    world._running, world._shown = (None, every) if system.integrates else (system, Shown(every, system))
+    every = former[1].every if isinstance(former[1], SeenTables) else former[1]
+    world._running, world._shown = (None, every) if system.integrates else (system, SeenTables(every, system))
     world._found.clear()
     try:
         yield
@@ -121,7 +121,7 @@ def poison(world: World) -> None:
                         array.fill(np.nan)
 
 
-class Shown(Mapping[int, "Tables"]):
+class SeenTables(Mapping[int, "Tables"]):
     """Tables of all entities, by their numbers, as a running system sees them."""
 
     def __init__(self, every: Mapping[int, Tables], system: System) -> None:
@@ -180,53 +180,53 @@ class DeclaredTables(Mapping[type[Component], Component]):
         return {**other, **self}
 
 
-class Asked:
-    """A system as another one sees it: parameters as they are, methods under declarations of their own."""
+class SeenSystem:
+    """A system as another one sees it: its methods run under its own declarations, not the caller's."""
 
     def __init__(self, world: World, system: System) -> None:
-        object.__setattr__(self, "_asked", (world, system))
+        object.__setattr__(self, "_seen", (world, system))
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         """That of the system, for isinstance."""
-        return type(self._asked[1])
+        return type(self._seen[1])
 
     def __getattr__(self, name: str) -> Any:
-        world, system = self._asked
+        world, system = self._seen
         with running(world, system):
             value = getattr(system, name)
         if not inspect.ismethod(value):
             return value
 
         @functools.wraps(value)
-        def answer(*arguments: Any, **named_ones: Any) -> Any:
-            asker = world._running
-            if asker is not None and not any(named(system, other) for other in asker.asks):
-                asked = type(system).__name__
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            caller = world._running
+            if caller is not None and not any(matches(system, other) for other in caller.asks):
+                called = type(system).__name__
                 raise ScheduleError(
-                    f"{type(asker).__name__} asks {asked} for {name} but does not declare it; add {asked} to "
-                    "its asks"
+                    f"{type(caller).__name__} asks {called} for {name} but does not declare it; add {called} "
+                    "to its asks"
                 )
             with running(world, system):
-                answered = value(*arguments, **named_ones)
-            return self._each(answered) if inspect.isgenerator(answered) else answered
+                result = value(*arguments, **keywords)
+            return self._each(result) if inspect.isgenerator(result) else result
 
-        return answer
+        return call
 
     def _each(self, items: Iterator[Any]) -> Iterator[Any]:
         """What a generator of the system yields; its body runs under its declarations too."""
         while True:
-            with running(*self._asked):
+            with running(*self._seen):
                 item = next(items, self)
             if item is self:  # the end
                 return
             yield item
 
     def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self._asked[1], name, value)
+        setattr(self._seen[1], name, value)
 
 
-def as_asked(world: World, system: System | None) -> Any:
-    """The system, as the one that runs sees it."""
-    asker = world._running
-    return system if asker is None or system is None or system is asker else Asked(world, system)
+def as_seen(world: World, system: System | None) -> Any:
+    """The system, as the running one sees it."""
+    caller = world._running
+    return system if caller is None or system is None or system is caller else SeenSystem(world, system)

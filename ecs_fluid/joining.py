@@ -8,8 +8,8 @@ from inspect import signature
 from typing import TYPE_CHECKING
 
 from ecs_fluid.errors import ScheduleError
-from ecs_fluid.periodic import repeats_for
-from ecs_fluid.plane import fits
+from ecs_fluid.periodic import check_periodic
+from ecs_fluid.plane import check_dimension
 from ecs_fluid.plugins import ships, users_method
 from ecs_fluid.system import System
 
@@ -23,14 +23,14 @@ def join(world: World, systems: Sequence[System]) -> None:
         _check(world, system)
         if system._world is not None or any(system is other for other in systems[:number]):
             raise ScheduleError(f"{type(system).__name__} is already in a world; make a new one")
-        fits(type(system), world, ScheduleError)
-        repeats_for(type(system), world)
+        check_dimension(type(system), world, ScheduleError)
+        check_periodic(type(system), world)
     former, implied = world._systems, world._adding
     given = {type(system) for system in systems}
     # A system that another one brought along gives way to one of its kind that the user chose.
     kept = [other for other in former if implied or not (other._implied and type(other) in given)]
     world._systems, world._schedule, world._adding = [*kept, *systems], None, True
-    world._ticker.asking = True
+    world._ticker.new_systems = True
     for system in systems:
         system._world, system._implied = weakref.ref(world), implied
         system._by_user = not ships(type(system))

@@ -6,22 +6,41 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ecs_fluid.component import Component
-from ecs_fluid.schedule import misnamed, named
+from ecs_fluid.schedule import matches
 from ecs_fluid.system import System
+from ecs_fluid.validation_errors import closest
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 
-def said_of_schedule(world: World, systems: list[System]) -> Iterator[str]:
+def schedule_lint(world: World, systems: list[System]) -> Iterator[str]:
     """Sentences on systems that name others wrongly, find nothing, or fill rates that nobody integrates."""
-    yield from misnamed(systems)
+    yield from _unknown_names(systems)
     yield from unmatched(world, systems)
     yield from _unintegrated(world, systems)
 
 
+def _unknown_names(systems: list[System]) -> Iterator[str]:
+    """Sentences on names in `before`, `after` and `asks` that no system has."""
+    import ecs_fluid
+
+    bases = (base.__name__ for kind in System.registry.values() for base in kind.__mro__)
+    known = {*dir(ecs_fluid), *bases, "*"}
+    for system in systems:
+        for listed in ("before", "after", "asks"):
+            for name in getattr(system, listed):
+                if isinstance(name, str) and name not in known:
+                    meant = closest(name, known)
+                    hint = "give its name, or leave it out" if meant is None else f"did you mean {meant!r}?"
+                    yield (
+                        f"{type(system).__name__}.{listed} names {name!r}, but no system that is loaded is "
+                        f"called so; {hint}"
+                    )
+
+
 def unmatched(world: World, systems: list[System]) -> Iterator[str]:
-    """Sentences on systems that were asked for and find nothing of what they need."""
+    """Sentences on systems that the user chose and that read a component no entity has."""
     there = {kind for tables in world._tables_of.values() for kind in tables}
     for system in systems:
         missing = [kind.__name__ for kind in system.reads if kind not in there]
@@ -45,20 +64,20 @@ def _unintegrated(world: World, systems: list[System]) -> Iterator[str]:
         )
 
 
-def unanswered(world: World) -> Iterator[str]:
-    """Sentences on systems that found no entity with what they asked for in their first tick.
+def empty_queries(world: World) -> Iterator[str]:
+    """Sentences on systems whose queries in their first tick matched no entity.
 
-    Those that another one brought along or asks have their use all the same.
+    Systems that another one added, or whose methods another one calls, are useful without a match.
     """
-    useful = [name for system in world._systems for name in system.asks]
+    called = [name for system in world._systems for name in system.asks]
     for system in world._systems:
-        asked, system._asked = system._asked, None
-        for where, asks in (asked or {}).items():
-            if any(asks.values()) or system._implied or any(unmatched(world, [system])):
+        queried, system._queried = system._queried, None
+        for where, found in (queried or {}).items():
+            if any(found.values()) or system._implied or any(unmatched(world, [system])):
                 continue
-            if any(named(system, name) for name in useful):
+            if any(matches(system, name) for name in called):
                 continue
-            wanted = [kind for kind in next(iter(asks)) if not where or kind not in world[where]]
+            wanted = [kind for kind in next(iter(found)) if not where or kind not in world[where]]
             needed = " and ".join(map(_described, wanted))
             place, lack = (f" with {where!r}", "it does not have") if where else ("", "no entity has")
             yield (

@@ -9,14 +9,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ecs_fluid import threads
 from ecs_fluid.component import Array, Column, Component
 from ecs_fluid.errors import STOPS, raise_told
+from ecs_fluid.targets import Population, Targets
 
 if TYPE_CHECKING:
     from ecs_fluid.components import Sources
@@ -29,52 +29,6 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-Population = tuple["Entity", Array, Array | None]
-"""Vortons, with the velocities (m, 3) and their gradients (m, 3, 3) at the rows that this process holds."""
-
-
-Place = Literal["vortons", "grid", "others", "points"]
-
-
-@dataclass(slots=True)
-class Targets:
-    """Points at which velocities are wanted, and the arrays to fill."""
-
-    x: Array
-    """(m, 3) m"""
-    u: Array
-    """(m, 3) m/s, velocity"""
-    du: Array | None = None
-    """(m, 3, 3) 1/s, velocity gradient du_i/dx_j, or None"""
-    place: Place = "points"
-    """what the points are: all vortons, sorted by cells; all points of the field grid; all rows of another
-    population; any"""
-    number: int = 0
-    """of other populations: which of those that have rows this one is"""
-    points: tuple[int, ...] | None = None
-    """numbers of points of the grid along its axes, where they are all of these in C order"""
-    read: Array | None = None
-    """(px, py, pz), not 0 at those points of the grid that they are, in C order, where they are some"""
-    blocks: Blocks | None = None
-    """neighbours that a solver takes together, once they were grouped"""
-
-    @property
-    def results(self) -> list[Array]:
-        """u (m, 3), and du (m, 9) where it is asked for"""
-        return [self.u] if self.du is None else [self.u, self.du.reshape(-1, 9)]
-
-    @property
-    def vorticity(self) -> Array:
-        """(m, 3) 1/s, curl of the velocity, of targets with gradients"""
-        assert self.du is not None
-        return np.stack([self.du[:, k, j] - self.du[:, j, k] for j, k in ((1, 2), (2, 0), (0, 1))], axis=1)
-
-    @classmethod
-    def at(cls, x: Array, gradient: bool, place: Place = "points", number: int = 0) -> Targets:
-        """With arrays of their own, gradients among them or not."""
-        du = np.empty((len(x), 3, 3), x.dtype) if gradient else None
-        return cls(x, np.empty_like(x), du, place, number)
 
 
 class OneProcess:
@@ -97,7 +51,7 @@ class OneProcess:
     def check_change(self, what: str) -> None:
         """Raise FluidError where the world's entities and systems can no longer be changed by `what`."""
 
-    def about(self) -> list[dict[str, Any]]:
+    def statistics(self) -> list[dict[str, Any]]:
         """Of each of several processes: rows it holds, memory, sums, traffic."""
         return []
 
@@ -300,12 +254,12 @@ class OneProcess:
         first = 0
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
-        for entity, velocity, gradient in populations:
-            start, stop, total = self.placed(entity, len(velocity))
+        for entity, _, u, du in populations:
+            start, stop, total = self.placed(entity, len(u))
             rows = place[first + start : first + stop]
-            np.take(vortons.u, rows, axis=0, out=velocity, mode="clip")
+            np.take(vortons.u, rows, axis=0, out=u, mode="clip")
             if vortons.du is not None:
-                np.take(vortons.du, rows, axis=0, out=gradient, mode="clip")
+                np.take(vortons.du, rows, axis=0, out=du, mode="clip")
             first += total
 
 

@@ -22,8 +22,8 @@ def axes_of(periods: Array) -> str:
     return " and ".join(axis for axis, period in zip(AXES, periods, strict=True) if period)
 
 
-def repeats_for(kind: type[Any], world: World) -> None:
-    """Raise ScheduleError where the class of a system, by its `periodic`, is not for a world that repeats."""
+def check_periodic(kind: type[Any], world: World) -> None:
+    """Raise ScheduleError if the world repeats and this class of systems is not for such worlds."""
     if kind.periodic or not world.periods.any():
         return
     own = "" if ships(kind) else f", or say by {kind.__name__}.periodic = True that it is right in one"

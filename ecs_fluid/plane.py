@@ -1,4 +1,4 @@
-"""Worlds of two dimensions: what may be in them, and that all of it stays in the plane."""
+"""Worlds of two dimensions: which classes they allow, and the check that all numbers stay in the plane."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 IN_PLANE = {"Position": "x", "InertialVelocity": "v", "Pose": "x", "RigidMotion": "v"}
-"""Columns whose part across the plane is 0."""
+"""Columns that lie in the plane: their component across it is 0."""
 
 ACROSS = {"Strength": "alpha", "RigidMotion": "angular_velocity"}
-"""Columns that are 0 but for that part."""
+"""Columns that point across the plane: their other components are 0."""
 
 
-def fits(kind: type[Any], world: World, error: type[FluidError], name: str = "") -> None:
-    """Raise `error` where the class, with its `dimensions`, is not for a world of so many."""
+def check_dimension(kind: type[Any], world: World, error: type[FluidError], name: str = "") -> None:
+    """Raise `error` if a class of systems, recipes or solvers does not list the world's dimension."""
     if world.dimension in kind.dimensions:
         return
     own = "" if ships(kind) else f", or say {kind.__name__}.dimensions = (2, 3) if it is right in a plane"

@@ -24,16 +24,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from ecs_fluid.errors import LimitError, RecipeError, StorageError
-from ecs_fluid.fluid import FluidOptions
 from ecs_fluid.further_components import attach, component_of
 from ecs_fluid.input_limits import check
 from ecs_fluid.own_code import remember_code
-from ecs_fluid.plane import fits
+from ecs_fluid.plane import check_dimension
 from ecs_fluid.plugins import import_path, kind_of, refuse_shipped_name, without_kind
 from ecs_fluid.settings import Settings
-from ecs_fluid.system import System, short_kind
-from ecs_fluid.validation_errors import COLOR, NAME, nearest, shown, validated
-from ecs_fluid.world_options import WorldOptions
+from ecs_fluid.system import System
+from ecs_fluid.validation_errors import COLOR, NAME, shown, validated
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -53,7 +51,7 @@ Color = Annotated[str, Field(pattern=COLOR)]
 
 
 class Recipe(Settings):
-    """Describes one entity (or a few that belong together) and makes it in a world."""
+    """Describes one entity, or a few that belong together, and makes it in a world."""
 
     name: Name
     component: tuple[dict[str, Any], ...] = ()
@@ -63,7 +61,7 @@ class Recipe(Settings):
     #rrggbb; default the look's"""
     kind: ClassVar[str] = "recipe"
     dimensions: ClassVar[tuple[int, ...]] = (3,)
-    """of the worlds that it is for; (2, 3): in a plane too"""
+    """dimensions of the worlds that it is for; (2, 3): also flow in a plane"""
     registry: ClassVar[dict[str, type[Recipe]]] = {}
 
     @classmethod
@@ -78,7 +76,7 @@ class Recipe(Settings):
 
     @property
     def holder(self) -> str:
-        """Name of the entity that gets the rows, and the further components."""
+        """Name of the entity that gets the rows and the further components."""
         return self.name
 
     def table(self) -> dict[str, Any]:
@@ -95,20 +93,21 @@ class Recipe(Settings):
 
     def build(self, world: World) -> None:
         """Make the entity in `world`: its rows, and then its further components."""
-        fits(type(self), world, RecipeError, f"kind = {self.kind!r}")
+        check_dimension(type(self), world, RecipeError, f"kind = {self.kind!r}")
         self.spawn(world)
         for number, table in enumerate(self.component, start=1):
             attach(world, self.holder, table, f"[[entity.component]] {number}")
 
     @abstractmethod
     def spawn(self, world: World) -> None:
-        """Make the rows in `world`; what a recipe of your own has to have."""
+        """Make the rows in `world`; every recipe has this method."""
 
     def systems(self) -> Iterable[System]:
-        """Systems without which what `build` makes would not live; those of [fluid] are in every world.
+        """Systems that what `build` makes needs, beside those of [fluid], which every world has.
 
-        The world has one of each class for all entities that need it, joined with the first [[system]] of it:
-        lists in their parameters add up (`BodySystem(scripts=[...])`), what one leaves open is the other's.
+        The world gets one of each class for all entities that need it, merged with the first [[system]] of
+        that class: lists in their parameters add up (`BodySystem(scripts=[...])`), and a parameter that one
+        leaves open is the other's.
         """
         return ()
 
@@ -118,7 +117,7 @@ class Recipe(Settings):
 
 
 def colors_in(tables: dict[str, Any]) -> dict[str, str]:
-    """Colours that the entities of a world file ask for, by the population that holds their rows."""
+    """Colours that a world file gives to its entities, by the population that holds their rows."""
     entities = tables.get("entity")
     listed = [item for item in entities if isinstance(item, dict)] if isinstance(entities, list) else []
     found = {item.get("into") or item.get("name"): item.get("color") for item in listed}
@@ -130,12 +129,12 @@ def colors_in(tables: dict[str, Any]) -> dict[str, str]:
 
 
 def entity_recipe(table: Any, place: str, allow_code: bool = False) -> Recipe:
-    """The recipe of one ``[[entity]]`` table, checked by the class of its kind; a recipe is one already."""
+    """The recipe of one ``[[entity]]`` table, checked by its class; a Recipe is returned as it is."""
     if isinstance(table, Recipe):
         return table
     kind = kind_of(table, place, Recipe, Recipe.registry, allow_code)
     if ":" not in table["kind"]:
-        # The name of an entry point is the kind from now on, so that a stored recipe is found by it again.
+        # The name of an entry point becomes the kind, so that a stored recipe is found by it again.
         kind.kind = table["kind"]
     name = table.get("name")
     if isinstance(name, str):
@@ -162,7 +161,7 @@ def read_tables(path: Path) -> dict[str, Any]:
 def tables_in(text: str, place: str, language: Literal["TOML", "JSON"] = "TOML") -> dict[str, Any]:
     """Tables of a text that a stranger may have written, within the `limits`."""
     if language == "TOML":
-        # The decoder takes memory and time by the square of the parts.
+        # The decoder takes memory and time that grow with the square of the parts.
         parts = max((found[0].count(".") + 1 for found in _DOTTED.finditer(text)), default=1)
         check("nesting", parts, f"{place}: a key has {parts:,} dotted parts")
     try:
@@ -179,7 +178,7 @@ def tables_in(text: str, place: str, language: Literal["TOML", "JSON"] = "TOML")
 
 
 def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A table of JSON, where each key may stand once: the last of two would count, without a word."""
+    """A table of JSON, each key once: of two equal keys the json module would silently keep the last."""
     table: dict[str, Any] = {}
     for key, value in pairs:
         if key in table:
@@ -199,102 +198,3 @@ def _check_tables(tables: dict[str, Any], place: str) -> None:
         for key in (key for part in (tables, *inner) if isinstance(part, dict) for key in part):
             check("key", len(key), f"{place}: the key {shown(key)} has {len(key):,} characters")
         level = [part.values() if isinstance(part, dict) else part for part in inner]
-
-
-TABLES_OF_KEYS = {
-    "world": (*WorldOptions.model_fields, "fps", "steps_per_frame", "duration"),
-    "fluid": (*FluidOptions.model_fields, "velocity", "stretch", "diffusion", "diagnostics", "partition"),
-    "output": ("every", "look", "checkpoint_seconds"),
-}
-"""Keys that a setting may name without their table, which is then told."""
-
-
-def override(tables: dict[str, Any], assignment: str) -> None:
-    """Apply one ``path=value`` in place: ``world.dt=0.01``, ``ring.radius=2``, ``entity.0.core=0.1``.
-
-    A path may start with the name of an entity; items of lists go by their number, systems by their kind
-    too (the first of it), components of vectors by x, y, z. A kind of system that is not listed, since it
-    comes by itself, is listed by that. The value is read as TOML, else as text.
-    ``world.dt`` takes the place of ``world.fps``, and the other way round.
-    """
-    path, sign, text = assignment.partition("=") if isinstance(assignment, str) else ("", "", "")
-    parts = path.strip().split(".")
-    if not sign or not all(parts):
-        raise RecipeError(
-            f"setting {shown(assignment)}: path=value is needed, for example 'fluid.viscosity=1e-4', "
-            "a text for each value"
-        )
-    check("nesting", len(parts), f"setting {shown(assignment)}: the path has {len(parts):,} parts")
-    target: Any = tables
-    sections = {"world", "fluid", "entity", "system", "output"}
-    listed = tables.get("entity", [])
-    listed = listed if isinstance(listed, list) else []
-    entities = {e["name"]: e for e in listed if isinstance(e, dict) and isinstance(e.get("name"), str)}
-    if len(parts) == 1 and parts[0] not in (*tables, *sections, "preset"):
-        found = [name for name, table in entities.items() if parts[0] in table]
-        found += [name for name, keys in TABLES_OF_KEYS.items() if parts[0] in keys]
-        places = " or ".join(f"{name}.{parts[0]}=..." for name in found or ["NAME"])
-        raise RecipeError(
-            f"setting {shown(assignment)}: the entity, system or table that {shown(parts[0])} belongs to is "
-            f"missing; write {places}"
-        )
-    if parts[0] not in sections and len(parts) > 1:
-        if parts[0] not in entities:
-            known = sections | set(entities)
-            raise RecipeError(
-                f"setting {shown(assignment)}: {shown(parts[0])} is neither a table nor an entity; "
-                f"{nearest(parts[0], known)}"
-            )
-        target, parts = entities[parts[0]], parts[1:]
-    for depth, part in enumerate(parts[:-1]):
-        if isinstance(target, list):
-            kinds = {kind for item in target for kind in _kinds(item)}
-            if depth == 1 and parts[0] == "system" and part.isidentifier() and part not in kinds:
-                target.append({"kind": part})
-            target = target[_number(target, part, assignment)]
-        elif isinstance(target, dict):
-            target = target.setdefault(part, {} if depth or part not in ("entity", "system") else [])
-        if not isinstance(target, dict | list):
-            raise RecipeError(
-                f"setting {shown(assignment)}: {'.'.join(parts[: depth + 1])} is a value, not a table"
-            )
-    if target == {} and len(parts) > 1 and parts[-1] in ("x", "y", "z"):
-        raise RecipeError(
-            f"setting {shown(assignment)}: {shown(parts[-2])} is not written in the file, so that it has no "
-            f"components; set all of it, {'.'.join(path.strip().split('.')[:-1])}=[...]"
-        )
-    last: Any = _number(target, parts[-1], assignment) if isinstance(target, list) else parts[-1]
-    target[last] = value_of(text)
-    # Both set the time step, so the one that comes later takes the place of the other.
-    if parts[:-1] == ["world"] and (former := {"dt": "fps", "fps": "dt"}.get(parts[-1])):
-        target.pop(former, None)
-
-
-def value_of(text: str) -> Any:
-    """The TOML value that a text is, or the text itself."""
-    try:
-        return tomllib.loads(f"value = {text.strip()}")["value"]
-    except (ValueError, RecursionError):
-        return text.strip()
-
-
-def _kinds(item: Any) -> list[str]:
-    """The kind of a table as it is written, and what that of ``module:Class`` is in short."""
-    kind = item.get("kind") if isinstance(item, dict) else None
-    if not isinstance(kind, str):
-        return []
-    return [kind, short_kind(kind.rpartition(":")[2])] if ":" in kind else [kind]
-
-
-def _number(items: list[Any], part: str, assignment: str) -> int:
-    """Number of the item that a part of a path means: that number, x, y or z, or the kind of a table."""
-    names = [item.get("kind") if isinstance(item, dict) else "xyz"[n : n + 1] for n, item in enumerate(items)]
-    numbers = [str(n) for n in range(len(items))]
-    short = [kinds[-1] if (kinds := _kinds(item)) else None for item in items]
-    for known in (names, short, numbers):
-        if part in known:
-            return known.index(part)
-    listed = ", ".join(f"{n} ({name})" if name else n for n, name in zip(numbers, names, strict=True))
-    raise RecipeError(
-        f"setting {shown(assignment)}: {shown(part)} is none of the items there; known: {listed or 'none'}"
-    )

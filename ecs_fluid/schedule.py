@@ -1,15 +1,14 @@
-"""Orders systems by phase and by what they touch, and refuses orders that are ambiguous."""
+"""Orders systems by phase and by the tables they read and write, and refuses ambiguous orders."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ecs_fluid.component import Component
 from ecs_fluid.errors import ScheduleError
 from ecs_fluid.html import table as html_table
-from ecs_fluid.system import PHASES, System, Types
-from ecs_fluid.validation_errors import closest
+from ecs_fluid.system import PHASES, System
 
 HEAD = ("phase", "system", "reads", "writes", "last ms")
 
@@ -65,63 +64,42 @@ def build(systems: Iterable[System]) -> Schedule:
     """Sort `systems`; raise ScheduleError, naming both systems and the fix, when they cannot be."""
     systems = list(systems)
     schedule = Schedule()
-    looks = {id(system): _looked_at(system, systems) for system in systems}
+    reads = {id(system): _all_reads(system, systems) for system in systems}
     for phase in PHASES:
         members = [system for system in systems if system.phase == phase]
-        schedule.phases[phase] = _order(phase, members, systems, looks)
+        schedule.phases[phase] = _order(phase, members, systems, reads)
     _check_reads(schedule)
     _check_adds(schedule)
     return schedule
 
 
-Looks = dict[int, set[type[Component]]]
-"""What each system looks at, by its id: what it reads or may read, and what those look at that it asks."""
+Reads = dict[int, set[type[Component]]]
+"""Components that each system reads, by its id: its own, and those of systems whose methods it calls."""
 
 
-def _looked_at(system: System, everyone: list[System]) -> set[type[Component]]:
+def _all_reads(system: System, everyone: list[System]) -> set[type[Component]]:
     own = {*system.reads, *system.may_read}
     if Component in own:
         own.update(kind for other in everyone for kind in (*other.writes, *other.adds))
-    asked = [system]
-    for asker in asked:
+    called = [system]
+    for caller in called:
         for other in everyone:
-            if other not in asked and any(named(other, name) for name in asker.asks):
-                asked.append(other)
-    # What the asker changes itself it declares itself.
+            if other not in called and any(matches(other, name) for name in caller.asks):
+                called.append(other)
+    # What the system itself changes, it declares itself.
     changed = {*system.writes, *system.adds}
-    return own | {kind for other in asked for kind in _answers(other) if kind not in changed}
+    touched = {kind for other in called for kind in (*other.reads, *other.may_read, *other.writes)}
+    return own | (touched - changed)
 
 
-def _answers(asked: System) -> Types:
-    """What the answers of a system depend on."""
-    return (*asked.reads, *asked.may_read, *asked.writes)
+def matches(system: System, name: type[System] | str) -> bool:
+    """Whether an item of `before`, `after` or `asks` means this system: a class, its name, or "*"."""
+    if isinstance(name, str):
+        return name == "*" or any(base.__name__ == name for base in type(system).__mro__)
+    return isinstance(system, name)
 
 
-def named(system: System, other: type[System] | str) -> bool:
-    if isinstance(other, str):
-        return other == "*" or any(base.__name__ == other for base in type(system).__mro__)
-    return isinstance(system, other)
-
-
-def misnamed(systems: Iterable[System]) -> Iterator[str]:
-    """Sentences on names in `before`, `after` and `asks` that no system has."""
-    import ecs_fluid
-
-    bases = (base.__name__ for kind in System.registry.values() for base in kind.__mro__)
-    known = {*dir(ecs_fluid), *bases, "*"}
-    for system in systems:
-        for listed in ("before", "after", "asks"):
-            for name in getattr(system, listed):
-                if isinstance(name, str) and name not in known:
-                    meant = closest(name, known)
-                    hint = "give its name, or leave it out" if meant is None else f"did you mean {meant!r}?"
-                    yield (
-                        f"{type(system).__name__}.{listed} names {name!r}, but no system that is loaded is "
-                        f"called so; {hint}"
-                    )
-
-
-def _order(phase: str, members: list[System], everyone: list[System], looks: Looks) -> list[System]:
+def _order(phase: str, members: list[System], everyone: list[System], reads: Reads) -> list[System]:
     """Stable topological order of one phase."""
     count = len(members)
     later: list[set[int]] = [set() for _ in range(count)]
@@ -129,52 +107,53 @@ def _order(phase: str, members: list[System], everyone: list[System], looks: Loo
         for listed, others in (("before", system.before), ("after", system.after)):
             for other in others:
                 _check_phase(system, listed, other, everyone)
-                # A "*" gives way to whatever another system says of this one by name.
                 for j, member in enumerate(members):
-                    if j == i or not named(member, other):
+                    if j == i or not matches(member, other):
                         continue
-                    if other == "*" and _says(member, system, listed):
+                    # A "*" gives way to another system that names this one.
+                    if other == "*" and _names(member, system, listed):
                         continue
                     first, second = (i, j) if listed == "before" else (j, i)
                     later[first].add(second)
-    said = [set(after) for after in later]
+    declared = [set(after) for after in later]
     own = {id(system): {*system.reads, *system.may_read} for system in members}
     for i, a in enumerate(members):
         for j, b in enumerate(members):
-            # Answers of others are had before or after them, as before and after say.
-            if i != j and _feeds(a, b, own if i in said[j] else looks):
+            # A system may be called before it has run, if `before` or `after` puts the caller first.
+            if i != j and _feeds(a, b, own if i in declared[j] else reads):
                 later[i].add(j)
-    return [members[i] for i in _sorted(phase, members, later, looks)]
+    return [members[i] for i in _sorted(phase, members, later, reads)]
 
 
-def _says(member: System, system: System, listed: str) -> bool:
+def _names(member: System, system: System, listed: str) -> bool:
+    """Whether the member lists this system in its `before` or `after`, other than by "*"."""
     names = member.before if listed == "before" else member.after
-    return any(other != "*" and named(system, other) for other in names)
+    return any(other != "*" and matches(system, other) for other in names)
 
 
 def _check_phase(system: System, listed: str, other: type[System] | str, everyone: list[System]) -> None:
     for target in everyone:
-        if other != "*" and named(target, other) and target.phase != system.phase:
+        if other != "*" and matches(target, other) and target.phase != system.phase:
             raise ScheduleError(
                 f"{type(system).__name__}.{listed} names {type(target).__name__}, which runs in the phase "
                 f"{target.phase!r}, not {system.phase!r}; before and after order systems of one phase"
             )
 
 
-def _feeds(a: System, b: System, looks: Looks) -> bool:
+def _feeds(a: System, b: System, reads: Reads) -> bool:
     """Whether data flows from a to b within a phase: derived tables are written, added to, then read."""
-    reads = looks[id(b)]
     for kind in a.writes:
-        if kind.derived and kind not in b.writes and (kind in b.adds or kind in reads):
+        if kind.derived and kind not in b.writes and (kind in b.adds or kind in reads[id(b)]):
             return True
-    # Whoever reads a rate wants it whole: it comes after all that only add to it.
+    # A reader of a rate needs all of it, so it comes after all systems that only add to it.
     return any(
-        kind in reads and kind not in b.writes and not (kind in b.adds and kind in looks[id(a)])
+        kind in reads[id(b)] and kind not in b.writes and not (kind in b.adds and kind in reads[id(a)])
         for kind in a.adds
     )
 
 
-def _sorted(phase: str, members: list[System], later: list[set[int]], looks: Looks) -> list[int]:
+def _sorted(phase: str, members: list[System], later: list[set[int]], reads: Reads) -> list[int]:
+    """Numbers of the members in order; `later` has for each of them those that come after it."""
     count = len(members)
     order: list[int] = []
     while left := set(range(count)).difference(order):
@@ -187,7 +166,7 @@ def _sorted(phase: str, members: list[System], later: list[set[int]], looks: Loo
         reach[i] = later[i].union(*(reach[j] for j in later[i]))
     for i in range(count):
         for j in range(i + 1, count):
-            shared = _conflict(members[i], members[j], looks)
+            shared = _conflict(members[i], members[j], reads)
             if shared is not None and j not in reach[i] and i not in reach[j]:
                 a, b = type(members[i]).__name__, type(members[j]).__name__
                 if type(members[i]) is type(members[j]):
@@ -199,13 +178,13 @@ def _sorted(phase: str, members: list[System], later: list[set[int]], looks: Loo
     return order
 
 
-def _conflict(a: System, b: System, looks: Looks) -> type[Component] | None:
-    """A component both touch, at least one of them writing it."""
+def _conflict(a: System, b: System, reads: Reads) -> type[Component] | None:
+    """A component that both touch, and that at least one of them writes."""
     for first, second in ((a, b), (b, a)):
         for kind in first.writes:
-            if kind in looks[id(second)] or kind in second.writes or kind in second.adds:
+            if kind in reads[id(second)] or kind in second.writes or kind in second.adds:
                 return kind
-    both = looks[id(a)] & looks[id(b)]
+    both = reads[id(a)] & reads[id(b)]
     return next((kind for kind in a.adds if kind in b.adds and kind in both), None)
 
 
@@ -242,7 +221,7 @@ def _check_reads(schedule: Schedule) -> None:
 
 
 def _check_halves(system: System) -> None:
-    """What runs before the stages too finds there no table that is filled within the tick."""
+    """A symmetric system also runs before the stages, when no derived table is filled yet."""
     for kind in (*system.reads, *system.may_read, *system.writes, *system.adds):
         if system.symmetric and kind.derived:
             raise ScheduleError(
@@ -263,7 +242,7 @@ def _check_rates(system: System) -> None:
 
 
 def _check_adds(schedule: Schedule) -> None:
-    """What is added to a derived table must come between the system that empties it and one that reads it."""
+    """A system that adds to a derived table must run after its writer, and before one of its readers."""
     systems = schedule.systems
     for place, system in enumerate(systems):
         for kind in system.adds:
@@ -302,6 +281,7 @@ def _check_added(systems: list[System], place: int, kind: type[Component]) -> No
 
 
 def _late_writer(schedule: Schedule, kind: type[Component]) -> str:
+    """A clause on the system that fills the component, in whatever phase; "" if none does."""
     for system in schedule.systems:
         if kind in system.writes or kind in system.adds:
             return f" earlier ({type(system).__name__} does so only in the phase {system.phase!r})"

@@ -195,8 +195,8 @@ class System(esper.Processor):
         self._take(parameters)
         self._implied = self._probed = self._by_user = False
         self._timing = Timing()
-        # By name in `on` ("" without) and types: whether an entity has them; None after the first tick.
-        self._asked: dict[str, dict[Types, bool]] | None = {}
+        # Queries of the first tick, by name in `on` ("" without) and types: whether an entity matched.
+        self._queried: dict[str, dict[Types, bool]] | None = {}
         self._world: weakref.ref[World] | None = None
         self.watching = False
         self.__post_init__()
@@ -335,10 +335,10 @@ class System(esper.Processor):
         found = self.world.entities_with(*types)
         if on:
             found = iter([pair for pair in found if pair[0].name in on])
-        if self._asked is not None and any(kind.per_row for kind in types):
+        if self._queried is not None and any(kind.per_row for kind in types):
             names = {entity.name for entity, _ in self.world.entities_with(*types)}
             for name in on or ("",):
-                self._asked.setdefault(name, {})[types] = name in names if on else bool(names)
+                self._queried.setdefault(name, {})[types] = name in names if on else bool(names)
         return found
 
     def joined(self, *types: type[Component]) -> tuple[list[Entity], list[Array]]:

@@ -16,7 +16,7 @@ from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.errors import ComponentError, DivergedError, FluidError, FluidWarning
 from ecs_fluid.fluid import Fluid, check
 from ecs_fluid.integrator import END, METHODS, SINGLE, Stage
-from ecs_fluid.lint import unanswered
+from ecs_fluid.lint import empty_queries
 from ecs_fluid.plane import check_plane
 from ecs_fluid.plugins import users_method
 from ecs_fluid.row_changes import RowChanges
@@ -176,10 +176,12 @@ class Ticker:
         """Whether all stages of the tick are done"""
         self.busy: Literal["", "tick", "observers"] = ""
         """What runs: nothing, the phases of a tick up to constrain, or the observers of a finished one"""
+        self.repeated = False
+        """Whether the phases prepare and rates run, which every stage of the integrator repeats"""
         self.warned = False
         """Whether it was said what looks wrong"""
-        self.asking = True
-        """Whether some systems have their first tick before them; what they ask for in vain is then told"""
+        self.new_systems = True
+        """Whether systems were added since the last tick; the next one warns of their empty queries"""
         self._fluid: list[bytes] = []
         self._method = METHODS[integrator]
         self._guard = Guard()
@@ -245,9 +247,9 @@ class Ticker:
                 self._replay(world, schedule, bad)
             self._observe(world, schedule.phases["observe"])
         self._threads.learn({id(system): system._timing.last for system in world._systems})
-        if self.asking:
-            self.asking = False
-            for text in unanswered(world):
+        if self.new_systems:
+            self.new_systems = False
+            for text in empty_queries(world):
                 warnings.warn(text, FluidWarning, stacklevel=5)
 
     def evaluate(self, world: World) -> None:
@@ -269,7 +271,7 @@ class Ticker:
         try:
             yield
         finally:
-            self.busy, self.stage, self.staged = "", SINGLE, False
+            self.busy, self.stage, self.staged, self.repeated = "", SINGLE, False, False
             if self.row_changes.waiting:
                 self.row_changes.clear()
 
@@ -302,8 +304,10 @@ class Ticker:
                 if kind.rate_of is not None:
                     for name in kind.columns:
                         table.__dict__[name].fill(0.0)
+        self.repeated = True
         self._run(world, schedule.phases["prepare"])
         self._run(world, schedule.phases["rates"])
+        self.repeated = False
 
     def _observe(self, world: World, observers: list[System]) -> None:
         """Run the observers on the finished tick; what they spawn and kill is applied after the last."""

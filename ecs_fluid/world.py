@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import numpy as np
 
-from ecs_fluid.access import as_asked
+from ecs_fluid.access import as_seen
 from ecs_fluid.arguments import whole
 from ecs_fluid.component import Array, Column, column
 from ecs_fluid.entities import Entities
@@ -26,10 +26,11 @@ from ecs_fluid.html import table as html_table
 from ecs_fluid.integrator import Stage
 from ecs_fluid.joining import join
 from ecs_fluid.keyframes import Keyed, value_at
-from ecs_fluid.lint import said_of_schedule
-from ecs_fluid.one_process import OneProcess, Targets, before_sharing, collective
+from ecs_fluid.lint import schedule_lint
+from ecs_fluid.one_process import OneProcess, before_sharing, collective
 from ecs_fluid.schedule import Schedule, build
 from ecs_fluid.system import System, Timing
+from ecs_fluid.targets import Targets
 from ecs_fluid.ticker import Ticker
 from ecs_fluid.validation_errors import nearest, validated
 from ecs_fluid.world_options import WorldKeywords, WorldOptions
@@ -162,7 +163,7 @@ class World(Entities):
     @property
     def systems(self) -> list[System]:
         """Systems in the order in which they were added."""
-        return list(self._systems) if self._running is None else [as_asked(self, s) for s in self._systems]
+        return list(self._systems) if self._running is None else [as_seen(self, s) for s in self._systems]
 
     def add_system(self, system: S) -> S:
         """Add a system, and the ones it needs; the schedule is checked before the next tick."""
@@ -182,7 +183,7 @@ class World(Entities):
     def system(self, kind: type[S]) -> S | None:
         """The first system of that class, or None."""
         found = next((system for system in self._systems if isinstance(system, kind)), None)
-        return found if self._running is None else as_asked(self, found)
+        return found if self._running is None else as_seen(self, found)
 
     @property
     def schedule(self) -> Schedule:
@@ -255,7 +256,7 @@ class World(Entities):
         systems = self.schedule.systems
         with self.processes.all_rows(self):
             said = [text for system in systems for text in system.lint(self)]
-        return [*said_of_schedule(self, systems), *said]
+        return [*schedule_lint(self, systems), *said]
 
     @collective
     def velocity(self, points: Any, solver: str | None = None) -> Array:
@@ -357,7 +358,7 @@ class World(Entities):
     @collective
     def _on_ranks(self) -> list[dict[str, Any]]:
         """Of every rank its rows, memory, and what it sent and received; empty for a world of one process."""
-        return self.processes.about()
+        return self.processes.statistics()
 
     @collective
     def _gathered_column(self, name: str, kind: str, column: str) -> Array:

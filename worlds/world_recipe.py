@@ -16,8 +16,9 @@ from ecs_fluid.components import InertialVelocity, Liquid
 from ecs_fluid.errors import FluidError, RecipeError, sentences
 from ecs_fluid.fluid import FluidOptions
 from ecs_fluid.input_limits import check, check_bytes
+from ecs_fluid.overrides import override
 from ecs_fluid.plugins import kind_of, searching, ships, users_code, without_kind
-from ecs_fluid.recipe import Recipe, entity_recipe, override, read_tables
+from ecs_fluid.recipe import Recipe, entity_recipe, read_tables
 from ecs_fluid.settings import LARGEST, Settings
 from ecs_fluid.shipped_worlds import SHIPPED as SHIPPED, shipped as shipped
 from ecs_fluid.system import System
@@ -33,8 +34,8 @@ from ecs_fluid.validation_errors import nearest, shown, validated
 from ecs_fluid.world import World
 from ecs_fluid.world_options import WorldOptions
 from ecs_fluid.worlds.files import files_from
-from ecs_fluid.worlds.joined_systems import Asked, joined, needed_by
 from ecs_fluid.worlds.section import KERNEL, CoredVortex
+from ecs_fluid.worlds.system_requests import Request, merged, needed_by
 
 FLUID: dict[str, type[System]] = {
     "partition": PartitionSystem,
@@ -287,15 +288,15 @@ class WorldRecipe(Settings):
                 raise type(error)(f"[[entity]] {recipe.name!r}: {error}") from error.__cause__
             what = f"the particles up to those of [[entity]] {recipe.name!r} would take"
             check_bytes(particles_take(world), what)
-        needed = [asked for recipe in checked.entity for asked in needed_by(recipe)]
+        needed = [request for recipe in checked.entity for request in needed_by(recipe)]
         if any(InertialVelocity in entity and Liquid not in entity for entity in world.entities):
             needed.append(("an own velocity", InertiaSystem()))
-        chosen: list[Asked] = []
+        chosen: list[Request] = []
         for number, item in enumerate(checked.system, start=1):
             place = f"[[system]] {number}"
             chosen.append((place, _system_of(item, place, self._allow_code)(**without_kind(item))))
         # All at once: what one of them needs of another is taken from the list, whatever its order.
-        systems = joined(checked._fluid_systems(), needed, chosen)
+        systems = merged(checked._fluid_systems(), needed, chosen)
         world.add_systems(systems)
         for system in systems:
             # Those of [fluid] and of entities are there in any case, as those that systems bring along.
@@ -308,7 +309,7 @@ class WorldRecipe(Settings):
             given[key] = getattr(self, key).model_dump(exclude_unset=True)
         return {**given, "world": self.world.told()}
 
-    def _fluid_systems(self) -> Iterator[Asked]:
+    def _fluid_systems(self) -> Iterator[Request]:
         for key, kind in FLUID.items():
             parameters = dict(getattr(self.fluid, key))
             if key == "diffusion" and not (

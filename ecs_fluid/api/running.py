@@ -17,7 +17,7 @@ from ecs_fluid.arguments import MOST_THREADS, whole_or_none
 from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.fluid import Fluid, options_of
 from ecs_fluid.io.runfolder import RunFolder
-from ecs_fluid.runs.runner import Runner, about, free_folder, stored_columns
+from ecs_fluid.runs.runner import Runner, free_folder, run_info, stored_columns
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.validation_errors import shown
 from ecs_fluid.world import World
@@ -76,7 +76,7 @@ def begin(
     folder = RunFolder.create(
         free_folder(Path("runs") / name) if out is None else out,
         text,
-        {"world": name, "source": place, **about(world)},
+        {"world": name, "source": place, **run_info(world)},
         existing="replace" if replace else "refuse",
     )
     return Runner(world, folder, last, every, checkpoint_seconds)

@@ -106,11 +106,11 @@ def frame_of_run(folder: Path, number: int) -> tuple[float, Frame, Velocity]:
 def load_code_of_run(folder: Path) -> None:
     """Import the run's velocity solver, if it is a class in a module beside the world file: runs its code."""
     from ecs_fluid.plugins import searching
-    from ecs_fluid.runs.runner import code_of
+    from ecs_fluid.runs.runner import code_folder
     from ecs_fluid.systems import VelocitySystem
 
     run = RunFolder.open(folder)
-    with searching(code_of(folder)):
+    with searching(code_folder(folder)):
         fluid = tables_of(run).get("fluid")
         velocity = fluid.get("velocity") if isinstance(fluid, dict) else None
         VelocitySystem.load_code(velocity, f"{run.path / 'world.toml'}: [fluid] velocity")

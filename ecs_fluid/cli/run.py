@@ -16,7 +16,7 @@ from ecs_fluid.cli import Threads, Ticks, WorldName, app, err, out, warn
 from ecs_fluid.cli.worlds import AllowCode, Anyway, Settings
 from ecs_fluid.errors import FluidError
 from ecs_fluid.io.runfolder import RunFolder
-from ecs_fluid.runs.runner import Runner, code_of
+from ecs_fluid.runs.runner import Runner, code_folder
 from ecs_fluid.threads import use_threads
 from ecs_fluid.world_options import Precision
 
@@ -143,7 +143,7 @@ def resume(
         folder: folder of a run, such as runs/vortex_ring
         ticks: last tick of the whole run, to make it longer or shorter
     """
-    with _processes(mpi, threads, code_of(folder) if allow_code else None) as share:
+    with _processes(mpi, threads, code_folder(folder) if allow_code else None) as share:
         if share is None:
             return 0
         runner = continued(folder, ticks, allow_code, anyway)

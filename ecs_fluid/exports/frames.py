@@ -95,8 +95,8 @@ class Frames:
             self._check(name)
 
     def _surface_name(self) -> str | None:
-        """What the surface of a liquid is called, None if the run stored none."""
-        from ecs_fluid.runs.surface_meshes import surface_ticks
+        """Name of the population of a liquid's surface, None if the run stored none."""
+        from ecs_fluid.runs.surface_frames import surface_ticks
 
         self.surface_ticks = surface_ticks(self.run.fields)
         name = "surface"

@@ -80,7 +80,7 @@ class Surfaces:
 
     def liquid(self, frame: Frame) -> Liquid | None:
         """The surface of the liquid in a frame, None if the run stored none then."""
-        from ecs_fluid.runs.surface_meshes import stored_mesh
+        from ecs_fluid.runs.surface_frames import stored_mesh
 
         if self._frames.surface is None or frame.tick not in self._frames.surface_ticks:
             return None

@@ -233,7 +233,7 @@ class Ranks(SharedWork):
         """The least of the places of all ranks; None if none has one."""
         return min((found for found in self.comm.gather_values(place) if found is not None), default=None)
 
-    def about(self) -> list[dict[str, Any]]:
+    def statistics(self) -> list[dict[str, Any]]:
         """Of every rank: rows it holds, largest memory so far and present memory, sums, traffic."""
         mine = {
             "rows": {name: self.own(name).stop - self.own(name).start for name in self.bounds},

@@ -10,11 +10,11 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.kernels.biot_savart.blocks import POINTS
-from ecs_fluid.one_process import Targets
 from ecs_fluid.ranks.balance import Balance
 from ecs_fluid.ranks.comm import Comm
 from ecs_fluid.ranks.divided_vortons import DividedVortons
 from ecs_fluid.ranks.machine import Machine
+from ecs_fluid.targets import Targets
 
 BLOCK = 256
 """Targets of a block where the solver needs none of its own."""

@@ -12,12 +12,13 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import Sources
 from ecs_fluid.kernels.biot_savart import tree_build
 from ecs_fluid.kernels.biot_savart.blocks import Blocks, block_boxes
-from ecs_fluid.one_process import OneProcess, Population, Targets
+from ecs_fluid.one_process import OneProcess
 from ecs_fluid.ranks import cells, neighbour_exchange, sums
 from ecs_fluid.ranks.balance import Balance
 from ecs_fluid.ranks.comm import Comm, Route
 from ecs_fluid.ranks.divided_vortons import DividedVortons, OwnVortons
 from ecs_fluid.ranks.machine import Machine
+from ecs_fluid.targets import Population, Targets
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
@@ -264,10 +265,10 @@ class SharedWork(OneProcess):
         rows, u, *gradients = Route(self.comm, block % self.comm.size, "velocity").send(found)
         du = gradients[0] if gradients else None
         first = 0
-        for entity, velocity, gradient in populations:
-            start, stop, total = self.placed(entity, len(velocity))
+        for entity, _, velocities, gradients_there in populations:
+            start, stop, total = self.placed(entity, len(velocities))
             chosen = (rows >= first + start) & (rows < first + stop)
-            velocity[rows[chosen] - (first + start)] = u[chosen]
-            if du is not None and gradient is not None:
-                gradient[rows[chosen] - (first + start)] = du[chosen]
+            velocities[rows[chosen] - (first + start)] = u[chosen]
+            if du is not None and gradients_there is not None:
+                gradients_there[rows[chosen] - (first + start)] = du[chosen]
             first += total

@@ -13,10 +13,11 @@ import ecs_fluid.systems  # noqa: F401  (registers what ships)
 from ecs_fluid.arguments import path_of
 from ecs_fluid.component import Array, Component
 from ecs_fluid.errors import StorageError, sentences
+from ecs_fluid.integrator import Tables
 from ecs_fluid.io.checkpoint import load_checkpoint
 from ecs_fluid.io.provenance import Provenance, refuse_elsewhere
 from ecs_fluid.own_code import code_named_in
-from ecs_fluid.plugins import imported
+from ecs_fluid.plugins import imported, ships
 from ecs_fluid.state import VERSION
 from ecs_fluid.system import System
 from ecs_fluid.tables import checked_tables
@@ -80,46 +81,19 @@ def resume(path: Any, allow_code: bool = False, anyway: bool = False) -> World:
 def world_of(meta: dict[str, Any], arrays: dict[str, Any], path: Any, allow_code: bool = False) -> World:
     """The world that `packed` described; `path` says in messages where that came from."""
     world = World(**meta["options"])
-    systems = []
-    for item in meta["systems"]:
-        system = System.registry.get(item["class"])
-        if system is None and allow_code:
-            system = imported(item["class"], str(path), System)
-        if system is None:
-            raise _not_loaded(path, "system", item["class"])
-        if allow_code:
-            system.load_code(item["parameters"], str(path))
-        systems.append(system(**item["parameters"]))
-    names: set[str] = set()
+    systems = [_system(item, path, allow_code) for item in meta["systems"]]
+    names, classes = set[str](), meta.get("classes", {})
     for item in meta["entities"]:
         if item["name"] in names or not _NAME.fullmatch(item["name"]):
             raise StorageError(f"{path} has an entity {item['name'][:60]!r}, which is no name or comes twice")
         names.add(item["name"])
-        tables: list[Component] = []
-        strays: list[tuple[type[Component], str, Array]] = []
-        for name in item["components"]:
-            kind = Component.registry.get(name)
-            if kind is None and allow_code and name in meta.get("classes", {}):
-                kind = imported(meta["classes"][name], str(path), Component)
-            if kind is None:
-                raise _not_loaded(path, "component", meta.get("classes", {}).get(name, name))
-            if kind.derived:
-                raise StorageError(f"{path} holds {name}, which systems fill; a checkpoint has no such part")
-            missing = [key for key in kind.columns if f"{item['name']}/{name}.{key}" not in arrays]
-            if missing:
-                raise StorageError(f"{path} has no column {name}.{missing[0]} of entity {item['name']!r}")
-            columns = {key: arrays[f"{item['name']}/{name}.{key}"] for key in kind.columns}
-            inside = _within(kind, columns)
-            strays += [(kind, key, columns[key]) for key in inside]
-            tables.append(kind(**(columns | inside)))
-        checked = checked_tables(item["name"], tuple(tables), world.dtype)
-        for kind, key, array in strays:
-            setattr(checked[kind], key, array.astype(world.dtype))
+        kinds = [_component_class(name, classes, path, allow_code) for name in item["components"]]
+        tables = _tables(item["name"], kinds, arrays, path, world.dtype)
         if item["name"] == "fluid":
-            for table in checked.values():
+            for table in tables.values():
                 world._put(world.fluid, table)
         else:
-            world._create(item["name"], checked)
+            world._create(item["name"], tables)
     world.add_systems(systems)
     for made, item in zip(systems, meta["systems"], strict=True):
         made._implied = item.get("implied") is True
@@ -129,8 +103,52 @@ def world_of(meta: dict[str, Any], arrays: dict[str, Any], path: Any, allow_code
     return world
 
 
+def _system(item: dict[str, Any], path: Any, allow_code: bool) -> System:
+    kind = System.registry.get(item["class"])
+    if kind is None and allow_code:
+        kind = imported(item["class"], str(path), System)
+    if kind is None:
+        raise _not_loaded(path, "system", item["class"])
+    if allow_code:
+        kind.load_code(item["parameters"], str(path))
+    return kind(**item["parameters"])
+
+
+def _component_class(name: str, classes: dict[str, str], path: Any, allow_code: bool) -> type[Component]:
+    """The component of that name; `classes` are the import paths of those that do not ship."""
+    kind = Component.registry.get(name)
+    if kind is None and allow_code and name in classes:
+        kind = imported(classes[name], str(path), Component)
+    if kind is None:
+        raise _not_loaded(path, "component", classes.get(name, name))
+    if kind.derived:
+        raise StorageError(f"{path} holds {name}, which systems fill; a checkpoint has no such part")
+    return kind
+
+
+def _tables(
+    entity: str, kinds: list[type[Component]], arrays: dict[str, Any], path: Any, dtype: type[np.floating]
+) -> Tables:
+    """The tables of an entity, checked."""
+    tables: list[Component] = []
+    out_of_range: list[tuple[type[Component], str, Array]] = []
+    for kind in kinds:
+        labels = {key: f"{entity}/{kind.__name__}.{key}" for key in kind.columns}
+        for key, label in labels.items():
+            if label not in arrays:
+                raise StorageError(f"{path} has no column {kind.__name__}.{key} of entity {entity!r}")
+        columns = {key: arrays[label] for key, label in labels.items()}
+        clipped = _clipped(kind, columns)
+        out_of_range += [(kind, key, columns[key]) for key in clipped]
+        tables.append(kind(**(columns | clipped)))
+    checked = checked_tables(entity, tuple(tables), dtype)
+    for kind, key, array in out_of_range:
+        checked[kind].__dict__[key][...] = array
+    return checked
+
+
 def _not_loaded(path: Any, what: str, name: str) -> StorageError:
-    """What to do about a class that is not there: it is the user's unless the package has such names."""
+    """The error on a class that is not loaded: the user's own, or of another version of the package."""
     if name.startswith("ecs_fluid.") or ":" not in name:
         return StorageError(f"{path} needs the {what} {name!r}, which this ecs_fluid does not have")
     return StorageError(
@@ -139,13 +157,19 @@ def _not_loaded(path: Any, what: str, name: str) -> StorageError:
     )
 
 
-def _within(kind: type[Component], columns: dict[str, Array]) -> dict[str, Array]:
-    """Columns of what is integrated that rounding or overshoot took out of their range, put back into it."""
+def _clipped(kind: type[Component], columns: dict[str, Array]) -> dict[str, Array]:
+    """Columns that rounding, overshoot or a user's system took out of their range, clipped to it.
+
+    Of shipped components those that are integrated; systems keep others in their range.
+    """
     found: dict[str, Array] = {}
-    if any(other.rate_of is kind for other in Component.registry.values()):
+    if not ships(kind) or any(other.rate_of is kind for other in Component.registry.values()):
         for key, array in columns.items():
-            low, high = kind.columns[key].minimum, kind.columns[key].maximum
-            if (low is not None or high is not None) and array.dtype.kind == "f" and np.isfinite(array).all():
+            field = kind.columns[key]
+            low, high = field.minimum, field.maximum
+            if field.above is not None:
+                low = np.nextafter(array.dtype.type(field.above), np.inf)
+            if (low is not None or high is not None) and np.isfinite(array).all():
                 inside = np.clip(array, low, high)
                 if not np.array_equal(inside, array):
                     found[key] = inside

@@ -36,11 +36,11 @@ BODY_COLUMNS = (
     "BodyHeat.T",
     "RowId.id",
 )
-"""What a frame holds of bodies, beside their places. Their polytopes do not change: checkpoints hold them."""
+"""Columns of bodies in a frame, beside their places. Their polytopes never change and are in checkpoints."""
 
 
 def stored_columns(world: World) -> dict[str, dict[str, Array]]:
-    """What a frame holds: state columns and velocities of what has a Position, poses of bodies."""
+    """Columns of a frame: state and velocity of entities with a Position, poses and motion of bodies."""
     frame = {}
     for entity in world.entities:
         columns = world._columns_of(entity)
@@ -57,8 +57,8 @@ def stored_columns(world: World) -> dict[str, dict[str, Array]]:
     return frame
 
 
-def about(world: World) -> dict[str, Any]:
-    """Command, seed and options of a run; the run folder adds what computes it by itself."""
+def run_info(world: World) -> dict[str, Any]:
+    """Command, seed and options of a run for its run.json; RunFolder adds versions and machine."""
     return {
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
         "seed": world.seed,
@@ -66,8 +66,8 @@ def about(world: World) -> dict[str, Any]:
     }
 
 
-def code_of(path: Path) -> Path | None:
-    """Folder of the world file of a run, where the systems of its user are; None if the run does not tell."""
+def code_folder(path: Path) -> Path | None:
+    """Folder of the world file of a run, which may hold the user's own systems; None if it is not known."""
     source = RunFolder.open(path).read_info().get("source")
     return Path(source).parent if source else None
 
@@ -96,7 +96,7 @@ class Runner:
     def resume(
         cls, path: Path, last_tick: int | None = None, allow_code: bool = False, anyway: bool = False
     ) -> tuple[Runner, list[str]]:
-        """A run that continues from its newest intact checkpoint, and what was passed over, in words."""
+        """A run that continues from its newest intact checkpoint, and sentences on damaged newer ones."""
         folder = RunFolder.resume(path)
         try:
             info = folder.read_info()
@@ -104,10 +104,10 @@ class Runner:
                 raise StorageError(f"{path}: run.json has no plan of the run, so it cannot be resumed")
             refuse_elsewhere(path, info["stretches"][-1]["computed_with"], anyway)
             found = folder.newest_checkpoint()
-            with searching(code_of(path) if allow_code else None):
+            with searching(code_folder(path) if allow_code else None):
                 world = resume(found.path, allow_code, anyway)
-            if folder.trajectory.is_dir():  # else it is begun anew
-                _refuse_of_another_run(world, folder.read_trajectory(), found.path)
+            if folder.trajectory.is_dir():  # without one, a new one is begun
+                _check_same_run(world, folder.read_trajectory(), found.path)
             folder.rewind(world.tick)
         except FluidError:
             folder.close()
@@ -126,13 +126,15 @@ class Runner:
         plan = {key: getattr(self, key) for key in ("last_tick", "every", "checkpoint_seconds")}
         folder.begin_stretch(world.tick, packed(world)[0]["code"], status="running", plan=plan)
         earlier = folder.read_info()
-        self._before, self._systems = earlier.get("wall_seconds", 0.0), earlier.get("systems", {})
-        self._timed = {name: (timing.total, timing.calls) for name, timing in world.timings().items()}
+        self._earlier_seconds = earlier.get("wall_seconds", 0.0)
+        self._earlier_systems = earlier.get("systems", {})
+        # A world that was stepped before this run has timings already.
+        self._first_timings = {name: (timing.total, timing.calls) for name, timing in world.timings().items()}
         self._started, self._first_tick = time.perf_counter(), world.tick
         status = "failed"
         try:
             self._checkpoint()
-            # Also before any tick: a run that was killed before its second checkpoint has frames already.
+            # Also at tick 0: a run that was killed before its second checkpoint has frames already.
             with folder.write_trajectory(world.tick if self._continues else None) as frames:
                 if world.tick == 0 or not frames.ticks:
                     world.evaluate()
@@ -185,26 +187,31 @@ class Runner:
             status=status,
             ticks=world.tick,
             time=world.time,
-            wall_seconds=self._before + spent,
+            wall_seconds=self._earlier_seconds + spent,
             ticks_per_second=(world.tick - self._first_tick) / spent if spent else 0.0,
             particles={entity.name: len(entity) for entity in world.entities if len(entity)},
-            systems={
-                name: {
-                    "seconds": timing.total - total + self._systems.get(name, {}).get("seconds", 0.0),
-                    "calls": timing.calls - calls + self._systems.get(name, {}).get("calls", 0),
-                }
-                for name, timing in world.timings().items()
-                for total, calls in [self._timed.get(name, (0.0, 0))]
-            },
+            systems=self._system_times(),
             state_hash=world.state_hash(),
             ranks=world._on_ranks(),
         )
 
+    def _system_times(self) -> dict[str, dict[str, float]]:
+        """Seconds and calls of each system since the run began, those before a resume included."""
+        found = {}
+        for name, timing in self.world.timings().items():
+            total, calls = self._first_timings.get(name, (0.0, 0))
+            earlier = self._earlier_systems.get(name, {"seconds": 0.0, "calls": 0})
+            found[name] = {
+                "seconds": timing.total - total + earlier["seconds"],
+                "calls": timing.calls - calls + earlier["calls"],
+            }
+        return found
 
-def _refuse_of_another_run(world: World, frames: Trajectory, checkpoint: Path) -> None:
-    """StorageError if the state is not what a frame stored of its tick, or its time is not between others'.
 
-    What is computed from there would belong to neither run, and times that do not grow spoil the trajectory.
+def _check_same_run(world: World, frames: Trajectory, checkpoint: Path) -> None:
+    """Raise StorageError if the frame of this tick holds another state, or times would not grow.
+
+    What is computed from there would belong to neither run.
     """
     first, after = (int(np.searchsorted(frames.ticks, world.tick, side)) for side in ("left", "right"))
     earlier, later = frames.times[:first].max(initial=-1.0), frames.times[after:].min(initial=np.inf)
@@ -212,7 +219,7 @@ def _refuse_of_another_run(world: World, frames: Trajectory, checkpoint: Path) -
         "" if earlier < world.time < later and (frames.times[first:after] == world.time).all() else "time"
     )
     if first < after and world.tick > 0:  # before the first tick some systems have their rows still to fill
-        unlike = unlike or _unlike(world, frames.frame(first))
+        unlike = unlike or _first_difference(world, frames.frame(first))
     if unlike:
         raise StorageError(
             f"{checkpoint} is not of the run whose trajectory is beside it: that has another {unlike} at "
@@ -221,8 +228,8 @@ def _refuse_of_another_run(world: World, frames: Trajectory, checkpoint: Path) -
         )
 
 
-def _unlike(world: World, frame: Mapping[str, Mapping[str, Array]]) -> str:
-    """A column of the state that a frame of the same tick has in other bits, or not at all; "" if none."""
+def _first_difference(world: World, frame: Mapping[str, Mapping[str, Array]]) -> str:
+    """The first state column that a frame of the same tick lacks or has in other bits; "" if none."""
     for name, columns in stored_columns(world).items():
         for label in sorted(columns.keys() - {"Velocity.u"}):
             array, stored = columns[label], frame.get(name, {}).get(label, np.empty(0))
@@ -232,7 +239,7 @@ def _unlike(world: World, frame: Mapping[str, Mapping[str, Array]]) -> str:
 
 
 def free_folder(base: Path) -> Path:
-    """`base`, or `base-2`, `base-3`, ... : the first that does not exist yet."""
+    """The first of `base`, `base-2`, `base-3`, ... that does not exist yet."""
     for number in range(1, 100_000):
         candidate = base.with_name(f"{base.name}-{number}") if number > 1 else base
         if not candidate.exists():

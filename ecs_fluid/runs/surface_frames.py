@@ -1,4 +1,4 @@
-"""Signed distances of a run on disk: one grid field per stored frame, beside the particles."""
+"""Surfaces of a run on disk: one grid of signed distances per stored frame, and its mesh."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 NAME = "sdf"
-"""Of the field; its arrays are phi [m] and, where the world has a temperature field, T [K]."""
+"""Name of the field; its arrays are phi [m] and, where the world has a temperature field, T [K]."""
 
 
 def store_surface(world: World, folder: Path) -> None:
     """Store the world's signed distances, if it has any, as a field of the present tick.
 
-    Before the first tick these are those that a SurfaceSystem finds in the evaluated fields; the world keeps
-    its own table empty until its first tick, as without this.
+    Before the first tick they are computed from the evaluated fields, and the world's own table stays empty.
     """
     from ecs_fluid.components import TemperatureField, TransferGrid
 
@@ -72,3 +71,20 @@ def stored_surface(folder: Path, tick: int) -> FieldFrame:
             f"the signed distance of tick {ticks[-1]} in {folder} is damaged: no grid of numbers."
         )
     return field
+
+
+def surface_ticks(folder: Path) -> set[int]:
+    """Ticks at which the run with the fields in ``folder`` stored a surface."""
+    return set(field_ticks(folder, NAME))
+
+
+def stored_mesh(folder: Path, tick: int) -> tuple[Array, Array]:
+    """Vertices (n, 3) m and triangles (m, 3), outward, of the surface stored at ``tick``.
+
+    Both are empty where there is no surface, and in a world that is a plane, whose surfaces are lines.
+    """
+    from ecs_fluid.systems.surface.contour import contour
+
+    field = stored_surface(folder, tick)
+    x, faces = contour(field.arrays["phi"], field.origin, field.spacing)
+    return (x, faces) if faces.shape[1] == 3 else (x[:0], faces[:0].repeat(2, axis=1)[:, :3])

@@ -11,7 +11,6 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import Grid, SolverTimes, Sources
-from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.drawn_sample import DrawnSample, Reference
 from ecs_fluid.systems.velocity.flow_numbers import WORKED, Flow, FlowNumbers, alike, due, kept_table
@@ -21,6 +20,7 @@ from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.systems.velocity.solver_times import NEVER, expected, keep_times, stored
 from ecs_fluid.systems.velocity.solver_work import tree_work
 from ecs_fluid.systems.velocity.tree import TreeSolver
+from ecs_fluid.targets import Targets
 from ecs_fluid.world import World
 
 WIDEST, NARROWEST, FIRST = 1.0, 0.2, 0.5

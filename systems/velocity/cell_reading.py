@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ecs_fluid.components import Grid, Sources
-from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.velocity.grid_reading import GridReading
-from ecs_fluid.systems.velocity.sampled_error import Population, reads_well
+from ecs_fluid.systems.velocity.sampled_error import reads_well
 from ecs_fluid.systems.velocity.solver import Solver
+from ecs_fluid.targets import Population, Targets
 
 if TYPE_CHECKING:
     from ecs_fluid.kernels.grids.read_points import PointsRead
@@ -52,14 +52,14 @@ class CellReading:
             return False
         points = self._points_around(others, grid, cubic)
         x = points.places(grid.origin, grid.spacing, world.dtype)
-        rows = sum(world.processes.total([entity], len(places)) for entity, places, _ in others)
+        rows = sum(world.processes.total([other.entity], len(other.x)) for other in others)
         if may_refuse and vortons * (rows - len(x)) <= READING * rows:
             return False
         targets = Targets(x, np.empty_like(x), place="others", read=points.read)
         system.sum_on_grid(solver, sources, grid, targets)
         reading = GridReading(grid, points.spread(targets.u), system.read_by, points.read)
-        for _, places, u in others:
-            reading.velocity(places, u)
+        for other in others:
+            reading.velocity(other.x, other.u)
         if first and may_refuse:
             self._reads_well = reads_well(solver, sources, grid, others, targets, WELL_READ)
         return self._reads_well
@@ -69,8 +69,8 @@ class CellReading:
         from ecs_fluid.kernels.grids.read_points import PointsRead, mark_cells
 
         marked, processes = np.zeros(tuple(grid.cells), np.uint8), self._system.world.processes
-        for _, x, _ in others:
-            mark_cells(x, grid.origin, grid.spacing, marked)
+        for other in others:
+            mark_cells(other.x, grid.origin, grid.spacing, marked)
         if processes.bounds:
             marked[...] = np.reshape(np.array(processes.largest(marked.ravel().tolist())), marked.shape)
         return PointsRead(marked, cubic)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ecs_fluid.components import Grid, Sources
-from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.velocity.solver import Solver
+from ecs_fluid.targets import Targets
 
 
 class DirectSolver(Solver):

@@ -9,10 +9,10 @@ import numpy as np
 
 from ecs_fluid.components import Grid, Sources
 from ecs_fluid.errors import FluidWarning
-from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.systems.velocity.solver_work import fmm_work
+from ecs_fluid.targets import Targets
 
 if TYPE_CHECKING:
     from ecs_fluid.kernels.fmm.fast_multipole import Plan

@@ -10,7 +10,6 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.components import Grid, Sources
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.one_process import Targets
 from ecs_fluid.periodic import axes_of, wrapped
 from ecs_fluid.systems.partition import GHOSTS, GridNeeds, PartitionSystem
 from ecs_fluid.systems.remesh import narrow_lattice
@@ -18,6 +17,7 @@ from ecs_fluid.systems.shared.populations import total_strength
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.systems.velocity.solver_times import keep_times
+from ecs_fluid.targets import Targets
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:

@@ -9,22 +9,19 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import Grid, Sources
-from ecs_fluid.entity import Entity
-from ecs_fluid.one_process import OneProcess, Targets
+from ecs_fluid.one_process import OneProcess
 from ecs_fluid.plugins import ships
 from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.drawn_sample import DrawnSample
 from ecs_fluid.systems.velocity.solver import Solver
+from ecs_fluid.targets import Population, Targets
 
 SAMPLE = 64
 """Vortons, and other particles, that are looked at."""
 
 DRAWN_FROM = 2048
 """Rows at even distances, the same in every tick, from which those are drawn."""
-
-Population = tuple[Entity, Array, Array]
-"""With positions (m, 3) m and velocities (m, 3) m/s of the rows that this process holds."""
 
 
 def sampled_error(
@@ -108,13 +105,13 @@ def _exact(direct: DirectSolver, x: Array) -> Array:
 
 def _some(processes: OneProcess, populations: Sequence[Population], count: int) -> tuple[Array, Array]:
     """Positions and velocities of `count` rows of populations laid end to end, the same on all processes."""
-    totals = [processes.total([entity], len(x)) for entity, x, _ in populations]
+    totals = [processes.total([each.entity], len(each.x)) for each in populations]
     every, first = sum(totals), 0
     rows = np.arange(every) if every <= count else np.linspace(0, every - 1, count).astype(np.int64)
     parts: list[Sequence[Array]] = []
-    for (entity, *columns), total in zip(populations, totals, strict=True):
+    for (entity, x, u, _), total in zip(populations, totals, strict=True):
         own = rows[(rows >= first) & (rows < first + total)] - first
-        parts.append(processes.some_rows(entity, columns, own))
+        parts.append(processes.some_rows(entity, (x, u), own))
         first += total
     if not parts:
         return np.empty((0, 3)), np.empty((0, 3))

@@ -16,11 +16,11 @@ from pydantic_core import PydanticUndefined
 from ecs_fluid.component import Array
 from ecs_fluid.components import Grid, Sources
 from ecs_fluid.errors import FluidError, RecipeError
-from ecs_fluid.one_process import Targets
 from ecs_fluid.plugins import class_named, group_of, import_path, refuse_shipped_name, ships
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import parameter_model
 from ecs_fluid.systems.partition import GridNeeds
+from ecs_fluid.targets import Targets
 
 if TYPE_CHECKING:
     from ecs_fluid.kernels.biot_savart.regularisation import Code

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
@@ -23,11 +22,9 @@ from ecs_fluid.components import (
     VelocityField,
     VelocityGradient,
 )
-from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, FluidWarning, RecipeError
-from ecs_fluid.one_process import Targets
 from ecs_fluid.periodic import axes_of
-from ecs_fluid.plane import fits
+from ecs_fluid.plane import check_dimension
 from ecs_fluid.plugins import import_path
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
@@ -41,9 +38,10 @@ from ecs_fluid.systems.velocity.hybrid import HybridSolver
 from ecs_fluid.systems.velocity.lint import plane_vortices_lint, slow_sums_lint, unfelt_lint
 from ecs_fluid.systems.velocity.poisson import PoissonSolver
 from ecs_fluid.systems.velocity.pppm import PppmSolver
-from ecs_fluid.systems.velocity.sampled_error import Population, sampled_error
+from ecs_fluid.systems.velocity.sampled_error import sampled_error
 from ecs_fluid.systems.velocity.solver import Solver, SolverName, model_with, solver_class
 from ecs_fluid.systems.velocity.tree import TreeSolver
+from ecs_fluid.targets import Population, Targets
 from ecs_fluid.validation_errors import nearest
 from ecs_fluid.world import World
 
@@ -58,18 +56,12 @@ SHIPPED_KERNELS = Literal["winckelmans", "gaussian", "rankine", "rosenhead_moore
 KernelName = SHIPPED_KERNELS | str
 """Name of a regularisation: of any record of `kernels.biot_savart.regularisation`; editors offer these."""
 
-MANY_MORE = 1.25
-"""Times as many vortons as when it was last asked whether all their pairs take too long: asked again."""
-
 FEW_PAIRS = 2**22
 """Up to this many pairs of point and vorton the direct sum answers `velocity_at_few`: a few milliseconds,
 less than it takes to sort the vortons and grow a tree for so few points."""
 
 RANGE = 1 / 32
 """Part of the root of the largest number that a coordinate may be, in m and in core radii of the thinnest."""
-
-Table = tuple[Entity, Array, Array, Array | None]
-"""A population of vortons, with its positions, velocities and velocity gradients."""
 
 
 class VelocitySystem(System):
@@ -163,8 +155,6 @@ class VelocitySystem(System):
         if not self.gradient:
             self.writes = (Velocity, VelocityField, SolverTimes, SolverMeshes)  # type: ignore[assignment]
         self._warned_of: set[str] = set()
-        # Of how many vortons it was last asked whether all their pairs take too long.
-        self._asked_of = 0.0
         self.velocity_error: float | None = None
         """Relative RMS error of the velocities of the last tick, in its first stage; None: not recorded"""
         self._cells = CellReading(self)
@@ -254,11 +244,8 @@ class VelocitySystem(System):
         sources, grid, processes = self.field(Sources), self.field(Grid), self.world.processes
         vortons, others = self._populations()
         solver = self._fitting(self._solver, sources, grid)
-        if solver.on_grid:
+        if solver.on_grid or self.solver == "direct":
             self._warn_once(solver, sources, grid, f"t = {self.world.time:.4g} s: ")
-        if len(sources.sigma) > MANY_MORE * self._asked_of:
-            for text in self._slow_sums(len(sources.sigma)):
-                warnings.warn(f"t = {self.world.time:.4g} s: {text}", FluidWarning, stacklevel=2)
         solver.prepare(sources, grid)
         from_grid, at_rest = self.at == "grid" or solver.on_grid, not len(sources.sigma)
         if from_grid or (others and self.tracers == "grid") or at_rest:
@@ -271,15 +258,13 @@ class VelocitySystem(System):
             own = GridReading(grid, field, "convolution") if solver.on_grid else reading
             self._read_at_vortons(own, sources, vortons)
         else:
-            rows = [(entity, u, du) for entity, _, u, du in vortons]
-            targets = Targets.at(processes.vorton_targets(sources, rows), self.gradient, "vortons")
+            targets = Targets.at(processes.vorton_targets(sources, vortons), self.gradient, "vortons")
             solver.fill(targets)
-            processes.to_rows(sources.order, rows, targets)
+            processes.to_rows(sources.order, vortons, targets)
         self._fill_others(solver, sources, grid, reading, vortons, others)
         if self.world.stage.c == 0.0:
-            groups = [(entity, x, u) for entity, x, u, _ in vortons], others
-            told = self._is_recorded
-            self.velocity_error = sampled_error(solver, sources, grid, *groups) if told else None
+            recorded = self._is_recorded
+            self.velocity_error = sampled_error(solver, sources, grid, vortons, others) if recorded else None
 
     @property
     def _is_recorded(self) -> bool:
@@ -289,39 +274,39 @@ class VelocitySystem(System):
         world, record = self.world, self.world.system(DiagnosticsSystem)
         return record is not None and record.every > 0 and (world.tick + 1) % record.every == 0
 
-    def _populations(self) -> tuple[list[Table], list[Population]]:
+    def _populations(self) -> tuple[list[Population], list[Population]]:
         """Vortons, and what else has a velocity."""
         wanted = (*VORTONS, Velocity, VelocityGradient) if self.gradient else (*VORTONS, Velocity)
         vortons = [
-            (entity, position.x, velocity.u, gradient[0].du if gradient else None)
+            Population(entity, position.x, velocity.u, gradient[0].du if gradient else None)
             for entity, (position, _, _, velocity, *gradient) in self.entities(*wanted)
         ]
         summed, total = [entity for entity, *_ in vortons], self.world.processes.total
         others = [
-            (entity, position.x, velocity.u)
+            Population(entity, position.x, velocity.u)
             for entity, (position, velocity) in self.entities(Position, Velocity)
             if entity not in summed and total([entity], len(position.x))
         ]
         return vortons, others
 
     def _fill_others(
-        self, solver: Solver, sources: Sources, grid: Grid, reading: GridReading, vortons: list[Table],
+        self, solver: Solver, sources: Sources, grid: Grid, reading: GridReading, vortons: list[Population],
         others: list[Population],
     ) -> None:  # fmt: skip
         """Fill velocities of what is no vorton: read between points of the grid, or sums at its rows."""
         processes, read = self.world.processes, self.tracers != "solver"
         if not len(sources.sigma):
-            for _, _, u in others:
-                u[:] = 0.0
+            for other in others:
+                other.u[:] = 0.0
             return
         if others and self.tracers == "cells" and not (self.at == "grid" or solver.on_grid):
             count = processes.total([entity for entity, *_ in vortons], sum(len(x) for _, x, *_ in vortons))
             read = self._cells.fill(solver, sources, grid, count, others)
         elif read:
-            for _, x, u in others:
-                reading.velocity(x, u)
+            for other in others:
+                reading.velocity(other.x, other.u)
         if not read:
-            for number, (entity, x, u) in enumerate(others):
+            for number, (entity, x, u, _) in enumerate(others):
                 rows = Targets(x, u, place="others", number=number)
                 processes.at_rows(entity, rows, solver.fill)
 
@@ -352,10 +337,10 @@ class VelocitySystem(System):
         solver.fill(targets)
         solver.prepare(sources, grid)
 
-    def _read_at_vortons(self, reading: GridReading, sources: Sources, tables: list[Table]) -> None:
+    def _read_at_vortons(self, reading: GridReading, sources: Sources, vortons: list[Population]) -> None:
         """Velocity and gradient at the vortons, which one process reads in the order of their cells."""
         first, shared = 0, bool(self.world.processes.bounds)
-        for _, x, u, du in tables:
+        for _, x, u, du in vortons:
             if du is None:
                 reading.velocity(x, u)
                 continue
@@ -372,7 +357,7 @@ class VelocitySystem(System):
     def _made(self, name: str) -> Solver:
         """The solver of that name; in a world that repeats ``auto`` is the one on the grid."""
         kind, periods = solver_class(name), self.world.periods
-        fits(kind, self.world, RecipeError, f"solver = {kind.name!r}")
+        check_dimension(kind, self.world, RecipeError, f"solver = {kind.name!r}")
         if periods.any() and kind is AutoSolver:
             return PoissonSolver(self)
         if periods.any() and not kind.periodic:
@@ -414,7 +399,8 @@ class VelocitySystem(System):
         sources, grid = self.world.require(PartitionSystem).present(needs, around)
         targets = Targets.at(self._in_range(points, sources.sigma), gradient)
         made = self._fitting(made, sources, grid)
-        self._warn_once(made, sources, grid)
+        if made.on_grid:
+            self._warn_once(made, sources, grid)
         made.prepare(sources, grid)
         made.fill(targets)
         return targets
@@ -462,28 +448,28 @@ class VelocitySystem(System):
         return psi, omega, u, du
 
     def _warn_once(self, solver: Solver, sources: Sources, grid: Grid, when: str = "") -> None:
-        """Warn of a grid that does not do, once for each solver."""
+        """Warn of a grid that does not do, or of all pairs that take too long, once for each solver."""
         # Asked of all processes, since only the one that lints has warned by then.
         (warned,) = self.world.processes.largest([float(solver.name in self._warned_of)])
         if not warned:
-            for text in solver.grid_lint(sources, grid):
+            slow = [] if solver.on_grid else self._slow_sums(len(sources.sigma))
+            for text in slow or solver.grid_lint(sources, grid):
                 self._warned_of.add(solver.name)
                 warnings.warn(f"{when}{text}", FluidWarning, stacklevel=2)
 
     def lint(self, world: World) -> list[str]:
         """Poor parameters, too coarse a grid, slow sums, and constants of the fluid that nothing feels."""
-        solver, found = self._solver, list[str]()
+        solver, (_, (x, alpha)) = self._solver, self.joined(Position, Strength)
         if solver.on_grid:
             found = solver.grid_lint(*world.require(PartitionSystem).present())
-            self._warned_of.update([solver.name] if found else [])
-        _, (x, alpha) = self.joined(Position, Strength)
+        else:
+            found = self._slow_sums(len(x))
+        self._warned_of.update([solver.name] if found else [])
         plane = plane_vortices_lint(x, alpha) if world.dimension == 3 else ()
-        return [*found, *solver.lint(), *self._slow_sums(len(x)), *unfelt_lint(world), *plane]
+        return [*found, *solver.lint(), *unfelt_lint(world), *plane]
 
     def _slow_sums(self, vortons: int) -> list[str]:
-        """A sentence on all pairs of so many vortons if they take too long; then a tick asks no more."""
+        """A sentence on all pairs of so many vortons if they take too long."""
         if self.solver != "direct" or self.world.dimension != 3:
             return []
-        found = list(slow_sums_lint(self.world, vortons, self.tolerance, self.gradient))
-        self._asked_of = math.inf if found else float(vortons)
-        return found
+        return list(slow_sums_lint(self.world, vortons, self.tolerance, self.gradient))

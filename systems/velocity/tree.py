@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ecs_fluid.components import Grid, Sources
-from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.velocity.solver import Solver
+from ecs_fluid.targets import Targets
 
 if TYPE_CHECKING:
     from ecs_fluid.kernels.biot_savart.tree_build import Tree

@@ -23,7 +23,7 @@ import pytest
 from docs.generator import programs
 from ecs_fluid.cli import main
 from ecs_fluid.io.runfolder import RunFolder
-from ecs_fluid.runs.runner import Runner, about
+from ecs_fluid.runs.runner import Runner, run_info
 from ecs_fluid.world import World
 from ecs_fluid.worlds import load
 
@@ -472,7 +472,7 @@ def test_schema_accepts_the_shipped_worlds_and_refuses_a_misspelling() -> None:
 
 def test_records_that_are_stored_leave_the_memory(world: Path) -> None:
     made = load(world, "fluid.diagnostics.every=1")
-    folder = RunFolder.create("kept", "", about(made))
+    folder = RunFolder.create("kept", "", run_info(made))
     lengths = []
 
     def watch(run: World, last: int) -> bool:

@@ -11,7 +11,8 @@ import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.recipe import entity_recipe, override, read_tables
+from ecs_fluid.overrides import override
+from ecs_fluid.recipe import entity_recipe, read_tables
 from ecs_fluid.validation_errors import nearest
 from ecs_fluid.worlds.schema import schema
 from ecs_fluid.worlds.world_recipe import PRESETS, SHIPPED, WorldRecipe, read

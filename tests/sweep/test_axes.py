@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.recipe import override
+from ecs_fluid.overrides import override
 from ecs_fluid.sweeps.axes import axis, axis_of_text, labels, name_of, product, setting
 
 

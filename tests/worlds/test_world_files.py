@@ -12,7 +12,8 @@ import pytest
 from pydantic import BaseModel
 
 from ecs_fluid.api.parameters import split
-from ecs_fluid.recipe import TABLES_OF_KEYS, Recipe
+from ecs_fluid.overrides import TABLES_OF_KEYS
+from ecs_fluid.recipe import Recipe
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
 from ecs_fluid.validation_errors import _models

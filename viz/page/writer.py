@@ -16,7 +16,7 @@ from ecs_fluid.exports.bodies import Placed
 from ecs_fluid.exports.frames import Frame, Frames
 from ecs_fluid.exports.surfaces import Surfaces
 from ecs_fluid.recipe import colors_in, tables_in
-from ecs_fluid.runs.surface_meshes import stored_mesh
+from ecs_fluid.runs.surface_frames import stored_mesh
 from ecs_fluid.viz.camera import CAMERAS, ROOM, VIEW_ANGLE, facing
 from ecs_fluid.viz.colours import HEAT, PAINTED, colours_of_bodies
 from ecs_fluid.viz.columns import scalar, title

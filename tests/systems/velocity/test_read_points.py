@@ -9,9 +9,9 @@ import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.component import Array
-from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.velocity.pppm import relative_error
 from ecs_fluid.systems.velocity.tree import TreeSolver
+from ecs_fluid.targets import Targets
 from tests.systems.velocity.test_sampled_error import made
 
 pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")

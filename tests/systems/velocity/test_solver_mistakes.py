@@ -11,8 +11,8 @@ import pytest
 import ecs_fluid as ef
 from ecs_fluid.components import Grid, Sources
 from ecs_fluid.errors import FluidError, RecipeError
-from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.velocity.solver import Solver
+from ecs_fluid.targets import Targets
 
 
 @pytest.fixture(autouse=True)

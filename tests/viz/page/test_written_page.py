@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 import ecs_fluid as ef
 from ecs_fluid.exports.colours import SOLID
 from ecs_fluid.io.runfolder import RunFolder
-from ecs_fluid.runs.surface_meshes import stored_mesh
+from ecs_fluid.runs.surface_frames import stored_mesh
 from ecs_fluid.viz import layers
 from ecs_fluid.viz.camera import ROOM, VIEW_ANGLE, place
 from ecs_fluid.viz.colours import DULL, GLOW, WHITE, paint

@@ -10,7 +10,7 @@ import ecs_fluid as ef
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.system import System
 from ecs_fluid.worlds import BodyRecipe
-from ecs_fluid.worlds.joined_systems import joined
+from ecs_fluid.worlds.system_requests import merged
 
 BALL = {"kind": "body", "shape": {"shape": "ball", "radius": 0.1}, "motion": "scripted"}
 ROUND = {"keys": [[0.0, [0, 0, 0]], [1.0, [1, 0, 0]]]}
@@ -111,26 +111,26 @@ class Heavier(ef.BodySystem):
 
 def test_a_derived_system_takes_what_is_told_to_its_base() -> None:
     needed = [("a", ef.BodySystem(substeps=4)), ("b", ef.BodySystem(sweeps=7))]
-    (system,) = joined([], needed, [("c", Heavier(least_bounce=0.5))])
+    (system,) = merged([], needed, [("c", Heavier(least_bounce=0.5))])
     assert type(system) is Heavier
     assert (system.substeps, system.sweeps, system.least_bounce) == (4, 7, 0.5)
-    (system,) = joined([], [("a", Heavier())], [("c", ef.BodySystem(substeps=4))])
+    (system,) = merged([], [("a", Heavier())], [("c", ef.BodySystem(substeps=4))])
     assert type(system) is Heavier and system.substeps == 4
 
 
 def test_a_parameter_set_later_on_is_told_and_no_other() -> None:
     bodies = ef.BodySystem()
     bodies.substeps = 4
-    (system,) = joined([], [("a", bodies)], [("b", ef.BodySystem(sweeps=7))])
+    (system,) = merged([], [("a", bodies)], [("b", ef.BodySystem(sweeps=7))])
     assert (system.substeps, system.sweeps) == (4, 7)
     with pytest.raises(RecipeError, match="BodySystem: substeps = 5 by b, but 4 by a; one value is allowed"):
-        joined([], [("a", bodies)], [("b", ef.BodySystem(substeps=5))])
+        merged([], [("a", bodies)], [("b", ef.BodySystem(substeps=5))])
 
 
 def test_none_where_none_is_the_default_leaves_a_parameter_open() -> None:
     for speeds in ((None, 20.0), (20.0, None)):
         needed, chosen = (ef.SphSystem(sound_speed=speed) for speed in speeds)
-        (system,) = joined([], [("a", needed)], [("b", chosen)])
+        (system,) = merged([], [("a", needed)], [("b", chosen)])
         assert isinstance(system, ef.SphSystem) and system.sound_speed == 20.0
 
 

@@ -1,4 +1,4 @@
-"""One list of the systems that the tables of a world choose and that its entities need."""
+"""Systems that the tables of a world choose and that its entities need, merged into one list."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ecs_fluid.recipe import Recipe
 from ecs_fluid.system import System
 from ecs_fluid.validation_errors import shown
 
-Asked = tuple[str, System]
-"""Who asks for a system, for example ``[[entity]] 'ball'``, and the system with the parameters set there."""
+Request = tuple[str, System]
+"""Who requests a system, for example ``[[entity]] 'ball'``, and the system with the parameters set there."""
 
 
-def needed_by(recipe: Recipe) -> list[Asked]:
-    """What a recipe's `systems` gives, which may be a method of a user's."""
+def needed_by(recipe: Recipe) -> list[Request]:
+    """The systems that a recipe needs, checked, since its method may be a user's."""
     place, what = f"[[entity]] {recipe.name!r}", f"systems of {recipe.kind}"
     with users_code(f"{place}: {what}"):
         given: Any = recipe.systems()
@@ -27,33 +27,32 @@ def needed_by(recipe: Recipe) -> list[Asked]:
     return [(place, system) for system in systems]
 
 
-def joined(fluid: Iterable[Asked], needed: Iterable[Asked], chosen: Iterable[Asked]) -> list[System]:
+def merged(fluid: Iterable[Request], needed: Iterable[Request], chosen: Iterable[Request]) -> list[System]:
     """Systems of [fluid], those that entities need, and those of [[system]], in this order.
 
-    A needed system makes one with another of its class, or of a class derived from it: its lists hold the
-    items of all, a parameter that one leaves open is the other's. Of two [[system]] of that class it joins
-    the first.
+    A needed system is merged with another of its class, or of a class derived from it: lists add up, and a
+    parameter that one leaves open is the other's. Of two [[system]] of that class the first is taken.
 
     Raises:
         RecipeError: two of them set a parameter that is no list to different values.
     """
-    first, last = [[asked] for asked in fluid], [[asked] for asked in chosen]
-    for asked in needed:
-        kind = type(asked[1])
-        groups = (group for group in [*first, *last] if _alike(kind, type(group[0][1])))
+    first, last = [[request] for request in fluid], [[request] for request in chosen]
+    for request in needed:
+        kind = type(request[1])
+        groups = (group for group in [*first, *last] if _related(kind, type(group[0][1])))
         group = next(groups, None)
         if group is None:
-            first.append([asked])
+            first.append([request])
         else:
-            group.append(asked)
+            group.append(request)
     return [_one(group) for group in [*first, *last]]
 
 
-def _alike(kind: type[System], other: type[System]) -> bool:
+def _related(kind: type[System], other: type[System]) -> bool:
     return issubclass(kind, other) or issubclass(other, kind)
 
 
-def _one(group: list[Asked]) -> System:
+def _one(group: list[Request]) -> System:
     """The system that stands for all of a group."""
     if len(group) == 1:
         return group[0][1]
@@ -63,7 +62,7 @@ def _one(group: list[Asked]) -> System:
     for place, system in group:
         for name, value in system.parameters:
             field = type(system.parameters).model_fields[name]
-            # None in place of None is no more than left open.
+            # A None that is the default leaves the parameter open too.
             if name not in system.parameters.model_fields_set or value is None is field.default:
                 continue
             if name in values and _is_list(field.annotation):

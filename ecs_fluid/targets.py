@@ -1,0 +1,69 @@
+"""Where velocities are wanted: the targets of a sum over all vortons, and the populations to fill."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from ecs_fluid.component import Array
+
+if TYPE_CHECKING:
+    from ecs_fluid.entity import Entity
+    from ecs_fluid.kernels.biot_savart.blocks import Blocks
+
+
+class Population(NamedTuple):
+    """The rows of an entity that this process holds, and their velocities, to be filled."""
+
+    entity: Entity
+    x: Array
+    """(m, 3) m"""
+    u: Array
+    """(m, 3) m/s"""
+    du: Array | None = None
+    """(m, 3, 3) 1/s, velocity gradient, of vortons whose gradient is wanted"""
+
+
+Place = Literal["vortons", "grid", "others", "points"]
+
+
+@dataclass(slots=True)
+class Targets:
+    """Points at which velocities are wanted, and the arrays to fill."""
+
+    x: Array
+    """(m, 3) m"""
+    u: Array
+    """(m, 3) m/s, velocity"""
+    du: Array | None = None
+    """(m, 3, 3) 1/s, velocity gradient du_i/dx_j, or None"""
+    place: Place = "points"
+    """what the points are: all vortons, sorted by cells; all points of the field grid; all rows of another
+    population, or points of the grid that they read; any points"""
+    number: int = 0
+    """number of the other population, among those that have rows"""
+    points: tuple[int, ...] | None = None
+    """(px, py, pz), if the targets are all points of the field grid, in C order"""
+    read: Array | None = None
+    """(px, py, pz), if the targets are some points of the field grid, in C order: not 0 at these"""
+    blocks: Blocks | None = None
+    """groups of neighbours that a solver takes together; None until they are grouped"""
+
+    @property
+    def results(self) -> list[Array]:
+        """u (m, 3), and du (m, 9) where it is asked for"""
+        return [self.u] if self.du is None else [self.u, self.du.reshape(-1, 9)]
+
+    @property
+    def vorticity(self) -> Array:
+        """(m, 3) 1/s, curl of the velocity; for targets with gradients"""
+        assert self.du is not None
+        return np.stack([self.du[:, k, j] - self.du[:, j, k] for j, k in ((1, 2), (2, 0), (0, 1))], axis=1)
+
+    @classmethod
+    def at(cls, x: Array, gradient: bool, place: Place = "points", number: int = 0) -> Targets:
+        """Targets at x with new arrays to fill, with gradients or without."""
+        du = np.empty((len(x), 3, 3), x.dtype) if gradient else None
+        return cls(x, np.empty_like(x), du, place, number)
