@@ -222,7 +222,7 @@ class Ranks(SharedWork):
                         tables.own[kind].__dict__[field.name][...] = array[self.own(entity.name)]
 
     def stumbled(self, error: BaseException) -> None:
-        """End all ranks: the error may be on this rank alone, so no messages can be exchanged."""
+        """Ranks need not have stumbled together, so nobody may ask the others what is wrong."""
         self.comm.abort(error)
 
     def any_of(self, names: set[str]) -> set[str]:
