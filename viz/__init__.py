@@ -3,10 +3,10 @@
 A *frame* is ``dict[population name, dict[column name, array]]`` as a trajectory stores it. Only what draws
 imports PyVista, so importing this package costs nothing:
 
-* ``points``: arrows; ``fields``: slices and streamlines of a velocity function;
+* ``arrows``: arrows of strength; ``fields``: slices and streamlines of a velocity function;
 * ``scene``: ``render`` and ``save_png``; ``movie``: ``movie``; ``shared_limits``: the view all frames share;
 * ``surfaces``: pictures of a liquid's surface; ``surface_movie``: movies of it; ``camera_path``: cameras that
   move; ``matplotlib_picture``: pictures without OpenGL; ``window`` and ``serve``: a world while it is
-  simulated; ``layers``: what a picture is made of;
-* ``probe``: ``require_gl``, asked before every rendering.
+  simulated; ``layers``: the parts of a picture;
+* ``probe``: ``require_gl``, the check before every rendering.
 """

@@ -41,9 +41,9 @@ def extent(bodies: Sequence[Placed]) -> Array:
 
 
 def fluid_within(bodies: Sequence[Placed]) -> Callable[[Array], Array] | None:
-    """What tells of points (m, 3) m which are in the fluid: in a container, if there is one, and in no body.
+    """A function of points (m, 3) m: which are in the fluid, inside a container, if any, and in no body.
 
-    None where there is nothing but fluid.
+    None where there are no bodies.
     """
     if not bodies:
         return None
@@ -79,7 +79,7 @@ def surface(bodies: Sequence[Placed]) -> pv.PolyData | None:
     solid = [body for body in bodies if not (body.ball or body.container)]
     if not solid:
         return None
-    # Corners of their own for every face, so that its shade is even.
+    # Every face has corners of its own, so that it is shaded evenly.
     points = np.concatenate([body.vertices[body.mesh.corners] for body in solid])
     sizes = np.concatenate([body.mesh.sizes for body in solid])
     cells = np.insert(np.arange(len(points)), np.cumsum(sizes) - sizes, sizes)

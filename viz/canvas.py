@@ -1,4 +1,4 @@
-"""The plotter that a scene draws with: its layers in one order, its tables of colours, its clock."""
+"""The plotter of a scene, with its layers in order, its tables of colours and its clock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ L = TypeVar("L")
 
 
 class Canvas:
-    """One plotter for any number of frames, whose window is `factor` times as wide and high as asked."""
+    """One plotter for any number of frames; its window is `factor` times as wide and high as in `options`."""
 
     def __init__(self, options: Options, factor: int = 1) -> None:
         require_gl()
@@ -35,7 +35,7 @@ class Canvas:
         self.plotter.close()
 
     def _order(self, key: str) -> Any:
-        """By what layers are sorted: those in front of others come later, translucent ones too."""
+        """Sort key of a layer: layers in front of others, and translucent ones, come later."""
         return key
 
     def _layer(self, key: str, make: Callable[[], L]) -> L:

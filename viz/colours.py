@@ -1,4 +1,4 @@
-"""How tracers look by what they carry: dye by density, dye by temperature, fire by flame and smoke."""
+"""Colours of tracers by what they carry (density, temperature, flame and smoke), and of hot bodies."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ GLOW = np.array(
 
 
 DULL, WHITE = 750.0, 2200.0
-"""Temperatures, K, at which a body begins to glow in the dark (Draper: 798) and at which it is white."""
+"""Temperatures at which a body begins to glow in the dark (Draper: 798 K) and at which it is white, K."""
 
 
-def of_placed(
+def colours_of_bodies(
     look: Look, bodies: Sequence[Placed], colors: Mapping[str, str], span: tuple[float, float] | None
 ) -> Colours:
-    """Colours (n, 3) of bodies: of recipes, or the look's, changed by heat as in `of_bodies`."""
+    """Colours (n, 3) of bodies: those of recipes, or the look's, and `heat_colours`."""
     plain = np.array([look.solid(body.population, colors) for body in bodies]).reshape(-1, 3)
-    return of_bodies(look, plain, np.array([body.temperature for body in bodies]), span)
+    return heat_colours(look, plain, np.array([body.temperature for body in bodies]), span)
 
 
-def of_bodies(look: Look, plain: Colours, temperature: Array, span: tuple[float, float] | None) -> Colours:
-    """Colours (n, 3) of bodies of temperatures (n,) K, NaN where they have none, instead of `plain` (n, 3).
+def heat_colours(look: Look, plain: Colours, temperature: Array, span: tuple[float, float] | None) -> Colours:
+    """Colours (n, 3) of bodies at temperatures (n,) K, NaN for none, which are `plain` (n, 3) when cold.
 
-    By the look's map of temperatures where `span` is its range; else they glow as hot things do.
+    Those of the look's map of temperatures where `span` is its range; else bodies glow as hot metal does.
     """
     known = np.isfinite(temperature)
     heat = np.where(known, temperature, 0.0)
@@ -57,8 +57,8 @@ def of_bodies(look: Look, plain: Colours, temperature: Array, span: tuple[float,
 
 @dataclass(frozen=True)
 class Paint:
-    """Of each tracer: colours (n, 3) in light and in shade, share `cover` (n,) of a puff's opacity, and the
-    colour `glow` (n, 3) that it adds to what is behind it; None where all tracers are alike."""
+    """Colours (n, 3) of tracers in light and in shade, their shares `cover` (n,) of a puff's opacity (None:
+    all 1), and the colours `glow` (n, 3) that they add to what is behind them (None: nothing)."""
 
     lit: Colours
     shade: Colours
@@ -66,10 +66,10 @@ class Paint:
     glow: Colours | None = None
 
 
-def shown_by(look: str, populations: Mapping[str, Collection[str]], own: Collection[str]) -> str:
-    """Columns by which a look colours tracers, in words, if no population of tracers has them; else "".
+def missing_columns(look: str, populations: Mapping[str, Collection[str]], own: Collection[str]) -> str:
+    """Columns by which a look colours tracers, if no population of tracers has them, in words; else "".
 
-    Those named in ``own`` have a colour of their own.
+    Populations named in ``own`` have a colour of their own and need none.
     """
     kind = LOOKS[look].paint if look in LOOKS else ""
     wanted = {"fire": (FLAME, SMOKE)}.get(kind, (PAINTED[kind],) if kind in PAINTED else ())

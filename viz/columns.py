@@ -35,7 +35,7 @@ UNITS = {
     **FIELDS,
     **dict.fromkeys(("u.x", "u.y", "u.z"), "m/s"),
 }
-"""Units of what is no stored column."""
+"""Units of names that are not stored columns."""
 
 
 def choose(kind: str, name: str, known: Iterable[str]) -> FluidError:
@@ -80,7 +80,7 @@ def known_scalars(columns: Columns) -> list[str]:
 
 
 def has_scalar(columns: Columns, name: str) -> bool:
-    """Whether `scalar(columns, name)` would answer."""
+    """Whether `scalar` knows the name for these columns."""
     return _resolve(columns, name) is not None
 
 
@@ -107,7 +107,7 @@ def scalar(columns: Columns, name: str) -> Array:
 
 
 def _resolve(columns: Columns, name: str) -> str | None:
-    """A derived name, `column` or `column|axis`; None if nothing of that name is there."""
+    """A derived name, `column` or `column|axis`; None for an unknown name."""
     if name in DERIVED:
         return name if all(need in columns for need in DERIVED[name][1]) else None
     if name in columns:
@@ -120,7 +120,7 @@ def _resolve(columns: Columns, name: str) -> str | None:
 
 
 def title(name: str) -> str:
-    """What the scalar bar says: the name and, in brackets, the unit."""
+    """Title of a scalar bar: the name and, in brackets, the unit."""
     if name == "vorticity_normal":
         return "vorticity through the plane [1/s]"
     declared = UNITS.get(name) or unit(".".join(name.split(".")[:2]))

@@ -1,8 +1,8 @@
 """Draw the frames of a movie, in this process or in several at once, in order and with the same pixels.
 
-Each process draws every n-th frame and hands it over by a pipe, which holds a fraction of a picture: nobody
-runs ahead, and memory does not grow. They are started afresh, not forked: neither VTK nor numba's threads
-live through a fork.
+Each of n processes draws every n-th frame and writes it to a pipe, which holds a fraction of a picture: none
+runs ahead, and memory does not grow. They are spawned, not forked: neither VTK nor numba's threads survive a
+fork.
 """
 
 from __future__ import annotations
@@ -15,17 +15,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ecs_fluid.arguments import whole
 from ecs_fluid.errors import FluidError
+from ecs_fluid.viz.film import Picture
 
-Picture = NDArray[np.uint8]
 MOST = 256
 
 
-class Drawn(Protocol):
+class PictureSource(Protocol):
     """Pictures that can be drawn from any row on; those drawn by several processes must be picklable."""
 
     def __len__(self) -> int: ...
@@ -38,14 +35,14 @@ class Drawn(Protocol):
 class Drawing:
     """The frames of a movie as pictures.
 
-    `scene` makes a scene, whose `show_timed` is given frame after frame and the seconds of the movie before
-    it; with `led` its colours are those of the first frame.
+    `scene` makes a scene, whose `show_timed` gets each frame and the seconds of the movie before it. With
+    `first_sets_colours` the colours of all are those of the first frame.
     """
 
     frames: Iterable[Any]
     scene: Callable[[], Any]
     fps: float
-    led: bool = False
+    first_sets_colours: bool = False
 
     def __len__(self) -> int:
         if not isinstance(self.frames, Sequence):
@@ -53,13 +50,13 @@ class Drawing:
         return len(self.frames)
 
     def pictures(self, rows: range | None = None) -> Iterator[Picture]:
-        """See Drawn."""
+        """See PictureSource."""
         from ecs_fluid.viz.scene import pixels
 
         scene = self.scene()
         try:
             if isinstance(self.frames, Sequence) and rows is not None:
-                if self.led and rows[0]:
+                if self.first_sets_colours and rows[0]:
                     scene.show_timed(self.frames[0], 0.0)
                 chosen: Iterable[tuple[int, Any]] = ((row, self.frames[row]) for row in rows)
             else:
@@ -71,7 +68,7 @@ class Drawing:
             scene.close()
 
 
-def drawn(drawing: Drawn, jobs: int) -> Iterator[Picture]:
+def draw(drawing: PictureSource, jobs: int) -> Iterator[Picture]:
     """All pictures in order, drawn by as many processes as there are `jobs`."""
     jobs = whole(jobs, "jobs", 1, MOST)
     count = min(jobs, len(drawing)) if jobs > 1 else 1
@@ -84,10 +81,10 @@ def drawn(drawing: Drawn, jobs: int) -> Iterator[Picture]:
             f"these frames cannot be drawn by several processes ({error}); take jobs=1, or a list or "
             "Recording of frames and functions that stand in a module"
         ) from None
-    return _side_by_side(parcel, len(drawing), count)
+    return _draw_in_processes(parcel, len(drawing), count)
 
 
-def _side_by_side(parcel: bytes, rows: int, count: int) -> Iterator[Picture]:
+def _draw_in_processes(parcel: bytes, rows: int, count: int) -> Iterator[Picture]:
     each = str(max(1, (os.cpu_count() or 1) // count))
     # Threads of Mesa's software rendering and of the kernels: together as many as there are cores.
     environment = {"LP_NUM_THREADS": each, "NUMBA_NUM_THREADS": each, **os.environ}
@@ -128,9 +125,9 @@ def _received(child: subprocess.Popen[bytes]) -> Picture:
 
 
 def _draw(source: IO[bytes], sink: IO[bytes]) -> None:
-    """What a process does: read what to draw, and write every `count`-th picture."""
+    """The work of a process: read what to draw, and write its pictures."""
     sys.path[:], rows = pickle.load(source)
-    drawing: Drawn = pickle.load(source)
+    drawing: PictureSource = pickle.load(source)
     try:
         for picture in drawing.pictures(rows):
             pickle.dump(picture, sink)
@@ -141,10 +138,10 @@ def _draw(source: IO[bytes], sink: IO[bytes]) -> None:
 
 
 if __name__ == "__main__":
-    # Whatever prints must not come between the pictures.
+    # Output that anything prints must not come between the pictures.
     pipe = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     try:
         _draw(sys.stdin.buffer, pipe)
     except (KeyboardInterrupt, BrokenPipeError):
-        os._exit(130)  # the one that asked for pictures is gone, or was told to stop
+        os._exit(130)  # the process that reads the pictures has ended, or was interrupted

@@ -119,9 +119,9 @@ def streamlines(
 
     `seeds` are points (m, 3) or how many to choose where the flow is fast. All lines advance together by
     classical fourth-order Runge-Kutta in steps of arc length (`step` m; 1/200 of the box's diagonal if None),
-    asking the function itself, not a grid of it. A line ends at the box, where the fluid is at rest, where it
-    closes upon its seed, after `longest` m (two diagonals if None), and where `within` says that there is no
-    fluid: it tells of points (m, 3) m which are. Point data: `u`, `speed` (m/s).
+    calling the function itself, not a grid of it. A line ends at the box, where the fluid is at rest, where
+    it closes upon its seed, after `longest` m (two diagonals if None), and where `within`, a function of
+    points (m, 3) m, is False, outside of the fluid. Point data: `u`, `speed` (m/s).
     """
     lo, hi = _box(bounds)
     diagonal = float(np.linalg.norm(hi - lo))
@@ -138,7 +138,7 @@ def streamlines(
     speed = np.linalg.norm(evaluate(velocity, start), axis=1)
     still = 1e-6 * float(speed.max(initial=0.0))
 
-    # Both ways at once: asking for the flow takes as long for few points as for twice as many.
+    # Both ways at once: the flow at few points takes as long as at twice as many.
     both, sign = np.concatenate((start, start)), np.repeat((1.0, -1.0), len(start))
     paths, closed = _trace(velocity, both, sign, lo, hi, h, count, still, within)
     lines = [

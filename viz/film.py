@@ -1,4 +1,4 @@
-"""Pictures into files: one mp4 or gif, or a numbered sequence of PNGs; memory does not grow meanwhile."""
+"""Pictures into files: one mp4 or gif, or a numbered sequence of PNGs; one picture in memory at a time."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def write_png(picture: Picture, path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     if target.suffix.lower() != ".png":
         raise FluidError(f"{target} does not end in .png; pictures are written as PNG")
-    with _whole(target, "picture") as part:
+    with _atomic_file(target, "picture") as part:
         Image.fromarray(picture).save(part)
     return target
 
 
 @contextlib.contextmanager
-def _whole(target: Path, what: str) -> Iterator[Path]:
+def _atomic_file(target: Path, what: str) -> Iterator[Path]:
     """A file beside `target` that takes its place when the block ends well, and is removed when not."""
     part = target.with_name(f".{target.stem}.part{os.getpid()}{target.suffix.lower()}")
     try:
@@ -108,11 +108,11 @@ def write_film(
             raise FluidError("there are no frames to make a movie of")
         return target
     encoder = require_encoder()
-    with _whole(target, "movie") as part:
+    with _atomic_file(target, "movie") as part:
         count = _encode(encoder, part, pictures, size, fps, quality)
         if not count:
             raise FluidError("there are no frames to make a movie of")
-        _check(encoder, part, target, count)
+        _check_frame_count(encoder, part, target, count)
     return target
 
 
@@ -147,8 +147,8 @@ def _encode(
     return count
 
 
-def _check(encoder: Any, part: Path, target: Path, count: int) -> None:
-    """The encoder says nothing of a full disk, so count the frames that the file holds."""
+def _check_frame_count(encoder: Any, part: Path, target: Path, count: int) -> None:
+    """Raise FluidError unless the file holds `count` frames: the encoder does not report a full disk."""
     try:
         found = encoder.count_frames_and_secs(str(part))[0]
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""What the fluid of a world is at any points: what slices and streamlines are drawn from."""
+"""Velocity and fields of a world at any points, for slices and streamlines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Flow:
     """The fluid of a world: called with points (m, 3) m it gives velocities (m, 3) m/s, see also `field`.
 
-    `make` gives the world when it is first asked: what is wrong with it hides no picture of particles.
+    `make` makes the world on first use, so that errors in it do not spoil pictures of particles.
     """
 
     def __init__(self, make: Callable[[], World]) -> None:

@@ -1,4 +1,4 @@
-"""What stands in a picture beside its subject: the bar of its colours, and its time."""
+"""Labels of a picture: the scalar bar and the time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ecs_fluid.viz.style import Look
 
 
 def bar_title(title: str) -> str:
-    """With a line below it, or the title would stand among the labels."""
+    """The title with a line below it, without which it would overlap the labels."""
     return title + "\n"
 
 
@@ -32,13 +32,13 @@ def scalar_bar(
 
 
 class Clock:
-    """The time in the upper left of a picture, s; made when it is first told."""
+    """The time in the upper left of a picture, s."""
 
     def __init__(self, plotter: pv.Plotter, look: Look) -> None:
         self._plotter, self._look = plotter, look
         self._text: pv.Text | None = None
 
-    def tell(self, time: float) -> None:
+    def show(self, time: float) -> None:
         """Show `time` s."""
         text = f"t = {time:.2f} s"
         if self._text is None:

@@ -1,4 +1,4 @@
-"""What a scene is made of: puffs of smoke, shaded spheres, coloured meshes. Each is updated in place."""
+"""Layers of a scene, which are updated in place: puffs of smoke, shaded spheres, coloured meshes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHINING: dict[str, Any] = {"ambient": 0.25, "diffuse": 0.8, "specular": 0.12, "s
 
 
 class Layer:
-    """Points or a mesh with one actor, updated in place: of the colours of `VALUES`, by a table or their own.
+    """Points or a mesh with one actor; `VALUES` of the points are colours, or numbers for a table of colours.
 
     `material` is that of `pyvista.Property`.
     """
@@ -49,7 +49,7 @@ class Layer:
         self.actor.GetProperty().SetColor(*colour)
 
     def show(self, mesh: pv.PolyData, values: NDArray | None = None) -> None:
-        """Draw `mesh`, in its points' `values`: numbers for the table (n,), or colours (n, 3) of bytes."""
+        """Draw `mesh` with `values` of its points: numbers (n,) for the table, or colours (n, 3) in bytes."""
         fresh = mesh.copy(deep=False)
         if values is not None:
             fresh.point_data[VALUES] = values
@@ -58,7 +58,7 @@ class Layer:
 
 
 class Puffs(Layer):
-    """Points as translucent puffs of a radius [m] in colours of their own; glowing if without `bound`."""
+    """Points as translucent puffs in colours of their own, cut off at `bound` radii; without it they glow."""
 
     def __init__(self, puff: Puff, bound: float | None = None, **material: Any) -> None:
         mapper = vtkPointGaussianMapper()
@@ -77,11 +77,11 @@ class Puffs(Layer):
 class Smoke(Puffs):
     """All tracers as translucent puffs, lit from one side, blended from back to front.
 
-    One layer for all populations: puffs of two clouds can only be sorted, and shade each other, together.
+    One layer for all populations, as puffs of all clouds must be sorted, and shade each other, together.
     """
 
     def __init__(self, look: Look, puff: Puff) -> None:
-        # Puffs end where they are down to 6 %; the rest costs time and is not seen.
+        # Puffs end where they are down to 6 %; the rest would take time and not be visible.
         super().__init__(puff, 2.4, opacity=puff.opacity)
         self._look = look
 
@@ -104,7 +104,7 @@ class Flame(Puffs):
     """Light of glowing tracers: puffs that add their colour to what is in front of and behind them.
 
     Their opacity is such that where most of them lie behind one another the sum is `BRIGHTEST`: sums beyond 1
-    turn dark in VTK's floating-point pass, and the body of a flame is drawn by the smoke already.
+    turn dark in VTK's floating-point pass, and the smoke layer draws the body of a flame already.
     """
 
     def update(self, clouds: Sequence[tuple[Array, Paint]], camera: Array, focal: Array) -> None:
@@ -172,7 +172,7 @@ class Surface(Layer):
         self.show(mesh, np.array(values, dtype=np.float32))
 
 
-class Mesh(Layer):
+class PlainMesh(Layer):
     """A mesh of one colour, flat, or lines of a width in pixels."""
 
     def __init__(self, colour: Colour, width: float = 0.0) -> None:
@@ -182,7 +182,7 @@ class Mesh(Layer):
         super().__init__(vtkPolyDataMapper(), colour=colour, **material)
 
 
-class Skin(Layer):
+class GlossyMesh(Layer):
     """A glossy mesh of one colour, or with colours (n, 3) of its points."""
 
     def __init__(self, colour: Colour) -> None:

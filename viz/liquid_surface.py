@@ -14,12 +14,12 @@ from ecs_fluid.viz.columns import Array
 MAX_CELLS = 3_000_000  # of the grid on which particles are counted: 24 MB
 BLUR = 0.75  # of the particles, in spacings
 LONELY = 0.25
-"""Fullness of drops; of one particle alone it is 0.15, at the edge of a block 0.125 to 0.5."""
+"""Fullness below which particles are drops; 0.15 for a single one, 0.125 to 0.5 at edges of a block."""
 FOAM = (0.93, 0.96, 0.98)
 
 
-def liquid_skin(x: Array, spacing: float) -> pv.PolyData:
-    """Surface (with normals) of the liquid that particles at `x` (n, 3) m, `spacing` m apart, are.
+def liquid_mesh(x: Array, spacing: float) -> pv.PolyData:
+    """Surface (with normals) of the liquid of particles at `x` (n, 3) m, `spacing` m apart.
 
     Their number per volume, smoothed by a Gaussian of 3/4 of a spacing, is 1 where a lattice is full; the
     surface is where it is a half, as at the face of a block. A single particle has
@@ -40,7 +40,7 @@ def liquid_skin(x: Array, spacing: float) -> pv.PolyData:
 
 
 def spray(x: Array, spacing: float) -> NDArray[np.bool_]:
-    """Which particles (n,) are so lonely that they stand out of the surface, or have none."""
+    """Which particles (n,) are too isolated for the surface to enclose them."""
     from scipy import ndimage
 
     count = _fullness(x, spacing)
@@ -52,7 +52,7 @@ def spray(x: Array, spacing: float) -> NDArray[np.bool_]:
 
 
 def _fullness(x: Array, spacing: float) -> tuple[NDArray[np.float32], NDArray[np.float64], float] | None:
-    """Share of a full lattice on a grid around the particles, its origin (3,) m and its cell m."""
+    """Density of particles over that of a full lattice, on a grid; its origin (3,) m and its cell m."""
     from scipy import ndimage
 
     x = np.asarray(x, np.float64)

@@ -1,4 +1,4 @@
-"""A world that is simulated while somebody looks at it: paused, stepped, its parameters turned."""
+"""A world that is simulated while it is shown: it can be paused and stepped, and its parameters changed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PATIENCE = 1000  # ticks in which a world that starts empty must show something
 
 @dataclass
 class Slider:
-    """A parameter from `low` to `high`, and what sets it."""
+    """A parameter from `low` to `high`, and the function `put` that sets it."""
 
     label: str
     low: float
@@ -40,7 +40,7 @@ class Slider:
 
     @property
     def logarithmic(self) -> bool:
-        """Whether equal ways along it are equal factors."""
+        """Whether equal distances along it are equal factors."""
         return self.low > 0.0 and self.high / self.low >= WIDE
 
     def share(self) -> float:
@@ -52,7 +52,7 @@ class Slider:
         return min(max(share, 0.0), 1.0)
 
     def move(self, share: float) -> float:
-        """Set the parameter to that share of the way, and return its value."""
+        """Set the parameter to that share of the slider's length, and return its value."""
         share = min(max(share, 0.0), 1.0)
         if self.logarithmic:
             self.value = self.low * (self.high / self.low) ** share
@@ -73,9 +73,9 @@ class Live:
     Args:
         world: the world; it is stepped here, by whoever calls `advance`.
         options: of the pictures (`style.Options`).
-        sliders: parameters that can be turned.
-        last_tick: tick after which it rests; None for never.
-        paused: whether it begins at rest.
+        sliders: parameters that can be changed.
+        last_tick: tick after which it pauses; None for never.
+        paused: whether it begins paused.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Live:
         self._rows = 0
 
     def toggle(self) -> None:
-        """Pause, or go on."""
+        """Pause, or continue."""
         self.paused = not self.paused
 
     def step(self) -> None:
@@ -102,13 +102,13 @@ class Live:
         self._wanted += 1
 
     def quit(self) -> None:
-        """Let the loop that shows it end."""
+        """Make the loop that shows it end."""
         self.over = True
 
     def advance(self) -> bool:
         """Make a tick if one is due; whether there is something new to show.
 
-        A world that diverges rests at its last good state, and `failed` says why.
+        A world that diverges stays at its last good state, and `failed` says why.
         """
         ended = self.last_tick is not None and self.world.tick >= self.last_tick
         if ended or self.failed is not None or (self.paused and not self._wanted):
@@ -135,7 +135,7 @@ class Live:
         raise FluidError(f"there is nothing to look at: no particle in {PATIENCE} ticks")
 
     def show(self, scene: Scene) -> None:
-        """Make the scene show the present state; its view follows when the world has grown out of it."""
+        """Make the scene show the present state, in a new view if the world has outgrown the former one."""
         frame = self.frame()
         if self._outgrown(frame):
             scene.adopt(self._survey(frame))
@@ -144,7 +144,7 @@ class Live:
 
     @property
     def status(self) -> str:
-        """One line: what it does and how far it is."""
+        """One line: whether it runs, its tick and its time."""
         if self.failed is not None:
             return f"stopped: {self.failed}"
         what = "paused" if self.paused else "running"
@@ -176,7 +176,7 @@ class Live:
 
 
 def _roomy(view: View) -> View:
-    """The view with room for what the particles will do: all that is known is where they are."""
+    """The view with room for later motion of the particles."""
     centre = 0.5 * (view.lo + view.hi)
 
     def spread(x: NDArray) -> NDArray:

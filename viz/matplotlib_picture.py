@@ -1,4 +1,4 @@
-"""Pictures where nothing can be rendered: particles and slices by matplotlib, seen from a side, with axes."""
+"""Pictures without OpenGL: particles and slices by matplotlib, seen from a side, with axes."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def plain_picture(
 ) -> Path:
     """Draw particles, or a slice of `velocity`, into the PNG file `path`, and return it.
 
-    `options` are those of `style.Options`; of the look only the column counts by which it paints tracers.
-    Particles are seen from a side, from far away (`auto`: from the front, down a thin axis), so that both
-    axes tell metres. Raises FluidError for other kinds of pictures, for cameras that are no sides, and for
-    unknown names.
+    `options` are those of `style.Options`; of the look only the column by which it colours tracers is used.
+    Particles are seen from a side, without perspective (`auto`: from the front, or down a thin axis), so
+    that both axes are in metres. Raises FluidError for other kinds of pictures, for cameras that are no
+    sides, and for unknown names.
     """
     chosen = Options.of(options)
     if chosen.what not in DRAWN:
@@ -104,7 +104,7 @@ def _figure(size: tuple[int, int]) -> tuple[Figure, Axes]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    dpi = max(size[1] / 7.2, 10.0)  # letters as large, seen in the picture, at every size
+    dpi = max(size[1] / 7.2, 10.0)  # letters take the same part of the picture at every size
     figure = Figure(figsize=(size[0] / dpi, size[1] / dpi), dpi=dpi, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
@@ -141,7 +141,7 @@ def _particles(
         ends = np.percentile(np.concatenate(values), [0.5, 99.5])
         span = limits(colour, float(ends[0]), float(ends[1]))
     shown = None
-    # Vortons last: they lie within their smoke.
+    # Vortons last, as they lie within their smoke.
     for name, columns, x in sorted(found, key=lambda item: is_vortons(item[1])):
         rows = np.argsort(x @ towards, kind="stable")[:: -(-len(x) // MOST)]
         dots: dict[str, Any] = {"s": 12.0 if is_vortons(columns) else 1.5, "linewidths": 0.0}

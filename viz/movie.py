@@ -1,4 +1,4 @@
-"""Movies: the frames of a run through one scene into one film, with memory that does not grow."""
+"""Movies: the frames of a run through one scene into one film, one frame in memory at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.columns import Frame
-from ecs_fluid.viz.drawers import Drawing, drawn
+from ecs_fluid.viz.drawers import Drawing, draw
 from ecs_fluid.viz.film import check_target, is_sequence, require_encoder, write_film
 from ecs_fluid.viz.shared_limits import TimedFrame, View, survey
 from ecs_fluid.viz.style import LOOKS, Options
@@ -50,7 +50,7 @@ def movie(
     encoders and a machine that cannot render.
     """
     target = check_film(path, fps, quality)
-    chosen = even(replace(Options.of(options), off_screen=True), target)
+    chosen = even_sized(replace(Options.of(options), off_screen=True), target)
     if view is None:
         view, frames = _view(frames, chosen)
     if chosen.smooth is None:  # smoke has no edges to smooth, and is what takes long to draw
@@ -58,13 +58,13 @@ def movie(
     from ecs_fluid.viz.scene import Scene
 
     scene = partial(Scene, view, chosen, velocity_of=velocity_of)
-    drawing = Drawing(frames, scene, fps, led=chosen.needs_velocity)
-    pictures = numbered(drawn(drawing, jobs), numbers, progress)
+    drawing = Drawing(frames, scene, fps, first_sets_colours=chosen.needs_velocity)
+    pictures = numbered(draw(drawing, jobs), numbers, progress)
     return write_film(target, pictures, chosen.size, fps, quality)
 
 
-def check_film(path: str | os.PathLike[str], fps: float, quality: int) -> Path:
-    """The path of a movie, after checking everything that can be before drawing."""
+def check_film(path: str | os.PathLike[str], fps: float = 30.0, quality: int = 18) -> Path:
+    """The path of a movie, after all checks that need no drawing."""
     target = check_target(path)
     if not (isinstance(fps, int | float) and 0.1 <= fps <= 240.0):
         raise FluidError(f"fps {fps!r} is not allowed: 0.1 to 240 frames per second are")
@@ -75,7 +75,7 @@ def check_film(path: str | os.PathLike[str], fps: float, quality: int) -> Path:
     return target
 
 
-def even(options: Options, target: Path) -> Options:
+def even_sized(options: Options, target: Path) -> Options:
     """The options with a size that the encoder of `target` can take."""
     if is_sequence(target):
         return options
@@ -86,7 +86,7 @@ def even(options: Options, target: Path) -> Options:
 def numbered(
     pictures: Iterable[Any], numbers: Sequence[int] | None, progress: Callable[[int], None] | None
 ) -> Iterator[tuple[int, Any]]:
-    """Pictures with the numbers of their frames, of their places by default; each that is taken is told."""
+    """Pictures with the numbers of their frames, or else their places; `progress` gets the count of each."""
     for place, picture in enumerate(pictures):
         yield (place if numbers is None else numbers[place]), picture
         if progress is not None:
@@ -94,8 +94,7 @@ def numbered(
 
 
 def _view(frames: Iterable[TimedFrame], options: Options) -> tuple[View, Iterable[TimedFrame]]:
-    """The view of all frames, or, of an iterator, of its first frame with particles; and all the frames
-    still."""
+    """The view of all frames, of an iterator that of its first frame with particles; and all frames again."""
     if not isinstance(frames, Iterator):
         return survey(frames, options), frames
     held: list[TimedFrame] = []

@@ -1,8 +1,8 @@
-"""Ask whether this machine can render, in a process that may die of the question.
+"""Test whether this machine can render, in a child process, which may crash.
 
 Without a GL library VTK does not raise: it kills the process (SIGSEGV), which nothing can catch. So a spawned
 child renders a window of a few pixels first; a success is remembered for this process, and on disk until
-the machine restarts, its libraries change or VTK is another.
+the machine restarts, or its libraries or VTK change.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ecs_fluid.errors import FluidError
 
 PACKAGES = "libegl1 libgl1-mesa-dri"
 
-# A white triangle on black, read back: a context that draws nothing is no better than none.
+# A white triangle on black, read back: some contexts draw nothing.
 _CHILD = """
 import sys
 import vtkmodules.vtkRenderingOpenGL2
@@ -111,7 +111,7 @@ def _note() -> Path:
     libraries = 0.0
     with contextlib.suppress(OSError):  # rewritten by ldconfig whenever a library comes or goes
         libraries = os.stat("/etc/ld.so.cache").st_mtime
-    # Mesa's drivers are loaded by path, so ldconfig does not hear of them.
+    # Mesa's drivers are loaded by path, so ldconfig does not note them.
     folders = [*Path("/usr").glob("lib*/dri"), *Path("/usr").glob("lib*/*/dri")]
     drivers = sorted(f"{path} {path.stat().st_mtime}" for path in folders)
     facts = (

@@ -17,19 +17,19 @@ from vtkmodules.vtkRenderingOpenGL2 import vtkRenderStepsPass, vtkToneMappingPas
 from ecs_fluid.errors import FluidError
 from ecs_fluid.exports.bodies import Placed
 from ecs_fluid.exports.colours import SOLID
+from ecs_fluid.viz.arrows import glyphs
 from ecs_fluid.viz.bodies import bodies_in, fluid_within, surface, wires
 from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, Camera, corners
 from ecs_fluid.viz.camera_motion import Aim
 from ecs_fluid.viz.camera_path import CameraPath
 from ecs_fluid.viz.canvas import Canvas
-from ecs_fluid.viz.colours import HEAT, PAINTED, Paint, of_placed, paint
+from ecs_fluid.viz.colours import HEAT, PAINTED, Paint, colours_of_bodies, paint
 from ecs_fluid.viz.columns import AXES, FIELDS, Columns, Frame, choose, drawable, has_scalar, scalar, title
 from ecs_fluid.viz.fields import Velocity, field_slice, streamlines, velocity_slice
 from ecs_fluid.viz.film import write_png
 from ecs_fluid.viz.labels import bar_title, scalar_bar
-from ecs_fluid.viz.layers import Flame, Mesh, Skin, Smoke, Spheres, Surface
-from ecs_fluid.viz.liquid_surface import FOAM, foaming, liquid_skin, spray
-from ecs_fluid.viz.points import glyphs
+from ecs_fluid.viz.layers import Flame, GlossyMesh, PlainMesh, Smoke, Spheres, Surface
+from ecs_fluid.viz.liquid_surface import FOAM, foaming, liquid_mesh, spray
 from ecs_fluid.viz.shared_limits import (
     TimedFrame,
     View,
@@ -114,18 +114,18 @@ class Scene(Canvas):
         camera = options.camera
         if camera == "auto" and options.what == "slice":
             camera = FACING[options.normal]
-        self._asked = (camera, int(options.size[0]) / int(options.size[1]))
-        self._aim = self._aimed(*self._asked)
+        self._wanted_camera = (camera, int(options.size[0]) / int(options.size[1]))
+        self._aim = self._aimed(*self._wanted_camera)
         self._camera = self._aim.at(None, 0.0)
         self.plotter.camera_position = self._camera
         self.plotter.camera.view_angle = VIEW_ANGLE
         self._bars: dict[str, Any] = {}
         self._coloured: list[str] = []
         self._flow: tuple[float, float] | None = None
-        self._passes()
+        self._blend_in_floating_point()
 
     def _aimed(self, camera: Camera | CameraPath, aspect: float) -> Aim:
-        """The camera, close to the particles; slices and lines reach beyond them."""
+        """The camera for the particles, or for a wider box, since slices and lines reach beyond them."""
         view, orbit = self.view, self.options.orbit
         if self.options.what in ("particles", "glyphs"):
             return Aim(camera, orbit, view.lo, view.hi, aspect, view.points)
@@ -138,8 +138,8 @@ class Scene(Canvas):
         pad = share * float((view.hi - view.lo).max()) or 5.0 * max(view.radii.values(), default=0.1)
         return view.lo - pad, view.hi + pad
 
-    def _passes(self) -> None:
-        """Blend smoke in floating point: thousands of puffs of opacity 0.01 are lost in 8 bits per colour."""
+    def _blend_in_floating_point(self) -> None:
+        """Thousands of puffs of opacity 0.01 would be lost in 8 bits per colour."""
         steps = vtkRenderStepsPass()
         floating = vtkToneMappingPass()
         floating.SetToneMappingType(vtkToneMappingPass.Clamp)
@@ -189,7 +189,7 @@ class Scene(Canvas):
                     self._layer("flame", partial(Flame, puff)).update(clouds, camera, focal)
         self._bodies(bodies)
         if time is not None:
-            self._clock.tell(time)
+            self._clock.show(time)
         for name, bar in self._bars.items():
             bar.SetVisibility(name == min(self._coloured, default=""))
         self.plotter.renderer.ResetCameraClippingRange()
@@ -212,7 +212,7 @@ class Scene(Canvas):
         self._tables.clear()
         self.view, self._flow = view, None
         if np.allclose(self.plotter.camera.position, self._camera[0], rtol=1e-6, atol=0.0):
-            self._aim = self._aimed(*self._asked)
+            self._aim = self._aimed(*self._wanted_camera)
 
     def _liquid(self, frame: Frame) -> None:
         """Tracers as the surface of a liquid, with foam where it is fast, and drops where they are few."""
@@ -221,7 +221,7 @@ class Scene(Canvas):
         for name, columns, x in drawable(kept(frame, self.options)):
             if not is_cloud(columns) or self._is_coloured(columns):
                 continue
-            mesh = liquid_skin(x, spacing)
+            mesh = liquid_mesh(x, spacing)
             colors = self.view.colors
             water = self.look.named(colors[name])[0] if name in colors else self.look.water
             if mesh.n_points:
@@ -229,7 +229,7 @@ class Scene(Canvas):
                 if has_scalar(columns, "speed"):
                     speed = scalar(columns, "speed")
                     colours = foaming(mesh, x, speed, (FOAMING * fastest, fastest), water)
-                self._layer(f"{name} liquid", partial(Skin, water)).update(mesh, colours)
+                self._layer(f"{name} liquid", partial(GlossyMesh, water)).update(mesh, colours)
             drops = spray(x, spacing)
             if drops.any():
                 layer = self._layer(f"{name} drops", lambda: Spheres(DROP * spacing, None, FOAM))
@@ -245,22 +245,22 @@ class Scene(Canvas):
             layer.update(np.array([body.x for body in balls]), painted[ball], sizes)
         solid, edges = surface(found), wires(found)
         if any(self.options.periods):
-            self._layer("period", lambda: Mesh(self.look.plain, 1.0)).show(self._period())
+            self._layer("period", lambda: PlainMesh(self.look.plain, 1.0)).show(self._period())
         if solid is not None:
             corners = [0 if body.ball or body.container else len(body.mesh.corners) for body in found]
-            self._layer("bodies", lambda: Mesh(SOLID)).show(solid, np.repeat(painted, corners, axis=0))
+            self._layer("bodies", lambda: PlainMesh(SOLID)).show(solid, np.repeat(painted, corners, axis=0))
         if edges is not None:
             width = 2.0 * self.plotter.window_size[1] / 720
-            self._layer("containers", lambda: Mesh(self.look.plain, width)).show(edges)
+            self._layer("containers", lambda: PlainMesh(self.look.plain, width)).show(edges)
 
     def _body_colours(self, bodies: Sequence[Placed]) -> NDArray[np.uint8]:
-        """Colours (n, 3) of bodies: their own, of the picture's temperatures, or glowing."""
+        """Colours (n, 3) of bodies, as bytes: their own, those of the picture's temperatures, or glowing."""
         span = None
         if self.options.what == "slice":
             span = self._flow if self.options.color_by == "temperature" else None
         elif PAINTED.get(self.look.paint) == HEAT and HEAT in self._coloured:
             span = self.view.painted
-        return np.rint(255.0 * of_placed(self.look, bodies, self.view.colors, span)).astype(np.uint8)
+        return np.rint(255.0 * colours_of_bodies(self.look, bodies, self.view.colors, span)).astype(np.uint8)
 
     def _period(self) -> pv.PolyData:
         """Edges of the box of a world that repeats, as wide as the view along axes that do not."""
@@ -296,17 +296,17 @@ class Scene(Canvas):
         key = f"{name} {'coloured' if coloured else 'plain'}"
         plain = self.look.named(self.view.colors[name])[0] if name in self.view.colors else self.look.plain
         layer = self._layer(key, lambda: Spheres(radius, colours, plain, opacity))
-        layer.update(x, values, self._sizes(columns, values))
+        layer.update(x, values, self._sizes(values))
         return True
 
     def _is_coloured(self, columns: Columns) -> bool:
-        """Whether a population has the picture's colour: tracers have one when it is asked for only."""
+        """Whether a population is coloured by the picture's column: tracers only if `color_by` is given."""
         colour = self.view.color_by
-        asked = self.options.color_by is not None or is_vortons(columns)
-        return asked and colour is not None and has_scalar(columns, colour)
+        wanted = self.options.color_by is not None or is_vortons(columns)
+        return wanted and colour is not None and has_scalar(columns, colour)
 
-    def _sizes(self, columns: Columns, values: NDArray | None) -> NDArray | None:
-        """Within smoke, vortons are beads as small as they are weak, so that they do not hide it."""
+    def _sizes(self, values: NDArray | None) -> NDArray | None:
+        """Shares of the radius: within smoke, weak vortons are small beads, which do not hide it."""
         if self.options.color_by is not None or values is None or self.view.puff is None:
             return None
         largest = 1.0 if self.look.paint == "vorticity" else SMALL
@@ -321,12 +321,12 @@ class Scene(Canvas):
             plane = velocity_slice(velocity, *where)
         else:
             raise choose("colour of a slice", colour, (*SLICE_COLOURS, *FIELDS))
-        # Of a world in a container only what is in it; a body stands in front of what is inside of it.
+        # In a container, only the part inside it; bodies are drawn over the part inside them.
         if (within := fluid_within([body for body in bodies if body.container])) is not None:
             plane = plane.extract_points(within(np.asarray(plane.points)), adjacent_cells=False)
             if not plane.n_points:
                 return
-        mesh = plane.extract_surface(algorithm="dataset_surface")  # which may order the points in its own way
+        mesh = plane.extract_surface(algorithm="dataset_surface")  # which may reorder the points
         if colour.startswith("u."):
             values = mesh.point_data["u"][:, AXES[colour[2:]]]
         else:
@@ -346,8 +346,7 @@ class Scene(Canvas):
         self._surface("streamlines", table, True).update(tubes, tubes.point_data["speed"])
 
     def _flow_colours(self, colour: str, values: NDArray) -> pv.LookupTable:
-        """Colours of a velocity picture: their range is that of its first frame (`world.velocity` knows no
-        more)."""
+        """Colours of a velocity picture, whose range is that of its first frame."""
         if self._flow is None:
             lo, hi = np.percentile(values, [0.5, 99.5])
             self._flow = limits(colour, float(lo), float(hi))

@@ -22,7 +22,7 @@ from ecs_fluid.viz.scene import Scene
 REST = 0.02  # s in which the server answers browsers between two ticks, at least
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-"""Names of this machine that only it can use"""
+"""Names of this machine that only it can reach"""
 
 
 def require_trame() -> None:
@@ -78,8 +78,8 @@ def _same(given: str, key: str) -> bool:
     return secrets.compare_digest(given.encode(errors="replace"), key.encode())
 
 
-def _told(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """What asyncio says of errors that nobody waits for; nothing where a browser has left."""
+def _report_unless_disconnected(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Handle errors that no task awaits as asyncio does, but ignore that a browser has disconnected."""
     if not isinstance(context.get("exception"), ConnectionError):
         loop.default_exception_handler(context)
 
@@ -152,11 +152,11 @@ class Page:
     async def simulate(self, **_: Any) -> None:
         """Advance the world and tell browsers, until told to quit."""
         server, loop = self.server, asyncio.get_running_loop()
-        loop.set_exception_handler(_told)
-        # What wslink says of a browser that has left, and a line before the reason of what else fails.
-        vain = ("Cannot write to closing transport", "Exception raised")
+        loop.set_exception_handler(_report_unless_disconnected)
+        # Messages of wslink on a browser that has left, and a line without content before other errors.
+        ignored = ("Cannot write to closing transport", "Exception raised")
         logging.getLogger("wslink.protocol").addFilter(
-            lambda record: not any(text in record.getMessage() for text in vain)
+            lambda record: not any(text in record.getMessage() for text in ignored)
         )
         while not self.live.over:
             started = time.perf_counter()
@@ -165,7 +165,7 @@ class Page:
                 server.controller.view_update()
             with server.state as state:
                 state.status = self.live.status
-            # Clicks wait while a tick is made, so half as long again is theirs.
+            # Clicks wait during a tick, so they get half its time afterwards.
             await asyncio.sleep(REST + 0.5 * (time.perf_counter() - started))
         await server.stop()
 

@@ -43,7 +43,7 @@ def puff(x: Array, depth: float, softness: float) -> Puff:
     cell = 2.0 * spacing
     index = np.floor(x / cell).astype(np.int64)
     shadows = [distinct(np.delete(index, axis, axis=1)) for axis in range(3)]
-    # Seen on edge, a flat cloud has next to no shadow: the largest one is what a camera is pointed at.
+    # Small shadows are left out: cameras do not look at a flat cloud edge-on.
     area = float(np.mean([s for s in shadows if s >= 0.3 * max(shadows)])) * cell**2
     radius = softness * spacing
     opacity = depth * area / (len(x) * 2.0 * np.pi * radius**2)
@@ -51,7 +51,7 @@ def puff(x: Array, depth: float, softness: float) -> Puff:
 
 
 def spacing_of(x: Array) -> float:
-    """Typical distance between neighbours [m], but for strays, of whom a large cloud has some."""
+    """Typical distance between neighbours [m]; of large clouds without the outermost particles."""
     return mean_spacing(np.asarray(x), 0.5 if len(x) > 200 else 0.0)
 
 
@@ -76,7 +76,7 @@ def illumination(
     cell = max(2.0 * spacing, float(np.prod(hi - lo + 4.0 * spacing) / MAX_CELLS) ** (1.0 / 3.0))
     where = (q - lo) / cell + 1.0
     shape = tuple(int(n) for n in np.floor(where).max(axis=0) + 3)
-    # Counting tracers by cell would show a beat between the grid and tracers that stand on a lattice.
+    # Shares, not counts by cell, which would show a beat between the grid and tracers on a lattice.
     counts = scatter(where, np.ones((len(x), 1)) if cover is None else cover[:, None], shape)
     density = ndimage.gaussian_filter(counts.reshape(shape), 0.7)
     before = np.cumsum(density[:, :, ::-1], axis=2)[:, :, ::-1] - 0.5 * density

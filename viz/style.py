@@ -39,7 +39,7 @@ class Look:
     softness: float = 0.8  # radius of a puff in spacings between tracers
     water: Colour = WATER  # surfaces of liquids
     light: Colour = (-0.55, -0.45, 0.9)  # direction towards the light
-    # Several clouds of tracers are told apart by these, in the order red, blue, yellow, green.
+    # Colours of several clouds of tracers, in the order red, blue, yellow, green.
     tints: tuple[Tint, ...] = tuple(TINTS.values())
 
     def tint(self, name: str, clouds: Sequence[str], colors: Mapping[str, str]) -> Tint:

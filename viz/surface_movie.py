@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.drawers import Drawing, drawn
+from ecs_fluid.viz.drawers import Drawing, draw
 from ecs_fluid.viz.film import write_film
-from ecs_fluid.viz.movie import check_film, even, numbered
+from ecs_fluid.viz.movie import check_film, even_sized, numbered
 from ecs_fluid.viz.style import Options
 from ecs_fluid.viz.surface_scene import SurfaceOptions, SurfaceScene, TimedDistances, survey_surfaces
 
@@ -41,10 +41,10 @@ def surface_movie(
     """
     target = check_film(path, fps, quality)
     chosen = SurfaceOptions(slices, color_by, level, clip)
-    drawn_as = even(replace(Options.of(options), off_screen=True), target)
+    drawn_as = even_sized(replace(Options.of(options), off_screen=True), target)
     if not len(frames):
         raise FluidError("there are no frames to make a movie of")
     scene = partial(SurfaceScene, survey_surfaces(frames, chosen), chosen, drawn_as)
     drawing = Drawing(frames, scene, fps)
-    pictures = numbered(drawn(drawing, jobs), numbers, progress)
+    pictures = numbered(draw(drawing, jobs), numbers, progress)
     return write_film(target, pictures, drawn_as.size, fps, quality)

@@ -17,17 +17,17 @@ from ecs_fluid.viz.camera_motion import Aim
 from ecs_fluid.viz.canvas import Canvas
 from ecs_fluid.viz.columns import AXES, choose
 from ecs_fluid.viz.labels import scalar_bar
-from ecs_fluid.viz.layers import Mesh, Skin, Surface
+from ecs_fluid.viz.layers import GlossyMesh, PlainMesh, Surface
 from ecs_fluid.viz.shared_limits import evenly, is_signed
 from ecs_fluid.viz.style import Options
 from ecs_fluid.viz.surfaces import COLOURS, LINES, TITLES, Distances, distance_slice, surface_mesh
 
 SIGNED = ("curvature", "error")  # colours of both signs, white at 0
-SAMPLES = 16  # frames that a survey of a long run looks at
+SAMPLES = 16  # frames of a long run that a survey reads
 ORDER = ("surface", "coloured", "plane", "lines", "zero")
-"""Lines lie in the plane and must not be hidden by it."""
+"""Drawing order: lines lie in the plane and must not be hidden by it."""
 
-FLOW_POINTS = 1000  # of a surface at which a survey asks for the speed
+FLOW_POINTS = 1000  # points of a surface at which a survey evaluates the speed
 
 
 class TimedDistances(NamedTuple):
@@ -121,7 +121,7 @@ def _values(
 
 
 def known(colour: str | None, mesh: pv.PolyData) -> Array:
-    """The point array of that colour; FluidError if the surface has none."""
+    """The point array of that colour. Raises FluidError if the surface has none."""
     if colour not in mesh.point_data:
         names = [name for name in COLOURS if name == "plain" or name in mesh.point_data]
         raise FluidError(f"nothing is known of {colour!r} on this surface; {', '.join(names)} can be drawn")
@@ -166,7 +166,7 @@ class SurfaceScene(Canvas):
         self.plotter.camera_position = self._aim.at(time, played)
         self.plotter.camera.view_angle = VIEW_ANGLE
         if time is not None:
-            self._clock.tell(time)
+            self._clock.show(time)
         self.plotter.renderer.ResetCameraClippingRange()
 
     def _surface(
@@ -180,7 +180,7 @@ class SurfaceScene(Canvas):
             return
         mesh = surface_mesh(field, level, velocity if colour == "speed" else None, exact)
         if self.chosen.clip:
-            # Where the view is cut open does not move with the surface.
+            # The cut stays where it is while the surface moves.
             centre = (0.5 * (self.view.lo + self.view.hi)).tolist()
             plane = distance_slice(field, self.options.normal, centre[AXES[self.options.normal]])
             inside = plane.clip_scalar(scalars="phi", value=level)
@@ -190,7 +190,7 @@ class SurfaceScene(Canvas):
                 return
         mesh.point_data.active_normals_name = "Normals"  # so that triangles do not show
         if colour == "plain":
-            self._layer("surface", lambda: Skin(self.look.water)).update(mesh)
+            self._layer("surface", lambda: GlossyMesh(self.look.water)).update(mesh)
         else:
             layer = self._layer("coloured", lambda: Surface(self._tables[colour], lit=True))
             layer.update(mesh, known(colour, mesh))
@@ -202,10 +202,10 @@ class SurfaceScene(Canvas):
         most = self.view.most
         lines = plane.contour([k * most / LINES for k in range(-LINES, LINES + 1) if k], scalars="phi")
         if lines.n_points:
-            self._layer("lines", lambda: Mesh((0.19, 0.2, 0.24), 1.0)).show(lines)
+            self._layer("lines", lambda: PlainMesh((0.19, 0.2, 0.24), 1.0)).show(lines)
         zero = plane.contour([self.chosen.level], scalars="phi")
         if zero.n_points:
-            self._layer("zero", lambda: Mesh((0.0, 0.0, 0.0), 5.0)).show(zero)
+            self._layer("zero", lambda: PlainMesh((0.0, 0.0, 0.0), 5.0)).show(zero)
 
     def _plane(self, plane: pv.PolyData) -> None:
         if plane.n_points:

@@ -1,4 +1,4 @@
-"""A window on a world that is being simulated: keys, sliders, and the mouse for the camera."""
+"""A window that shows a world while it is simulated: keys, sliders, and the mouse for the camera."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Window:
         plotter.iren.add_observer("ExitEvent", lambda *_: live.quit())
 
     def _slider(self, number: int, slider: Slider) -> None:
-        """One above the other at the left side; the title says the value, as the way along may be a log."""
+        """Add a slider at the left side; its title shows the value, since its length may be logarithmic."""
         height = 0.16 + 0.1 * number
         widget: list[Any] = []
 

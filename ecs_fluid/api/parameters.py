@@ -46,11 +46,11 @@ class Parameter:
 
 def parameters(model: type[BaseModel]) -> list[Parameter]:
     """Rows of a model, in the order of its fields, without `kind`."""
-    told = model.descriptions() if issubclass(model, Settings) else {}
+    described = model.descriptions() if issubclass(model, Settings) else {}
     return [
-        parameter(name, field, told.get(name, ""))
+        parameter(name, field, described.get(name, ""))
         for name, field in model.model_fields.items()
-        if name not in ("kind", "shape") or not _only_one(field.annotation)
+        if name not in ("kind", "shape") or not _is_tag(field.annotation)
     ]
 
 
@@ -85,7 +85,7 @@ def inner_models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
 
 
 def words(annotation: Any, facts: _Facts) -> str:
-    """Type of a value in words; what is found about its range goes into `facts`."""
+    """Type of a value in words; `facts` takes its range."""
     origin, inside = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         facts.take(inside[1:])
@@ -129,7 +129,7 @@ def _plural(text: str) -> str:
 
 @dataclass
 class _Facts:
-    """What metadata say about the values of a field."""
+    """Range and kind of the values of a field, from its metadata."""
 
     number: bool = False
     whole: bool = False
@@ -200,6 +200,6 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
         yield from _models(item)
 
 
-def _only_one(annotation: Any) -> bool:
-    """Whether a field only tags its model: a Literal of a single value."""
+def _is_tag(annotation: Any) -> bool:
+    """Whether a field tags its model: a Literal of a single value."""
     return get_origin(annotation) is Literal and len(get_args(annotation)) == 1

@@ -1,4 +1,4 @@
-"""Windows, pictures and movies of runs and of worlds, by one way for Python and the command line."""
+"""Windows, pictures and movies of runs and worlds, for Python and the command line alike."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from ecs_fluid.api.stored import (
     VelocityOf,
     chosen_frames,
     colors_of_run,
+    distances_at,
     frame_of_run,
     hulls_of_run,
     look_of_run,
     look_of_tables,
     periods_of_run,
-    real_time,
+    real_time_fps,
 )
 from ecs_fluid.arguments import check_progress, is_number, names_of, path_of
 from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.recipe import colors_in
-from ecs_fluid.runs.surface_frames import level_of, stored_surface
+from ecs_fluid.runs.surface_frames import level_of
 from ecs_fluid.validation_errors import shown
 from ecs_fluid.world import World
 
@@ -72,8 +73,8 @@ class PictureKeywords(TypedDict, total=False):
     """"sdf": cut open across the normal"""
 
 
-def _check(drawing: PictureKeywords) -> None:
-    """Refuse what is no option of a picture."""
+def _check_keywords(drawing: PictureKeywords) -> None:
+    """Raise FluidError for an unknown keyword, or one of the wrong type."""
     from ecs_fluid.viz.columns import choose
 
     for name in drawing:
@@ -92,7 +93,7 @@ def _check(drawing: PictureKeywords) -> None:
 
 
 class Picture:
-    """A picture as PNG data; the value of a notebook's cell is shown by it."""
+    """A picture as PNG data, which a notebook shows where it is the value of a cell."""
 
     def __init__(self, png: bytes) -> None:
         self.png = png
@@ -107,7 +108,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Moment:
-    """What a picture needs of a world or of a stored frame; ``distances`` are asked for when drawn."""
+    """What a picture needs of a world or a stored frame; ``distances`` is called only if they are drawn."""
 
     time: float
     columns: dict[str, dict[str, Any]]
@@ -124,11 +125,8 @@ def stored_moment(folder: Path, number: int) -> Moment:
     time, columns, velocity = frame_of_run(folder, number)
 
     def distances() -> Distances:
-        from ecs_fluid.viz.surfaces import Distances
-
         run = RunFolder.open(folder)
-        field = stored_surface(run.fields, int(run.read_trajectory().ticks[number]))
-        return Distances(field.arrays["phi"], field.origin, field.spacing, field.arrays.get("T"))
+        return distances_at(run.fields, int(run.read_trajectory().ticks[number]))
 
     drawn = hulls_of_run(folder), periods_of_run(folder), look_of_run(folder), colors_of_run(folder)
     return Moment(time, columns, velocity, distances, *drawn)
@@ -161,8 +159,8 @@ def present_moment(world: World) -> Moment:
 
 
 def show(moment: Moment, drawing: PictureKeywords, save: str | Path | None = None) -> Picture | None:
-    """A window on a moment, in a notebook its picture; with `save` a .png file instead."""
-    _check(drawing)
+    """Show a moment in a window, or in a notebook as a picture; with `save` write a .png file instead."""
+    _check_keywords(drawing)
     if save is not None:
         target = path_of(save, "save")
         check_picture(target)
@@ -172,7 +170,7 @@ def show(moment: Moment, drawing: PictureKeywords, save: str | Path | None = Non
         with tempfile.TemporaryDirectory() as folder:
             draw(moment, drawing, Path(folder) / "picture.png")
             return Picture((Path(folder) / "picture.png").read_bytes())
-    need_display("write a picture with save='picture.png'")
+    require_display("write a picture with save='picture.png'")
     draw(moment, drawing, None)
     return None
 
@@ -182,7 +180,7 @@ def draw(moment: Moment, drawing: PictureKeywords, save: Path | None) -> None:
     what = drawing.get("what", "particles")
     check_populations(drawing.get("look") or moment.look, drawing, moment.columns, moment.colors)
     if save is not None and _without_gl(what):
-        _plainly(moment, drawing, save)
+        _draw_with_matplotlib(moment, drawing, save)
         return
     with contextlib.closing(_plotter(moment, drawing, save is not None)) as plotter:
         if save is None:
@@ -199,11 +197,11 @@ def check_populations(
     populations: Mapping[str, Collection[str]],
     colors: Mapping[str, str],
 ) -> None:
-    """Refuse colours of what is not there; warn of a look whose columns no population of tracers has.
+    """Raise FluidError for colours of unknown populations; warn of a look whose columns no tracers have.
 
     Populations with a colour of their own, in the world's ``colors`` or in the drawing, need no columns.
     """
-    from ecs_fluid.viz.colours import shown_by
+    from ecs_fluid.viz.colours import missing_columns
     from ecs_fluid.viz.columns import choose
 
     for name in drawing.get("colors", {}):
@@ -212,7 +210,7 @@ def check_populations(
     if drawing.get("what", "particles") != "particles" or drawing.get("color_by") is not None:
         return
     own = {*colors, *drawing.get("colors", {})}
-    if missing := shown_by(look, populations, own):
+    if missing := missing_columns(look, populations, own):
         warnings.warn(
             f"look = {look!r} colours tracers by {missing}, which none has here; a SamplingSystem gives it "
             "to them",
@@ -240,7 +238,7 @@ def _surface_options(drawing: PictureKeywords, look: str) -> dict[str, Any]:
 
 
 def _plotter(moment: Moment, drawing: PictureKeywords, off_screen: bool) -> Any:
-    """What PyVista shows of the moment."""
+    """The PyVista plotter that shows the moment."""
     if drawing.get("what") not in SURFACES:
         from ecs_fluid.viz.scene import render
 
@@ -260,7 +258,7 @@ def _plotter(moment: Moment, drawing: PictureKeywords, off_screen: bool) -> Any:
     )
 
 
-def _plainly(moment: Moment, drawing: PictureKeywords, save: Path) -> None:
+def _draw_with_matplotlib(moment: Moment, drawing: PictureKeywords, save: Path) -> None:
     from ecs_fluid.viz.matplotlib_picture import plain_distances, plain_picture
 
     if drawing.get("what") not in SURFACES:
@@ -273,7 +271,7 @@ def _plainly(moment: Moment, drawing: PictureKeywords, save: Path) -> None:
 
 
 def _without_gl(what: str) -> bool:
-    """Whether matplotlib must draw, which is told; FluidError for pictures that it cannot draw."""
+    """Whether matplotlib must draw, with a warning; FluidError for pictures that it cannot draw."""
     from ecs_fluid.viz.matplotlib_picture import DRAWN
     from ecs_fluid.viz.probe import require_gl
 
@@ -302,14 +300,14 @@ def write_movie(
     progress: Callable[[int], object] | None = None,
 ) -> Path:
     """A movie of stored frames: of particles and the flow, or of a liquid's surface."""
-    _check(drawing)
+    _check_keywords(drawing)
     check_progress(progress)
     target = path_of(path, "movie")
     check_movie(target)
     stored, rows = chosen_frames(folder, frames)
     what, look = drawing.get("what", "particles"), look_of_run(folder)
     more: dict[str, Any] = {
-        "fps": real_time(stored.times[rows.start : rows.stop : rows.step]) if fps is None else fps,
+        "fps": real_time_fps(stored.times[rows.start : rows.stop : rows.step]) if fps is None else fps,
         "orbit": orbit,
         "jobs": jobs,
         "numbers": rows,
@@ -335,21 +333,20 @@ def write_movie(
     return target
 
 
-# ------------------------------------------------------------------ what can be had here
+# ------------------------------------------------------------------ checks before drawing
 
 
 def check_movie(movie: Path) -> None:
-    """Refuse endings, and machines, that cannot work before anything is simulated."""
-    from ecs_fluid.viz.film import check_target, is_sequence, require_encoder
+    """Raise FluidError for a movie that cannot be written here, before anything is simulated."""
+    from ecs_fluid.viz.movie import check_film
     from ecs_fluid.viz.probe import require_gl
 
-    if not is_sequence(check_target(movie)):
-        require_encoder()
+    check_film(movie)
     require_gl()
 
 
 def check_picture(save: Path, option: str = "save") -> None:
-    """Refuse endings and folders that cannot work before anything is simulated."""
+    """Raise FluidError for a picture that cannot be written, before anything is simulated."""
     if save.suffix.lower() != ".png":
         raise FluidError(f"{option} {save}: a file ending in .png is needed")
     if not save.resolve().parent.is_dir():
@@ -364,7 +361,7 @@ def in_notebook() -> bool:
     return hasattr(shell, "kernel")
 
 
-def need_display(instead: str) -> None:
+def require_display(instead: str) -> None:
     """Raise FluidError, which says what to do instead, where no window can be opened."""
     if not (any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")) or os.name == "nt"):
         raise FluidError(f"there is no display for a window; {instead}")

@@ -41,19 +41,23 @@ class Bars(Progress):
 class RunBar(Bars):
     """Progress of a run: ticks per second, time left, particles; a line every 10 s without a bar."""
 
-    def __init__(self, job: Runner, console: Console) -> None:
+    def __init__(self, runner: Runner, console: Console) -> None:
         done = "{task.completed:.0f}/{task.total:.0f}"
         super().__init__(
             console, BarColumn(), done, "{task.fields[rate]}", TimeRemainingColumn(), "{task.fields[counts]}"
         )
-        self.job = job
+        self.runner = runner
         self.task: TaskID = self.add_task(
-            "simulating", total=job.last_tick, completed=job.world.tick, rate="", counts=counts(job.world)
+            "simulating",
+            total=runner.last_tick,
+            completed=runner.world.tick,
+            rate="",
+            counts=counts(runner.world),
         )
-        self.started, self.first = time.perf_counter(), job.world.tick
+        self.started, self.first = time.perf_counter(), runner.world.tick
 
     def say(self, text: str) -> None:
-        """Describe what goes on before the first tick."""
+        """Describe what happens before the first tick."""
         if self.drawn:
             self.update(self.task, description=text)
         else:
@@ -71,7 +75,7 @@ class RunBar(Bars):
             self.task, completed=world.tick, description="simulating", rate=speed, counts=counts(world)
         )
         if speed and self.line_is_due():
-            last = self.job.last_tick
+            last = self.runner.last_tick
             left = f"{(last - world.tick) / max(rate, 1e-9):.0f} s left"
             self.console.print(f"tick {world.tick}/{last}, {speed}, {left}, {counts(world)}")
 
@@ -85,7 +89,7 @@ def counts(world: World) -> str:
 
 @contextmanager
 def compiling(say: Callable[[str], object]) -> Iterator[None]:
-    """Tell which kernel is being compiled while that goes on (first run on a machine)."""
+    """Say which kernel is being compiled, on the first run on a machine."""
     numbers = count(1)
     with before_compiling(lambda name: say(f"compiling kernels, once per machine: {next(numbers)}, {name}")):
         yield

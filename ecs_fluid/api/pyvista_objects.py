@@ -22,6 +22,7 @@ from ecs_fluid.components import (
     VelocityField,
 )
 from ecs_fluid.exports.bodies import Polytopes
+from ecs_fluid.exports.vti import image
 from ecs_fluid.exports.vtk_files import add_array
 from ecs_fluid.exports.vtp import points, surface_mesh
 from ecs_fluid.io.fields import FieldFrame
@@ -50,14 +51,7 @@ class GridFields:
 
     def image(self) -> pv.ImageData:
         """As ImageData with point arrays."""
-        shape = next(iter(self.arrays.values())).shape[:3]
-        data = pv.ImageData(
-            dimensions=shape, spacing=tuple(self.spacing.tolist()), origin=tuple(self.origin.tolist())
-        )
-        for name, array in self.arrays.items():
-            # VTK runs through x fastest.
-            add_array(data.GetPointData(), name, np.swapaxes(array, 0, 2).reshape(-1, *array.shape[3:]))
-        return data
+        return image(self.origin, self.spacing.tolist(), self.arrays)
 
 
 def blocks(

@@ -1,4 +1,4 @@
-"""Worlds made into runs: what `ecs_fluid.run` and the commands `run` and `resume` have in common."""
+"""Starting and resuming runs: what `ecs_fluid.run` and the commands `run` and `resume` share."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def begin(
     allow_code: bool = False,
     share: Callable[[World], object] = lambda world: None,
 ) -> Runner:
-    """A run that is ready for its first tick, in a folder of its own; what is refused leaves no folder.
+    """A run that is ready for its first tick, in a new folder; an error leaves no folder.
 
     The arguments are those of `run`; `share` gets the world before anything is stored.
     """
@@ -64,7 +64,7 @@ def begin(
         checkpoint_seconds = recipe.output.checkpoint_seconds
         if isinstance(source, str | Path):
             name, place = Path(source).stem, str(Path(source).resolve())
-    world.schedule  # noqa: B018  (it may be refused)
+    world.schedule  # noqa: B018  (raises an error of its systems)
     share(world)
     if not stored_columns(world):
         warnings.warn(
@@ -141,7 +141,7 @@ def continued(
     runner, skipped = Runner.resume(Path(path), ticks, allow_code, anyway)
     for text in skipped:
         warnings.warn(text, FluidWarning, stacklevel=3)
-    # A run killed between its last checkpoint and its last word is not finished: it has that word to say.
+    # A run killed between its last checkpoint and its last entry in run.json still has that entry to write.
     finished = runner.folder.read_info().get("status") == "finished"
     if runner.world.tick > runner.last_tick or (runner.world.tick == runner.last_tick and finished):
         runner.folder.close()
@@ -150,7 +150,7 @@ def continued(
 
 
 def checked(ticks: Any, threads: Any, progress: Any) -> tuple[int | None, int | None]:
-    """Ticks and threads, after refusing what are no such numbers and a progress that cannot be called."""
+    """Ticks and threads; FluidError for a wrong number, or a progress that is no function or bool."""
     if not (isinstance(progress, bool) or callable(progress)):
         raise FluidError(
             f"progress = {shown(progress)}; True, False or a function of a tick and the last one is needed"

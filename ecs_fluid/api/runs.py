@@ -81,7 +81,7 @@ def open_run(path: str | Path) -> Run:
 
 
 def _finished(runner: Runner, progress: bool | Progress) -> Run:
-    """Carry a run out, and open it."""
+    """Carry out a run, and open it."""
     path = runner.folder.path
     console = Console(stderr=True, markup=False, highlight=False, soft_wrap=True, emoji=False)
     if carry_out(runner, console, progress) == "stopped":
@@ -146,7 +146,7 @@ class Run:
         """All records: a column for tick, time and every diagnostic; ``diagnostics.to_pandas()`` too."""
         return Table(self._folder.records())
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ pictures and exports
 
     @sentences()
     def show(
@@ -210,7 +210,7 @@ class Run:
 
         return export(self.path, to, frames, out, only=only, voxel=voxel, replace=replace, progress=progress)
 
-    # ------------------------------------------------------------------ going on
+    # ------------------------------------------------------------------ resuming
 
     @sentences()
     def resume(
@@ -237,7 +237,7 @@ class Run:
     def __repr__(self) -> str:
         try:
             state = f"{self.status}, {len(self)} frames"
-        except FluidError:  # a debugger and a traceback ask too
+        except FluidError:  # debuggers and tracebacks call this too
             state = "cannot be read"
         return f"Run({str(self.path)!r}, {state})"
 
@@ -258,7 +258,7 @@ class Run:
 
 
 class Frames(Sequence["Frame"]):
-    """The stored frames of a run; each reads what it is asked for, when it is asked."""
+    """The stored frames of a run; columns are read from disk when they are used."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder, self._stored = folder, folder.read_trajectory()

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP while a run or a sweep is under way: asked once, it ends in good order."""
+"""Ctrl-C, SIGTERM and SIGHUP during a run or a sweep: the first one ends it in good order."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from ecs_fluid.signals import HANGUP, asking, leave_closed_terminal
 @contextmanager
 def stopping(say: Callable[[], object]) -> Iterator[list[int]]:
     """A list that gets the number of the first SIGINT, SIGTERM or SIGHUP; a second one raises
-    KeyboardInterrupt, but for SIGHUP, which a shell sends on though it came from the terminal too.
+    KeyboardInterrupt, except SIGHUP, which may come twice: from the terminal and from the shell.
 
     ``say`` is called at the first. Outside of the main thread, which alone gets signals, nothing is caught.
     """
-    asked: list[int] = []
+    received: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        yield asked
+        yield received
         return
 
-    def ask(number: int, frame: FrameType | None) -> None:
+    def handle(number: int, frame: FrameType | None) -> None:
         leave_closed_terminal()
-        if not asked:
-            asked.append(number)
+        if not received:
+            received.append(number)
             say()
         elif number != HANGUP:
             raise KeyboardInterrupt
 
-    former = {number: signal.signal(number, ask) for number in asking()}
+    former = {number: signal.signal(number, handle) for number in asking()}
     try:
-        yield asked
+        yield received
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)

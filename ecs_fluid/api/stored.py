@@ -7,17 +7,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError, StorageError
+from ecs_fluid.io.fields import field_ticks
+from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.recipe import colors_in, tables_in
 
 if TYPE_CHECKING:
     from ecs_fluid.exports.bodies import Polytopes
-    from ecs_fluid.io.runfolder import RunFolder
     from ecs_fluid.io.trajectory import Trajectory
     from ecs_fluid.viz.surface_scene import TimedDistances
+    from ecs_fluid.viz.surfaces import Distances
     from ecs_fluid.world import World
 
 Frame = dict[str, dict[str, Array]]
@@ -25,19 +25,17 @@ Velocity = Callable[[Any], Any]
 
 
 def hulls_of_run(folder: Path) -> Polytopes:
-    """Polytopes of a run: they stay as they are, so any checkpoint holds them."""
+    """Polytopes of a run; they never change, so any checkpoint holds them."""
     from ecs_fluid.exports.bodies import polytopes
-    from ecs_fluid.io.runfolder import RunFolder
 
     try:
         return polytopes(RunFolder.open(folder).newest_checkpoint().arrays)
     except StorageError:
-        return {}  # a trajectory can be looked at without its checkpoints
+        return {}  # a trajectory can be drawn without checkpoints
 
 
 def periods_of_run(folder: Path) -> Sequence[float]:
     """Periods (3,) m of the world of a run."""
-    from ecs_fluid.io.runfolder import RunFolder
     from ecs_fluid.worlds.world_recipe import WorldTable
 
     try:
@@ -47,7 +45,7 @@ def periods_of_run(folder: Path) -> Sequence[float]:
 
 
 def status_of(run: RunFolder) -> str:
-    """The stored status; "killed" of a run that says that it is running while nothing writes it."""
+    """The stored status, but "killed" for a run that was running and that no process writes any more."""
     from ecs_fluid.io.lock import WriterLock
 
     status = str(run.read_info().get("status"))
@@ -65,8 +63,6 @@ def tables_of(run: RunFolder) -> dict[str, Any]:
 
 def look_of_run(folder: Path) -> str:
     """The look that the world of a run names; a damaged recipe does not hide the particles."""
-    from ecs_fluid.io.runfolder import RunFolder
-
     try:
         return look_of_tables(tables_of(RunFolder.open(folder)))
     except FluidError:
@@ -74,9 +70,7 @@ def look_of_run(folder: Path) -> str:
 
 
 def colors_of_run(folder: Path) -> dict[str, str]:
-    """Colours that the entities of a run ask for."""
-    from ecs_fluid.io.runfolder import RunFolder
-
+    """Colours, by name, that the recipe of a run gives to its entities."""
     try:
         return colors_in(tables_of(RunFolder.open(folder)))
     except FluidError:
@@ -84,7 +78,7 @@ def colors_of_run(folder: Path) -> dict[str, str]:
 
 
 def look_of_tables(tables: dict[str, Any]) -> str:
-    """The look that a world file names; else liquid, where no tracers are beside one, or smoke."""
+    """The look that a world file names; else "liquid" for a liquid without tracers, or "smoke"."""
     from ecs_fluid.viz.style import LOOKS
 
     output, entities = tables.get("output"), tables.get("entity")
@@ -105,13 +99,12 @@ def frame_of_run(folder: Path, number: int) -> tuple[float, Frame, Velocity]:
     if not -len(stored) <= number < len(stored):
         raise StorageError(f"frame {number}: {folder} has frames 0 to {len(stored) - 1}, or -1 for the last")
     columns = stored.frame(number)
-    # The solver is made when a picture asks for it: a damaged recipe does not hide the particles.
+    # Made when a picture needs it: a damaged recipe does not hide the particles.
     return float(stored.times[number]), columns, Flow(lambda: VelocityOf(folder).world_of(columns))
 
 
 def load_code_of_run(folder: Path) -> None:
     """Import the run's velocity solver, if it is a class in a module beside the world file: runs its code."""
-    from ecs_fluid.io.runfolder import RunFolder
     from ecs_fluid.plugins import searching
     from ecs_fluid.runs.runner import code_folder
     from ecs_fluid.systems import VelocitySystem
@@ -132,7 +125,6 @@ def chosen_frames(folder: Path, frames: str | int | slice | None) -> tuple[Traje
 
 
 def _trajectory(folder: Path) -> Trajectory:
-    from ecs_fluid.io.runfolder import RunFolder
 
     stored = RunFolder.open(folder).read_trajectory()
     if not len(stored):
@@ -144,13 +136,12 @@ class VelocityOf:
     """Turns a stored frame into a velocity function, by the run's own velocity system."""
 
     def __init__(self, folder: Path) -> None:
-        from ecs_fluid.io.runfolder import RunFolder
         from ecs_fluid.plugins import without_kind
         from ecs_fluid.worlds.world_recipe import WorldRecipe
 
         run = RunFolder.open(folder)
         tables = tables_of(run)
-        # Only the velocity is wanted; to look up classes of the user's own would run their code.
+        # Only velocities are needed, and to look up the user's own classes would run their code.
         tables.pop("entity", None)
         systems = [item for item in tables.pop("system", ()) if isinstance(item, dict)]
         transfer = [without_kind(item) for item in systems if item.get("kind") == "transfer"]
@@ -166,7 +157,7 @@ class VelocityOf:
         return Flow(lambda: self.world_of(frame))
 
     def world_of(self, frame: Any) -> World:
-        """A world of what moves the fluid in one frame and fills its fields: vortons, hot gas, smoke."""
+        """A world of the vortons, hot gas and smoke of one frame, which give velocity and fields."""
         from ecs_fluid.components import CoreRadius, Density, Position, Species, Strength, Temperature, Volume
         from ecs_fluid.systems import TransferSystem, VelocitySystem
         from ecs_fluid.world import World
@@ -192,15 +183,22 @@ class VelocityOf:
         return world
 
 
+def distances_at(fields: Path, tick: int) -> Distances:
+    """Signed distances stored at ``tick`` among the fields of a run, with temperatures if it has them."""
+    from ecs_fluid.runs.surface_frames import stored_surface
+    from ecs_fluid.viz.surfaces import Distances
+
+    field = stored_surface(fields, tick)
+    return Distances(field.arrays["phi"], field.origin, field.spacing, field.arrays.get("T"))
+
+
 class SurfaceRecording(Sequence["TimedDistances"]):
     """The signed distances of stored frames with their times, read when asked for.
 
-    A frame at which there was no liquid has none. `speed` adds the velocity function of each frame.
+    A frame without liquid has None. `speed` adds the velocity function of each frame.
     """
 
     def __init__(self, folder: Path, rows: range, speed: bool = False) -> None:
-        from ecs_fluid.io.fields import field_ticks
-        from ecs_fluid.io.runfolder import RunFolder
         from ecs_fluid.runs.surface_frames import NAME
 
         run = RunFolder.open(folder)
@@ -217,23 +215,18 @@ class SurfaceRecording(Sequence["TimedDistances"]):
         return len(self._rows)
 
     def __getitem__(self, index: Any) -> Any:
-        from ecs_fluid.runs.surface_frames import stored_surface
         from ecs_fluid.viz.surface_scene import TimedDistances
-        from ecs_fluid.viz.surfaces import Distances
 
         row = self._rows[index]
         time, tick = float(self._stored.times[row]), int(self._stored.ticks[row])
         if tick not in self._ticks:
             return TimedDistances(time, None, None)
-        field = stored_surface(self._fields, tick)
         velocity = None if self._flow is None else self._flow(self._stored.frame(row))
-        heat = field.arrays.get("T")
-        found = Distances(field.arrays["phi"], np.asarray(field.origin), np.asarray(field.spacing), heat)
-        return TimedDistances(time, found, velocity)
+        return TimedDistances(time, distances_at(self._fields, tick), velocity)
 
 
-def real_time(times: Any) -> float:
-    """Frames per second at which a movie takes as long as what it shows, from 5 to 60."""
+def real_time_fps(times: Any) -> float:
+    """Frames per second, 5 to 60, at which a movie plays in real time."""
     if len(times) < 2:
         return 30.0
     spacing = float(times[-1] - times[0]) / (len(times) - 1)

@@ -95,7 +95,7 @@ def _column(values: list[Any]) -> Array:
             array = np.array([np.full(shape, np.nan) if value is None else value for value in values])
         if array.dtype.kind in "iufb" and array.ndim <= 2:
             return array
-    except (ValueError, OverflowError):  # of rows that differ, or numbers beyond all bounds
+    except (ValueError, OverflowError):  # rows that differ, or numbers too large
         pass
     found = np.empty(len(values), dtype=object)
     found[:] = values

@@ -1,4 +1,4 @@
-"""The command line: ``ecs-fluid run WORLD`` and its companions.
+"""The command line: ``ecs-fluid run WORLD`` and the other commands.
 
 Bad input ends with one sentence on standard error and exit code 2, never with a traceback.
 """
@@ -27,9 +27,8 @@ from ecs_fluid.signals import asking, interrupt
 
 
 def _converted(kind: Any, tokens: Sequence[cyclopts.Token]) -> Any:
-    """Values of an option, none of them empty; cyclopts alone would take '' for the present folder.
-
-    It would also round a part of a number where whole ones are wanted.
+    """Values of an option. Refuses '', which cyclopts would take for the working folder, and fractions where
+    whole numbers are needed, which it would round.
     """
     for token in tokens:
         if not token.value:
@@ -39,14 +38,14 @@ def _converted(kind: Any, tokens: Sequence[cyclopts.Token]) -> Any:
             try:
                 whole = float(token.value).is_integer()
             except ValueError:
-                continue  # no number, or in another base: cyclopts knows
+                continue  # no number, or one in another base: left to cyclopts
             if not whole:
                 raise FluidError(f"{token.keyword or 'argument'} {token.value}: a whole number is needed")
     return cyclopts.convert(kind, tokens)
 
 
 def _default(default: Any) -> Any:
-    """A default as the help shows it; None, of flags that are off and of empty lists, shows none."""
+    """A default as the help shows it; None, which shows nothing, for flags that are off and empty lists."""
     if isinstance(default, tuple) and default:
         return " ".join(map(str, default))
     return None if default is False or default == () else default
@@ -60,7 +59,7 @@ class _Pipe(Console):
 
 
 class _Console(_Pipe):
-    """What this prints, a line of a table too, may come out of a stranger's file."""
+    """A console that makes all text printable: it may come from a stranger's file."""
 
     def render_str(self, text: str, **options: Any) -> Text:
         return super().render_str(printable(text), **options)
@@ -98,19 +97,19 @@ Threads = Annotated[
 
 if TYPE_CHECKING:
     WorldName = str
-else:  # for the completion of shells; a file is as good
+else:  # names for shell completion; a file is allowed too
     WorldName = Annotated[Literal[tuple(shipped())] | str, cyclopts.Parameter(show_choices=False)]
 """A shipped name or a world file."""
 
 
 class _Messages(_Console):
-    """What it cannot say (a log on a full disk, a reader that is gone) is no reason to end a run."""
+    """Messages that cannot be written (to a full disk, to a closed pipe) do not end a run."""
 
     def print(self, *said: Any, **options: Any) -> None:
         try:
             super().print(*said, **options)
         except OSError:
-            _forget(sys.stderr)
+            _discard(sys.stderr)
 
 
 out = _Console(markup=False, highlight=False, soft_wrap=True, emoji=False)
@@ -118,7 +117,7 @@ err = _Messages(stderr=True, markup=False, highlight=False, soft_wrap=True, emoj
 
 
 def warn(message: object) -> None:
-    """Say a warning."""
+    """Print a warning."""
     err.print(f"warning: {message}", style="yellow")
 
 
@@ -128,17 +127,17 @@ def _show_warning(message: Warning | str, category: type[Warning], *rest: Any, *
 
 
 def _flush() -> None:
-    """Write out what was printed, or forget it where that is refused: Python would fail on it at its end."""
+    """Write out what was printed; what cannot be written is discarded, or Python would fail at its end."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
     except OSError:
-        _forget(sys.stdout)
+        _discard(sys.stdout)
         raise
 
 
-def _forget(stream: TextIO) -> None:
-    """Let what waits in a stream, and what follows, go nowhere."""
+def _discard(stream: TextIO) -> None:
+    """Send the buffer of a stream, and all that follows, nowhere."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
@@ -157,11 +156,11 @@ COMMANDS = {
     "watch": "watch",
     "worlds": "worlds validate schema",
 }
-"""Commands by the module of this package that registers them when it is imported."""
+"""Modules of this package, and the commands that each registers when it is imported."""
 
 
 def register(command: str = "") -> None:
-    """Import the module of a command, or those of all where it is none: each takes its time."""
+    """Import the module of a command, or all modules for an unknown one; each import takes time."""
     found = [module for module, names in COMMANDS.items() if command in names.split()]
     for module in found or COMMANDS:
         import_module(f"{__name__}.{module}")
@@ -173,13 +172,13 @@ def main(arguments: list[str] | None = None) -> int:
     warnings.simplefilter("always", FluidWarning)
     if arguments is None:
         for number in asking():
-            if number != signal.SIGINT:  # Python's own does so already
+            if number != signal.SIGINT:  # which raises KeyboardInterrupt already
                 signal.signal(number, interrupt)
     try:
         with sentences():
-            told = sys.argv[1:] if arguments is None else arguments
-            register(*told[:1])
-            result = app(told, result_action="return_value")
+            given = sys.argv[1:] if arguments is None else arguments
+            register(*given[:1])
+            result = app(given, result_action="return_value")
             _flush()
     except FluidError as error:
         err.print(f"error: {error}", style="bold red")
@@ -197,7 +196,7 @@ def main(arguments: list[str] | None = None) -> int:
         if arguments is None:
             with suppress(OSError):
                 _flush()
-            os._exit(130)  # a second one must not fall into Python's own end, where it may be compiling still
+            os._exit(130)  # a second Ctrl-C must not hit Python's own exit, during which threads may compile
         return 130
     finally:
         with suppress(OSError):

@@ -58,7 +58,7 @@ def velocity(
     with searching(Path.cwd()):
         names = tuple(solver_class(name, allow_code=True).name for name in solver)
     if calibrate:
-        # A solver that does not keep a tolerance is what is being found out.
+        # Calibration finds out which solvers miss a tolerance, so their warnings are left out.
         with warnings.catch_warnings(action="ignore", category=FluidWarning):
             times = solver_bench.calibrate(precision, err.print)
         path = _store(precision, times)

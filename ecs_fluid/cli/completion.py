@@ -1,4 +1,4 @@
-"""The command that prints what shells need to complete commands, options and names of worlds."""
+"""The command that prints scripts for shell completion."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def completion(shell: Literal["bash", "zsh", "fish"], /) -> None:
     """
     register()
     script = app.generate_completion(shell=shell)
-    # Where no name of ours fits, bash is to complete files: a world may be one.
+    # Where no name fits, bash completes files: a world may be one.
     print(script.replace("\ncomplete -F ", "\ncomplete -o default -F "))

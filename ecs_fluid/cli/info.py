@@ -1,4 +1,4 @@
-"""The command that tells what a run is: info."""
+"""The command that describes a run: info."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def info(folder: Path, /, *, plot: Path | None = None, diagnostics: str | None =
     from ecs_fluid.io.runfolder import RunFolder
 
     if plot is not None:
-        from ecs_fluid.cli.look import check_pictures
+        from ecs_fluid.api.pictures import check_picture
 
-        check_pictures(None, plot, "--plot")
+        check_picture(plot, "--plot")
     elif diagnostics is not None:
         raise FluidError("--diagnostics is what --plot draws; add --plot file.png")
     run = RunFolder.open(folder)
     about, status = run.read_info(), status_of(run)
     stored = run.read_trajectory()
-    # A run under way, or killed, told how far it came at its last checkpoint; its frames may know more.
+    # run.json of a run under way, or killed, is as old as its last checkpoint; frames may be newer.
     ticks = max(about.get("ticks", 0), int(stored.ticks[-1]) if len(stored) else 0)
     simulated = max(about.get("time", 0.0), float(stored.times[-1]) if len(stored) else 0.0)
     lines = {
@@ -69,7 +69,7 @@ def info(folder: Path, /, *, plot: Path | None = None, diagnostics: str | None =
 
 
 def _plot(run: RunFolder, target: Path, diagnostics: str | None) -> None:
-    """Draw what was recorded, as for the only member of a sweep."""
+    """Draw what was recorded, as for a sweep of one member."""
     from ecs_fluid.sweeps import plot
     from ecs_fluid.sweeps.member import Member
 
@@ -80,7 +80,7 @@ def _plot(run: RunFolder, target: Path, diagnostics: str | None) -> None:
             raise StorageError(
                 f"--diagnostics {name}: {run.path} did not record that; {nearest(name, known)}"
             )
-    # A liquid has none of the usual ones; what it has is drawn.
+    # A liquid has none of the usual ones, so others that were recorded follow.
     usual = [name for name in (*plot.USUAL, *known) if name in known and name not in ("tick", "time")]
     if not plot.plot(target, [Member(run.path.name, {}, run.path)], names or list(dict.fromkeys(usual))):
         raise StorageError(
@@ -113,7 +113,7 @@ def _records(records: list[dict[str, Any]]) -> None:
     chosen = records[::step] if (len(records) - 1) % step == 0 else [*records[::step], records[-1]]
     for record in chosen:
         table.add_row(*(_text(record.get(name)) for name in names))
-    out.print(table, width=max(out.width, 110))  # of a diverged run the numbers are long
+    out.print(table, width=max(out.width, 110))  # numbers of a diverged run are long
     errors = [record.get("velocity_error") for record in records]
     known = [error for error in errors if isinstance(error, int | float)]
     if known:
@@ -122,8 +122,8 @@ def _records(records: list[dict[str, Any]]) -> None:
 
     others = [name for name in records[-1] if name not in (*names, *DIAGNOSTICS, "time")]
     if others:
-        told = ", ".join(f"{name} {_text(records[-1][name])}" for name in others)
-        out.print(f"{'other records':<15} {told} (last values)")
+        values = ", ".join(f"{name} {_text(records[-1][name])}" for name in others)
+        out.print(f"{'other records':<15} {values} (last values)")
 
 
 def _text(value: Any) -> str:
@@ -131,4 +131,4 @@ def _text(value: Any) -> str:
         return f"{math.hypot(*value):.4g}"
     if isinstance(value, float):
         return f"{value:.4g}"
-    return "-" if value is None else str(value)[:40]  # of a damaged file it may be anything
+    return "-" if value is None else str(value)[:40]  # a damaged file may hold anything

@@ -1,4 +1,4 @@
-"""The command that looks at results: a window, a picture or a movie."""
+"""The command that shows results: a window, a picture or a movie."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ecs_fluid.api.pictures import (
     check_movie,
     check_picture,
     draw,
-    need_display,
     present_moment,
+    require_display,
     stored_moment,
     write_movie,
 )
@@ -77,7 +77,7 @@ def show(
         raise FluidError(
             "--frames, --jobs and --orbit are for movies; add --movie file.mp4, or take --frame for one frame"
         )
-    drawing: Any = {  # values may be wrong; the drawing says so
+    drawing: Any = {  # values may be wrong; drawing raises the error
         "what": what,
         "color_by": color_by,
         "camera": _camera(camera),
@@ -98,9 +98,9 @@ def show(
         if allow_code:
             load_code_of_run(run)
         if movie is None or save is not None:
-            _shown(stored_moment(run, frame), drawing, save)
+            _show_moment(stored_moment(run, frame), drawing, save)
         if movie is not None:
-            _filmed(run, movie, drawing, frames, fps=fps, orbit=orbit, jobs=jobs)
+            _write_movie(run, movie, drawing, frames, fps=fps, orbit=orbit, jobs=jobs)
         return
     if Path(source).is_dir():
         raise StorageError(f"{source} is a folder but no run: it has no run.json")
@@ -116,27 +116,27 @@ def show(
         raise FluidError(f"--frame is for run folders, and {source} is a world; --ticks chooses its time")
     world = load(source, *set_, allow_code=allow_code)
     world.step(ticks)
-    _shown(present_moment(world), drawing, save)
+    _show_moment(present_moment(world), drawing, save)
 
 
-def check_pictures(movie: Path | None, save: Path | None, option: str = "--save") -> None:
-    """Refuse endings and folders that cannot work before anything is simulated."""
+def check_pictures(movie: Path | None, save: Path | None) -> None:
+    """Raise FluidError for files that cannot be written, before anything is simulated."""
     if movie is not None:
         check_movie(movie)
     if save is not None:
-        check_picture(save, option)
+        check_picture(save, "--save")
 
 
 def render_run(folder: Path, *, movie: Path | None = None, save: Path | None = None) -> None:
-    """Picture of the last stored frame and movie of all of them."""
+    """Write a picture of the last stored frame, and a movie of all."""
     if save is not None:
-        _shown(stored_moment(folder, -1), {}, save)
+        _show_moment(stored_moment(folder, -1), {}, save)
     if movie is not None:
-        _filmed(folder, movie, {})
+        _write_movie(folder, movie, {})
 
 
 def _camera(text: str) -> Any:
-    """A name, or the path in a .toml file."""
+    """A camera by name, or the camera path in a .toml file."""
     if not text.lower().endswith(".toml"):
         return text
     from ecs_fluid.viz.camera_path import read_camera
@@ -144,17 +144,19 @@ def _camera(text: str) -> Any:
     return read_camera(text)
 
 
-def _shown(moment: Moment, drawing: PictureKeywords, save: Path | None) -> None:
-    """A window, or a picture in a file."""
+def _show_moment(moment: Moment, drawing: PictureKeywords, save: Path | None) -> None:
+    """Open a window, or write a picture."""
     if save is None:
-        need_display("write a picture with --save file.png")
+        require_display("write a picture with --save file.png")
     draw(moment, drawing, save)
     if save is not None:
         out.print(f"picture: {save}")
 
 
-def _filmed(run: Path, movie: Path, drawing: PictureKeywords, frames: str | None = None, **how: Any) -> None:
-    """A movie of stored frames."""
+def _write_movie(
+    run: Path, movie: Path, drawing: PictureKeywords, frames: str | None = None, **how: Any
+) -> None:
+    """Write a movie of stored frames."""
     with err.status("rendering") as status:
         write_movie(
             run, movie, frames, drawing, progress=lambda done: status.update(f"{done} frames drawn"), **how

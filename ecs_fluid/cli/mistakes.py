@@ -24,7 +24,7 @@ GUESSED = {
         "--ticks N sets the last tick of the whole run",
     ),
 }
-"""What to take for options that other programs have, by command."""
+"""Hints for options that other programs have, by command."""
 GUESSED["sweep"] = GUESSED["run"]
 for _guessed in GUESSED.values():
     _guessed["-o"] = "did you mean --out?"
@@ -66,7 +66,7 @@ def sentence(error: cyclopts.CycloptsError, app: cyclopts.App) -> str:
 
 
 def _instead(error: UnknownOptionError, command: str, app: cyclopts.App) -> str:
-    """What to take in place of an option that a command does not have."""
+    """A hint which option to take in place of one that the command does not have."""
     option = error.token.keyword or ""
     if guessed := GUESSED.get(command, {}).get(option):
         return f"; {guessed}"
@@ -81,7 +81,7 @@ def _instead(error: UnknownOptionError, command: str, app: cyclopts.App) -> str:
 
 
 def _about(error: MissingArgumentError, name: str) -> str:
-    """What the help says of an argument."""
+    """The help text of an argument."""
     arguments = error.app.assemble_argument_collection(parse_docstring=True) if error.app else ()
     found = [argument.parameter.help for argument in arguments if name in argument.names]
     return f": {found[0]}" if found and found[0] else ""

@@ -1,4 +1,4 @@
-"""The command that prints what a kind of entity, a system, a table or a component may hold."""
+"""The command that prints the parameters of kinds of entities, systems, tables and components."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ def reference(name: str | None = None, /, *, allow_code: AllowCode = False) -> N
     """
     known = _known()
     if name is None:
-        _listed(known)
+        _print_names(known)
         return
-    asked = name if ":" in name else name.strip("[]").removeprefix("fluid.")
-    meant = (key for key, kind in known.items() if asked.lower() in (key.lower(), kind.__name__.lower()))
-    asked = next(meant, asked)
-    found = known.get(asked) or _of_ones_own(asked, allow_code)
+    wanted = name if ":" in name else name.strip("[]").removeprefix("fluid.")
+    meant = (key for key, kind in known.items() if wanted.lower() in (key.lower(), kind.__name__.lower()))
+    wanted = next(meant, wanted)
+    found = known.get(wanted) or _user_class(wanted, allow_code)
     if found is None:
         from ecs_fluid.worlds.world_recipe import shipped
 
-        if asked in shipped():
-            raise FluidError(f"{asked} is a shipped world; ecs-fluid worlds {asked} prints it")
+        if wanted in shipped():
+            raise FluidError(f"{wanted} is a shipped world; ecs-fluid worlds {wanted} prints it")
         register()
-        if asked in app:
-            raise FluidError(f"{asked} is a command; ecs-fluid {asked} --help explains it")
-        raise FluidError(f"there is no kind, table, part or component {name!r}; {nearest(asked, known)}")
-    _say(f"{asked}: {_placed(asked, found)}\n\n{_text(found)}\n ")
+        if wanted in app:
+            raise FluidError(f"{wanted} is a command; ecs-fluid {wanted} --help explains it")
+        raise FluidError(f"there is no kind, table, part or component {name!r}; {nearest(wanted, known)}")
+    _print_lines(f"{wanted}: {_usage(wanted, found)}\n\n{_docstring(found)}\n ")
     rows = _columns(found) if _is_component(found) else _parameters(found)
     if rows.row_count:
         out.print(rows, width=max(out.width, 80))
@@ -60,7 +60,7 @@ def reference(name: str | None = None, /, *, allow_code: AllowCode = False) -> N
 
 
 def _known() -> dict[str, Any]:
-    """Everything that can be asked for: entities, tables, systems by kind, parts, components."""
+    """Classes by name: kinds of entities, tables, kinds of systems, parts, components."""
     from ecs_fluid.api.parameters import inner_models
     from ecs_fluid.component import Component
     from ecs_fluid.recipe import Recipe
@@ -81,8 +81,8 @@ def _known() -> dict[str, Any]:
     return found | dict(sorted(parts.items())) | ours(Component.registry)
 
 
-def _of_ones_own(name: str, allow_code: bool) -> Any:
-    """The class at an import path, from this folder too, or one that a package offers; else None."""
+def _user_class(name: str, allow_code: bool) -> Any:
+    """The user's class at an import path, or one that an installed package offers; None if there is none."""
     from ecs_fluid.component import Component
     from ecs_fluid.recipe import Recipe
     from ecs_fluid.system import System
@@ -90,24 +90,24 @@ def _of_ones_own(name: str, allow_code: bool) -> Any:
 
     where, bases = "ecs-fluid help", (System, Recipe, Component, Solver)
     if ":" in name:
-        with searching(Path.cwd() if allow_code else None):  # what is loaded may import more
+        with searching(Path.cwd() if allow_code else None):  # its module may import others beside it
             refuse_code(name, where, allow_code, "name")
             return imported(name, where, *bases)
     offering = (base for base in bases if entry_points(group=group_of(base), name=name))
     return next((class_named(name, where, base, {}, allow_code, "name") for base in offering), None)
 
 
-def _listed(known: dict[str, Any]) -> None:
-    """All names by what they are."""
+def _print_names(known: dict[str, Any]) -> None:
+    """Print all names, grouped by what they are."""
     groups: dict[str, list[str]] = {}
     for name, kind in known.items():
-        groups.setdefault(_placed("...", kind), []).append(name)
+        groups.setdefault(_usage("...", kind), []).append(name)
     for place, names in groups.items():
-        _say(f"{place}\n{textwrap.indent(textwrap.fill(', '.join(names), out.width - 4), '    ')}")
-    _say("ecs-fluid help NAME prints the parameters of one of them.")
+        _print_lines(f"{place}\n{textwrap.indent(textwrap.fill(', '.join(names), out.width - 4), '    ')}")
+    _print_lines("ecs-fluid help NAME prints the parameters of one of them.")
 
 
-def _say(text: str) -> None:
+def _print_lines(text: str) -> None:
     for line in text.splitlines():
         out.print(line)
 
@@ -118,8 +118,8 @@ def _is_component(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, Component)
 
 
-def _placed(name: str, kind: Any) -> str:
-    """How a world file names it, and a class in Python."""
+def _usage(name: str, kind: Any) -> str:
+    """What a class is, and how a world file refers to it."""
     from ecs_fluid.recipe import Recipe
     from ecs_fluid.system import System
     from ecs_fluid.systems.velocity.solver import Solver
@@ -140,13 +140,13 @@ def _placed(name: str, kind: Any) -> str:
     return "part: a table inside of others"
 
 
-def _text(kind: Any) -> str:
-    """The docstring of a class, without the marks of code."""
+def _docstring(kind: Any) -> str:
+    """The docstring of a class, without backquotes."""
     return inspect.cleandoc(kind.__dict__.get("__doc__") or "").replace("`", "")
 
 
 def _plain(text: str) -> str:
-    """Markdown of the reference as text."""
+    """Markdown of the reference as plain text."""
     return re.sub(r"\[(\w+)\]\(#\w+\)", r"\1", text).replace("`", "")
 
 
@@ -154,7 +154,7 @@ def _parameters(kind: Any) -> Table:
     from ecs_fluid.api.parameters import parameters
 
     rows = parameters(getattr(kind, "Parameters", kind))
-    width = max((len(one.name) for one in rows), default=9)  # names are to be copied, so none is cut
+    width = max((len(one.name) for one in rows), default=9)  # names are copied from here, so none is cut
     first = Column("parameter", no_wrap=True, min_width=max(9, width))
     last = Column("meaning", overflow="fold")
     table = Table(first, "unit", "default", "type, allowed", last, box=None, padding=(0, 2, 0, 0))
@@ -176,7 +176,7 @@ def _columns(kind: Any) -> Table:
 
 
 def _inside(kind: Any) -> Iterator[type[BaseModel]]:
-    """Models inside of the parameters."""
+    """Models that the parameters of a class hold."""
     from ecs_fluid.api.parameters import inner_models
 
     model = getattr(kind, "Parameters", kind)

@@ -70,18 +70,20 @@ def run(
         if estimate:
             _estimate(world, set_, allow_code, ticks)
             return 0
-        job = begin(world, set_, ticks=ticks, out=out_, replace=replace, allow_code=allow_code, share=share)
-        code = _execute(job)
+        runner = begin(
+            world, set_, ticks=ticks, out=out_, replace=replace, allow_code=allow_code, share=share
+        )
+        code = _execute(runner)
         if code == 0 and (movie or save):
             from ecs_fluid.cli.look import render_run
 
-            render_run(job.folder.path, movie=movie, save=save)
+            render_run(runner.folder.path, movie=movie, save=save)
         return code
 
 
 @contextmanager
 def _processes(mpi: bool, threads: int | None, code: Path | None) -> Iterator[Share | None]:
-    """What shares the world out: nothing without --mpi, and None in all processes but the first with it."""
+    """The function that shares the world among processes (does nothing without --mpi); None on ranks > 0."""
     from ecs_fluid.ranks.start import check_alone, on_ranks
 
     use_threads(threads)
@@ -94,7 +96,7 @@ def _processes(mpi: bool, threads: int | None, code: Path | None) -> Iterator[Sh
 
 
 def _estimate(world: str, settings: tuple[str, ...], allow_code: bool, ticks: int | None) -> None:
-    """Say what a run would take."""
+    """Print what a run would take."""
     from rich.filesize import decimal
 
     from ecs_fluid.runs.estimate import duration, estimate
@@ -144,21 +146,21 @@ def resume(
     with _processes(mpi, threads, code_folder(folder) if allow_code else None) as share:
         if share is None:
             return 0
-        job = continued(folder, ticks, allow_code, anyway)
-        if job is None:
+        runner = continued(folder, ticks, allow_code, anyway)
+        if runner is None:
             tick = RunFolder.open(folder).read_info()["ticks"]
             out.print(f"{folder} is complete at tick {tick}; --ticks makes it longer")
             return 0
-        share(job.world)
-        return _execute(job)
+        share(runner.world)
+        return _execute(runner)
 
 
-def _execute(job: Runner) -> int:
+def _execute(runner: Runner) -> int:
     """Run with a progress bar; Ctrl-C, SIGTERM and SIGHUP end it after the current tick."""
-    status, world = carry_out(job, err), job.world
-    what = f"tick {world.tick} of {job.last_tick}, t = {world.time:g} s, in {job.folder.path}"
+    status, world, folder = carry_out(runner, err), runner.world, runner.folder.path
+    what = f"tick {world.tick} of {runner.last_tick}, t = {world.time:g} s, in {folder}"
     if status == "stopped":
-        out.print(f"stopped at {what}; continue with: ecs-fluid resume {job.folder.path}")
+        out.print(f"stopped at {what}; continue with: ecs-fluid resume {folder}")
         return 130
     out.print(f"finished: {what}")
     return 0

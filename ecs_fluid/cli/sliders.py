@@ -1,4 +1,4 @@
-"""Parameters of a world under a slider: found by the paths of ``--set``, changed while it runs."""
+"""Sliders for parameters of a running world, which are named by the paths of ``--set``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Parameter:
     """One parameter of the world's fluid, of a system or of an emitter, or one component of a vector.
 
     Args:
-        get: gives it as it stands: a number, a vector or Keyed.
+        get: returns its present value: a number, a vector or Keyed.
         put: sets it, checked as in a world file.
         axis: 0 to 2, or None for a number.
     """
@@ -40,7 +40,7 @@ class Parameter:
         return float(value if self.axis is None else value[self.axis])
 
     def turn(self, value: float, time: float) -> None:
-        """Give the parameter, or its component, a constant number."""
+        """Set the parameter, or its component, to a constant number."""
         if self.axis is None:
             self.put(value)
             return
@@ -49,17 +49,17 @@ class Parameter:
         self.put(tuple(vector))
 
 
-def sliders_of(world: World, asked: tuple[str, ...]) -> list[Slider]:
-    """Sliders that ``path=low:high`` texts ask for; without any, those of the world's keyed numbers.
+def sliders_of(world: World, texts: tuple[str, ...]) -> list[Slider]:
+    """Sliders of texts ``path=low:high``; without any, of all numbers of the world that are keyed in time.
 
     Raises RecipeError for a path that leads nowhere, a parameter that is no number, and ends it cannot have.
     """
-    if asked:
-        return [_asked(world, text) for text in asked]
+    if texts:
+        return [_slider_of_text(world, text) for text in texts]
     return [_slider(world, *found) for found in _keyed(world)]
 
 
-def _asked(world: World, text: str) -> Slider:
+def _slider_of_text(world: World, text: str) -> Slider:
     path, _, ends = text.partition("=")
     try:
         low, high = map(float, ends.split(":"))
@@ -70,7 +70,7 @@ def _asked(world: World, text: str) -> Slider:
             f"--slide {text!r}: path=low:high with low < high is needed, for example "
             "fluid.viscosity=1e-5:1e-3"
         )
-    parameter = _found(world, path.strip(), f"--slide {text!r}")
+    parameter = _parameter_at(world, path.strip(), f"--slide {text!r}")
     before = parameter.get()
     try:
         for end in (low, high):
@@ -87,8 +87,8 @@ def _slider(world: World, path: str, parameter: Parameter, low: float, high: flo
     return Slider(path, low, high, parameter.read(world.time), put)
 
 
-def _found(world: World, path: str, place: str) -> Parameter:
-    """The parameter that a path means: fluid.viscosity, fluid.stretch.rate, system.0.rate, wick.rate."""
+def _parameter_at(world: World, path: str, place: str) -> Parameter:
+    """The parameter at a path: fluid.viscosity, fluid.stretch.rate, system.0.rate, wick.rate."""
     parts = path.split(".")
     axis = AXES.index(parts.pop()) if parts[-1] in AXES and len(parts) > 2 else None
     if parts == ["fluid", "viscosity"] and world.system(DiffusionSystem) is None:
@@ -128,7 +128,7 @@ def _tables(world: World) -> dict[str, dict[str, Parameter]]:
 
 
 def _parameters(holder: Callable[[], Any], put: Callable[[str, Any], None]) -> dict[str, Parameter]:
-    """Parameters by name, read from what `holder` gives and set by `put`."""
+    """Parameters by name, read from the model that `holder` returns and set by `put`."""
 
     def one(name: str) -> Parameter:
         return Parameter(lambda: getattr(holder(), name), partial(put, name))
@@ -146,7 +146,7 @@ def _of_emitter(system: Any, number: int) -> dict[str, Parameter]:
 
 
 def _keyed(world: World) -> Iterator[tuple[str, Parameter, float, float]]:
-    """Keyed numbers of the world with the least and the largest of their keys."""
+    """Numbers of the world that are keyed in time: path, parameter, least and largest value."""
     for table, parameters in _tables(world).items():
         for name, parameter in parameters.items():
             given = parameter.get()

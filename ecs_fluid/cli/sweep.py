@@ -14,7 +14,7 @@ from ecs_fluid.cli import Threads, WorldName, app, err, out, warn
 from ecs_fluid.cli.worlds import AllowCode, Anyway, Settings
 from ecs_fluid.errors import FluidError
 from ecs_fluid.sweeps.member import Member
-from ecs_fluid.sweeps.study import HISTORY, Study, Watcher, planned, run_sweep
+from ecs_fluid.sweeps.study import HISTORY, Study, Watcher, plan_sweep, run_sweep
 from ecs_fluid.threads import use_threads
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def sweep(
     chosen = [name.strip() for name in diagnostics.split(",")] if diagnostics is not None else None
     axes = _axes(vary)
     if dry_run:
-        plan, points = planned(world, axes, seeds, set_, ticks, allow_code)
+        plan, points = plan_sweep(world, axes, seeds, set_, ticks, allow_code)
         plan.check_diagnostics(chosen or ())
         plan.add(points)
         for text in plan.remarks:
@@ -67,11 +67,11 @@ def sweep(
         return 0
     if workers == 0:
         use_threads(threads)
-    with _View() as view:
+    with _SweepBars() as bars:
         study = Study(
             world, out_, vary=axes, seeds=seeds, settings=set_, ticks=ticks, diagnostics=chosen,
             workers=workers, threads=threads, scheduler=scheduler, allow_code=allow_code,
-            anyway=anyway, watch=view,
+            anyway=anyway, watch=bars,
         )  # fmt: skip
 
         def stop() -> None:
@@ -80,10 +80,10 @@ def sweep(
 
         with stopping(stop):
             done = run_sweep(study)
-    if view.warned:
-        text = f"{_members(len(view.warned))} warned, all in {done.folder / HISTORY}; the first: "
-        warn(text + view.warned[0])
-    return _told(done)
+    if bars.warned:
+        text = f"{_members(len(bars.warned))} warned, all in {done.folder / HISTORY}; the first: "
+        warn(text + bars.warned[0])
+    return _report(done)
 
 
 def _axes(vary: tuple[str, ...]) -> dict[str, tuple[object, ...]]:
@@ -102,8 +102,8 @@ def _members(count: int) -> str:
     return "1 member" if count == 1 else f"{count} members"
 
 
-def _told(done: Sweep) -> int:
-    """Say what became of the members; 0 if all are finished, 1 if some failed, 130 if it was stopped."""
+def _report(done: Sweep) -> int:
+    """Print how the members ended; exit code 0 if all finished, 1 if some failed, 130 if stopped."""
     finished = sum(member.finished for member in done.members)
     for path in done.files:
         out.print(f"wrote {path}")
@@ -116,8 +116,8 @@ def _told(done: Sweep) -> int:
     return 0 if finished == len(done.members) else 1
 
 
-class _View(Bars, Watcher):
-    """A bar for the sweep and one for each member under way; lines where there is no terminal."""
+class _SweepBars(Bars, Watcher):
+    """A bar for the sweep and one for each running member; lines where there is no terminal."""
 
     def __init__(self) -> None:
         done = "{task.completed:.0f}/{task.total:.0f} {task.fields[unit]}"

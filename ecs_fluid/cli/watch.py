@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from ecs_fluid.api.pictures import need_display
+from ecs_fluid.api.pictures import require_display
 from ecs_fluid.api.progress import compiling
 from ecs_fluid.api.stored import look_of_tables
 from ecs_fluid.cli import Threads, Ticks, WorldName, app, err, out
@@ -64,7 +64,7 @@ def watch(
 
         require_trame()
     else:
-        need_display("use --serve to look at it with a browser")
+        require_display("use --serve to look at it with a browser")
     require_gl()
     use_threads(threads)
     from ecs_fluid.cli.sliders import sliders_of
@@ -89,13 +89,13 @@ def watch(
     live = Live(made, options, sliders, ticks, paused)
     with compiling(err.print):
         if serve:
-            from ecs_fluid.viz.serve import serve as show
+            from ecs_fluid.viz.serve import serve as serve_page
 
-            show(live, host, port, out.print)
+            serve_page(live, host, port, out.print)
         else:
-            from ecs_fluid.viz.window import watch as look_at
+            from ecs_fluid.viz.window import watch as open_window
 
-            look_at(live)
+            open_window(live)
     if live.failed is not None:
         raise live.failed
     out.print(f"watched to tick {made.tick}, t = {made.time:g} s")

@@ -87,11 +87,11 @@ def validate(world: WorldName, /, *, set_: Settings = (), allow_code: AllowCode 
     from ecs_fluid.systems import VelocitySystem
     from ecs_fluid.worlds.world_recipe import read
 
-    with warnings.catch_warnings(record=True, action="always", category=FluidWarning) as told:
+    with warnings.catch_warnings(record=True, action="always", category=FluidWarning) as caught:
         recipe = read(world, set_, allow_code)
         made = recipe.build()
-    # What is not valid is told by its error alone.
-    doubts = [*(str(each.message) for each in told), *recipe.lint(), *made.lint()]
+    # An invalid world prints its error only.
+    doubts = [*(str(each.message) for each in caught), *recipe.lint(), *made.lint()]
     rows = {entity.name: len(entity) for entity in made.entities if len(entity)}
     particles = ", ".join(f"{name} {count:,}" for name, count in rows.items()) or "none at the start"
     out.print(f"{world}: valid; {recipe.ticks} ticks of {recipe.world.dt:g} s; particles: {particles}")

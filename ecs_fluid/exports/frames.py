@@ -77,7 +77,7 @@ class Frames:
         self.times = self.stored.times[list(rows)]
         self.interval = _interval(self.times) or _interval(self.stored.times) or 1.0 / 24.0
         self.rate = float(f"{1.0 / self.interval:.9g}")  # 25, not 24.999999999999996
-        self.codes = _whole(self.times / self.interval)
+        self.codes = _rounded(self.times / self.interval)
         self.files = tuple(range(int(self.codes[0]), int(self.codes[0]) + len(rows)))
         self.surface = self._surface_name()
         known = [*self.stored.populations, *([self.surface] if self.surface else [])]
@@ -201,7 +201,7 @@ def _interval(times: np.ndarray) -> float:
     return float(np.median(np.diff(times))) if len(times) > 1 else 0.0
 
 
-def _whole(values: np.ndarray) -> np.ndarray:
+def _rounded(values: np.ndarray) -> np.ndarray:
     """Values rounded where they are whole numbers but for the rounding of products such as 3 x 0.1."""
     near = np.rint(values)
     return np.where(np.abs(values - near) < 1e-6 * np.maximum(1.0, np.abs(values)), near, values)

@@ -115,5 +115,5 @@ def write_manifest(folder: Path, to: str, frames: Frames, more: dict[str, Any]) 
 
 
 def frame_file(name: str, number: int, ending: str) -> str:
-    """``name.0012.vtp``: five digits sort and play in every program that reads sequences."""
+    """``name.00012.vtp``: files with five digits sort and play in every program that reads sequences."""
     return f"{name}.{number:05d}.{ending}"

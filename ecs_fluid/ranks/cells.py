@@ -1,4 +1,4 @@
-"""Particles shared out by runs of the cells that they are in."""
+"""Particles divided among ranks by runs of grid cells."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ecs_fluid.kernels.grids.partition import cell_index, sort_by_cell
 from ecs_fluid.ranks.comm import Comm
 
 BINS = 256
-"""Bins per part, of cells or of places along the Z-order curve, by which rows are shared out evenly."""
+"""Bins per part, of cells or of places along the Z-order curve, in which rows are counted and divided."""
 
 Grid = tuple[Array, Array, Array]
 """Origin (3,) m, spacing (3,) m and number (3,) of cells."""
@@ -26,7 +26,7 @@ def share_cells(comm: Comm, cell: Array, count: int, parts: int, purpose: str) -
 
     Args:
         cell: cells of this rank's rows, of `count`.
-        parts: into how many parts all rows are shared out, as evenly as bins of cells allow.
+        parts: number of parts, which get as equal numbers of rows as bins of cells allow.
     """
     width = max(1, count // (BINS * parts))
     bins = -(-count // width)

@@ -1,9 +1,8 @@
-"""Vortons and influence tree of which each machine has its part, and what its targets need of the rest.
+"""Vortons and influence tree, of which each machine has its part and fetches what its targets need of others.
 
-Sorted vortons, cells and nodes keep the numbers that they have in one process, and arrays their lengths; a
-machine fills in the places of its part (one run of cells, and the nodes whose first child is its own) and
-those that others send. Memory that nobody writes to is never taken. So the kernels are those of one process,
-and the bits too.
+Sorted vortons, cells and nodes have the same numbers as in one process, and arrays the same lengths; a
+machine fills in its part (one run of cells, and the nodes whose first child is its own) and what others send.
+Pages without content take no memory. So the kernels, and the bits, are those of one process.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from ecs_fluid.ranks.comm import Comm, Route, as_bytes, from_bytes
 from ecs_fluid.ranks.machine import Machine
 
 MOST_BOXES = 256
-"""Boxes by which a rank tells the others where its targets are; more send less, but are slower to look at."""
+"""Most boxes around the targets of a rank; with more, others send less, but need longer to test them."""
 
 GROUP = 8
-"""Boxes that are merged into one while they are too many."""
+"""Boxes that are merged into one while there are too many."""
 
 
 class OwnVortons(NamedTuple):
@@ -59,8 +58,8 @@ class DividedVortons:
         self._low, self._high = enclosing(comm, *bounds(rows.x), "vortons")
         self._share_cells()
         self._send_rows()
-        self.grown: tree_build.Tree | None = None
-        """The tree, once somebody asked for it"""
+        self.built: tree_build.Tree | None = None
+        """The tree, once it is built"""
 
     # ------------------------------------------------------------------ sorted vortons
 
@@ -96,12 +95,12 @@ class DividedVortons:
 
     @property
     def tree(self) -> tree_build.Tree:
-        """The tree, filled in where it is this machine's or was fetched; collective when first asked for."""
-        if self.grown is None:
-            self.grown = self._grown()
-        return self.grown
+        """The tree, filled in for this machine's part and what was fetched; the first call is collective."""
+        if self.built is None:
+            self.built = self._build_tree()
+        return self.built
 
-    def _grown(self) -> tree_build.Tree:
+    def _build_tree(self) -> tree_build.Tree:
         machine, real = self._machine, self.x.dtype
         cells, first = tree_build.layers_of(self.grid[2])
         nodes = int(first[-1])
@@ -125,7 +124,7 @@ class DividedVortons:
         return tree
 
     def _fill(self, tree: tree_build.Tree) -> None:
-        """Nodes of this machine, layer after layer; children that are others' are fetched before."""
+        """Fill the nodes of this machine, layer by layer, after fetching the children that others have."""
         here, cells, first = self._machine.here, tree.cells, tree.first
         weight = np.empty(int(first[-1]))
         columns = tree.x, tree.alpha, tree.moments, tree.sigma, tree.vortons, weight
@@ -141,13 +140,13 @@ class DividedVortons:
             if layer + 1 < len(cells):
                 span = self._ranges[layer + 1][None, here : here + 2]
                 tree_build.fill_parents(layer, span, cells, first, *columns)
-        # The root, which is the first machine's, is read by every walk.
+        # Every walk reads the root, which the first machine has.
         read = *sent[:5], tree.radius
         root = self._machine.among_leaders.broadcast(_packed([column[..., -1:] for column in read]), "nodes")
         _unpack(root, read, np.array([-1]))
 
     def _fetch_ahead(self, layer: int, cells: Array, first: int, columns: Sequence[Array]) -> int:
-        """Get the children of this machine's next layer that are behind its own; returns where they end."""
+        """Fetch the children of this machine's next layer beyond its own nodes; returns where they end."""
         edges, above, here = self._ranges[layer], self._ranges[layer + 1], self._machine.here
         behind = [essential.behind_children(cells, layer + 1, int(edge)) for edge in above[1:]]
         ends = np.where(above[1:] > above[:-1], np.maximum(behind, edges[1:]), edges[1:])
@@ -165,9 +164,9 @@ class DividedVortons:
     # ------------------------------------------------------------------ what targets need
 
     def fetch(self, low: Array, high: Array, criterion: int, opening: float, originals: bool) -> None:
-        """Get what walks for this rank's blocks of targets read, boxes low, high (b, 3) m; collective."""
+        """Fetch what walks for this rank's blocks of targets, boxes low, high (b, 3) m, read; collective."""
         machine, tree = self._machine, self.tree
-        boxes = machine.together(_merged(low, high))
+        boxes = machine.gather_on_leader(_merged(low, high))
         if machine.leads:
             comm = machine.among_leaders
             counts = comm.gather_numbers(np.int64(len(boxes)), "nodes").tolist()
@@ -195,7 +194,7 @@ class DividedVortons:
         opened = np.concatenate(comm.exchange(names, counts, "nodes"))
         sent = [self._children(found) for found in parents]
         came = [self._children(found) for found in np.split(opened.astype(np.int64), np.cumsum(counts)[:-1])]
-        # A walk asks whether there are none, one or more.
+        # A walk distinguishes none, one and more vortons.
         vortons = [np.minimum(tree.vortons[found], 2).astype(np.uint8) for found in sent]
         number = comm.exchange(vortons, [len(found) for found in came], "nodes")
         for places, found in zip(came, number, strict=True):
@@ -208,7 +207,7 @@ class DividedVortons:
         _unpack(np.concatenate(got), columns, np.concatenate(filled))
 
     def _children(self, nodes: Array) -> Array:
-        """Nodes below some nodes, which ascend."""
+        """Children of some nodes, which are in rising order."""
         cells, first = self.tree.cells, self.tree.first
         found = [np.empty(0, np.int64)]
         for layer in range(len(cells) - 1, 0, -1):
@@ -250,7 +249,7 @@ class DividedVortons:
         before = np.zeros(2**bits + 1, np.int64)
         np.cumsum(comm.sum(np.bincount(bins, minlength=2**bits), "vortons"), out=before[1:])
         places = np.minimum(edges * POINTS, self.total)
-        # Whole bins go to all whose places they touch.
+        # A whole bin goes to every rank whose part it overlaps.
         ends = np.searchsorted(before, places[1:], side="left")
         begins = np.searchsorted(before, places[:-1], side="right") - 1
         begins = np.where(places[1:] > places[:-1], begins, ends)

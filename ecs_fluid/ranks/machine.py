@@ -1,4 +1,4 @@
-"""Ranks of one machine have one copy of what all ranks need: windows of shared memory (MPI-3)."""
+"""Shared memory of the ranks on one machine (windows of MPI-3), for one copy of what all of them read."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.ranks.comm import Comm, message, room
+from ecs_fluid.ranks.comm import Comm, empty_rows, mpi_buffer
 
 PER_MACHINE = "ECS_FLUID_RANKS_PER_MACHINE"
-"""Environment variable that makes so many ranks a machine of their own, to test what several machines do."""
+"""Environment variable: number of ranks that count as a machine, to test several machines on one."""
 
 SPARE = 1.25
-"""Windows are made larger than asked for by this, so that growing populations rarely need new ones."""
+"""Factor by which windows are larger than needed, so that growing populations rarely need new ones."""
 
 
 class Machine:
@@ -71,7 +71,7 @@ class Machine:
         kind = np.dtype(dtype)
         size = int(kind.itemsize * np.prod(shape, dtype=np.int64))
         former = self._windows.get(name)
-        # Views of the window before the last may be held still; those of earlier ones are not.
+        # Views of the previous window may still be in use; those of earlier ones are not.
         if former is None or len(former[1]) < size:
             if name in self._retired:
                 self._retired.pop(name).Free()
@@ -81,25 +81,25 @@ class Machine:
             window = MPI.Win.Allocate_shared(room if self.leads else 0, 1, comm=self._comm)
             memory, _ = window.Shared_query(0)
             self._windows[name] = window, np.asarray(memory, np.uint8)[:room]
-        self.barrier()  # nobody reads what was there before
+        self.barrier()  # no rank still reads the former content
         found: Array = self._windows[name][1][:size].view(kind).reshape(shape)
         return found
 
     def sparse(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
-        """Like `array`, but only what is written takes memory; that of the last call is given back."""
+        """Like `array`, but only pages that are written take memory; those of the last call are released."""
         found = self.array(name, shape, dtype)
         if self.leads:
-            give_back(self._windows[name][1])
+            release_pages(self._windows[name][1])
         self.barrier()
         return found
 
-    def together(self, part: Array) -> Array:
-        """The rows of this machine's ranks one after the other, for its leader; the others have their own."""
+    def gather_on_leader(self, part: Array) -> Array:
+        """The rows of this machine's ranks, end to end, on its leader; on the others their own."""
         every = self._comm.gather(part)
         return part if every is None else np.concatenate(every)
 
     def once(self, name: str, make: Callable[[], Sequence[Array]]) -> list[Array]:
-        """What `make` returns where this machine's leader calls it, for all its ranks to read."""
+        """The arrays that `make` returns, called by the leader alone, in memory that its ranks share."""
         made = [np.ascontiguousarray(array) for array in make()] if self.leads else []
         described = self._comm.bcast([(array.shape, array.dtype.str) for array in made])
         found = [self.array(f"{name} {k}", *what) for k, what in enumerate(described)]
@@ -108,23 +108,23 @@ class Machine:
         self.barrier()
         return found
 
-    def gathered(self, part: Array, counts: Sequence[int], purpose: str = "rows") -> Array | None:
-        """The rows of all ranks one after the other, for the leaders; None for the others."""
+    def gather_on_leaders(self, part: Array, counts: Sequence[int], purpose: str = "rows") -> Array | None:
+        """The rows of all ranks, end to end, on the leaders; None on the others."""
         started = time.perf_counter()
         shapes = [[int(counts[int(rank)]) for rank in members] for members in self._members]
         if not self.leads:
-            self._comm.Gatherv(message(part), None)
-            self._all.count(purpose, started, part.nbytes, 0)
+            self._comm.Gatherv(mpi_buffer(part), None)
+            self._all.add_traffic(purpose, started, part.nbytes, 0)
             return None
-        here = room(part, shapes[self.here])
-        self._comm.Gatherv(message(part), message(here, shapes[self.here]))
+        here = empty_rows(part, shapes[self.here])
+        self._comm.Gatherv(mpi_buffer(part), mpi_buffer(here, shapes[self.here]))
         if len(self._members) == 1:
-            self._all.count(purpose, started, 0, here.nbytes - part.nbytes)
+            self._all.add_traffic(purpose, started, 0, here.nbytes - part.nbytes)
             return here
         groups = [sum(group) for group in shapes]
-        every = room(part, groups)
-        self.among_leaders.handle.Allgatherv(message(here), message(every, groups))
-        self._all.count(purpose, started, here.nbytes * (len(groups) - 1), every.nbytes - part.nbytes)
+        every = empty_rows(part, groups)
+        self.among_leaders.handle.Allgatherv(mpi_buffer(here), mpi_buffer(every, groups))
+        self._all.add_traffic(purpose, started, here.nbytes * (len(groups) - 1), every.nbytes - part.nbytes)
         order = np.concatenate(self._members)
         if (np.diff(order) > 0).all():
             return every
@@ -133,17 +133,14 @@ class Machine:
         return np.concatenate([pieces[k] for k in np.argsort(order).tolist()])
 
 
-def give_back(array: Array) -> None:
-    """Return the whole pages of memory under an array to the system; what they held is lost.
-
-    Where the system cannot do that, they stay.
-    """
+def release_pages(array: Array) -> None:
+    """Return the whole pages of memory under an array to the system, if it can; their content is lost."""
     page = mmap.PAGESIZE
     first = -(-array.ctypes.data // page) * page
     length = (array.ctypes.data + array.nbytes - first) // page * page
     if length > 0:
         advise = getattr(ctypes.CDLL(None, use_errno=True), "madvise", None)
         for advice in (getattr(mmap, "MADV_REMOVE", None), getattr(mmap, "MADV_DONTNEED", None)):
-            # Shared memory is a file, of which the first makes a hole; private memory knows the second only.
+            # The first makes a hole in the file behind shared memory; private memory needs the second.
             if advise and advice and advise(ctypes.c_void_p(first), ctypes.c_size_t(length), advice) == 0:
                 return

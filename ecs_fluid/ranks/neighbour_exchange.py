@@ -1,4 +1,4 @@
-"""Sums over neighbours, of which each rank takes those of its cells; it gets a halo of the cells around."""
+"""Particle strength exchange over the cells of each rank, with a halo of the cells around them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _with_halo(
     wanted = np.where(high > low, [np.maximum(low - margin, 0), np.minimum(high + margin, cells)], [low, low])
     here = comm.rank
     start = np.concatenate([[0], np.cumsum(count)])
-    # To each rank those of my cells that it wants, from each those of its cells that I want.
+    # To each rank go those of this rank's cells that it needs, and the other way round.
     sent = np.clip(wanted, low[here], high[here]) - low[here]
     came = np.clip(wanted[:, here][:, None], low, high) - low
     counts = comm.exchange(

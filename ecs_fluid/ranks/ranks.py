@@ -1,4 +1,4 @@
-"""What a rank knows of the others while its world runs: their rows, and the scope of the running system."""
+"""The ranks of a world: the rows that each holds, calls that all make, and the rows that systems see."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 UNEVEN = 0.1
-"""Rows move between ranks when one has so much more than the mean."""
+"""Excess of a rank's rows over the mean, as a part of it, from which rows move between ranks."""
 
 
 class GatheredTables(dict[type[Component], Component]):
-    """Tables of a population with the rows of all ranks, gathered one by one when they are asked for."""
+    """Tables of a population with the rows of all ranks; each is gathered on first access."""
 
     def __init__(self, tables: Tables, ranks: Ranks, name: str) -> None:
         super().__init__(tables)
@@ -48,7 +48,7 @@ class GatheredTables(dict[type[Component], Component]):
         return self[kind] if dict.__contains__(self, kind) else default
 
     def _all(self) -> Tables:
-        # By name: the ranks must gather in one order, and that of the dict depends on how it was made.
+        # By name: all ranks must gather in the same order, and those of their dicts may differ.
         return {kind: self[kind] for kind in sorted(self, key=lambda kind: kind.__name__)}
 
     def items(self) -> Any:
@@ -83,18 +83,18 @@ class DistributedColumn:
 
 
 class Ranks(SharedWork):
-    """The ranks of one world, as one of them sees them: calls, rows, and what the running system sees."""
+    """The ranks of one world, from the side of one of them."""
 
     def __init__(self, comm: Comm, bounds: dict[str, Array]) -> None:
         super().__init__(comm, bounds)
         self.scopes = (self._scope,)
         self.over = False
-        """Whether the other ranks take no more part; this one has its own rows only."""
+        """Whether the other ranks have left; this one has its own rows only."""
 
     # ------------------------------------------------------------------ calls
 
     def call(self, world: World, method: Callable[..., Any], arguments: Any, named: Any) -> Any:
-        """Between ticks the others are told to make the same call; within a call they do already."""
+        """Make a call with all ranks: announced to the others, unless they are within a call already."""
         if self.comm.at_work:
             return method(world, *arguments, **named)
         if self.over:
@@ -108,14 +108,14 @@ class Ranks(SharedWork):
         try:
             return method(world, *arguments, **named)
         except FluidError:
-            raise  # on all ranks, then: errors of one rank are shared
+            raise  # on all ranks, since errors of one rank are shared
         except BaseException as error:
-            self.comm.give_up(error)
+            self.comm.abort(error)
         finally:
             self.comm.at_work = False
 
     def check_change(self, what: str) -> None:
-        """The world can be changed within calls only, which all ranks make."""
+        """Raise FluidError for a change outside of the calls that all ranks make."""
         if not self.comm.at_work:
             raise FluidError(
                 f"{what} was called on a world that {self.comm.size} ranks share; make "
@@ -140,7 +140,7 @@ class Ranks(SharedWork):
         return name not in self.bounds or self.comm.rank == self.comm.size - 1
 
     def stored(self, entity: Entity, field: Column, array: Array) -> Any:
-        """The column as rank 0 may write or hash it: gathered when it is asked for."""
+        """The column as rank 0 writes or hashes it; gathered when it is used as an array."""
         if entity.name not in self.bounds or not Component.registry[field.component].per_row:
             return array
         return DistributedColumn(entity.world, entity.name, Component.registry[field.component], field.name)
@@ -171,9 +171,9 @@ class Ranks(SharedWork):
 
     @contextmanager
     def _scope(self, world: World, system: System) -> Iterator[None]:
-        """What `system` asked for by its `distribution`, while it runs."""
+        """The rows that `system` sees while it runs, by its `distribution`."""
         if system.integrates or system.distribution == "rows":
-            # No message passes while the system runs, so an error on one rank is shared after it.
+            # No messages while the system runs, so an error on one rank is shared afterwards.
             error: FluidError | None = None
             with self._showing(world, world._tables_of, local=True):
                 try:
@@ -190,7 +190,7 @@ class Ranks(SharedWork):
                 self._write_back(world, {*system.writes, *system.adds})
 
     def all_rows(self, world: World) -> AbstractContextManager[None]:
-        """Tables are gathered from all ranks when they are asked for."""
+        """Show tables with the rows of all ranks, gathered on first access."""
         own = world._tables_of
         shown = {
             entity.number: GatheredTables(own[entity.number], self, entity.name)
@@ -202,18 +202,18 @@ class Ranks(SharedWork):
 
     @contextmanager
     def _showing(self, world: World, tables: Mapping[int, Tables], local: bool) -> Iterator[None]:
-        """Other tables for a while, also within a system that sees others and asks this one."""
+        """Show these tables; may be nested, where one system calls another."""
         former = self.local, world._shown, world._found
         self.local = local
         if tables is not world._shown:
-            world._shown, world._found = tables, {}  # answers that hold these tables
+            world._shown, world._found = tables, {}  # a new cache of queries
         try:
             yield
         finally:
             self.local, world._shown, world._found = former
 
     def _write_back(self, world: World, touched: set[type[Component]]) -> None:
-        """Put this rank's rows of gathered tables that the running system filled where they belong."""
+        """Copy this rank's rows of gathered tables that the system may have changed into its own tables."""
         for entity in world.entities:
             tables = world._shown[entity.number]
             if isinstance(tables, GatheredTables):
@@ -223,14 +223,14 @@ class Ranks(SharedWork):
 
     def stumbled(self, error: BaseException) -> None:
         """Ranks need not have stumbled together, so nobody may ask the others what is wrong."""
-        self.comm.give_up(error)
+        self.comm.abort(error)
 
     def any_of(self, names: set[str]) -> set[str]:
-        """What any rank names."""
+        """All names that any rank has."""
         return {name for found in self.comm.gather_values(names or None) for name in found or ()}
 
     def first(self, place: Any) -> Any:
-        """The least of the places that ranks found, or None."""
+        """The least of the places of all ranks; None if none has one."""
         return min((found for found in self.comm.gather_values(place) if found is not None), default=None)
 
     def statistics(self) -> list[dict[str, Any]]:
@@ -249,14 +249,14 @@ class Ranks(SharedWork):
     # ------------------------------------------------------------------ structural changes
 
     def settle(self, world: World, name: str) -> None:
-        """After rows came and went: count them, and move some where the ranks have become uneven."""
+        """After rows were added and removed, count them, and even them out between ranks if needed."""
         entity = world[name]
         mine = next((table.rows or 0 for kind, table in entity.tables.items() if kind.per_row), 0)
         counts = self.comm.gather_numbers(np.int64(mine))
         edges = np.concatenate([[0], np.cumsum(counts)])
         total = int(edges[-1])
         if counts.max() > (1.0 + UNEVEN) * total / self.comm.size + 1:
-            edges = self._move(entity, edges, even(total, self.comm.size))
+            edges = self._move(entity, edges, even_blocks(total, self.comm.size))
         self.bounds[name] = edges
 
     def _move(self, entity: Entity, old: Array, new: Array) -> Array:
@@ -281,24 +281,21 @@ class Ranks(SharedWork):
 
 
 def memory() -> dict[str, int]:
-    """Bytes of memory of this process: the most so far, and now, with its part of what it shares with others.
-
-    Where the system does not tell the present ones, they are those of the most.
-    """
+    """Memory of this process, bytes: peak, and present with its share of shared memory (else the peak)."""
     most = peak_memory()
     try:
-        told = Path("/proc/self/smaps_rollup").read_text().splitlines()
-        now = next(1024 * int(line.split()[1]) for line in told if line.startswith("Pss:"))
+        lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+        now = next(1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:"))
     except (OSError, StopIteration):
         now = most
     return {"most": most, "now": now}
 
 
-def even(total: int, size: int) -> Array:
+def even_blocks(total: int, size: int) -> Array:
     """Edges (size + 1,) of equal blocks."""
     return np.arange(size + 1, dtype=np.int64) * total // size
 
 
-def shared(tables: Tables) -> bool:
-    """Whether an entity with these tables is a population whose rows the ranks share out."""
+def is_divided(tables: Tables) -> bool:
+    """Whether the rows of an entity with these tables are divided among the ranks."""
     return Position in tables

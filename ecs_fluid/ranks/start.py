@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 Share = Callable[["World"], None]
-"""Shares a world out among the processes."""
+"""Divides a world among the processes."""
 
 
 @contextmanager
 def on_ranks(threads: int | None = None, code: Path | None = None) -> Iterator[Share | None]:
-    """For rank 0 the call that shares its world out; None for the others, which have then done their part.
+    """On rank 0 the function that divides its world among ranks; None on the others, once rank 0 is done.
 
     ::
 
@@ -41,7 +41,7 @@ def on_ranks(threads: int | None = None, code: Path | None = None) -> Iterator[S
     Raises FluidError when mpi4py is not installed.
     """
     timeout()
-    _shut_in()
+    _close_network()
     try:
         from mpi4py import MPI
     except ImportError as error:
@@ -57,17 +57,17 @@ def on_ranks(threads: int | None = None, code: Path | None = None) -> Iterator[S
     comm = Comm(MPI.COMM_WORLD)
     processes = here.allgather((comm.rank, os.getpid()))
     if comm.rank:
-        with searching(code), _watching(comm, *processes[(here.Get_rank() + 1) % len(processes)]):
+        with searching(code), _watch_next_rank(comm, *processes[(here.Get_rank() + 1) % len(processes)]):
             follow(comm, allow_code=code is not None)
         yield None
         return
-    with _watching(comm, *processes[1 % len(processes)]), leading(comm) as share:
+    with _watch_next_rank(comm, *processes[1 % len(processes)]), leading(comm) as share:
         yield share
 
 
 @contextmanager
-def _watching(comm: Comm, rank: int, process: int) -> Iterator[None]:
-    """End all ranks when the next one on this machine does nothing for the time-out; it watches its next."""
+def _watch_next_rank(comm: Comm, rank: int, process: int) -> Iterator[None]:
+    """End all ranks when the next one on this machine, which watches its next, is idle for the time-out."""
     from mpi4py import MPI
 
     over, idle, limit = Event(), Idle(), timeout()
@@ -75,32 +75,32 @@ def _watching(comm: Comm, rank: int, process: int) -> Iterator[None]:
 
     def watch() -> None:
         while not over.wait(step):
-            # Rank 0 may sleep between calls: the others wait for its next one.
+            # Between calls ranks may sleep, as they wait for the next one of rank 0.
             if idle.for_long(process, step, sleeps=not comm.at_work):
                 text = f"rank {rank} (process {process}) has not answered for {limit:g} s ({TIMEOUT})"
-                comm.give_up(FluidError(f"{text}; `ecs-fluid resume` goes on from the newest checkpoint"))
+                comm.abort(FluidError(f"{text}; `ecs-fluid resume` goes on from the newest checkpoint"))
 
     if process != os.getpid():
         Thread(target=watch, daemon=True).start()
     try:
         yield
     except MPI.Exception as error:
-        comm.give_up(error)
+        comm.abort(error)
     finally:
         over.set()
 
 
-def _shut_in() -> None:
-    """Leave MPI no door to the network where mpiexec tells that all ranks are on this machine."""
+def _close_network() -> None:
+    """Keep MPI off the network where all ranks are on this machine, according to mpiexec's variables."""
     size = os.environ.get("PMI_SIZE")
     if "MPI_UNIVERSE_SIZE" in os.environ or (size and os.environ.get("MPI_LOCALNRANKS") == size):
-        # For UCX or libfabric, whichever MPICH has; memory by UCX's sysv the user's group could write.
+        # For UCX or libfabric, whichever MPICH uses; not UCX's sysv memory, which the group may write.
         os.environ.setdefault("UCX_TLS", "posix,cma,self")
         os.environ.setdefault("FI_TCP_IFACE", "lo")
 
 
 def check_alone() -> None:
-    """Raise FluidError when mpiexec started several processes that would all run the same."""
+    """Raise FluidError when mpiexec started several processes, each of which would run the same world."""
     for name in ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE"):
         if os.environ.get(name, "1") != "1":
             raise FluidError(

@@ -1,4 +1,4 @@
-"""Sums over all vortons whose targets the ranks share out."""
+"""Sums over all vortons, whose targets are divided among the ranks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Send = Callable[[Array, Array, Array | None], None]
 
 
 class VortonTargets(NamedTuple):
-    """The sum of which the targets are the vortons themselves."""
+    """The vortons as targets of their own sum."""
 
     x: Array
     """(n, 3) m, its targets; without values where machines have parts of them"""
@@ -40,7 +40,7 @@ class SharedSum:
     """A sum at targets of which each rank takes some.
 
     Args:
-        send: the results that a rank needs are those of its rows, and none of the others; None: all.
+        send: brings results to the ranks that hold their rows; None where every rank needs all results.
         rows: of this rank's targets, for `send`.
     """
 
@@ -79,19 +79,19 @@ class SharedSum:
         return cls(comm, balance, part, send, rows)
 
     def begin(self) -> None:
-        """From now on time goes to the sum."""
+        """Start the clock of the sum."""
         self._begun = time.perf_counter()
 
     def join(self, machine: Machine, targets: Targets, pairs: int) -> None:
         """All get what the others found; where u is shared memory (`Machine.array`), the leader writes it."""
         comm, part = self._comm, self.part
-        self._balance.took(time.perf_counter() - self._begun, pairs)
+        self._balance.record(time.perf_counter() - self._begun, pairs)
         if self._send is not None:
             self._send(self._rows, part.u, part.du)
             return
         every: Any = slice(None) if targets.blocks is None else targets.blocks[0]
         if machine.shares(targets.u):
-            whole = machine.gathered(part.u, self._counts, "velocity")
+            whole = machine.gather_on_leaders(part.u, self._counts, "velocity")
             if whole is not None:
                 targets.u[every] = whole
             machine.barrier()
@@ -102,7 +102,7 @@ class SharedSum:
 
 
 class SharedPieces:
-    """Shares out the leaves of the fast multipole method's target tree, a `SharedLeaves` of its."""
+    """Divides the leaves of the fast multipole method's target tree among ranks; see its `SharedLeaves`."""
 
     def __init__(self, comm: Comm, balance: Balance) -> None:
         self._comm, self._balance = comm, balance
@@ -110,14 +110,14 @@ class SharedPieces:
         self._begun = 0.0
 
     def part(self, count: int) -> tuple[int, int]:
-        """First and behind the last of this rank's pieces of `count`."""
+        """First and last + 1 of this rank's pieces of `count`."""
         self._edges = self._balance.pieces(count)
         self._begun = time.perf_counter()
         return int(self._edges[self._comm.rank]), int(self._edges[self._comm.rank + 1])
 
     def join(self, order: Array, rows: Array, results: list[Array], pairs: int) -> None:
         """Fill in the results of the other ranks' pieces."""
-        self._balance.took(time.perf_counter() - self._begun, pairs)
+        self._balance.record(time.perf_counter() - self._begun, pairs)
         ends = rows[self._edges]
         mine = order[ends[self._comm.rank] : ends[self._comm.rank + 1]]
         for result in results:

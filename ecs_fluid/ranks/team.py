@@ -1,4 +1,4 @@
-"""Rank 0 leads: what is called on its world, the others do too.
+"""Rank 0 leads: the other ranks repeat the calls of its world.
 
 Rank 0 makes the world, runs it and writes the files, as one process would. The calls of its world in which
 all ranks take part (`collective`) are announced first; the others wait in `follow` and carry them out.
@@ -19,7 +19,7 @@ from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.io.provenance import differences
 from ecs_fluid.own_code import code_named_in
 from ecs_fluid.ranks.comm import Comm
-from ecs_fluid.ranks.ranks import Ranks, even, shared
+from ecs_fluid.ranks.ranks import Ranks, even_blocks, is_divided
 from ecs_fluid.signals import asking
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 SHARE = "share"
-"""Said before a world is shared out."""
+"""Announces that a world is to be divided."""
 
 
 @contextlib.contextmanager
 def leading(comm: Comm) -> Iterator[Callable[[World], None]]:
-    """For rank 0: gives the call that shares a world out; at the end the others are sent home.
+    """For rank 0: yields the function that divides a world; at the end the other ranks return from `follow`.
 
-    One world at a time: sharing another one ends the former.
+    One world at a time: dividing another one ends the former.
     """
     present: list[Ranks] = []
 
@@ -65,10 +65,10 @@ def _share(world: World, comm: Comm) -> Ranks:
     if world.periods.any():
         raise FluidError("a world that repeats (periodic) runs on one process only; leave out --mpi")
     meta, arrays = packed(world)
-    # From here on the others take part: what refuses the world must have done so before.
+    # From here on the others take part: errors in the world must have been raised before.
     comm.broadcast(SHARE)
-    sizes = {entity.name: len(entity) for entity in world.entities if shared(entity.tables)}
-    bounds = {name: even(size, comm.size) for name, size in sizes.items()}
+    sizes = {entity.name: len(entity) for entity in world.entities if is_divided(entity.tables)}
+    bounds = {name: even_blocks(size, comm.size) for name, size in sizes.items()}
     described = {name: (array.dtype.str, array.shape, _per_row(name)) for name, array in arrays.items()}
     comm.broadcast((meta, bounds, described), "start")
     for name, array in arrays.items():
@@ -94,18 +94,18 @@ def _per_row(label: str) -> bool:
 
 
 def follow(comm: Comm, allow_code: bool = False) -> None:
-    """For every rank but 0: take part in what rank 0 does with its world until it is done."""
-    # Rank 0 decides what a Ctrl-C ends; the others go on until they are told.
+    """For every rank but 0: repeat the calls of rank 0's world until it is done."""
+    # Rank 0 decides what Ctrl-C ends; the others go on until it does.
     for number in asking():
         signal.signal(number, signal.SIG_IGN)
-    warnings.simplefilter("ignore", FluidWarning)  # rank 0 says it
+    warnings.simplefilter("ignore", FluidWarning)  # rank 0 shows it
     world: World | None = None
     ranks: Ranks | None = None
     while True:
         order = comm.broadcast(None)
         if order is None:
             return
-        with contextlib.suppress(FluidError):  # rank 0 has it too, and says it
+        with contextlib.suppress(FluidError):  # rank 0 has the same error, and reports it
             if order == SHARE:
                 world, ranks = _received(comm, allow_code)
                 continue
@@ -115,7 +115,7 @@ def follow(comm: Comm, allow_code: bool = False) -> None:
 
 
 def _received(comm: Comm, allow_code: bool) -> tuple[World, Ranks]:
-    """This rank's part of the world that rank 0 shares out."""
+    """This rank's part of the world that rank 0 divides."""
     from ecs_fluid.runs.resume import world_of
 
     meta, bounds, described = comm.broadcast(None, "start")

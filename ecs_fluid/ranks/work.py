@@ -1,4 +1,4 @@
-"""How ranks share out the work of a system: who gathers, sorts, sums, and who gets the results."""
+"""How ranks divide the work of a system: which gathers, sorts and sums, and which gets the results."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
 
 SHARED_PAIRS = 2**16
-"""From this many pairs of target and vorton on, ranks share a sum out."""
+"""Pairs of target and vorton from which a sum is divided among ranks."""
 
 SHARED_BLOCKS = 2**12
-"""From this many targets on, one rank of each machine groups them in blocks."""
+"""Number of targets from which one rank of each machine groups them in blocks for all."""
 
 
 class SharedWork(OneProcess):
-    """Which rows of every population this rank holds, and how it does its part of the work.
+    """The rows of every population that this rank holds, and its part of the work.
 
     Populations are the entities with a Position; each rank holds one block of their rows, and the blocks
     follow one another in the order of the ranks. Everything else is the same on all ranks.
@@ -50,7 +50,7 @@ class SharedWork(OneProcess):
         self._sent = False
         """Whether results of the last sum at the vortons are with the rows already"""
         self._shared: sums.SharedSum | None = None
-        """The sum under way, if it is shared out"""
+        """The present sum, if it is divided"""
 
     # ------------------------------------------------------------------ rows
 
@@ -68,7 +68,7 @@ class SharedWork(OneProcess):
         return sum(int(self.bounds[entity.name][-1]) for entity in entities)
 
     def placed(self, entity: Entity, rows: int) -> tuple[int, int, int]:
-        """First and behind the last of this rank's rows, and rows on all ranks."""
+        """First and last + 1 of this rank's rows, and number of rows on all ranks."""
         if entity.name not in self.bounds:
             return super().placed(entity, rows)
         own = self.own(entity.name)
@@ -106,13 +106,13 @@ class SharedWork(OneProcess):
         whole = []
         for column in columns:
             parts = zip(entities, np.split(column, ends), strict=True)
-            found = [self.machine.gathered(part, self.counts(entity.name)) for entity, part in parts]
+            found = [self.machine.gather_on_leaders(part, self.counts(entity.name)) for entity, part in parts]
             every = [part for part in found if part is not None]
             whole.append(np.concatenate(every) if every else column)
         return whole
 
     def some_rows(self, entity: Entity, columns: Sequence[Array], rows: Array) -> Sequence[Array]:
-        """Each rank passes on those that it holds."""
+        """Those rows of all ranks, each sent by the rank that holds it."""
         if entity.name not in self.bounds:
             return super().some_rows(entity, columns, rows)
         edges = np.searchsorted(rows, self.bounds[entity.name])
@@ -134,13 +134,13 @@ class SharedWork(OneProcess):
     def result(
         self, name: str, former: Array, shape: tuple[int, ...], dtype: Any, shared: bool = True
     ) -> Array:
-        """What is shared out lies in shared memory, of which one rank writes."""
+        """Results of divided sums lie in shared memory, which one rank writes."""
         if shared:
             return self.machine.array(name, shape, dtype)
         return super().result(name, former, shape, dtype)
 
     def blocks(self, targets: Targets) -> Blocks:
-        """Many targets are grouped once for each machine; vortons in parts have blocks of their own."""
+        """Many targets are grouped once per machine; divided vortons have blocks of their own."""
         at = self._at_vortons
         if targets.place == "vortons" and at is not None and at.divided is not None:
             return np.empty(0, np.int64), np.zeros(1, np.int64)
@@ -152,10 +152,10 @@ class SharedWork(OneProcess):
     def part(
         self, work: str, targets: Targets, sources: int, tree: tree_build.Tree | None = None, **walk: Any
     ) -> Targets:
-        """Blocks of the targets, for which what their walks read is fetched; all of a short sum."""
+        """This rank's blocks of targets, after fetching what their walks read; all targets of a short sum."""
         at = self._at_vortons if targets.place == "vortons" else None
         parts = (
-            self._divided if self._divided is not None and self._divided.grown is tree is not None else None
+            self._divided if self._divided is not None and self._divided.built is tree is not None else None
         )
         self._shared = None
         if at is not None and at.divided is not None:
@@ -172,7 +172,7 @@ class SharedWork(OneProcess):
         if self._shared is not None:
             self._shared.begin()
         elif self.machine.shares(targets.u):
-            self.machine.barrier()  # whoever has emptied it waits until all have, and then fills it
+            self.machine.barrier()  # all have emptied it before one fills it
         return part
 
     def join(self, targets: Targets, part: Targets, pairs: int) -> None:
@@ -182,15 +182,15 @@ class SharedWork(OneProcess):
             self._shared = None
 
     def _many(self, targets: Targets, sources: int) -> bool:
-        """Whether a sum is long enough to be shared out."""
+        """Whether a sum is long enough to be divided."""
         return len(targets.x) * sources >= SHARED_PAIRS
 
     def balance(self, work: str) -> Balance:
-        """How that work is shared out at present."""
+        """How that work is divided at present."""
         return self._balances.setdefault(work, Balance(self.comm))
 
     def split(self, work: str, targets: Targets, sources: int) -> sums.SharedPieces | None:
-        """What shares out the pieces of a fast multipole sum that is long enough."""
+        """Divides the pieces of a fast multipole sum among ranks; None for a short one."""
         at = targets.place == "vortons"
         self._sent = self._sent and not at
         if not self._many(targets, sources):
@@ -212,9 +212,9 @@ class SharedWork(OneProcess):
         grid: tuple[Array, Array, Array],
         divisible: Callable[[], bool] | None = None,
     ) -> Sequence[Array]:
-        """One rank of each machine gathers and sorts, and the others read what it made.
+        """One rank of each machine gathers and sorts, and the others read the result.
 
-        Several machines have parts, see `ecs_fluid.ranks.divided_vortons`, where these are enough.
+        Where `divisible`, several machines have a part each, see `ecs_fluid.ranks.divided_vortons`.
         """
         if divisible is not None:
             self._divided = None
@@ -232,14 +232,14 @@ class SharedWork(OneProcess):
         return self._divided is not None and sources.x is self._divided.x
 
     def tree(self, sources: Sources) -> tree_build.Tree:
-        """Its nodes lie in shared memory; of sources in parts each machine has its own nodes."""
+        """The tree in shared memory; of divided sources each machine has its own nodes."""
         if self._divided is not None and self.has_parts(sources):
             return self._divided.tree
         nodes = self.machine.once("tree", lambda: super(SharedWork, self).tree(sources)[: tree_build.NODES])
         return tree_build.Tree._make([*nodes, sources.start, sources.x, sources.alpha, sources.sigma])
 
     def vorton_targets(self, sources: Sources, populations: Sequence[Population]) -> Array:
-        """In shared memory; where machines have parts of the vortons, an array that nobody fills."""
+        """Positions in shared memory; of divided vortons an array without values."""
         parts = self._divided if self.has_parts(sources) else None
         if parts is None:
             (x,) = self.machine.once("vortons", lambda: [sources.x.T])
@@ -250,13 +250,13 @@ class SharedWork(OneProcess):
         return x
 
     def to_rows(self, order: Array, populations: Sequence[Population], vortons: Targets) -> None:
-        """Nothing is left to do where `join` sent each rank what belongs to its rows."""
+        """Results to rows, unless `join` has sent them to the ranks already."""
         if not self._sent:
             super().to_rows(order, populations, vortons)
         self._at_vortons = None
 
     def _send(self, populations: Sequence[Population], rows: Array, u: Array, du: Array | None) -> None:
-        """Bring velocities and gradients at rows, numbered through all populations, to who holds these."""
+        """Send velocities and gradients at rows, numbered through all populations, to the ranks of these."""
         edges = [self.bounds[entity.name] for entity, *_ in populations]
         ends = np.cumsum([0, *(int(blocks[-1]) for blocks in edges)])
         firsts = [end + blocks[:-1] for end, blocks in zip(ends[:-1], edges, strict=True)]

@@ -1,4 +1,4 @@
-"""What is varied: values from text such as ``1e-5,1e-4`` or ``0.1:0.3:5``, and the names of members."""
+"""Axes of a sweep: values from text such as ``1e-5,1e-4`` or ``0.1:0.3:5``, and names of members."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ def labels(paths: Iterable[str]) -> dict[str, str]:
 def name_of(point: Point, short: Mapping[str, str]) -> str:
     """Name of the member at `point`, a folder name: ``viscosity=1e-05_core=0.15_seed=2``.
 
-    It depends on the values alone, so it stays when others come or go. Values that are no plain words, texts
-    that look like other values, and long names are cut and told apart by a hash of all settings.
+    It depends on the values alone, so it stays when members are added or removed. Where values are not plain
+    words, or texts that look like numbers, and in long names, a hash of all settings tells members apart.
     """
     exact = True
     parts = []
@@ -121,7 +121,7 @@ def name_of(point: Point, short: Mapping[str, str]) -> str:
 
 
 def _reads_as_other(text: str) -> bool:
-    """Whether a text is written like a number, true, false or null, whose member must have another name."""
+    """Whether a text looks like a number, true, false or null, whose member needs a different name."""
     try:
         json.loads(text)
     except (ValueError, RecursionError):
@@ -130,7 +130,7 @@ def _reads_as_other(text: str) -> bool:
 
 
 def _range(path: str, text: str) -> tuple[float, ...] | tuple[int, ...]:
-    """Values of a range, in decimal arithmetic so that 0.1:0.3:5 holds 0.15 itself; empty if it is none."""
+    """Values of a range, in decimal arithmetic so that 0.1:0.3:5 holds 0.15 itself; empty for other text."""
     match = _RANGE.fullmatch(text)
     if match is None and not _LIKE_A_RANGE.fullmatch(text):
         return ()

@@ -1,4 +1,4 @@
-"""One member of a sweep, run in whatever process it is: begun, resumed, or found finished."""
+"""One member of a sweep, and how any process runs it: begun, resumed, or left as it is if finished."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class Member:
         values: what it sets, by path.
         path: its run folder, as `ecs-fluid show`, `info` and `resume` take it.
         status: finished, stopped, diverged, failed, or waiting (not begun).
-        ticks, time: how far it came; time in s.
-        state_hash: of its last state.
+        ticks, time: of its last state; time in s.
+        state_hash: of that state.
         error: why it failed, one sentence.
-        first_tick: where the attempt began, which is ``ticks`` when it was finished before.
-        seconds, process: the time that the attempt took, s, and the number of its process.
+        first_tick: where the attempt began; ``ticks`` if the member was finished before.
+        seconds, process: time that the attempt took, s, and its process id.
         warnings: sentences of the attempt.
     """
 
@@ -62,7 +62,7 @@ class Member:
 
     @property
     def finished(self) -> bool:
-        """Whether it came to its end."""
+        """Whether it ran to its last tick."""
         return self.status == "finished"
 
     def records(self) -> list[dict[str, Any]]:
@@ -73,17 +73,17 @@ class Member:
         """Its stored frames."""
         return RunFolder.open(self.path).read_trajectory()
 
-    def told(self, info: dict[str, Any], **changes: Any) -> Member:
-        """The member as this run.json says that it ended, with `changes`."""
+    def with_result(self, info: dict[str, Any], **changes: Any) -> Member:
+        """The member with the result in this run.json, and with `changes`."""
         keys = ("status", "ticks", "time", "state_hash", "error")
         return replace(self, **{key: info[key] for key in keys if key in info} | changes)
 
 
 @dataclass(frozen=True)
 class Job:
-    """A member to be run by `plan` with `threads` kernel threads; None leaves them as the process has them.
+    """A member to be run by `plan` with `threads` kernel threads; None leaves their number as it is.
 
-    It is plain data, so that it can be sent.
+    Plain data, which can be sent to other processes.
     """
 
     plan: Plan
@@ -104,20 +104,20 @@ class Job:
 def run_member(job: Job, report: Report, leave: Callable[[], bool] = lambda: False) -> Member:
     """Run a member to its end, from its newest checkpoint if it has one; never raises for a bad member.
 
-    It stops after its tick, with everything stored, when the sweep is to stop or this process to `leave`.
+    When the sweep is stopped, or `leave` returns True, it ends after its tick with everything stored.
     """
     begun = time.perf_counter()
-    with warnings.catch_warnings(record=True) as heard:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FluidWarning)
         try:
             ended = _run(job, report, lambda: leave() or job.stopped)
-        except Exception as error:  # a user's system, a full memory: the other members go on
+        except Exception as error:  # an error of a user's system, or no memory: the other members go on
             text = str(error)
             if not isinstance(error, FluidError):
                 traceback.print_exc(file=sys.stderr)
                 text = f"{type(error).__name__}: {error}"
             ended = _failed(job.member, " ".join(text.split()))
-    texts = [str(item.message) for item in heard if issubclass(item.category, FluidWarning)]
+    texts = [str(item.message) for item in caught if issubclass(item.category, FluidWarning)]
     seconds = time.perf_counter() - begun
     return replace(ended, seconds=seconds, warnings=tuple(dict.fromkeys(texts)), process=os.getpid())
 
@@ -131,17 +131,17 @@ def _run(job: Job, report: Report, stop: Callable[[], bool]) -> Member:
     _wait_for_writer(member, report, stop)
     if stop():
         return member
-    if (found := found_finished(member)) is not None:
+    if (found := ended_before(member)) is not None:
         return found
-    run = _opened(job)
-    first, said = run.world.tick, time.monotonic()
+    run = _runner_of(job)
+    first, reported = run.world.tick, time.monotonic()
     report(member.name, first, run.last_tick, "")
 
     def watch(world: World, last: int) -> bool:
-        nonlocal said
+        nonlocal reported
         now = time.monotonic()
-        if now - said >= REPORT_SECONDS or world.tick == first + 1:
-            said = now
+        if now - reported >= REPORT_SECONDS or world.tick == first + 1:
+            reported = now
             report(member.name, world.tick, last, "")
         return stop()
 
@@ -151,19 +151,19 @@ def _run(job: Job, report: Report, stop: Callable[[], bool]) -> Member:
         with RunFolder.resume(member.path) as folder:
             folder.update(error=str(error))
         raise
-    return member.told(run.folder.read_info(), first_tick=first)
+    return member.with_result(run.folder.read_info(), first_tick=first)
 
 
-def found_finished(member: Member) -> Member | None:
-    """The member as it ended, if it is at its end already; a flow that diverged would do so again."""
+def ended_before(member: Member) -> Member | None:
+    """The member with its result, if it has ended before; what diverged would diverge again. Else None."""
     if not (member.path / "run.json").is_file():
         return None
     info = RunFolder.open(member.path).read_info()
     ended = info.get("status") == "finished" or (info.get("status") == "diverged" and "error" in info)
-    return member.told(info, first_tick=info.get("ticks", 0)) if ended else None
+    return member.with_result(info, first_tick=info.get("ticks", 0)) if ended else None
 
 
-def _opened(job: Job) -> Runner:
+def _runner_of(job: Job) -> Runner:
     """The run from its newest intact checkpoint, or from the start."""
     import tomli_w
 
@@ -196,26 +196,26 @@ def _has_checkpoint(path: Path) -> bool:
 
 
 def _wait_for_writer(member: Member, report: Report, stop: Callable[[], bool]) -> None:
-    """Wait while another process writes the member: one left behind by a killed sweep finishes it."""
+    """Wait while another process writes the member: a worker of a killed sweep may be finishing it."""
     path = member.path / "writer.lock"
-    told = False
+    announced = False
     while path.exists() and not stop():
         try:
             return WriterLock(path).release()
         except StorageError as error:
             if not os.access(path, os.W_OK):
                 raise
-            if not told:
+            if not announced:
                 report(member.name, 0, 0, f"waits: {error}")
-            told = True
+            announced = True
         time.sleep(0.5)
 
 
 def _failed(member: Member, text: str) -> Member:
-    """A failure in words, with how far the run folder says that the member came."""
+    """The member as failed, with the error and the last tick in its run folder."""
     try:
         info = RunFolder.open(member.path).read_info()
     except StorageError:
         info = {}
     status = "diverged" if info.get("status") == "diverged" else "failed"
-    return member.told(info, status=status, error=text)
+    return member.with_result(info, status=status, error=text)

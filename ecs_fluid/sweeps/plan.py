@@ -1,4 +1,4 @@
-"""What a sweep was asked for: checked before anything runs, and kept in sweep.json."""
+"""The plan of a sweep: checked before anything runs, and stored in sweep.json."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DIAGNOSTICS = {
 """What DiagnosticsSystem records, with its unit."""
 
 VECTORS = ("strength", "impulse", "angular_impulse", "force_by_tracers", "force_by_vortons")
-"""Those of them that have the parts x, y and z."""
+"""Those of them that are vectors."""
 
 
 class _Member(BaseModel, strict=True):
@@ -50,7 +50,7 @@ class _Member(BaseModel, strict=True):
 
 
 class _Stored(BaseModel, strict=True):
-    """What is read again of ``sweep.json``, beside what was asked."""
+    """Entries of ``sweep.json`` that are read again, besides the definition of the sweep."""
 
     members: list[_Member]
     computed_with: list[Provenance] = Field(min_length=1)
@@ -66,9 +66,9 @@ class Plan:
         vary: values by path, for a sweep of all combinations; None for a study whose points come one by one.
         ticks: of every member; None for the world's own duration.
         points: members by name.
-        anyway: whether what other versions or another processor computed is gone on with.
-        former: what computed the sweep before, oldest first.
-        remarks: sentences on what looks coarse, from the recipes.
+        anyway: whether to continue a sweep that other versions or another processor computed.
+        former: versions and processors that computed the sweep so far, oldest first.
+        remarks: advice of the recipes' lints.
     """
 
     world: str
@@ -97,7 +97,7 @@ class Plan:
 
         ticks = whole_or_none(ticks, "ticks", 1)
         settings = tuple(names_of(settings, "settings", "a text 'ring.core=0.2' or a list of such texts"))
-        recipe = recipe_of(world, settings, allow_code)  # says at once what is wrong with the world itself
+        recipe = recipe_of(world, settings, allow_code)  # raises at once for errors in the world itself
         if isinstance(world, WorldRecipe | Mapping):
             name, source, home, tables = "world", "", str(recipe._folder or ""), recipe.tables()
         else:
@@ -108,11 +108,11 @@ class Plan:
         return cls(name, source, home, settings, tables, None, ticks, allow_code)
 
     def add(self, points: Iterable[Point]) -> list[str]:
-        """Check these members and take them in; returns their names, or raises RecipeError for a bad one."""
+        """Check these points and add their members; returns their names. Raises RecipeError for a bad one."""
         points = list(points)
         short = labels(dict.fromkeys(path for point in (*self.points.values(), *points) for path in point))
         if self.vary is None:
-            short = {}  # points to come may hold other paths, and names must stay
+            short = {}  # later points may hold other paths, and names must not change
         named = [(name_of(point, short), point) for point in points]
         new = {name: dict(point) for name, point in named if name not in self.points}
         for name, point in new.items():
@@ -121,7 +121,7 @@ class Plan:
         return [name for name, _ in named]
 
     def seed(self) -> int:
-        """Seed of the world before anything is varied."""
+        """Seed of the world without the values of a member."""
         return self.recipe_of({}).world.seed
 
     def command(self, point: Point) -> str:
@@ -147,7 +147,7 @@ class Plan:
     def check_diagnostics(self, names: Sequence[str]) -> None:
         """Raise RecipeError for a diagnostic that no run can record."""
         if any(":" in str(item.get("kind")) for item in self.tables.get("system", ())):
-            return  # systems of the user's own may record what they like
+            return  # the user's own systems may record anything
         for name in names:
             whole, _, part = name.partition(".")
             parts = ("", "x", "y", "z") if whole in VECTORS else ("",)
@@ -159,7 +159,7 @@ class Plan:
     def _check(self, name: str, point: Point) -> None:
         try:
             recipe = self.recipe_of(point)
-            self._check_apart(point)
+            self._check_distinct(point)
         except RecipeError as error:
             text = str(error).replace("setting ", "vary ", 1)
             raise RecipeError(f"sweep member {name}: {text}") from None
@@ -173,8 +173,8 @@ class Plan:
             )
         self.remarks += [text for text in remarks if text not in self.remarks]
 
-    def _check_apart(self, point: Point) -> None:
-        """Raise RecipeError when two paths reach the same value, of which one would be lost in silence."""
+    def _check_distinct(self, point: Point) -> None:
+        """Raise RecipeError when two paths set the same value, as one would silently overwrite the other."""
         tables = copy.deepcopy(self.tables)
         for number, (path, value) in enumerate(point.items()):
             override(tables, setting(path, value))
@@ -186,29 +186,29 @@ class Plan:
 
     # ------------------------------------------------------------------ sweep.json
 
-    def asked(self) -> dict[str, Any]:
-        """What makes this sweep another one when it changes, as JSON holds it."""
+    def definition(self) -> dict[str, Any]:
+        """What defines this sweep, as JSON: where it differs, the sweep is another one."""
         plain = {key: getattr(self, key) for key in ("world", "tables", "vary", "ticks")}
         found: dict[str, Any] = json.loads(json.dumps(plain, default=str))
-        named = [text for place, text in _values(found) if place.endswith(".file")]
+        named = [text for place, text in _leaves(found) if place.endswith(".file")]
         if names := [str(name) for text in named for name in json.loads(f"[{text}]")]:
             with files_from(self.home) if self.home else nullcontext():
                 files = {name: data_file(name) for name in names}
-            found["files"] = {name: _content(path, *_state(path)) for name, path in files.items()}
+            found["files"] = {name: _digest(path, *_stamp(path)) for name, path in files.items()}
         return found
 
     def computed_with(self) -> dict[str, str]:
-        """What computes members in this process, once the recipe of one was read, which loads own modules."""
+        """Provenance of this process with the user's modules, which a recipe must have loaded before."""
         return {**provenance(), **code_named_in(self.tables)}
 
     def save(self, folder: Path, status: str) -> None:
-        """Write sweep.json: what was asked, what computes it, and the members."""
+        """Write sweep.json: definition, provenance and members."""
         now = self.computed_with()
         document = {
             "format": FORMAT,
             "version": VERSION,
             "status": status,
-            **self.asked(),
+            **self.definition(),
             "source": self.source,
             "settings": list(self.settings),
             "allow_code": self.allow_code,
@@ -218,11 +218,11 @@ class Plan:
         text = json.dumps(document, indent=2, default=str) + "\n"
         replace_text(folder / FILE, text, "write sweep information")
 
-    def continues(self, folder: Path) -> list[str]:
-        """Take in the members of the sweep in `folder`, if there is one; returns remarks.
+    def adopt_former(self, folder: Path) -> list[str]:
+        """Take over the members of the sweep in `folder`, if there is one; returns remarks.
 
-        Raises StorageError: the folder holds another sweep, whose first difference is named, or other things,
-        or what computed the sweep so far is not here and `anyway` is not set.
+        Raises StorageError: the folder holds another sweep, whose first difference is named, or other files,
+        or something else computed the sweep so far and `anyway` is not set.
         """
         path = folder / FILE
         if not path.exists():
@@ -233,7 +233,7 @@ class Plan:
                 )
             return []
         stored = read_document(folder, "sweep", VERSION)
-        if difference := _difference({key: stored.get(key) for key in self.asked()}, self.asked()):
+        if difference := _difference({key: stored.get(key) for key in self.definition()}, self.definition()):
             raise StorageError(
                 f"{folder} holds another sweep: {difference}; give the same sweep again to continue it, or "
                 "choose another folder"
@@ -246,7 +246,7 @@ class Plan:
         return [f"members before were computed with {text}, so bits may differ" for text in found]
 
 
-def _state(path: Path) -> tuple[int, int]:
+def _stamp(path: Path) -> tuple[int, int]:
     try:
         found = path.stat()
     except OSError as error:
@@ -255,14 +255,14 @@ def _state(path: Path) -> tuple[int, int]:
 
 
 @cache
-def _content(path: Path, *state: int) -> str:
-    """Digest of a data file, read once as long as it does not change."""
+def _digest(path: Path, *stamp: int) -> str:
+    """Digest of a data file, read again only when its `stamp` has changed."""
     return digest_of(path)
 
 
 def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
     """The first difference of two JSON documents in words, empty if there is none."""
-    then, now = dict(_values(old)), dict(_values(new))
+    then, now = dict(_leaves(old)), dict(_leaves(new))
     for place in {**then, **now}:
         was, is_ = then.get(place, "absent"), now.get(place, "absent")
         if was != is_:
@@ -271,13 +271,13 @@ def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
     return ""
 
 
-def _values(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
-    """Places in a JSON value and what stands there, as text, since 1 and 1.0 make members of other names."""
+def _leaves(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
+    """Paths in a JSON value and the values there, as text, since 1 and 1.0 give members different names."""
     if isinstance(value, list) and all(isinstance(item, dict) for item in value):
         value = dict(enumerate(value))  # tables of [[entity]] and [[system]]
     if isinstance(value, dict):
         for key, item in value.items():
-            yield from _values(item, f"{place}.{key}")
+            yield from _leaves(item, f"{place}.{key}")
     else:
         yield place, "the world's own" if value is None else json.dumps(value).strip("[]")
 

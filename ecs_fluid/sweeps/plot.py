@@ -1,4 +1,4 @@
-"""A picture of a sweep: diagnostics of all members over time, coloured by what is varied first."""
+"""Plot of a sweep: diagnostics of all members over time, coloured by the first varied parameter."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ USUAL = ("energy", "enstrophy", "impulse", "speed", "overlap", "vortons")
 MOST_PANELS = 9
 MOST_LABELS = 12
 WIDE = 30.0
-"""Ratio of the largest to the smallest value from which colours follow the logarithm."""
+"""Ratio of largest to smallest value from which the colour scale is logarithmic."""
 
 
 def plot(path: Path, members: Sequence[Member], diagnostics: Sequence[str] | None = None) -> bool:
@@ -36,7 +36,7 @@ def plot(path: Path, members: Sequence[Member], diagnostics: Sequence[str] | Non
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     shown = [member for member in members if member.name in records]
     varied = next((varied for member in shown for varied in member.values), "")
-    # Values of what is varied first, in the order of the sweep, each once; lists cannot be hashed.
+    # The distinct values in the order of the sweep; lists cannot be hashed.
     values: list[Any] = []
     for member in shown:
         if (value := member.values.get(varied)) not in values:
@@ -49,7 +49,7 @@ def plot(path: Path, members: Sequence[Member], diagnostics: Sequence[str] | Non
                 dots = {"marker": "o", "markersize": 4} if len(times) < 3 else {}
                 colour = colours[values.index(member.values.get(varied))]
                 panel.plot(times, heights, color=colour, linewidth=1.1, **dots)
-        _steady(panel)
+        _flatten_rounding(panel)
         panel.set_title(_title(name, records), fontsize=10)
         panel.set_xlabel("t, s", fontsize=9)
         panel.tick_params(labelsize=8)
@@ -57,7 +57,7 @@ def plot(path: Path, members: Sequence[Member], diagnostics: Sequence[str] | Non
     for panel in panels[len(names) :]:
         panel.set_axis_off()
     if varied:
-        _explain(figure, varied, values, colours)
+        _add_legend(figure, varied, values, colours)
 
     def write(handle: BinaryIO) -> None:
         figure.savefig(handle, format="png", dpi=110)
@@ -66,8 +66,8 @@ def plot(path: Path, members: Sequence[Member], diagnostics: Sequence[str] | Non
     return True
 
 
-def _steady(panel: Any) -> None:
-    """Do not blow up rounding: what changes by less than a thousandth is drawn as a level line."""
+def _flatten_rounding(panel: Any) -> None:
+    """Widen the y axis so that changes below a thousandth, mostly rounding, look level."""
     low, high = panel.get_ylim()
     middle = 0.5 * (low + high)
     if high - low < 1e-3 * abs(middle):
@@ -86,7 +86,7 @@ def series(records: dict[str, list[dict[str, Any]]], name: str) -> dict[str, tup
             if isinstance(value, list):
                 parts = value if all(_finite(one) for one in value) and len(value) == 3 else [math.nan] * 3
                 value = parts["xyz".index(part)] if part in ("x", "y", "z") else math.hypot(*parts)
-            if _finite(value) and _finite(time):  # of a damaged file they may be anything
+            if _finite(value) and _finite(time):  # a damaged file may hold anything
                 pairs.append((float(time), float(value)))
         if pairs:
             found[member] = ([time for time, _ in pairs], [value for _, value in pairs])
@@ -103,30 +103,30 @@ def _title(name: str, records: dict[str, list[dict[str, Any]]]) -> str:
     return (f"|{name}|" if vector else name) + (f", {unit}" if unit else "")
 
 
-def _numbers(values: Sequence[Any]) -> bool:
-    """Whether all are numbers, and several."""
+def _are_numbers(values: Sequence[Any]) -> bool:
+    """Whether there are several values, and all are numbers."""
     return len(values) > 1 and all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
 
 
 def _colours(values: Sequence[Any]) -> list[Any]:
-    """One colour for each value: on a linear or logarithmic scale if these are numbers."""
+    """One colour for each value, on a linear or logarithmic scale for numbers."""
     from matplotlib import colormaps
     from matplotlib.colors import LogNorm, Normalize
 
     places = np.linspace(0.0, 0.9, len(values))
-    if _numbers(values):
+    if _are_numbers(values):
         low, high = min(values), max(values)
         scale = LogNorm if low > 0 and high / low >= WIDE else Normalize
         places = 0.92 * np.asarray(scale(low, high)(values))  # the end of the map is too pale on white
     return list(colormaps["viridis"](places))
 
 
-def _explain(figure: Any, varied: str, values: Sequence[Any], colours: Sequence[Any]) -> None:
-    """Say beside the panels which colour is which value."""
+def _add_legend(figure: Any, varied: str, values: Sequence[Any], colours: Sequence[Any]) -> None:
+    """Add a legend of colours and values beside the panels."""
     from matplotlib.lines import Line2D
 
     step = math.ceil(len(values) / MOST_LABELS)
     lines = [Line2D([], [], color=colour, linewidth=2) for colour in colours[::step]]
-    texts = [f"{value:.6g}" if _numbers(values) else str(value) for value in values[::step]]
+    texts = [f"{value:.6g}" if _are_numbers(values) else str(value) for value in values[::step]]
     where = {"loc": "outside right upper", "fontsize": 8, "title_fontsize": 9, "frameon": False}
     figure.legend(lines, texts, title=varied, **where)

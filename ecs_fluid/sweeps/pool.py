@@ -37,10 +37,10 @@ PRELOAD = "ecs_fluid.connections"
 """Module that scheduler and workers load before all else"""
 
 POLL = 0.05
-"""Time between two looks at the running members, s."""
+"""Time between two checks of the running members, s."""
 
 PATIENCE = 30.0
-"""How long members under way have for their last tick and its checkpoint, s."""
+"""Time for running members to finish their tick and its checkpoint, s."""
 
 
 class DaskPool:
@@ -67,8 +67,7 @@ class DaskPool:
         patience: float = 20.0,
     ) -> None:
         require_dask()
-        import dask
-        from distributed import Client, LocalCluster, Security
+        from distributed import Client
 
         self.threads, self.report, self.say = threads, report, say
         self._running: dict[Any, Job] = {}
@@ -79,30 +78,12 @@ class DaskPool:
         self._log = folder / "logs" / "workers.log"
         self._cluster: Any = None
         self._workers: subprocess.Popen[bytes] | None = None
-        # What Dask says of lost workers is told in our own words.
+        # Lost workers are reported by `say` instead of by Dask's logs.
         for name in ("distributed", *logging.root.manager.loggerDict):
             if name.partition(".")[0] == "distributed":
                 logging.getLogger(name).setLevel(logging.CRITICAL)
         if scheduler is None:
-            # Its own time-out would take long kernels, which keep a worker from answering, for a stop.
-            settings = {
-                "allowed-failures": 2,
-                "http.routes": [],
-                "worker-ttl": None,
-                "preload": [PRELOAD],
-            }
-            settings = {f"distributed.scheduler.{key}": value for key, value in settings.items()}
-            # Dask would take a folder that others may have made, and imports from there before all else.
-            self._scratch = TemporaryDirectory(prefix="ecs_fluid-", ignore_cleanup_errors=True)
-            with dask.config.set({**settings, "temporary-directory": self._scratch.name}):
-                self._cluster = LocalCluster(
-                    n_workers=0,
-                    host="127.0.0.1",
-                    security=Security.temporary(),
-                    dashboard_address="127.0.0.1:0",  # None would take port 8787, which may be in use
-                    scheduler_kwargs={"dashboard": False},
-                    silence_logs=logging.CRITICAL,
-                )
+            self._start_scheduler()
         try:
             self._client = Client(self._cluster or scheduler, set_as_default=False, timeout=patience)
         except (OSError, ValueError, ImportError) as error:
@@ -114,15 +95,15 @@ class DaskPool:
         self._client.subscribe_topic(self._topic, lambda event: self._reports.put(event[1]))
         if self._cluster is not None:
             self.threads = threads or max(1, cores() // workers)
-            self._workers = self._start(workers)
+            self._workers = self._start_workers(workers)
         elif not self._slots():
             say("the scheduler has no workers yet; waiting for some")
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Member]:
-        """Members in the order in which they end; those that the stop of a sweep leaves are waiting."""
+        """Members in the order in which they end; after a stop the others keep the status "waiting"."""
         waiting = deque(jobs)
         while waiting or self._running:
-            # Not more members than workers are handed out: a worker that dies counts against all it has.
+            # At most one member per worker: when a worker dies, Dask counts a failure of all it was given.
             free = self._slots() - len(self._running)
             while waiting and free > 0:
                 job, free = replace(waiting.popleft(), threads=self.threads), free - 1
@@ -136,7 +117,7 @@ class DaskPool:
             time.sleep(POLL)
 
     def close(self) -> None:
-        """End what was started; members under way on local workers, told to stop, have time for it."""
+        """End scheduler and workers; running members on local workers get time to stop."""
         if self._workers is not None and self._running:
             from distributed import wait
 
@@ -152,9 +133,33 @@ class DaskPool:
                 self._workers.wait()
             self._scratch.cleanup()
 
-    def _start(self, workers: int) -> subprocess.Popen[bytes]:
+    def _start_scheduler(self) -> None:
+        """Start a scheduler without workers in this process."""
+        import dask
+        from distributed import LocalCluster, Security
+
+        settings = {
+            "allowed-failures": 2,
+            "http.routes": [],
+            "worker-ttl": None,  # Dask's time-out would take a worker in a long kernel for a dead one
+            "preload": [PRELOAD],
+        }
+        settings = {f"distributed.scheduler.{key}": value for key, value in settings.items()}
+        # Dask's default folder may have been made by others, and Dask imports modules from it.
+        self._scratch = TemporaryDirectory(prefix="ecs_fluid-", ignore_cleanup_errors=True)
+        with dask.config.set({**settings, "temporary-directory": self._scratch.name}):
+            self._cluster = LocalCluster(
+                n_workers=0,
+                host="127.0.0.1",
+                security=Security.temporary(),
+                dashboard_address="127.0.0.1:0",  # None would take port 8787, which may be in use
+                scheduler_kwargs={"dashboard": False},
+                silence_logs=logging.CRITICAL,
+            )
+
+    def _start_workers(self, workers: int) -> subprocess.Popen[bytes]:
         make_folder(self._log.parent)
-        # No limit of memory: at 95 % of it Dask would kill a member that may well end.
+        # No memory limit: at 95 % of it Dask would kill a member that might finish.
         options = f"--nworkers {workers} --nthreads 1 --memory-limit 0 --host 127.0.0.1 --death-timeout 60"
         options += (
             f" --no-dashboard --dashboard-address 127.0.0.1:0 --preload {PRELOAD} --preload-nanny {PRELOAD}"
@@ -178,7 +183,7 @@ class DaskPool:
                     stdout=log,
                     stderr=log,
                     env={**os.environ, **environment},
-                    # Ctrl-C is for the sweep, which tells its members; the second line is for Windows.
+                    # Only the sweep gets Ctrl-C, and stops its members; the second line is for Windows.
                     start_new_session=True,
                     creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
                 )
@@ -192,7 +197,7 @@ class DaskPool:
         try:
             threads = self._client.sync(self._client.scheduler.ncores, callback_timeout=self._timeout)
         except OSError:
-            raise _gone() from None
+            raise _scheduler_gone() from None
         for address, worker in self._cluster.scheduler.workers.copy().items() if self._cluster else ():
             if self._idle.for_long(worker.pid, POLL):
                 self.say(f"worker {address} (process {worker.pid}) has not answered for {self._timeout:g} s")
@@ -207,7 +212,7 @@ class DaskPool:
         from distributed import CancelledError, KilledWorker
 
         if task.status not in ("finished", "error"):
-            raise _gone()
+            raise _scheduler_gone()
         try:
             ended: Member = task.result(self._timeout)
         except KilledWorker:
@@ -216,17 +221,17 @@ class DaskPool:
             return replace(member, status="failed", error=text)
         except ModuleNotFoundError as error:
             raise FluidError(f"a worker has no {error.name}; install what this process has there") from None
-        except (OSError, CancelledError):  # it went just now: what a member runs into is told by the member
-            raise _gone() from None
+        except (OSError, CancelledError):  # the scheduler is gone; errors of members are in their results
+            raise _scheduler_gone() from None
         return ended
 
 
 def _task(job: Job, topic: str, wanted: dict[str, str]) -> Member:
-    """A member as a task of Dask; its worker shares folder, versions, code and kind of processor."""
+    """Run a member on a Dask worker, after checking its folder, versions, code and processor."""
     from distributed import Status, get_client, get_worker
 
     worker = get_worker()
-    with contextlib.suppress(FluidError):  # the member will say it
+    with contextlib.suppress(FluidError):  # raised again when the member runs
         job.plan.recipe_of(job.member.values)
     if found := differences(wanted, job.plan.computed_with()):
         raise FluidError(f"worker {worker.address}: the sweep has {', '.join(found)}; both need the same")
@@ -241,12 +246,12 @@ def _task(job: Job, topic: str, wanted: dict[str, str]) -> Member:
         threads = max(1, cores() // sum(here))
     return run_member(
         replace(job, threads=threads),
-        lambda *told: worker.log_event(topic, told),
+        lambda *report: worker.log_event(topic, report),
         lambda: worker.status != Status.running,
     )
 
 
-def _gone() -> FluidError:
+def _scheduler_gone() -> FluidError:
     return FluidError(
         f"the Dask scheduler is gone, or has not answered for {timeout():g} s ({TIMEOUT}); what the members "
         "stored stays, and the same sweep continues it"
@@ -254,14 +259,14 @@ def _gone() -> FluidError:
 
 
 def cores() -> int:
-    """Cores that this process may use, by its affinity and the limits of its group."""
+    """Cores that this process may use, by its affinity and its control group."""
     from dask.system import CPU_COUNT
 
     return int(CPU_COUNT)
 
 
 def check_address(scheduler: str) -> None:
-    """Raise FluidError for an address that no scheduler can have; Dask would take a minute for it."""
+    """Raise FluidError for an impossible address, at which Dask would wait for a minute."""
     match = re.fullmatch(r"((tcp|tls|wss?|ucx)://)?([\w.-]+|\[[\da-fA-F:.]+\]):(\d+)", scheduler)
     if match is None or int(match[4]) > 65_535:
         raise FluidError(
@@ -271,7 +276,7 @@ def check_address(scheduler: str) -> None:
 
 
 def require_dask() -> None:
-    """Raise FluidError in one sentence when Dask is not installed, or what makes its keys."""
+    """Raise FluidError when Dask is not installed, or cryptography, which makes its keys."""
     try:
         import cryptography  # noqa: F401
         import distributed  # noqa: F401

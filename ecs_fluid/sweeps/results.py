@@ -18,7 +18,7 @@ Row = dict[str, Any]
 
 
 def readable_records(member: Member) -> list[dict[str, Any]]:
-    """Records of a member, none of one that is damaged: the tables of the others are made all the same."""
+    """Records of a member; none if they are damaged, so that the others still get their tables."""
     try:
         return member.records()
     except StorageError:
@@ -91,5 +91,5 @@ def _flat(record: dict[str, Any], diagnostics: Sequence[str] | None) -> Row:
 
 
 def _columns(rows: Sequence[Row]) -> list[str]:
-    """All columns in the order in which they first come."""
+    """Names of all columns, in the order of their first appearance."""
     return list(dict.fromkeys(name for row in rows for name in row))

@@ -1,4 +1,4 @@
-"""Sweeps and studies: many runs of one world, each a normal run folder, that go on where they were killed."""
+"""Sweeps and studies: many runs of one world, each a normal run folder; killed ones are continued."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ecs_fluid.io.disk import make_folder, replace_text
 from ecs_fluid.io.lock import WriterLock
 from ecs_fluid.io.records import append_record
 from ecs_fluid.sweeps.axes import MOST_MEMBERS, Point, axis, product
-from ecs_fluid.sweeps.member import Job, Member, found_finished, run_member
+from ecs_fluid.sweeps.member import Job, Member, ended_before, run_member
 from ecs_fluid.sweeps.plan import STOP, Plan
 from ecs_fluid.sweeps.pool import DaskPool, check_address, cores, require_dask
 from ecs_fluid.sweeps.results import write_tables
@@ -32,13 +32,13 @@ TABLE_SECONDS = 20.0
 
 
 class Watcher:
-    """What a study tells while it runs; override what is of interest."""
+    """Called by a study while it runs; override the methods of interest."""
 
     def begin(self, total: int, done: int) -> None:
-        """`total` members were asked for, of which `done` were finished before."""
+        """`total` members are to be run, of which `done` were finished before."""
 
     def tick(self, name: str, tick: int, last: int) -> None:
-        """A member is at this tick of its last one."""
+        """A member is at `tick`, of `last` ticks."""
 
     def end(self, member: Member) -> None:
         """An attempt at a member ended."""
@@ -49,7 +49,7 @@ class Watcher:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a sweep made: its folder, its members in their order, and the files with tables and plot."""
+    """The result of a sweep: its folder, its members in order, and the files with tables and plot."""
 
     folder: Path
     members: list[Member]
@@ -87,8 +87,8 @@ class Study:
         scheduler: address of a running Dask scheduler, such as ``tcp://10.0.0.1:8786``, in place of workers.
         diagnostics: columns of the tables; default all.
         allow_code: whether the world may name systems by import path, which runs their code.
-        anyway: go on with what other versions or another processor computed, though bits may differ.
-        watch: told how it goes.
+        anyway: continue what other versions or another processor computed, though bits may differ.
+        watch: called while members run.
 
     Raises:
         RecipeError: the world or a member is wrong.
@@ -115,7 +115,7 @@ class Study:
         watch: Watcher | None = None,
     ) -> None:
         workers, threads = _check_numbers(workers, threads, scheduler)
-        plan, points = planned(world, vary, seeds, settings, ticks, allow_code)
+        plan, points = plan_sweep(world, vary, seeds, settings, ticks, allow_code)
         plan.check_diagnostics(diagnostics or ())
         plan.anyway = anyway
         self.plan, self.diagnostics, self.watch = plan, diagnostics, watch or Watcher()
@@ -123,9 +123,9 @@ class Study:
         if scheduler is not None or workers != 0:
             require_dask()
         try:
-            remarks = plan.continues(self.folder)
+            remarks = plan.adopt_former(self.folder)
         except StorageError:
-            # A wrong path or value may be why the folder holds another sweep; it is told first.
+            # A wrong path or value may be why the folder holds another sweep; its error comes first.
             plan.add(points)
             raise
         if not plan.points:
@@ -139,7 +139,7 @@ class Study:
         make_folder(self.folder)
         self._lock: WriterLock | None = WriterLock(self.folder / "writer.lock")
         try:
-            plan.continues(self.folder)  # again: another process may have put its sweep there before the lock
+            plan.adopt_former(self.folder)  # again: another process may have written a sweep before the lock
             (self.folder / STOP).unlink(missing_ok=True)
             for name in plan.points:
                 self._done(name)
@@ -187,17 +187,17 @@ class Study:
         return Member(name, self.plan.points[name], self.folder / "members" / name)
 
     def stop(self) -> None:
-        """Let the members under way end after their tick and begin no more; also from another thread."""
+        """Let running members end after their tick, and begin no more; also from another thread."""
         replace_text(self.folder / STOP, "members stop after their tick while this file exists\n", "stop")
 
     @property
     def stopped(self) -> bool:
-        """Whether a stop was asked for."""
+        """Whether `stop` was called."""
         return (self.folder / STOP).exists()
 
     def _run(self, names: list[str]) -> None:
         plan = replace(self.plan, points={})
-        # What a former attempt ran into is not told of the new one.
+        # New members: the error of an earlier attempt is not that of the next.
         jobs = [Job(plan, self._new(name)) for name in names if not self._done(name)]
         self.watch.begin(len(names), len(names) - len(jobs))
         written = time.monotonic()
@@ -205,7 +205,7 @@ class Study:
             if member.status == "waiting":
                 continue
             self._ended[member.name] = member
-            self._remember(member)
+            self._record(member)
             self.watch.end(member)
             if time.monotonic() - written > TABLE_SECONDS:
                 write_tables(self.folder, self.members, self.diagnostics)
@@ -213,33 +213,33 @@ class Study:
 
     def _attempts(self, jobs: list[Job]) -> Iterator[Member]:
         if not jobs or (self._scheduler is None and self._workers == 0):
-            return (run_member(job, self._told) for job in jobs)
+            return (run_member(job, self._progress) for job in jobs)
         if self._pool is None:
             workers = self._workers or cores()
             if self.plan.vary is not None:
                 workers = min(workers, len(jobs))  # so that few members share all cores
             self._pool = DaskPool(
-                self.folder, workers, self._threads, self._scheduler, self._told, self.watch.say
+                self.folder, workers, self._threads, self._scheduler, self._progress, self.watch.say
             )
         return self._pool.run(jobs)
 
     def _done(self, name: str) -> bool:
-        """Whether the member needs no run; looked up in its folder, so that no worker is bothered with it."""
+        """Whether the member has ended, as its folder says; then no worker is started for it."""
         if name not in self._ended:
             with contextlib.suppress(FluidError):  # damaged: the attempt to run it says how
-                if (found := found_finished(self.member(name))) is not None:
+                if (found := ended_before(self.member(name))) is not None:
                     self._ended[name] = found
         return self.member(name).status in ("finished", "diverged")
 
-    def _remember(self, member: Member) -> None:
-        """One line in the history for each attempt: what was done, where, from which tick to which."""
+    def _record(self, member: Member) -> None:
+        """Append an attempt to the history: how it ended, from which tick to which, in which process."""
         keys = ("status", "first_tick", "ticks", "seconds", "process", "error", "warnings")
         record = {"member": member.name, **{key: getattr(member, key) for key in keys}}
         record["seconds"] = round(member.seconds, 3)
-        said = {key: value for key, value in record.items() if value not in ("", ())}
-        append_record(self.folder / HISTORY, said)
+        kept = {key: value for key, value in record.items() if value not in ("", ())}
+        append_record(self.folder / HISTORY, kept)
 
-    def _told(self, name: str, tick: int, last: int, text: str) -> None:
+    def _progress(self, name: str, tick: int, last: int, text: str) -> None:
         if text:
             self.watch.say(f"{name} {text}")
         else:
@@ -269,7 +269,7 @@ class Study:
             left = [member for member in self.members if member.status in ("waiting", "stopped")]
             self.plan.save(self.folder, "stopped" if left else "finished")
         except (FluidError, OSError):
-            if not interrupted:  # by another error, which is the one to tell
+            if not interrupted:  # else another error is being raised already
                 raise
         finally:
             self._lock.release()
@@ -334,7 +334,7 @@ def run_sweep(study: Study) -> Sweep:
     return Sweep(study.folder, members, study.files, study.stopped)
 
 
-def planned(
+def plan_sweep(
     world: str | Path | Mapping[str, Any] | WorldRecipe,
     vary: Mapping[str, Any] | None,
     seeds: int | None = None,
@@ -342,7 +342,7 @@ def planned(
     ticks: int | None = None,
     allow_code: bool = False,
 ) -> tuple[Plan, list[Point]]:
-    """A plan, and the points of its sweep; they are not yet checked."""
+    """The plan of a sweep, and its points, which are not checked yet."""
     plan = Plan.of(world, settings, ticks, allow_code)
     if not isinstance(vary, Mapping | None):
         raise RecipeError(f"vary = {shown(vary)}; a dict is needed, for example {{'ring.core': [0.1, 0.2]}}")

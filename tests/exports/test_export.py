@@ -213,12 +213,12 @@ def test_a_strange_trajectory_is_one_sentence(
 
 def test_two_exports_at_once_leave_one(run: Path, tmp_path: Path) -> None:
     """The one that ends first stays; the other says so; what a killed one left behind is cleared."""
-    from ecs_fluid.exports.target import MANIFEST, unfinished
+    from ecs_fluid.exports.target import MANIFEST, new_folder
 
     target = tmp_path / "twice"
     left = tmp_path / f".twice.tmp{2**22 + 1}"  # beyond the largest number of a process
     left.mkdir()
-    with pytest.raises(StorageError, match="is there already"), unfinished(target, replace=False) as slow:
+    with pytest.raises(StorageError, match="is there already"), new_folder(target, replace=False) as slow:
         assert not left.exists()
         slow.with_name(".twice.tmp1").mkdir()  # of a process that lives
         ef.export(run, "npz", ":1", target.with_name("other"))
@@ -249,10 +249,10 @@ def test_a_link_in_the_run_does_not_lead_out_of_it(
 
 
 def test_the_present_folder_may_be_the_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ecs_fluid.exports.target import unfinished
+    from ecs_fluid.exports.target import new_folder
 
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    with unfinished(Path(), replace=False) as partial:
+    with new_folder(Path(), replace=False) as partial:
         (partial / "a").touch()
     assert [path.name for path in tmp_path.rglob("*")] == ["here", "a"]

@@ -224,7 +224,7 @@ def test_a_second_attempt_tells_nothing_of_the_first(world: Path, monkeypatch: p
 
     with ef.Study(world, "s", vary={"ring.core": [0.25]}, ticks=1, **ALONE) as study:
         with monkeypatch.context() as patched:
-            patched.setattr(member, "_opened", refuse)
+            patched.setattr(member, "_runner_of", refuse)
             (first,) = study.run_planned()
         assert first.status == "failed" and "no room" in first.error
         study.stop()

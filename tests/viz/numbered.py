@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.drawers import Drawn
+from ecs_fluid.viz.drawers import PictureSource
 
 
-class Numbers(Drawn):
+class Numbers(PictureSource):
     """Pictures of one colour, their number; what `fault` says happens at the number 3."""
 
     def __init__(self, count: int, fault: str = "") -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib import colormaps
 
-from ecs_fluid.viz.colours import of_bodies, paint
+from ecs_fluid.viz.colours import heat_colours, paint
 from ecs_fluid.viz.layers import BRIGHTEST, most_in_line
 from ecs_fluid.viz.scene import pixels, render
 from ecs_fluid.viz.shared_limits import survey
@@ -65,14 +65,14 @@ def test_bodies_glow_from_dark_red_to_white() -> None:
     """Brighter with the temperature, red before green before blue; cold ones, and those without heat, not."""
     T = np.array([np.nan, 300.0, 740.0, 900.0, 1200.0, 1600.0, 2300.0])
     plain = np.full((7, 3), 0.5)
-    found = of_bodies(LOOKS["smoke"], plain, T, None)
+    found = heat_colours(LOOKS["smoke"], plain, T, None)
     assert (found[:3] == 0.5).all()
     red, green, blue = found[4:].T
     assert (red >= green).all() and (green > blue).all()
     assert (np.diff(found[3:].sum(axis=1)) > 0.0).all()
     np.testing.assert_allclose(found[-1], [1.0, 0.95, 0.75])
     # In a picture of temperatures they have its colours: the ends of the map, and plain without heat.
-    mapped = of_bodies(LOOKS["smoke"], plain, T, (300.0, 1600.0))
+    mapped = heat_colours(LOOKS["smoke"], plain, T, (300.0, 1600.0))
     ends = colormaps["inferno"]([0.14, 1.0])[:, :3]
     np.testing.assert_allclose(mapped[[1, 6]], ends, atol=1e-12)
     assert (mapped[0] == 0.5).all()

@@ -10,7 +10,7 @@ import pytest
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.columns import Frame
-from ecs_fluid.viz.drawers import Drawing, drawn
+from ecs_fluid.viz.drawers import Drawing, draw
 from ecs_fluid.viz.movie import movie
 from ecs_fluid.viz.scene import Scene
 from ecs_fluid.viz.shared_limits import survey
@@ -19,13 +19,13 @@ from tests.viz.numbered import Numbers
 
 
 def test_order_is_kept() -> None:
-    found = list(drawn(Numbers(7), 3))
+    found = list(draw(Numbers(7), 3))
     assert [int(picture[0, 0, 0]) for picture in found] == list(range(7))
     assert all(picture.shape == (3, 5, 3) for picture in found)
 
 
 def test_error_of_a_child_is_told_after_the_frames_before_it() -> None:
-    pictures = drawn(Numbers(9, "error"), 2)
+    pictures = draw(Numbers(9, "error"), 2)
     assert [int(next(pictures)[0, 0, 0]) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(FluidError, match="frame 3 is damaged"):
         next(pictures)
@@ -33,7 +33,7 @@ def test_error_of_a_child_is_told_after_the_frames_before_it() -> None:
 
 def test_death_of_a_child_is_told() -> None:
     with pytest.raises(FluidError, match="has ended with status 7"):
-        list(drawn(Numbers(9, "dies"), 2))
+        list(draw(Numbers(9, "dies"), 2))
 
 
 def test_pixels_are_those_of_one_process(frame: Frame, tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_pixels_are_those_of_one_process(frame: Frame, tmp_path: Path) -> None:
     ]
     options = Options(size=(64, 48), smooth=False, orbit=90.0)
     drawing = Drawing(frames, partial(Scene, survey(frames, options), options), 10.0)
-    alone, together = list(drawn(drawing, 1)), list(drawn(drawing, 2))
+    alone, together = list(draw(drawing, 1)), list(draw(drawing, 2))
     assert len(alone) == len(together) == 4
     for one, other in zip(alone, together, strict=True):
         np.testing.assert_array_equal(one, other)

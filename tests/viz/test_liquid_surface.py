@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ecs_fluid.viz.liquid_surface import FOAM, foaming, liquid_skin, spray
+from ecs_fluid.viz.liquid_surface import FOAM, foaming, liquid_mesh, spray
 from ecs_fluid.viz.scene import pixels, render
 from ecs_fluid.viz.style import LOOKS
 
@@ -23,7 +23,7 @@ def block(n: int = 12) -> np.ndarray:
 def test_a_block_keeps_its_faces_and_points_outward() -> None:
     """Half full at a flat face, so faces stay where they are; only edges are rounded by the blur, of 3/4 of a
     spacing, so that a little of the volume is missing."""
-    mesh = liquid_skin(block(), SPACING)
+    mesh = liquid_mesh(block(), SPACING)
     side = 12 * SPACING
     assert mesh.is_manifold and mesh.n_open_edges == 0
     np.testing.assert_allclose(mesh.bounds, np.tile((0.0, side), 3), atol=0.1 * SPACING)
@@ -35,7 +35,7 @@ def test_a_block_keeps_its_faces_and_points_outward() -> None:
 
 def test_two_blocks_are_two_surfaces_and_a_lonely_particle_is_a_drop() -> None:
     x = np.concatenate((block(6), block(6) + np.array([1.0, 0.0, 0.0]), [[0.6, 0.6, 0.6]]))
-    mesh = liquid_skin(x, SPACING)
+    mesh = liquid_mesh(x, SPACING)
     assert len(mesh.split_bodies()) == 2
     drops = spray(x, SPACING)
     assert drops[-1]
@@ -44,14 +44,14 @@ def test_two_blocks_are_two_surfaces_and_a_lonely_particle_is_a_drop() -> None:
 
 
 def test_nothing_makes_no_surface() -> None:
-    assert liquid_skin(np.zeros((0, 3)), SPACING).n_points == 0
+    assert liquid_mesh(np.zeros((0, 3)), SPACING).n_points == 0
     assert not len(spray(np.zeros((0, 3)), SPACING))
 
 
 def test_foam_is_where_it_is_fast() -> None:
     """Speed grows along x from 0 to 1 m/s: water up to 0.5, foam from 0.9 on."""
     x, water = block(), (0.1, 0.2, 0.3)
-    mesh = liquid_skin(x, SPACING)
+    mesh = liquid_mesh(x, SPACING)
     colours = foaming(mesh, x, x[:, 0] / 0.6, (0.5, 0.9), water)
     slow, fast = mesh.points[:, 0] < 0.25, mesh.points[:, 0] > 0.58
     np.testing.assert_allclose(colours[slow], np.tile(water, (slow.sum(), 1)), atol=1e-9)

@@ -69,6 +69,6 @@ def page(
     chosen = Frames(folder, frames, only, progress)
     target = path_of(out, "out") if out is not None else default_folder(folder.path, "page")
     with new_folder(target, replace) as made:
-        told = write(made, chosen, fields, color_by, look, title or chosen.name)
-        write_manifest(made, "page", chosen, told)
+        summary = write(made, chosen, fields, color_by, look, title or chosen.name)
+        write_manifest(made, "page", chosen, summary)
     return target

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ecs_fluid.viz.columns import Array
 
 MOST = {2: 65534, 4: 2**32 - 2}
-"""Largest number of steps by the width in bytes; the number above it stands for none."""
+"""Largest number of steps by the width in bytes; the next number means "no value"."""
 
 SHADES = 2000
 """Steps of a field between its lowest and highest colour: eight for each colour of a map."""
@@ -24,18 +24,18 @@ SHADES = 2000
 HUGE = 1e150
 """Larger values are cut: their differences must be finite."""
 
-Told = list[Any]
-"""What describes a blob in a data file."""
+Description = list[Any]
+"""Description of a blob in a data file."""
 
 
 def planes(counts: NDArray[np.unsignedinteger[Any]]) -> bytes:
     """Differences of unsigned numbers (n,), modulo their range; the highest byte of all first."""
-    # A carry in between is what unsigned numbers are for.
+    # Unsigned numbers wrap around, and so do the sums in the viewer.
     steps = np.diff(counts, prepend=counts.dtype.type(0)).astype(counts.dtype.newbyteorder(">"))
     return steps.view(np.uint8).reshape(len(counts), counts.itemsize).T.tobytes()
 
 
-def places(x: Array, fine: float) -> tuple[Told, bytes]:
+def places(x: Array, fine: float) -> tuple[Description, bytes]:
     """Places (n, 3) m as ``[n, width, low (3), step (3)]`` and a blob, in steps of `fine` m.
 
     Two bytes are enough where the box has fewer than 65,535 such steps; elsewhere they are four, and the step
@@ -55,7 +55,7 @@ def places(x: Array, fine: float) -> tuple[Told, bytes]:
     return [len(x), width, low.tolist(), step.tolist()], blob
 
 
-def values(numbers: Array) -> tuple[Told, bytes]:
+def values(numbers: Array) -> tuple[Description, bytes]:
     """Numbers (n,) as ``[n, low, step]`` and a blob; ``step`` is 0, and the blob empty, if all are alike.
 
     Steps are 1/2,000 of the range of all but the outermost 0.5 %, or 1/65,534 of all if that is more. Numbers
@@ -82,6 +82,6 @@ def _counted(numbers: Array, low: float, step: float, most: int) -> Array:
     return counts
 
 
-def text(blob: bytes) -> str:
-    """A blob as it stands in a data file."""
+def encoded(blob: bytes) -> str:
+    """A blob as text of a data file: compressed, in base64."""
     return base64.b64encode(zlib.compress(blob, 6)).decode("ascii")

@@ -14,19 +14,19 @@ from ecs_fluid.viz.style import Look
 
 
 def is_liquid(columns: Columns) -> bool:
-    """Particles of liquid fill their volume: they are beads of water, not puffs of smoke."""
+    """Whether they are particles of a liquid, which are drawn as beads of water, not as puffs."""
     return "Liquid.mass" in columns
 
 
 def is_smoke(columns: Columns) -> bool:
-    """Tracers of a gas."""
+    """Whether they are tracers of a gas."""
     return is_cloud(columns) and not is_liquid(columns)
 
 
 class Smoke:
     """Bytes that colour the puffs of a frame: their light (1 plane), or colour and cover (4 planes).
 
-    One plane does for looks that paint all tracers of a cloud alike: the viewer mixes light and shade.
+    One plane is enough for looks that colour all tracers of a cloud alike: the viewer mixes light and shade.
     """
 
     def __init__(self, look: Look, view: View, puff: Puff) -> None:

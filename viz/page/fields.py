@@ -13,23 +13,23 @@ from ecs_fluid.viz.columns import DERIVED, Array, Columns, choose, has_scalar, k
 from ecs_fluid.viz.shared_limits import is_signed, limits, widened
 
 COVERED = {"Position.x", "Velocity.u", "Strength.alpha"}
-"""Columns that are not offered by themselves: places, and those whose size is `speed` or `strength`."""
+"""Columns that are not offered: positions, and vectors whose magnitudes are `speed` and `strength`."""
 
 
 @dataclass
 class Field:
-    """A colour: its name, the numbers of the populations that have it, the range of its values so far."""
+    """A field for colours: its name, the numbers of the populations that have it, and its range so far."""
 
     name: str
     populations: list[int]
     span: tuple[float, float] | None = None
 
     def widen(self, values: Array) -> None:
-        """Take values into account, as `show` does."""
+        """Widen the range to these values, as `show` does."""
         self.span = widened(self.span, values)
 
-    def told(self) -> dict[str, object]:
-        """The field as the viewer knows it."""
+    def header(self) -> dict[str, object]:
+        """The field in the header that the viewer reads."""
         low, high = self.span or (0.0, 1.0)
         return {
             "name": self.name,
@@ -40,8 +40,8 @@ class Field:
         }
 
 
-def samples(frames: Frames) -> dict[str, Columns]:
-    """Columns without rows of every population of particles: what `columns.scalar` asks for shapes."""
+def empty_columns(frames: Frames) -> dict[str, Columns]:
+    """Columns without rows, of every population of particles, for the shapes that `columns.scalar` needs."""
     return {
         name: {
             label: np.empty((0, *column.shape), column.dtype)
@@ -52,8 +52,8 @@ def samples(frames: Frames) -> dict[str, Columns]:
 
 
 def chosen_fields(frames: Frames, names: Sequence[str]) -> list[Field]:
-    """The fields of those names, or all there are. Raises FluidError for a name that nothing has."""
-    tables = samples(frames)
+    """The fields of those names, or all. Raises FluidError for a name that no population has."""
+    tables = empty_columns(frames)
     if not names:
         offered = (name for table in tables.values() for name in known_scalars(table) if name not in COVERED)
         names = sorted(set(offered), key=lambda name: (name not in DERIVED, name))

@@ -1,4 +1,4 @@
-"""The files of a page. Names are data in them: nothing of a run can become a tag or a statement."""
+"""The files of a page. All names are escaped: nothing of a run can become a tag or a statement."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ecs_fluid.viz.page.codec import Told, text
+from ecs_fluid.viz.page.codec import Description, encoded
 
 FIXED = ("page.css", "viewer.js", "three-LICENSE.txt")
 
@@ -19,7 +19,7 @@ def literal(value: Any) -> str:
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def write_frame_of_page(folder: Path, title: str) -> None:
+def write_static_files(folder: Path, title: str) -> None:
     """Write what is the same in every page, and ``index.html`` with its title."""
     static = files("ecs_fluid.viz.page") / "static"
     for name in FIXED:
@@ -36,25 +36,25 @@ def write_header(folder: Path, header: dict[str, Any]) -> None:
 
 
 class Stream:
-    """One kind of data of successive frames, gathered until `flush` writes them as a group into one file."""
+    """One kind of data of successive frames, collected until `flush` writes them as a group into one file."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder, self._name = folder, name
-        self._told: list[tuple[Told | dict[str, Any] | None, int]] = []
+        self._descriptions: list[tuple[Description | dict[str, Any] | None, int]] = []
         self._blobs: list[bytes] = []
         self.size = 0
 
-    def add(self, told: Told | dict[str, Any] | None, blob: bytes) -> None:
+    def add(self, description: Description | dict[str, Any] | None, blob: bytes) -> None:
         """Append a frame: what describes it, and its bytes."""
-        self._told.append((told, len(blob)))
+        self._descriptions.append((description, len(blob)))
         self._blobs.append(blob)
         self.size += len(blob)
 
     def flush(self, group: int) -> None:
         """Write the group and forget it."""
         # The base64 text has no character that means anything in a string.
-        call = f"ecsFluidPage.put({literal(self._name)},{group},{literal(self._told)},"
-        packed = text(b"".join(self._blobs))
+        call = f"ecsFluidPage.put({literal(self._name)},{group},{literal(self._descriptions)},"
+        packed = encoded(b"".join(self._blobs))
         path = self._folder / "data" / f"{self._name}_{group:05d}.js"
         path.write_text(f'{call}"{packed}");\n', encoding="ascii")
-        self._told, self._blobs, self.size = [], [], 0
+        self._descriptions, self._blobs, self.size = [], [], 0

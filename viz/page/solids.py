@@ -13,7 +13,7 @@ from ecs_fluid.exports.surfaces import Surfaces
 
 
 class Solids:
-    """Shapes met so far, and the rows of frames that refer to them; `colours` gives (n, 3) of n bodies."""
+    """Shapes so far, and rows of frames that refer to them; `colours` returns (n, 3) for n bodies."""
 
     def __init__(
         self, surfaces: Surfaces, names: Sequence[str], colours: Callable[[Sequence[Placed]], np.ndarray]
@@ -23,7 +23,7 @@ class Solids:
         self.shapes: list[dict[str, Any]] = []
 
     def rows(self, frame: Frame) -> tuple[list[int], bytes]:
-        """Bodies per population, and of each place (3) m, turn (w, x, y, z), size [m], shape, colour (3).
+        """Bodies per population, and of each: position m, quaternion (w, x, y, z), size m, shape, colour (3).
 
         Shape 0 is the ball of radius 1, k and -k are polytope k as a solid and as a container.
         """

@@ -18,34 +18,34 @@ from ecs_fluid.exports.surfaces import Surfaces
 from ecs_fluid.recipe import colors_in, tables_in
 from ecs_fluid.runs.surface_frames import stored_mesh
 from ecs_fluid.viz.camera import CAMERAS, ROOM, VIEW_ANGLE, facing
-from ecs_fluid.viz.colours import HEAT, PAINTED, of_placed
+from ecs_fluid.viz.colours import HEAT, PAINTED, colours_of_bodies
 from ecs_fluid.viz.columns import scalar, title
 from ecs_fluid.viz.page import codec, default_colours, files
-from ecs_fluid.viz.page.fields import Field, chosen_fields, samples
+from ecs_fluid.viz.page.fields import Field, chosen_fields, empty_columns
 from ecs_fluid.viz.page.solids import Solids
 from ecs_fluid.viz.shared_limits import Recording, View, evenly, is_vortons, survey
 from ecs_fluid.viz.style import EDGE, LOOKS, SMALL, SMOKE, Look, Options
 
 GROUP_BYTES = 1_500_000
-"""Places of a group of frames; a file of them is loaded and unpacked in well under 0.1 s."""
+"""Bytes of a group of frames, from which it is written; loaded and unpacked in well under 0.1 s."""
 
 GROUP_FRAMES = 100
 FINE = 0.02
 """Step of stored places, in radii at which particles are drawn."""
 
 DIRECTIONS = 300
-"""The outermost points in so many directions tell the viewer what the picture must hold."""
+"""Number of directions in which outermost points are found, for the viewer to fit its camera to."""
 
 
 def write(
     folder: Path, frames: Frames, names: Sequence[str], color_by: str | None, look: str, heading: str
 ) -> dict[str, Any]:
-    """Write all files of a page but the manifest; returns what that is to say besides."""
+    """Write all files of a page but the manifest; returns further entries for it."""
     offered = chosen_fields(frames, names)
     if color_by is not None and color_by not in [field.name for field in offered]:
-        offered += chosen_fields(frames, [color_by])  # a mistake is told with all known names
+        offered += chosen_fields(frames, [color_by])  # the error for a wrong name lists all
     writer = _Writer(folder, frames, offered, look)
-    files.write_frame_of_page(folder, heading)
+    files.write_static_files(folder, heading)
     for frame in frames:
         writer.add(frame)
     writer.finish(heading, color_by)
@@ -53,23 +53,23 @@ def write(
 
 
 class _Writer:
-    """A page while its frames go by."""
+    """A page under construction."""
 
     def __init__(self, folder: Path, frames: Frames, offered: list[Field], look: str) -> None:
         self.folder, self.frames, self.fields = folder, frames, offered
         self.look_name, self.look = look, LOOKS[look]
-        self.tables = samples(frames)
+        self.tables = empty_columns(frames)
         self.surfaces = Surfaces(frames)
         self.view = _view(frames, self.surfaces, look)
         self.clouds = [name for name, table in self.tables.items() if default_colours.is_smoke(table)]
         puff = self.view.puff if self.clouds else None
         self.smoke = default_colours.Smoke(self.look, self.view, puff) if puff is not None else None
         self.solids = Solids(self.surfaces, frames.bodies, self._body_colours)
-        # What colours vortons when no field was chosen is always stored.
+        # The default field of vortons is always stored.
         if self.view.color_by is not None:
-            natural_field = chosen_fields(frames, [self.view.color_by])[0]
-            if natural_field.name not in [field.name for field in offered]:
-                offered.append(natural_field)
+            default_field = chosen_fields(frames, [self.view.color_by])[0]
+            if default_field.name not in [field.name for field in offered]:
+                offered.append(default_field)
         self.moving = any("Velocity.u" in table for table in self.tables.values())
         self.speed = next((k for k, field in enumerate(offered) if field.name == "speed"), -1)
         self.groups: list[int] = []
@@ -79,7 +79,7 @@ class _Writer:
         self.surface = files.Stream(folder, "s")
 
     def add(self, frame: Frame) -> None:
-        """Take a frame into the present group, and write the group when it is large enough."""
+        """Add a frame to the present group, and write the group when it is large enough."""
         if not self.held:
             self.groups.append(self.done)
         self._add_places(frame)
@@ -98,31 +98,31 @@ class _Writer:
         self.held = 0
 
     def _add_places(self, frame: Frame) -> None:
-        """Places and natural colours of particles, then bodies."""
-        told, blobs = [], []
+        """Positions and default colours of particles, then bodies."""
+        descriptions, blobs = [], []
         painted = self.smoke.of(frame.particles, self.clouds) if self.smoke else {}
         for name, columns in frame.particles.items():
             described, blob = codec.places(columns["Position.x"], FINE * self._radius(name))
-            told.append(described)
+            descriptions.append(described)
             blobs += [blob, painted.get(name, b"")]
         bodies, blob = self.solids.rows(frame)
-        self.places.add({"populations": told, "bodies": bodies}, b"".join([*blobs, blob]))
+        self.places.add({"populations": descriptions, "bodies": bodies}, b"".join([*blobs, blob]))
 
     def _body_colours(self, bodies: Sequence[Placed]) -> np.ndarray:
         """Colours (n, 3) of bodies, as `show` has them."""
         span = self.view.painted if self._painted() and PAINTED[self.look.paint] == HEAT else None
-        return of_placed(self.look, bodies, self.view.colors, span)
+        return colours_of_bodies(self.look, bodies, self.view.colors, span)
 
     def _add_values(self, frame: Frame, field: Field, stream: files.Stream) -> None:
-        told, blobs = [], []
+        descriptions, blobs = [], []
         names = list(frame.particles)
         for owner in field.populations:
             numbers = scalar(frame.particles[names[owner]], field.name)
             field.widen(np.asarray(numbers, np.float64))
             described, blob = codec.values(numbers)
-            told.append(described)
+            descriptions.append(described)
             blobs.append(blob)
-        stream.add(told, b"".join(blobs))
+        stream.add(descriptions, b"".join(blobs))
 
     def _add_surface(self, frame: Frame) -> None:
         """Mesh of the liquid's surface: vertices, triangles, speeds."""
@@ -130,15 +130,15 @@ class _Writer:
         if surface is None:
             self.surface.add(None, b"")
             return
-        # The finest step of which two bytes hold enough; a coarser one shows in the light on thin triangles.
+        # As fine as two bytes allow; a coarser step would be visible in the light on thin triangles.
         fine = 2e-5 * float(np.linalg.norm(self.view.hi - self.view.lo))
         vertices, blob = codec.places(surface.vertices, fine)
-        told: dict[str, Any] = {"vertices": vertices, "triangles": len(surface.mesh.starts) - 1}
+        description: dict[str, Any] = {"vertices": vertices, "triangles": len(surface.mesh.starts) - 1}
         blob += codec.planes(surface.mesh.corners.astype(np.uint32))
         if self.moving:
-            told["speed"], more = codec.values(np.linalg.norm(surface.vertex_velocity, axis=1))
+            description["speed"], more = codec.values(np.linalg.norm(surface.vertex_velocity, axis=1))
             blob += more
-        self.surface.add(told, blob)
+        self.surface.add(description, blob)
 
     def _radius(self, name: str) -> float:
         """Radius [m] at which particles of a population are drawn."""
@@ -165,7 +165,7 @@ class _Writer:
             "bodies": [{"name": name, "shown": True} for name in self.frames.bodies],
             "shapes": self.solids.shapes,
             "surface": None if surface is None else {"name": surface, "shown": True, "field": speed},
-            "fields": [field.told() for field in self.fields],
+            "fields": [field.header() for field in self.fields],
             "colour": names.index(color_by) if color_by is not None else -1,
             "small": SMALL,
             "puff": {"radius": self.view.puff.radius, "opacity": self.view.puff.opacity}
@@ -197,14 +197,14 @@ class _Writer:
         }
 
     def _painted(self) -> dict[str, Any] | None:
-        """The scale of a look that colours tracers by a column, None if there is nothing of the kind."""
+        """The scale of a look that colours tracers by a column; None for other looks."""
         column = PAINTED.get(self.look.paint, "")
         if self.smoke is None or not any(column in self.tables[name] for name in self.clouds):
             return None
         return {"title": title(column), "range": self.view.painted, "signed": False}
 
     def _camera(self) -> dict[str, Any]:
-        """What the viewer fits its camera to; z stays up, so that turning is turning about z."""
+        """What the viewer fits its camera to; z stays up, so that the camera turns about z."""
         lo, hi, points = self.view.lo, self.view.hi, self.view.points
         if points is None or not len(points):
             points = np.array([lo, hi])
@@ -224,7 +224,7 @@ class _Writer:
 
 
 def _view(frames: Frames, surfaces: Surfaces, look: str) -> View:
-    """What `show` would find out about these frames in a look; of a surface alone, its box."""
+    """The view that `show` would use for these frames in a look; for a surface alone, its box."""
     names = [*frames.particles, *frames.bodies]
     if names:
         colors = colors_in(tables_in(frames.run.recipe, str(frames.run.path / "world.toml")))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ecs_fluid.errors import FluidError
+from ecs_fluid.viz.arrows import glyphs
 from ecs_fluid.viz.columns import Frame, positions, scalar, title
-from ecs_fluid.viz.points import glyphs
 
 
 def test_derived_colours_follow_from_the_columns(frame: Frame) -> None:

@@ -1,4 +1,4 @@
-"""Particles as arrows in PyVista."""
+"""Strengths of vortons as arrows, in PyVista."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST = 3000  # arrows of a population
 
 
 def glyphs(columns: Columns, longest: float, color_by: str | None = None) -> pv.PolyData:
-    """Arrows along the strengths, as long as these are large; the 99th percentile is `longest` m long.
+    """Arrows along the strengths, with lengths in proportion; the 99th percentile is `longest` m long.
 
     At most `MOST` rows, evenly picked, get an arrow. The colour's values (`color_by`, their size if
     None) are the active point data ``color``. Raises FluidError for an unknown colour.
@@ -20,7 +20,7 @@ def glyphs(columns: Columns, longest: float, color_by: str | None = None) -> pv.
     rows = np.unique(np.linspace(0, len(x) - 1, min(MOST, len(x))).round().astype(np.int64))
     scale = longest / (float(np.percentile(np.linalg.norm(vectors, axis=1), 99.0)) or 1.0)
     cloud = pv.PolyData(np.array(x[rows]))
-    # A few runaway rows must not hide the picture behind their arrows: 1.5 times the longest is the limit.
+    # Arrows of a few runaway rows must not hide the picture: 1.5 times `longest` is the limit.
     arrows = vectors[rows] * scale
     length = np.linalg.norm(arrows, axis=1)
     cloud.point_data["vector"] = arrows * np.minimum(1.0, 1.5 * longest / np.maximum(length, 1e-300))[:, None]
