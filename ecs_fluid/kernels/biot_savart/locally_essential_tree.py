@@ -1,9 +1,9 @@
-"""Which part of an influence tree a set of targets meets: its locally essential tree.
+"""The part of an influence tree that a set of targets needs: its locally essential tree.
 
 A walk of ``kernels.biot_savart.tree`` opens a node that is not far enough from its block of targets, and then
-reads the children, or at a leaf the vortons. For a box that encloses several blocks no node is farther than
-for one of them, so what is opened for such boxes holds all that is opened for the blocks. Source: Salmon and
-Warren, J. Comput. Phys. 111 (1994), for gravity on many processors.
+reads the children, or at a leaf the vortons. No node is farther from a box around several blocks than from
+one of these, so the nodes opened for such boxes include all that are opened for the blocks. Source: Salmon
+and Warren, J. Comput. Phys. 111 (1994), for gravity on many processors.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def opened_nodes(
 ) -> list[NDArray[np.int64]]:  # fmt: skip
     """Places within their layers, by layer, of nodes that walks for targets in the boxes may open.
 
-    ``tree`` is a Tree of which at least the nodes ``ranges`` (layers, 2) of each layer are there; only those
-    are looked at. Boxes ``low``, ``high`` (k, 3) m; the rest as in ``kernels.biot_savart.tree``.
+    ``tree`` is a Tree with at least the nodes ``ranges`` (layers, 2) of each layer; only those
+    are tested. Boxes ``low``, ``high`` (k, 3) m; the rest as in ``kernels.biot_savart.tree``.
     """
     found: list[NDArray[np.int64]] = [np.empty(0, np.int64)] * len(ranges)
     if len(low) == 0:

@@ -53,7 +53,7 @@ def code_numbered(number: int) -> Code:
 
 
 class Regularisation(NamedTuple):
-    """All that the package knows of one regularisation; functions are compiled, but for the last two."""
+    """One regularisation: its functions, all compiled but the last two, and its constants."""
 
     name: str
     core_shift: Any

@@ -26,7 +26,7 @@ def _number(code: Any) -> int:
 
 
 def check(code: Code) -> None:
-    """Raises a ValueError for what is not the code of a regularisation."""
+    """Raise ValueError unless it is the code of a regularisation."""
     record(code)
 
 

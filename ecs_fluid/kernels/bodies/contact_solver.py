@@ -390,7 +390,7 @@ def recall(bodies: Bodies, former: ContactForces, contacts: Contacts, h: float) 
 
 @njit(cache=True)
 def bear(bodies: Bodies, contacts: Contacts, c: int, total: Array) -> None:
-    """Make `total` (3,) kg m/s, along the normal and two tangents, of what contact c has gained."""
+    """Set the impulse of contact c so far to `total` (3,) kg m/s, along the normal and two tangents."""
     for d in range(1 if contacts.friction[c] == 0.0 else 3):
         change = total[d] - contacts.gained[c, d]
         contacts.gained[c, d] = total[d]

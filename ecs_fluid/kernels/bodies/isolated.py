@@ -1,4 +1,4 @@
-"""Bodies that nothing can touch during a tick: their motion needs no substeps.
+"""Isolated bodies, which nothing can touch during a tick: their motion needs no substeps.
 
 A body is alone if no other comes within its reach, radius + 2 dt (speed + dt acceleration) with the largest
 speed and acceleration of all bodies, and no wall of a container does. Twice: an impact may throw another body

@@ -1,4 +1,4 @@
-"""Paths that surely meet no body: what most particles do, told without looking closer.
+"""Broad phase: cheap tests for paths that surely meet no body, as those of most particles.
 
 All functions are inlined into the loop that calls them: passing the tables of bodies to a function costs more
 than the few tens of nanoseconds that are spent here.

@@ -4,7 +4,7 @@ During a tick a particle goes straight from one place to another, and a body fro
 axes that go with the body the particle's path is taken as straight: both its ends are exact, so nothing
 ever comes out on the other side, whatever the speed. Where the path meets the surface, the rest of it loses
 what points into the surface (or gets it back times the restitution), and goes on from there; the earliest
-surface comes first. At the end every particle is looked at once more where it is, in its own precision.
+surface comes first. At the end the place of every particle is checked once more, in its own precision.
 
 A particle belongs to the containers that it was in when the tick began.
 """

@@ -75,7 +75,7 @@ def meeting_matrices(
 ) -> int:
     """Add every meeting to the bodies' equations; returns their number.
 
-    A particle that met the same body in the last tick already goes along with it and is left out.
+    A particle that met the same body in the last tick has its velocity already and is left out.
 
     Args:
         x, u: places (n, 3) m and velocities (n, 3) m/s of the particles.

@@ -1,4 +1,4 @@
-"""What vortons near bodies find there, how far they may go, and what that gives to them. All is float64.
+"""Slip of the flow at bodies, how far vortons near them go to stop it, and the impulse. All is float64.
 
 Rows are vortons near a surface, each with its body `who`; sums run over them in their order.
 Source: Fluid Simulation for Video Games, part 4; the parts to go are least squares.

@@ -1,8 +1,8 @@
-"""Bodies as what particles run into: both ends of their motion, and a grid that tells who is near.
+"""Bodies as obstacles for particles: both ends of their motion, and a grid of the bodies near each cell.
 
 Every cell of the grid lists the bodies whose ball, swept from the start to the end of the tick, reaches into
-it. A particle looks at the cells of its own path only, so the cost grows with what is near bodies.
-Containers are not in the grid: what is inside one is looked at by its inner ball, which is one comparison.
+it. A particle tests the cells of its own path only, so the cost grows with the number of particles near
+bodies. Containers are not in the grid: a particle inside is first tested against the inner ball.
 """
 
 # mypy: disable-error-code="no-any-return"

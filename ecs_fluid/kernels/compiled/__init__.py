@@ -56,13 +56,13 @@ def cache_folder() -> Path:
 
 
 def kept_in() -> tuple[Path, str]:
-    """The folder in which compiled code is to be kept, and the variable that moves it."""
+    """The folder of compiled code, and the environment variable that moves it."""
     own = os.environ.get("NUMBA_CACHE_DIR")
     return (Path(own), "NUMBA_CACHE_DIR") if own else (cache_folder(), "ECS_FLUID_CACHE_DIR")
 
 
 def check_writable(folder: Path) -> None:
-    """Make the folder where there is none; raises OSError where it cannot be written to."""
+    """Make the folder if it is missing. Raises OSError if it cannot be written to."""
     folder.mkdir(parents=True, exist_ok=True)
     tempfile.TemporaryFile(dir=folder).close()
 

@@ -92,7 +92,7 @@ def vector_at(context: Any, builder: Any, kind: Any, array: Any, at: Any, count:
 
 
 def access(by_row: bool, lanes: Callable[[Any], Lanes] = lanes_type) -> tuple[Any, Any]:
-    """(load, store) of the vectors of a contiguous array, told by their first number or by their row."""
+    """(load, store) of the vectors of a contiguous array, addressed by their first number or by their row."""
 
     def place(context: Any, builder: Any, kind: Any, array: Any, at: Any, count: int) -> Any:
         if by_row:

@@ -1,4 +1,4 @@
-"""What numba makes of every function and nobody here uses is left out, which takes a third of the time.
+"""Skips work of numba that is not needed here, a third of the time that compiling takes.
 
 * Optimising what a function calls and is only declared beside it: nine of ten functions of a module.
 * The function by which C calls a compiled one.
@@ -107,7 +107,7 @@ def _load_without_scipy() -> None:
 
 
 def leave_out() -> None:
-    """Compile functions from now on without what nobody calls."""
+    """Compile functions from now on without what is never called."""
     _load_without_scipy()
     for_c, for_python, kept = CPUContext.create_cfunc_wrapper, CPUContext.create_cpython_wrapper, _Kept()
 

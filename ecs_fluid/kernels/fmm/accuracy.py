@@ -1,4 +1,4 @@
-"""What a requested tolerance asks of the fast multipole method: order, opening, leaf size, core guards.
+"""Settings of the fast multipole method for a tolerance: order, opening, leaf size, core guards.
 
 Measured (Winckelmans blobs, opening 0.5, 8000 vortons, relative RMS error of du): orders 4, 7, 10, 14, 19
 give 1e-3, 6e-5, 5e-6, 3e-7, 8e-9 for a thick ring, and 3e-3, 3e-4, 4e-5, 2e-6, 7e-8 for random strengths in

@@ -1,4 +1,4 @@
-"""How good is a sum by expansions? Some of its targets are summed without expansions, too.
+"""Error of a sum by expansions, from a sample of its targets that are also summed without expansions.
 
 Before the sum, a few leaves spread over the tree tell which order it will need. After it, a sample weighted
 by closeness to the sources, |u|^2, |du|^2 and (distance to the leaf's centre / its radius)^order measures the

@@ -1,7 +1,7 @@
 """The near part of the fast multipole method: leaves too close for expansions, summed in pairs.
 
 The pair loops are those of the direct sum (``pairwise``). Potential, velocity and gradient have a kernel
-each, so that nobody waits for the compilation of loops that are not asked for.
+each, so that only the loops in use are compiled.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Where a cubic spline between the points of a grid errs: beside cores that are thin for its cells.
+"""Expected errors of a cubic spline between grid points: large beside cores that are thin for the cells.
 
-Points h apart know nothing of the velocity alpha / (4 pi r^2) that a core of radius sigma << h has between
+Points h apart do not resolve the velocity alpha / (4 pi r^2) that a core of radius sigma << h has between
 them, and the mean square of that over its cell goes like alpha^2 / (sigma h^3). Of cores sigma >> h the
 spline misses (h / sigma)^4 of alpha / sigma^2. Both ends have alpha^2 / sigma (h / (h + sigma))^11.
 """
@@ -63,7 +63,7 @@ def squared_errors(
     x: np.ndarray, alpha: np.ndarray, sigma: np.ndarray, places: np.ndarray, origin: np.ndarray,
     spacing: np.ndarray, cells: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
-    """What squared errors of reading at ``places`` (m, 3) m are about proportional to: (m,).
+    """Estimates (m,) to which squared errors of reading at ``places`` (m, 3) m are about proportional.
 
     Of the vortons x (3, n) m, alpha (3, n) m^3/s, sigma (n,) m that lie in the cell of a place or nearer to
     it than to the cells' other sides; the grid has ``cells`` (3,), ``spacing`` (3,) m apart from ``origin``.

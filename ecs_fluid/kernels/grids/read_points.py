@@ -1,4 +1,4 @@
-"""Which points of a grid some positions read, and cubic splines through these points alone.
+"""The points of a grid that given positions read, and cubic splines through these points alone.
 
 Particles in a thin stream read a few of the points of the box around them, and only there a field has to be
 known. Along an axis the points that are read come in runs, of three at least. A spline goes through each run

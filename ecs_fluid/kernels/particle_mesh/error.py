@@ -1,4 +1,4 @@
-"""How far a mesh is off, from the spectrum of the smooth part that it carries.
+"""Errors of a mesh, from the spectrum of the smooth part that it carries.
 
 Strengths of random directions, of which a cubic metre holds sum |alpha|^2 = S, have RMS errors e_u of the
 velocity and e_du of the gradient, with zeta_long, W_u and W_du of `splitting`,

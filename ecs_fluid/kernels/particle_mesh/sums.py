@@ -84,21 +84,21 @@ the others there are pairs, with gradient and without."""
 
 
 class Goal(NamedTuple):
-    """What sums at some targets have to keep."""
+    """Largest errors of sums at some targets."""
 
     velocity: float
     """m/s, RMS error"""
     gradient: float = np.inf
-    """1/s, RMS error; infinite where velocities alone are asked for"""
+    """1/s, RMS error; infinite where velocities alone are needed"""
 
     @property
     def alone(self) -> bool:
-        """Whether no gradient is asked for."""
+        """Whether velocities alone are needed."""
         return self.gradient == np.inf
 
 
 class Mesh(NamedTuple):
-    """Points from the origin on, one spacing apart, and what they are among."""
+    """Points one spacing apart, from the origin on, and numbers of the vortons around them."""
 
     origin: Array
     """(3,) m"""
@@ -117,7 +117,7 @@ class Mesh(NamedTuple):
     """m, core radii"""
 
     def reach(self, code: Code, goal: Goal) -> float | None:
-        """How far pairs have to reach, m; None if no reach does."""
+        """Reach of the pairs, m, that keeps the goal; None if none does."""
         h = self.spacing
         velocity = GOAL * goal.velocity * np.sqrt(h / self.strength)
         cells = needed_reach(
@@ -128,11 +128,11 @@ class Mesh(NamedTuple):
         return None if cells is None else cells * h
 
     def field_cost(self) -> float:
-        """About what a smooth velocity on it takes, ns."""
+        """Estimated time of a smooth velocity on the mesh, ns."""
         return FIELD_COST * _volume(self.half)
 
     def pair_cost(self, count: int, goal: Goal, reach: float) -> float:
-        """About what the pairs of so many targets take, ns."""
+        """Estimated time of the pairs of so many targets, ns."""
         h, c = self.spacing, reach / self.spacing
         there = self.density * h**3
 

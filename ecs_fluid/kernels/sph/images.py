@@ -246,7 +246,7 @@ def with_images(
 def mirror_back(
     planes: Array, first: Array, held: Array, room: Array, mass: Array, x: Array, v: Array, impulse: Array
 ) -> None:
-    """What just passed a plane of the container that holds it goes on as its image there.
+    """Particles that just passed a plane of the container that holds them continue as their images there.
 
     Args:
         planes, first, held, room: as ``container_planes`` and ``holders`` give them. mass: (n,) kg.

@@ -1,4 +1,4 @@
-"""How fast particles of a liquid meet, by which a step is long enough to see each before it is past another.
+"""Relative speeds at which particles of a liquid meet, which limit steps: none may pass another unnoticed.
 
 Two particles go straight on for a time T, gravity being the same for both. With r = x_i - x_j and u = v_i -
 v_j they are nearest at s = -r . u / u^2, cut to [0, T], and meet if |r + s u| < R.

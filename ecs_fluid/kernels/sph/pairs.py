@@ -1,7 +1,7 @@
 """Lists of the pairs of liquid particles, and sums over them.
 
-A pressure solve sums over the same pairs again and again, and what it reads of them is what it waits for. So
-each particle keeps a list of the rows of those within reach, images too, with the slopes (1 - q)^3 r / R, r
+A pressure solve sums over the same pairs many times, and reading their data takes most of its time. So each
+particle keeps a list of the rows of those within reach, images too, with the slopes (1 - q)^3 r / R, r
 towards itself, and (1 - q)^3 of each as a four; in single precision as whole numbers of 16 bits, cut to
 3.2e-6, the same for both partners. What is summed lies in fours too, one load a pair. Lists end at full
 vectors; what fills them up is the row behind the last, whose values are 0. A sum is one loop over a list, in

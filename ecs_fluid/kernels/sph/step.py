@@ -31,7 +31,7 @@ CELL = 0.75
 
 
 class LiquidLaw(NamedTuple):
-    """What all particles share.
+    """Constants of a liquid.
 
     reach: R, m. support: R over the spacing, 1. volume: V_0, m^3. stiffness: B, Pa. viscosity: m^2/s.
     gravity: m/s^2, (3,). around: density of what takes weight away, kg/m^3.
@@ -105,10 +105,10 @@ def put_back(
     law: LiquidLaw, x: Array, v: Array, mass: Array, obstacles: Obstacles | None, hulls: Hulls | None,
     held: Array | None,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """What just passed a wall of a container goes on as its image.
+    """Particles that just passed a wall of a container continue as their images.
 
-    ``held`` (n,) are the containers that held the particles before they went on, None where nobody knows:
-    what comes from inside is put back however far it went. Returns what that gives to bodies (bodies, 6),
+    ``held`` (n,) are the containers that held the particles before the step, None if not known: particles
+    from inside are put back however far they went. Returns what that gives to bodies (bodies, 6),
     N s and N m s, and the containers that hold them now.
     """
     given = np.zeros((0 if obstacles is None else len(obstacles.x1), 6))

@@ -1,4 +1,4 @@
-"""What is done with a signed distance on a grid: read it, carry it with a flow, take normals and curvature.
+"""Signed distances on a grid: interpolation, advection by a flow, normals and curvature.
 
 Fields (px, py, pz) on a uniform grid, negative inside. An axis with one layer of points is flat: nothing
 changes along it. Carrying is semi-Lagrangian: the new value at x is the old one where the fluid there was,
@@ -110,7 +110,7 @@ def carried(phi: Array, origin: Array, spacing: Array, near: Array, u: Array, dt
 
 
 def held(phi: Array, spacing: Array, width: float) -> tuple[Array, Array]:
-    """What of a carried distance stays as it is while the rest is made anew: (phi m, pinned bool).
+    """The part of a carried distance that is kept while the rest is computed anew: (phi m, pinned bool).
 
     That is phi up to ``width`` m from the surface and within `BESIDE` points of where it changes sign (a part
     that was lost leaves small values without a surface), if its slope (central differences) is near 1.

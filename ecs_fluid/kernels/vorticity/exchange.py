@@ -281,7 +281,7 @@ def exchange(
 
 
 def reach_of(widest: np.floating, order: int, dimension: int) -> float:
-    """Distance [m] within which pairs are looked at, for the largest ``eps`` [m].
+    """Distance [m] within which pairs are tested, for the largest ``eps`` [m].
 
     A little further than the cutoff, so that a pair at the cutoff is met from both sides or from neither.
     """

@@ -1,4 +1,4 @@
-"""Vortons that lie close together become one.
+"""Merging of vortons that lie close together.
 
 The cells in which they are joined have edges of powers of two, so that a coarse cell is made of whole fine
 ones. Sums run over the rows in their order, so the result depends on nothing but the rows.
