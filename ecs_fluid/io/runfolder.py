@@ -260,16 +260,16 @@ class RunFolder:
             kept.append(new)
         self.update(**{"ticks": tick, **changes, "stretches": kept})
 
-    def rewind(self, tick: int) -> None:
-        """Drop diagnostics, checkpoints and grid fields later than ``tick``, which are computed anew.
+    def rewind(self, tick: int, frames: int) -> None:
+        """Drop diagnostics and checkpoints after ``tick``, and the grid fields of frames after ``frames``.
 
-        The trajectory is cut by ``write_trajectory(resume_at_tick=tick)``.
+        They are computed anew. The trajectory is cut by ``write_trajectory(resume_at_tick=frames)``.
         """
         self._check_writable()
         drop_records_after(self.diagnostics, tick)
         checkpoint.drop_after(self.checkpoints, tick)
         for name in field_names(self.fields):
-            drop_fields_after(self.fields, name, tick)
+            drop_fields_after(self.fields, name, frames)
 
     def close(self) -> None:
         """Let other processes write here; harmless when repeated."""

@@ -90,7 +90,7 @@ class Runner:
         self.every, self.checkpoint_seconds = every, checkpoint_seconds
         self._recorded = len(world.history)
         self._saved_at = -1
-        self._continues = False
+        self._frames_kept: int | None = None  # the last tick of those of a run that continues
 
     @classmethod
     def resume(
@@ -108,12 +108,15 @@ class Runner:
                 world = resume(found.path, allow_code, anyway)
             if folder.trajectory.is_dir():  # without one, a new one is begun
                 _check_same_run(world, folder.read_trajectory(), found.path)
-            folder.rewind(world.tick)
+            last, every = last_tick or plan["last_tick"], plan["every"]
+            # The frame of an end between two others goes where the run goes on: a straight one has none.
+            between = world.tick % every != 0 and world.tick < last
+            folder.rewind(world.tick, frames=world.tick - between)
         except FluidError:
             folder.close()
             raise
-        run = cls(world, folder, last_tick or plan["last_tick"], plan["every"], plan["checkpoint_seconds"])
-        run._continues = True
+        run = cls(world, folder, last, every, plan["checkpoint_seconds"])
+        run._frames_kept = world.tick - between
         return run, list(found.skipped)
 
     def execute(self, watch: Watcher) -> str:
@@ -135,7 +138,7 @@ class Runner:
         try:
             self._checkpoint()
             # Also at tick 0: a run that was killed before its second checkpoint has frames already.
-            with folder.write_trajectory(world.tick if self._continues else None) as frames:
+            with folder.write_trajectory(self._frames_kept) as frames:
                 if world.tick == 0 or not frames.ticks:
                     world.evaluate()
                     if not frames.ticks:

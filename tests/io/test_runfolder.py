@@ -148,7 +148,7 @@ def test_records_survive_a_torn_line_and_rewind(tmp_path: Path) -> None:
             append_field(
                 run.fields, "velocity", tick, 0.1, np.zeros(3), np.ones(3), {"u": np.ones((2, 2, 2))}
             )
-        run.rewind(2)
+        run.rewind(2, frames=2)
         assert field_ticks(run.fields, "velocity") == [2]
         assert run.diagnostics.read_bytes() == b"".join(whole.splitlines(keepends=True)[:3])
         assert run.newest_checkpoint().tick == 2
@@ -169,7 +169,7 @@ def test_a_resumed_run_continues_trajectory_and_checkpoints(tmp_path: Path) -> N
         (run.checkpoints / "checkpoint-00000005.npz").unlink()
         newest = run.newest_checkpoint()
         assert newest.tick == 4 and newest.arrays["x"].tolist() == [4]
-        run.rewind(newest.tick)
+        run.rewind(newest.tick, frames=newest.tick)
         with run.write_trajectory(resume_at_tick=newest.tick) as trajectory:
             assert trajectory.ticks == (0, 1, 2, 3, 4)
             trajectory.append(5, 2.5, frame(50))

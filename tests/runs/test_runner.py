@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
+from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.runs.surface_meshes import surface_ticks
 
 RING = {"kind": "vortex_ring", "name": "ring", "core": 0.3, "spacing": 0.3}
 WORLD = {"world": {"dt": 0.02, "duration": 0.08}, "entity": [RING], "output": {"every": 2}}
@@ -56,3 +58,22 @@ def test_without_its_trajectory_a_run_goes_on_with_a_new_one(tmp_path: Path) -> 
     own = run(tmp_path / "own")
     shutil.rmtree(own.path / "trajectory")
     assert own.resume(6).times.tolist() == pytest.approx([0.08, 0.12], abs=1e-12)
+
+
+def test_a_run_that_goes_on_has_the_frames_of_a_straight_one(tmp_path: Path) -> None:
+    """It kept the one of an end between two others: movies and files by number then went out of step."""
+    own, whole = run(tmp_path / "own", ticks=3), run(tmp_path / "whole", ticks=7)
+    assert [frame.tick for frame in own] == [0, 2, 3]
+    assert [frame.tick for frame in own.resume(3)] == [0, 2, 3]
+    assert [frame.tick for frame in own.resume(5)] == [0, 2, 4, 5]
+    longer = own.resume(7)
+    assert [frame.tick for frame in longer] == [frame.tick for frame in whole] == [0, 2, 4, 6, 7]
+    for frame, other in zip(longer, whole, strict=True):
+        assert np.array_equal(frame["ring"]["Position.x"], other["ring"]["Position.x"])
+
+
+def test_a_run_that_goes_on_has_the_surfaces_of_a_straight_one(tmp_path: Path) -> None:
+    own = ef.run("drop_oscillates", out=str(tmp_path / "own"), ticks=2, progress=False)
+    assert surface_ticks(RunFolder.open(own.path).fields) == {0, 2}
+    own.resume(4)
+    assert surface_ticks(RunFolder.open(own.path).fields) == {0, 4}
