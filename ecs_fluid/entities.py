@@ -192,8 +192,8 @@ class Entities:
             self._ticker.forget(name)
             self._schedule = None
             if self.recipe is not None:
-                told = self.recipe.get("entity", [])
-                self.recipe["entity"] = [table for table in told if table.get("name") != name]
+                entries = self.recipe.get("entity", [])
+                self.recipe["entity"] = [table for table in entries if table.get("name") != name]
 
     @before_sharing
     def spawn_rows(self, name: str, *components: Component, where_free: bool = False) -> None:

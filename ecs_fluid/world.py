@@ -137,8 +137,8 @@ class World(Entities):
         fluid = changed(self.fluid[Fluid], constants, "set_fluid")
         self._put(self.fluid, fluid)
         if self.recipe is not None:
-            told = options_of(fluid).model_dump(mode="json", include=set(constants))
-            table = {**self.recipe.get("fluid", {}), **told}
+            given = options_of(fluid).model_dump(mode="json", include=set(constants))
+            table = {**self.recipe.get("fluid", {}), **given}
             self.recipe["fluid"] = {key: value for key, value in table.items() if value is not None}
         self._ticker.warned = False
 

@@ -54,8 +54,8 @@ def check_cache() -> None:
     try:
         check_writable(folder)
     except OSError as error:
-        told = str(storage_error(error, "keep compiled kernels in", folder)).removesuffix(".")
-        raise StorageError(f"{told}; set {variable} to a folder that can be written to") from None
+        text = str(storage_error(error, "keep compiled kernels in", folder)).removesuffix(".")
+        raise StorageError(f"{text}; set {variable} to a folder that can be written to") from None
 
 
 def compile_kernels(precision: Precision) -> None:

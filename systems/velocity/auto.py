@@ -246,8 +246,8 @@ class AutoSolver(Solver):
                 self._walk(targets, REFERENCE * angle, measured=True)
                 reference, least = self._reference(targets), FAR_BELOW * REFERENCE * angle
             self._walk(targets, angle, measured=True)
-            told = self._errors(targets, reserve) if reference is None else [reference.error(targets.results)]
-            trials.append((angle, float(np.max(told))))
+            own = self._errors(targets, reserve) if reference is None else reference.error(targets.results)
+            trials.append((angle, float(np.max(own))))
             if trials[-1][1] <= goal:
                 kept = angle
             else:
