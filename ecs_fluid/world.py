@@ -345,16 +345,13 @@ class World(Entities):
     def snapshot(self) -> Snapshot:
         """Read-only copies of every per-row column, safe to hand to another thread."""
         with self._active():
+            columns_of = self.processes.stored_columns
             populations = {
-                entity.name: {label: frozen(array) for label, array in self._columns_of(entity).items()}
+                entity.name: {label: frozen(array) for label, array in columns_of(entity).items()}
                 for entity in self._entities.values()
                 if any(kind.per_row for kind in entity.tables)
             }
             return Snapshot(self.tick, self.time, populations)
-
-    def _columns_of(self, entity: Entity) -> dict[str, Array]:
-        """Per-row columns of an entity by label, or what stands for those of many processes until read."""
-        return self.processes.stored_columns(entity)
 
     @collective
     def _on_ranks(self) -> list[dict[str, Any]]:

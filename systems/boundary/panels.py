@@ -159,14 +159,14 @@ class PanelBoundary:
         flow = self._update_bound(bodies, sheet, np.flatnonzero(bound)) + flow_at(self.world, sheet.center)
         if len(left.x):
             flow += self._velocity(sheet.center, left.x, left.alpha, left.sigma)
-        # What ends the vortex lines that the bound vorticity begins, so that the sum of both stays zero.
+        # Vorticity that closes the lines of the bound vorticity, so that the sum of both stays zero.
         strengths = -sheet.around(_solid_spin(bodies) - former.spin)
         self._store_spin(former, _solid_spin(bodies), np.bincount(sheet.who[bound], minlength=len(bodies.x)))
         slip = flow - sheet.wall
         strengths = strengths + self._solved(surfaces, sheet, sheet.wall - flow, strengths)
         nothing = np.zeros((len(sheet.who), 3))
         record_exchange(entities, bodies.x, sheet.who, (nothing, nothing), (sheet.shed, strengths), slip)
-        # What is not finite is told by the tick, from the table of exchanges.
+        # Numbers that are not finite are in BoundaryExchange, where the guard finds them.
         if np.isfinite(strengths).all():
             self._shed(bodies, hulls, sheet, strengths, left)
 
