@@ -1,4 +1,4 @@
-"""Checks of worlds with debug=True: systems may read and change only what they declare."""
+"""Checks of worlds with debug=True: systems may read and change only the components they declare."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def running(world: World, system: System) -> Iterator[None]:
-    """While active, tables and other systems are checked against what `system` declares.
+    """While active, access to tables and other systems is checked against what `system` declares.
 
-    The system that integrates every rate sees everything.
+    The system that integrates the rates may access everything.
     """
     former = world._running, world._shown
     every = former[1].every if isinstance(former[1], SeenTables) else former[1]
@@ -59,7 +59,7 @@ def undeclared_changes(world: World, system: System) -> Iterator[None]:
 
 
 def _checksums(world: World, system: System) -> dict[tuple[str, type[Component]], int]:
-    """Of all columns of each table that the system may not change."""
+    """Checksums of each table that the system may not change."""
     return {
         (entity, kind): zlib.crc32(b"".join(array.tobytes() for _, array in table.items()))
         for entity, tables in world._tables
@@ -69,11 +69,11 @@ def _checksums(world: World, system: System) -> dict[tuple[str, type[Component]]
 
 
 def check_additions(world: World, system: System) -> None:
-    """Raise ScheduleError when `system` sets derived tables that it only declares to add to.
+    """Raise ScheduleError when `system` sets derived tables to which it only declares to add.
 
-    Once, before it first runs on rows of such tables, a copy of it does so with these filled with NaN: what
-    is finite then was assigned. All that the copy changes is forgotten. What others read is left alone, and
-    so are observers, which may change the world, and what several processes do together.
+    Once, before its first run on rows of such tables, a copy of the system runs with these tables filled with
+    NaN: numbers that are finite then were set, not added. Changes by the copy are undone. Tables that it also
+    reads are not checked, nor are observers, which may change the world, nor worlds on several processes.
     """
     only = {kind for kind in system.adds if kind.derived}
     only = only.difference(system.reads, system.may_read, system.writes)
@@ -138,9 +138,9 @@ class SeenTables(Mapping[int, "Tables"]):
 
 
 class DeclaredTables(Mapping[type[Component], Component]):
-    """Tables of an entity for a system that must have declared what it looks at, or whether it is there.
+    """Tables of an entity; to read one, or to ask whether it is there, the system must declare it.
 
-    Which components there are it may list.
+    Listing the components needs no declaration.
     """
 
     def __init__(self, tables: Tables, system: System) -> None:
@@ -148,7 +148,7 @@ class DeclaredTables(Mapping[type[Component], Component]):
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """That of the tables, so that nobody needs to know of the check."""
+        """The class of the tables, so that the check is invisible."""
         return type(self._tables)
 
     def _check(self, kind: object) -> None:
@@ -188,7 +188,7 @@ class SeenSystem:
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """That of the system, for isinstance."""
+        """The class of the system, for isinstance."""
         return type(self._seen[1])
 
     def __getattr__(self, name: str) -> Any:
@@ -214,7 +214,7 @@ class SeenSystem:
         return call
 
     def _each(self, items: Iterator[Any]) -> Iterator[Any]:
-        """What a generator of the system yields; its body runs under its declarations too."""
+        """Items of a generator of the system, whose body also runs under the system's declarations."""
         while True:
             with running(*self._seen):
                 item = next(items, self)

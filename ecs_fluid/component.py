@@ -6,10 +6,10 @@ A component class declares its columns with unit, trailing shape and dtype::
         '''Where the particles are.'''
         x: Array = column("m", shape=(3,))
 
-*State* components come from recipes and are saved. *Derived* ones (``derived=True``) are refilled every
-tick by a system and never saved. They, and states with ``given``, are attached by themselves, where a system
-writes them, to every entity that has the components named in ``given``. A *rate* (``rate_of=Position``) is
-a derived component that the integrator adds, times ``dt``, to the component it names.
+*State* components come from recipes and are saved. *Derived* components (``derived=True``) are refilled every
+tick by a system and never saved. If a system writes a derived component, or a state with ``given``, the world
+attaches it to every entity that has the components named in ``given``. A *rate* (``rate_of=Position``) is a
+derived component that the integrator adds, times ``dt``, to the component it names.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Column:
             self._refuse(array, array > self.maximum, rule, place)
 
     def check_given(self, array: Array) -> None:
-        """Refuse what `check_values` does, and what systems alone may put there."""
+        """Refuse what `check_values` refuses, and values below `least_given`."""
         self.check_values(array)
         if self.least_given is not None and array.size and array.min() < self.least_given:
             rule = f"values of at least {self.least_given:g} {self.unit} are allowed"
@@ -174,7 +174,7 @@ def column(
         kind: "float" (precision of the world), "double" (float64 in any world) or "int" (int64).
         default: value given to spawned rows that name none; without it the column must be given.
         minimum, above, maximum: allowed range (``above`` excludes its end).
-        least_given: least value that may be given, where systems may put less there within a tick.
+        least_given: least value that users may give; systems may write less during a tick.
     """
     return Column(unit, shape, kind, default, minimum, above, maximum, least_given)
 
@@ -184,14 +184,14 @@ _PLAIN = {
     "double": (np.dtype(np.float64),),
     "int": (np.dtype(np.int64),),
 }
-"""What needs no conversion, by kind of column."""
+"""Data types that need no conversion, by kind of column."""
 
 _FIXED: dict[str, Any] = {"int": np.int64, "double": np.float64}
-"""Types that do not follow the world's precision."""
+"""Data types of the kinds that do not follow the world's precision."""
 
 
 def _closed(shape: tuple[int | None, ...]) -> tuple[int, ...]:
-    """The shape with free lengths at zero."""
+    """The shape, with 0 for free lengths."""
     return tuple(part or 0 for part in shape)
 
 
@@ -238,7 +238,7 @@ class Component:
         Args:
             derived: refilled by a system each tick, never saved.
             per_row: one row per particle; otherwise one table for the entity (a grid, a counter).
-            given: components an entity must have to get this one by itself, once a system fills it.
+            given: components by which an entity gets this one, once a system fills it.
             rate_of: the component whose time derivative this is (same columns in the same order).
             squared: the rate is that of the square of the value, so that sigma^2 grows exactly linearly.
         """
@@ -307,7 +307,7 @@ class Component:
 
     @classmethod
     def unchecked(cls, **arrays: Array) -> Component:
-        """A table of all its columns, taken as they are; for rows that `spawn` checks in any case."""
+        """A table of all its columns, without checks; for rows that `spawn` checks anyway."""
         self = cls.__new__(cls)
         self.__dict__.update(arrays)
         return self

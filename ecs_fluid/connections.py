@@ -1,4 +1,4 @@
-"""How a process that listens deals with clients that hold connections open."""
+"""Open connections of a process that listens: more of them, and one sentence when they are too many."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ FULL = "this process may open no more files; close what holds connections to it,
 
 
 class _Once(logging.Filter):
-    """One sentence in place of a traceback for every connection that no file is left for."""
+    """One sentence in place of a traceback for each connection that finds no free file."""
 
-    told = False
+    reported = False
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether to tell it."""
+        """Whether to log the record."""
         error = record.exc_info[1] if record.exc_info else None
         if not isinstance(error, OSError) or error.errno not in (errno.EMFILE, errno.ENFILE):
             return True
-        told, self.told = self.told, True
+        reported, self.reported = self.reported, True
         record.msg, record.args, record.exc_info = FULL, (), None
-        return not told
+        return not reported
 
 
 _once = _Once()
 
 
 def brace() -> None:
-    """Allow this process and what it starts as many open files as can be; say once where they do not do."""
+    """Allow this process and those it starts as many open files as possible; log once if they run out."""
     with suppress(ImportError, OSError, ValueError):
         import resource
 

@@ -45,20 +45,20 @@ class Entities:
         self._context = new_context(self)
         self._entities: dict[str, Entity] = {}
         self._tables_of: dict[int, Tables] = {}
-        # What entities show of them: all, or what the running system sees (debug, or many ranks).
+        # The tables that entities give: all, or what the running system may see (debug, or many ranks).
         self._shown: Mapping[int, Tables] = self._tables_of
-        self._running: System | None = None  # known in debug worlds alone
+        self._running: System | None = None  # in debug worlds only
         # Answers of entities_with, until an entity or a component comes or goes.
         self._found: dict[tuple[type[Component], ...], tuple[tuple[Entity, Any], ...]] = {}
         self._next_row_id = 0
 
     @property
     def _world(self) -> World:
-        """Itself: a World is all that has entities."""
+        """This object, for type checkers: World is the one subclass."""
         return cast("World", self)
 
     def _active(self) -> AbstractContextManager[None]:
-        """While it is entered, esper is switched to this world, and no other thread may touch one."""
+        """While active, esper is switched to this world, and other threads wait."""
         return current(self._context)
 
     def _create(self, name: str, tables: Tables) -> Entity:
@@ -69,7 +69,7 @@ class Entities:
         return entity
 
     def _list_tables(self, number: int) -> None:
-        # A new dict each time: whoever goes through the former one goes on undisturbed.
+        # A new dict each time, so that loops over the former one are not disturbed.
         tables: tuple[Component, ...] = esper.components_for_entity(number)
         self._tables_of[number] = {type(table): table for table in tables}
         self._found.clear()
@@ -192,8 +192,8 @@ class Entities:
             self._ticker.forget(name)
             self._schedule = None
             if self.recipe is not None:
-                told = self.recipe.get("entity", [])
-                self.recipe["entity"] = [table for table in told if table.get("name") != name]
+                entries = self.recipe.get("entity", [])
+                self.recipe["entity"] = [table for table in entries if table.get("name") != name]
 
     @before_sharing
     def spawn_rows(self, name: str, *components: Component, where_free: bool = False) -> None:
@@ -214,10 +214,7 @@ class Entities:
                 self._ticker.apply(self._world)
 
     def _drop_new_rows(self, misplaced: Callable[[NewRows], Array]) -> dict[str, tuple[int, int]]:
-        """Forget rows of this tick, spawned `where_free`, for which `misplaced` gives a mask that is set.
-
-        Returns how many there were, and of how many, by entity.
-        """
+        """Drop rows spawned `where_free` that `misplaced` masks; returns (dropped, all) by entity."""
         return self._ticker.row_changes.drop(misplaced)
 
     @before_sharing

@@ -22,7 +22,7 @@ DAMAGE = (
     ArithmeticError,
     MemoryError,
 )
-"""What h5py, NumPy and zipfile raise, among others, on a file whose bytes are not those that were written."""
+"""Errors of h5py, NumPy and zipfile, among others, on a damaged file."""
 
 NPZ_DAMAGE = (*DAMAGE, EOFError, SyntaxError, TokenError, BadZipFile, StructError, ZlibError, LZMAError)
 """The same of an archive of arrays, whose headers NumPy reads as Python's literals.
@@ -32,10 +32,10 @@ RuntimeError: an encrypted member, nested too deep, compressed by a method unkno
 
 
 STOPS = (MemoryError, RecursionError, OverflowError, OSError, ModuleNotFoundError)
-"""What the size of the input, or the machine, ends with."""
+"""Errors that the size of the input, or the machine, causes."""
 
 VIEW = ("pyvista", "vtk", "vtkmodules", "matplotlib")
-"""Packages that pictures, surfaces and mesh files need, and a solver without them does not."""
+"""Packages that only pictures, surfaces and mesh files need."""
 
 
 def printable(text: str) -> str:
@@ -55,15 +55,15 @@ class FluidError(Exception):
 
 @contextmanager
 def sentences() -> Iterator[None]:
-    """Raise FluidError for what the size of the input, or the machine, stops; also a decorator."""
+    """Raise FluidError in place of the errors in `STOPS`; also a decorator."""
     try:
         yield
     except STOPS as error:
-        raise_told(error)
+        raise_sentence(error)
 
 
-def raise_told(error: BaseException) -> NoReturn:
-    """Raise FluidError for one of `STOPS`."""
+def raise_sentence(error: BaseException) -> NoReturn:
+    """Raise FluidError, with a sentence, in place of one of `STOPS`."""
     match error:
         case BrokenPipeError():  # whoever read the output wants no more of it
             raise error

@@ -9,14 +9,14 @@ from pathlib import Path
 from ecs_fluid.errors import FluidError
 
 TIMEOUT = "ECS_FLUID_TIMEOUT"
-"""Environment variable: seconds for which a process may do nothing before the others give it up; 0: ever"""
+"""Environment variable: seconds after which others give up a process that does nothing; 0: never"""
 
 EVER = 1e9
 """s; thirty years"""
 
 
 def timeout() -> float:
-    """What `TIMEOUT` says, s."""
+    """The time-out, s, of the environment variable `TIMEOUT`."""
     text = os.environ.get(TIMEOUT, "60")
     try:
         seconds = float(text)
@@ -30,8 +30,8 @@ def timeout() -> float:
 class Idle:
     """Which processes of this machine have used no processor for the time-out.
 
-    So those that compute, compile or poll for messages never count, however long they take; those that are
-    stopped, hang or died do. Nor do those that wait for a disk. Where there is no /proc, nothing is known.
+    Processes that compute, compile, poll for messages or wait for a disk never count, however long they take;
+    those that are stopped, hang or died do. Without /proc none counts.
     """
 
     def __init__(self) -> None:
@@ -39,10 +39,10 @@ class Idle:
         self._used: dict[int, tuple[list[str], float]] = {}
 
     def for_long(self, process: int, passed: float, sleeps: bool = False) -> bool:
-        """Whether it is so for a process, once; `passed` s after the last call, if it may not have slept."""
+        """Whether this process is idle, told once; call it every `passed` s. `sleeps`: it may be asleep."""
         try:
-            told = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-            state, used = told[0], told[11:13]
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            state, used = fields[0], fields[11:13]
         except OSError:
             state, used = "gone", []
         former, waited = self._used.get(process, (None, 0.0))

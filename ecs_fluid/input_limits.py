@@ -45,7 +45,7 @@ def _of_this_process() -> float:
 
 
 class Limits(BaseModel):
-    """What may be asked for."""
+    """Limits of this process, by name."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
@@ -78,8 +78,8 @@ def limits() -> Limits:
     return cast(Limits, validated(Limits, named, f"{VARIABLE} = {' '.join(given)!r}"))
 
 
-def check(name: str, amount: float, what: str, remedy: str = "") -> None:
-    """Raise LimitError where `amount` is more than the limit of that name, or no number."""
+def check_limit(name: str, amount: float, what: str, remedy: str = "") -> None:
+    """Raise LimitError if `amount` is more than the limit of that name, or not a number."""
     most = getattr(limits(), name)
     if not amount <= most:
         unit, scale = ("GB ", 1e9) if name == "memory" else ("", 1)
@@ -95,5 +95,5 @@ def check_memory(each: float, count: float, what: str, remedy: str = "") -> None
 
 
 def check_bytes(amount: float, what: str, remedy: str = "") -> None:
-    """The same of bytes; `what` ends where their number comes."""
-    check("memory", amount, f"{what} {amount / 1e9:,.3g} GB", remedy)
+    """The same for a number of bytes, which the sentence names after `what`."""
+    check_limit("memory", amount, f"{what} {amount / 1e9:,.3g} GB", remedy)

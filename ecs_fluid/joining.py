@@ -1,4 +1,4 @@
-"""How systems join a world: checked, all at once, and not at all if one of them is refused."""
+"""How systems join a world: all at once, and none of them if one is refused."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def join(world: World, systems: Sequence[System]) -> None:
-    """Give the world these systems; what they need of one another is taken from the list first."""
+    """Add systems to the world; a system that one of them requires is taken from the list first."""
     for number, system in enumerate(systems):
         _check(world, system)
         if system._world is not None or any(system is other for other in systems[:number]):
@@ -79,7 +79,7 @@ def _names(values: object, naming: bool = False) -> Iterator[str]:
 
 
 def _check(world: World, system: System) -> None:
-    """Refuse what is no system, or none that can run."""
+    """Refuse what is not a system, or cannot run."""
     if not isinstance(system, System):
         raise ScheduleError(f"{system!r} is not a system; pass an instance of an ecs_fluid.System")
     if "_world" not in vars(system):

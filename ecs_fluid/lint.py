@@ -41,7 +41,7 @@ def _unknown_names(systems: list[System]) -> Iterator[str]:
 
 def unmatched(world: World, systems: list[System]) -> Iterator[str]:
     """Sentences on systems that the user chose and that read a component no entity has."""
-    there = {kind for tables in world._tables_of.values() for kind in tables}
+    there = {kind for entity in world.entities for kind in entity.tables}
     for system in systems:
         missing = [kind.__name__ for kind in system.reads if kind not in there]
         if missing and not system._implied:
@@ -55,7 +55,7 @@ def _unintegrated(world: World, systems: list[System]) -> Iterator[str]:
     """A sentence on rates of this world that nobody integrates or reads."""
     read = {kind for s in systems if not s._implied for kind in (*s.reads, *s.may_read)}
     written = {kind for system in systems for kind in system.writes}
-    there = {kind for tables in world._tables_of.values() for kind in tables if kind.rate_of in tables}
+    there = {kind for entity in world.entities for kind in entity.tables if kind.rate_of in entity.tables}
     names = sorted(kind.__name__ for kind in there - read if kind.rate_of not in written)
     if names and not any(system.integrates for system in systems):
         yield (

@@ -1,7 +1,7 @@
-"""The processes that share a world's rows: in the plain case one, which holds them all.
+"""The processes that share a world's rows: usually one, which holds them all.
 
-Systems and engine ask `World.processes` for what may depend on other processes, and read the same in both
-cases. `ecs_fluid.ranks` has the form for many processes, with the same methods.
+Systems and engine call methods of `World.processes` wherever other processes may matter, and are the same for
+one process and for many. The class for many processes, with the same methods, is in `ecs_fluid.ranks`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from ecs_fluid import threads
 from ecs_fluid.component import Array, Column, Component
-from ecs_fluid.errors import STOPS, raise_told
+from ecs_fluid.errors import STOPS, raise_sentence
 from ecs_fluid.targets import Population, Targets
 
 if TYPE_CHECKING:
@@ -46,21 +46,21 @@ class OneProcess:
         try:
             return method(world, *arguments, **named)
         except STOPS as error:  # ranks end together
-            raise_told(error)
+            raise_sentence(error)
 
     def check_change(self, what: str) -> None:
-        """Raise FluidError where the world's entities and systems can no longer be changed by `what`."""
+        """Raise FluidError if `what` changes entities or systems, and the world is shared out already."""
 
     def statistics(self) -> list[dict[str, Any]]:
-        """Of each of several processes: rows it holds, memory, sums, traffic."""
+        """For each of several processes: its rows, memory, sums and traffic; empty for one process."""
         return []
 
     def stored(self, entity: Entity, field: Column, array: Array) -> Any:
-        """What stands for a column with the rows of all processes in hashes and files."""
+        """A column for hashes and files, or an object that stands for the rows of all processes."""
         return array
 
     def stored_columns(self, entity: Entity) -> dict[str, Any]:
-        """What stands for each per-row column of an entity, by label."""
+        """The same for each per-row column of an entity, by label."""
         return entity.columns()
 
     def column(self, entity: Entity, kind: str, name: str) -> Array:
@@ -71,17 +71,17 @@ class OneProcess:
     # ------------------------------------------------------------------ the running system
 
     scopes: tuple[Callable[[World, System], AbstractContextManager[None]], ...] = ()
-    """Within which tables hold the rows that a system asks for by its `distribution`"""
+    """Context managers in which tables hold the rows that a system's `distribution` asks for"""
 
     def all_rows(self, world: World) -> AbstractContextManager[None]:
         """While active, tables hold the rows of all processes, to read."""
         return nullcontext()
 
-    def stumbled(self, error: BaseException) -> None:
-        """Raise an error that nobody foresaw, where other processes would wait for this one for ever."""
+    def give_up(self, error: BaseException) -> None:
+        """End the other processes after an unexpected error, as they would wait for this one for ever."""
 
     def first(self, place: Any) -> Any:
-        """The least of the places that the processes found, or None."""
+        """The least of the places that the processes pass, or None."""
         return place
 
     # ------------------------------------------------------------------ rows
@@ -91,11 +91,11 @@ class OneProcess:
         return entity.rows_here
 
     def placed(self, entity: Entity, rows: int) -> tuple[int, int, int]:
-        """First and behind the last of the `rows` that this process holds, and rows on all processes."""
+        """Where the `rows` of this process stand: first, one behind the last, and rows on all processes."""
         return 0, rows, rows
 
     def total(self, entities: Sequence[Entity], rows: int) -> int:
-        """Rows of populations on all processes, of which this one holds `rows`."""
+        """Rows of populations on all processes, `rows` of them on this one."""
         return rows
 
     def seen(self, name: str) -> slice:
@@ -107,7 +107,7 @@ class OneProcess:
         return True
 
     def any_of(self, names: set[str]) -> set[str]:
-        """What any process names."""
+        """The names that any process passes."""
         return names
 
     def settle(self, world: World, name: str) -> None:
@@ -116,7 +116,7 @@ class OneProcess:
     # ------------------------------------------------------------------ numbers of all processes
 
     def summed(self, values: Array) -> Array:
-        """The sums over all rows of whole numbers that are sums over the rows that the system sees."""
+        """Sums (whole numbers) over all rows, from those over the rows that the running system sees."""
         return values
 
     def largest(self, values: Sequence[float]) -> Sequence[float]:
@@ -170,7 +170,7 @@ class OneProcess:
         The value at a target must depend on nothing but the target's block.
 
         Args:
-            work: name of the kind of sum; how much of it each process gets follows from the times before.
+            work: name of the kind of sum; each process gets a part by the times of earlier sums of that name.
             targets: the same on all processes; blocks stay together.
             sources: number of vortons that are summed.
             tree, walk: the tree that will be walked, and how its nodes are opened, see `tree.velocity`.
@@ -181,7 +181,7 @@ class OneProcess:
         """Bring the parts together, of which this process summed that many pairs of target and vorton."""
 
     def split(self, work: str, targets: Targets, sources: int) -> SharedLeaves | None:
-        """What shares out the pieces of a fast multipole sum, see `part`; None: all are this process's."""
+        """Shares out the pieces of a fast multipole sum, see `part`; None: this process does all of them."""
         return None
 
     def exchanged(
@@ -264,19 +264,18 @@ class OneProcess:
 
 
 def collective(method: F) -> F:
-    """A method of World that all ranks carry out when rank 0 calls it; what it returns is rank 0's."""
+    """A method of World that all ranks carry out when rank 0 calls it; rank 0's result is returned."""
 
     @functools.wraps(method)
     def call(world: World, *arguments: Any, **named: Any) -> Any:
-        if threads.lost:
-            threads.refuse()
+        threads.check_not_forked()
         return world.processes.call(world, method, arguments, named)
 
     return call  # type: ignore[return-value]
 
 
 def before_sharing(method: F) -> F:
-    """A method of World that changes what it is made of: not once its rows are shared out."""
+    """A method of World that changes entities or systems, refused once rows are shared out among ranks."""
 
     @functools.wraps(method)
     def call(world: World, *arguments: Any, **named: Any) -> Any:

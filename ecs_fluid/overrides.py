@@ -7,7 +7,7 @@ from typing import Any
 
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import FluidOptions
-from ecs_fluid.input_limits import check
+from ecs_fluid.input_limits import check_limit
 from ecs_fluid.system import short_kind
 from ecs_fluid.validation_errors import nearest, shown
 from ecs_fluid.world_options import WorldOptions
@@ -37,7 +37,7 @@ def override(tables: dict[str, Any], assignment: str) -> None:
         raise RecipeError(
             f"{place}: path=value is needed, for example 'fluid.viscosity=1e-4', a text for each value"
         )
-    check("nesting", len(parts), f"{place}: the path has {len(parts):,} parts")
+    check_limit("nesting", len(parts), f"{place}: the path has {len(parts):,} parts")
     target, parts = _start(tables, parts, place)
     for depth, part in enumerate(parts[:-1]):
         if isinstance(target, list):

@@ -12,6 +12,7 @@ from ecs_fluid.periodic import AXES
 from ecs_fluid.plugins import ships
 
 if TYPE_CHECKING:
+    from ecs_fluid.entity import Entity
     from ecs_fluid.world import World
 
 IN_PLANE = {"Position": "x", "InertialVelocity": "v", "Pose": "x", "RigidMotion": "v"}
@@ -38,9 +39,9 @@ def check_plane(world: World) -> None:
     if across is None:
         return
     axis, found = AXES[across], []
-    for entity, tables in world._tables:
-        for kind, table in tables.items():
-            found += _strays(entity, kind, vars(table), world, across)
+    for entity in world.entities:
+        for kind, table in entity.tables.items():
+            found += _strays(entity, kind, vars(table), across)
     first = world.processes.first(min(found, default=None))
     if first is not None:
         _, place, value, rule = first
@@ -51,8 +52,9 @@ def check_plane(world: World) -> None:
 
 
 def _strays(
-    entity: str, kind: type[Component], columns: dict[str, Any], world: World, across: int
+    entity: Entity, kind: type[Component], columns: dict[str, Any], across: int
 ) -> list[tuple[int, str, float, str]]:
+    """(row on all processes, place, value, rule) of the first numbers of a table that leave the plane."""
     found = []
     for listed, rule in ((IN_PLANE, "only 0 along"), (ACROSS, "no part but that along")):
         name = listed.get(kind.__name__)
@@ -62,7 +64,7 @@ def _strays(
             values = columns[name][:, axis]
             if (axis == across) == (listed is IN_PLANE) and values.any():
                 row = int(np.flatnonzero(values)[0])
-                number = world.processes.placed(world[entity], len(values))[0] + row
-                place = f"entity {entity!r}: {kind.__name__}.{name} row {number} along {AXES[axis]}"
+                number = entity.world.processes.placed(entity, len(values))[0] + row
+                place = f"entity {entity.name!r}: {kind.__name__}.{name} row {number} along {AXES[axis]}"
                 found.append((number, place, float(values[row]), rule))
     return found

@@ -23,9 +23,9 @@ T = TypeVar("T")
 
 @contextmanager
 def searching(*folders: Path | None) -> Iterator[None]:
-    """Let modules in these folders be imported before all others; None stands for no folder.
+    """While active, modules in these folders are found before all others; None stands for no folder.
 
-    Afterwards the folders stand last, for what functions in these modules import when they are called.
+    Afterwards the folders are the last to be searched, for imports inside functions of these modules.
     """
     added = [str(folder) for folder in folders if folder is not None]
     sys.path[:0] = added
@@ -38,7 +38,7 @@ def searching(*folders: Path | None) -> Iterator[None]:
 
 
 def refuse_hidden(path: str, place: str) -> None:
-    """Raise RecipeError when another module of that name, loaded before, would be taken in its place."""
+    """Raise RecipeError if another module of that name is loaded already and would be used instead."""
     top = path.partition(":")[0].partition(".")[0]
     loaded, here = sys.modules.get(top), PathFinder.find_spec(top)
     file = getattr(loaded, "__file__", None)
@@ -51,7 +51,7 @@ def refuse_hidden(path: str, place: str) -> None:
 
 @contextmanager
 def users_code(what: str, *passed: type[Exception]) -> Iterator[None]:
-    """Raise RecipeError, with the cause and its line, for what it raises but FluidError and `passed`."""
+    """Raise RecipeError, with cause and line, for errors but FluidError and `passed` in a user's code."""
     try:
         yield
     except Exception as error:
@@ -79,7 +79,7 @@ def ships(kind: type) -> bool:
 
 
 def refuse_shipped_name(kind: type, name: str, known: Mapping[str, type]) -> None:
-    """Raise RecipeError where a class of the user's would take the place of one that ships."""
+    """Raise RecipeError if a user's class would take the name of one that ships."""
     other = known.get(name)
     if other is not None and ships(other) and not ships(kind):
         raise RecipeError(
@@ -130,10 +130,10 @@ def kind_of(table: Any, place: str, base: type, known: Mapping[str, type[T]], al
     Entry points are those of the group ``ecs_fluid.systems`` for systems, and so on.
 
     Args:
-        table: what stands at that place of a world file.
-        place: where that is.
-        base: what the class has to be derived from.
-        known: classes that may be named without more ado.
+        table: the table of a world file.
+        place: where it stands, for messages.
+        base: the class has to be derived from it.
+        known: classes by the names that are allowed without an import.
         allow_code: whether a module may be imported for it.
 
     Raises:
@@ -153,7 +153,7 @@ def kind_of(table: Any, place: str, base: type, known: Mapping[str, type[T]], al
 def class_named(
     name: str, place: str, base: type, known: Mapping[str, type[T]], allow_code: bool, key: str = "kind"
 ) -> type[T]:
-    """The same for a name alone, which stands there as the value of `key`."""
+    """The same for a name alone, the value of `key` at that place."""
     if ":" not in name:
         if name in known:
             return known[name]
@@ -170,7 +170,7 @@ def class_named(
 
 
 def refuse_code(path: str, place: str, allow_code: bool, key: str = "kind") -> None:
-    """Raise RecipeError for ``module:Class`` whose code may not run, or is not the one that is meant."""
+    """Raise RecipeError if the code of ``module:Class`` may not run, or another module hides it."""
     if allow_code:
         refuse_hidden(path, place)
     elif path.partition(":")[0] not in sys.modules:

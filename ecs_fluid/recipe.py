@@ -25,7 +25,7 @@ from pydantic import Field
 
 from ecs_fluid.errors import LimitError, RecipeError, StorageError
 from ecs_fluid.further_components import attach, component_of
-from ecs_fluid.input_limits import check
+from ecs_fluid.input_limits import check_limit
 from ecs_fluid.own_code import remember_code
 from ecs_fluid.plane import check_dimension
 from ecs_fluid.plugins import import_path, kind_of, refuse_shipped_name, without_kind
@@ -163,7 +163,7 @@ def tables_in(text: str, place: str, language: Literal["TOML", "JSON"] = "TOML")
     if language == "TOML":
         # The decoder takes memory and time that grow with the square of the parts.
         parts = max((found[0].count(".") + 1 for found in _DOTTED.finditer(text)), default=1)
-        check("nesting", parts, f"{place}: a key has {parts:,} dotted parts")
+        check_limit("nesting", parts, f"{place}: a key has {parts:,} dotted parts")
     try:
         tables = tomllib.loads(text) if language == "TOML" else json.loads(text, object_pairs_hook=_table)
     except RecursionError:
@@ -193,8 +193,8 @@ def _check_tables(tables: dict[str, Any], place: str) -> None:
     depth = 0
     while level:
         depth += 1
-        check("nesting", depth, f"{place}: {depth} tables or lists lie within each other")
+        check_limit("nesting", depth, f"{place}: {depth} tables or lists lie within each other")
         inner = [part for values in level for part in values if isinstance(part, dict | list)]
         for key in (key for part in (tables, *inner) if isinstance(part, dict) for key in part):
-            check("key", len(key), f"{place}: the key {shown(key)} has {len(key):,} characters")
+            check_limit("key", len(key), f"{place}: the key {shown(key)} has {len(key):,} characters")
         level = [part.values() if isinstance(part, dict) else part for part in inner]

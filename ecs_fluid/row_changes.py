@@ -17,27 +17,27 @@ if TYPE_CHECKING:
 
 
 SPARE = 16
-"""Columns that were made longer get room for a further 1/16 of their rows."""
+"""Columns that grow get room for a further 1/16 of their rows."""
 
 Key = tuple[str, type[Component], str]
 """Entity, component and column."""
 
 
 class ColumnMemory:
-    """Memory of columns with room behind the last row, so that new rows move none of the old ones.
+    """Memory of columns with room behind the last row, so that adding rows copies none of the old ones.
 
-    A column that gains rows at its end and loses them at its start, as every emitter's does, is a window
-    that moves along such a piece of memory; at the end of the piece the rows go to a new one. So they do
-    when less than half of the piece is in use, or when the column is no longer the window that was left.
+    A column that gains rows at its end and loses them at its start, as an emitter's does, is a window that
+    moves along a piece of memory. The rows are copied to a new piece at the end of the old one, when less
+    than half of it is in use, or when the column was replaced by another array.
     """
 
     def __init__(self) -> None:
         self._pieces: dict[Key, tuple[Array, Array, int]] = {}
 
     def moved(self, key: Key, array: Array, keep: Any, new: list[Any], counts: list[int]) -> Array:
-        """The rows `keep` (None for all, a slice, or numbers) of a column, and behind them the `new` ones.
+        """The rows `keep` (None for all, a slice, or numbers) of a column, followed by the `new` ones.
 
-        Those are `counts` rows each, as an array or as one value for all of them.
+        Each item of `new` stands for so many rows of `counts`, as an array or as one value for all.
         """
         start, stop = (keep.start, keep.stop) if isinstance(keep, slice) else (0, len(array))
         kept = stop - start if keep is None or isinstance(keep, slice) else len(keep)
@@ -60,13 +60,13 @@ class ColumnMemory:
         return window
 
     def forget(self, name: str) -> None:
-        """Let go of the columns of an entity."""
+        """Free the memory of an entity's columns."""
         self._pieces = {key: piece for key, piece in self._pieces.items() if key[0] != name}
 
 
 @dataclass
 class NewRows:
-    """New rows of an entity; `where_free`: only those in reach of the fluid when the tick ends."""
+    """New rows of an entity; `where_free`: those in a body, or outside all containers, are dropped."""
 
     name: str
     tables: Tables
@@ -91,7 +91,7 @@ class RowChanges:
         self._spawned.clear()
 
     def forget(self, name: str) -> None:
-        """Let go of an entity that is no more."""
+        """Free the memory of an entity that was removed."""
         self._memory.forget(name)
 
     def spawn(self, name: str, tables: Tables, rows: int, where_free: bool = False) -> None:
@@ -101,26 +101,26 @@ class RowChanges:
             self._spawned.append(NewRows(name, tables, rows, where_free))
 
     def drop(self, misplaced: Callable[[NewRows], Array]) -> dict[str, tuple[int, int]]:
-        """Forget new rows `where_free` whose mask (rows,) is set: how many, and of how many, by entity."""
-        told: dict[str, tuple[int, int]] = {}
+        """Drop new rows `where_free` that `misplaced` masks; returns (dropped, all) by entity."""
+        counts: dict[str, tuple[int, int]] = {}
         for batch in self._spawned:
             if not batch.where_free:
                 continue
             keep = ~misplaced(batch)
-            lost, of = told.get(batch.name, (0, 0))
-            told[batch.name] = lost + int(np.count_nonzero(~keep)), of + batch.rows
+            lost, of = counts.get(batch.name, (0, 0))
+            counts[batch.name] = lost + int(np.count_nonzero(~keep)), of + batch.rows
             if not keep.all():
                 batch.rows = int(np.count_nonzero(keep))
                 batch.tables = {
                     kind: kind.unchecked(**{name: array[keep] for name, array in table.__dict__.items()})
                     for kind, table in batch.tables.items()
                 }
-        return told
+        return counts
 
     def kill(self, name: str, rows: Any, count: int, own: slice = slice(None)) -> None:
         """Queue the removal of rows given as a mask (count,) or as row numbers below `count`.
 
-        Those of the `own` rows are kept; on many ranks the others are elsewhere.
+        The mask of the `own` rows is kept; with many ranks other rows are elsewhere.
         """
         try:
             chosen = np.asarray(rows)
@@ -163,7 +163,7 @@ class RowChanges:
                 world.processes.settle(world, name)
         finally:
             self.clear()
-        if world._schedule is None:  # else they are there, and have moved along
+        if world._schedule is None:  # otherwise the derived tables have followed the changes above
             world._attach_derived()
 
     def _rebuild(self, world: World, name: str, born: list[tuple[Tables, int]]) -> None:
@@ -180,19 +180,19 @@ class RowChanges:
             if not kind.per_row:
                 continue
             for column, field in kind.columns.items():
-                # Derived tables go along, so that observers see what belongs to the rows; new rows have none.
+                # Derived tables change too, so that observers see the values of these rows; new rows have 0.
                 new = fresh if kind is RowId else [_given(tables, kind, field) for tables, _ in born]
                 old = table.__dict__[column]
                 table.__dict__[column] = self._memory.moved((name, kind, column), old, keep, new, counts)
 
 
 def _given(tables: Tables, kind: type[Component], field: Column) -> Any:
-    """New rows of a column, or the one value of all of them where they come without that component."""
+    """New rows of a column, or its default, one value for all, if they come without that component."""
     return tables[kind].__dict__[field.name] if kind in tables else field.default or 0
 
 
 def _kept(killed: Array) -> Any:
-    """Rows that stay: None for all of them, a slice where they are one block, else their numbers."""
+    """Rows that stay: None for all, a slice if they are one block, else their numbers."""
     lost = int(np.count_nonzero(killed))
     if not lost:
         return None

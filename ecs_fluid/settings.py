@@ -48,10 +48,10 @@ def _check_text(value: Any) -> Any:
 _CHECKS = {"float": _check_number, "int": _check_number, "bool": _check_truth, "str": _check_text}
 
 
-def _plainly_told(schema: Any) -> Any:
-    """A pydantic schema in which numbers, truth values and texts, however deep, are checked as written."""
+def _strict(schema: Any) -> Any:
+    """A pydantic schema that converts no text, number or truth value into another type, however deep."""
     if type(schema) in (list, tuple):
-        return type(schema)(map(_plainly_told, schema))
+        return type(schema)(map(_strict, schema))
     if not isinstance(schema, dict):
         return schema
     kind = schema.get("type")
@@ -60,7 +60,7 @@ def _plainly_told(schema: Any) -> Any:
     if kind == "function-before" and schema["function"]["function"] in _CHECKS.values():
         return schema
     kept = ("default", "metadata")
-    return {key: value if key in kept else _plainly_told(value) for key, value in schema.items()}
+    return {key: value if key in kept else _strict(value) for key, value in schema.items()}
 
 
 class Settings(BaseModel):
@@ -76,7 +76,7 @@ class Settings(BaseModel):
     written_in: ClassVar[type | None] = None
     """Class that declares the parameters, where it is not the model itself."""
     untyped: ClassVar[tuple[str, ...]] = ()
-    """Its values that are no parameters, since they have no annotation."""
+    """Names of its values that are no parameters, as they have no annotation."""
 
     if not TYPE_CHECKING:  # checkers know the fields as keywords
 
@@ -86,11 +86,11 @@ class Settings(BaseModel):
             except ValidationError as error:
                 raise RecipeError(sentence(error, type(self).__name__, type(self))) from None
 
-        # So that checking plain data does not call it: there the errors of all parts are told together.
+        # Makes pydantic skip it when it validates plain data, where the errors of all parts go together.
         __init__.__pydantic_base_init__ = True
 
         def __setattr__(self, name: str, value: Any) -> None:
-            """Refuse it in a sentence of ours; only what begins with an underscore can be set."""
+            """Refuse it with a sentence; only names that begin with an underscore can be set."""
             if name.startswith("_"):
                 return super().__setattr__(name, value)
             title, known = type(self).__name__, type(self).model_fields
@@ -101,12 +101,12 @@ class Settings(BaseModel):
     @classmethod
     def descriptions(cls) -> dict[str, str]:
         """What each parameter is, with its unit."""
-        told = {name: field.description or "" for name, field in cls.model_fields.items()}
-        return told | attribute_docstrings(cls.written_in or cls)
+        described = {name: field.description or "" for name, field in cls.model_fields.items()}
+        return described | attribute_docstrings(cls.written_in or cls)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        schema: CoreSchema = _plainly_told(handler(source))
+        schema: CoreSchema = _strict(handler(source))
         return schema
 
     @classmethod

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 VERSION = 4
-"""Of the description in a checkpoint; a checkpoint names classes by module, so moving one raises it."""
+"""Version of the description in a checkpoint; it names classes by module, so moving a class raises it."""
 
 
 def _state(world: World) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def packed(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
                 f"{name} cannot be saved: a parameter is not plain data ({error}); "
                 "use numbers, text, lists and tables as parameters"
             ) from None
-        # That nobody chose it: a system of its kind takes its place, and lint keeps silent on it.
+        # Implied: added by another system, so one that the user adds replaces it, and lint ignores it.
         systems.append({"class": type(system).path(), "parameters": parameters, "implied": system._implied})
     classes = {
         kind.__name__: import_path(kind)

@@ -84,7 +84,7 @@ DECLARATIONS = (
     "periodic",
     "watching",
 )
-"""Class attributes that are no parameters, annotated or not."""
+"""Class attributes that are never parameters, annotated or not."""
 
 
 @dataclass
@@ -101,7 +101,7 @@ class Timing:
 
 
 def short_kind(name: str) -> str:
-    """What world files call a system whose class has that name: "age_limit" for AgeLimitSystem."""
+    """The kind by which world files name a class of systems: "age_limit" for AgeLimitSystem."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name.removesuffix("System") or "System").lower()
 
 
@@ -110,31 +110,30 @@ class System(esper.Processor):
     """Base of all systems.
 
     Class attributes to set:
-        reads, may_read: component types looked at. Without those of ``reads`` the system does nothing; those
-            of ``may_read`` count where an entity has them. ``may_read = (Component,)`` stands for all.
-        writes, adds: component types changed. ``writes`` overwrites or updates, ``adds`` adds to a rate or a
-            load (adders of one table need no order among themselves).
-        asks: system classes, or their names, whose methods this one calls while it runs. Each runs under its
-            own declarations; in the order of systems this one reads all that they read and write.
+        reads, may_read: component types that it reads. Without those of ``reads`` the system does nothing;
+            those of ``may_read`` it uses if an entity has them. ``may_read = (Component,)`` stands for all.
+        writes, adds: component types that it changes. ``writes`` overwrites or updates, ``adds`` adds to a
+            rate or a load (systems that add to one table need no order among themselves).
+        asks: system classes, or their names, whose methods this one calls while it runs. Their methods run
+            under their own declarations; in the order of systems this one reads all that they read and write.
         phase: one of spawn, prepare, rates, move, constrain, observe.
         before, after: system classes, or their names, of the same phase to run before or after; "*" means
             all others.
-        symmetric: whether a system of the phase move, which changes state alone, runs for half a tick before
-            the stages of the integrator and for half a tick in its place, with `dt` halved each time: what it
-            does by itself to second order or exactly is then of second order beside all else (Strang's
-            splitting; Strang, SIAM J. Numer. Anal. 5 (1968)). One of the phase spawn runs for half a tick
-            before all others, when its rows come and go at once, and for half a tick after the phase move,
-            when they do as the tick ends.
-        on: a parameter of this name, a tuple of names, says which entities the system works on (`chosen`);
-            the world refuses names that it does not have.
-        distribution: which rows its tables hold where several processes hold the world (docs/ranks.md):
-            "whole" (the default) all, "rows" those of this process, each worked on by itself, "ranks" the
-            same, with questions to the other processes by `World.processes`.
-        dimensions: of the worlds that it is right for, (3,) unless told: (2, 3) of one that also does with
-            particles in a plane that stand for a metre across it (docs/plane.md).
-        makes_vorticity: whether it makes vorticity that was not there, as buoyancy and walls do; chooses the
-            form of StretchSystem.
-        periodic: whether it does in worlds that repeat (`World.periods`), whose positions lie in one period.
+        symmetric: whether the system runs twice per tick, each time with half of `dt`. In the phase move,
+            where it may change state only: once before the stages of the integrator and once in its place; a
+            step of its own that is exact or of second order is then split off with second order (Strang, SIAM
+            J. Numer. Anal. 5 (1968)). In the phase spawn: once before all other systems, where its rows are
+            spawned and killed at once, and once after the phase move, where they are when the tick ends.
+        on: a parameter of this name, a tuple of entity names, says which entities the system works on
+            (`chosen`); the world refuses names of entities that it does not have.
+        distribution: which rows its tables hold if several processes share the world (docs/ranks.md):
+            "whole" (the default) all rows; "rows" those of this process, if it treats each row by itself;
+            "ranks" those of this process, if it exchanges data by `World.processes`.
+        dimensions: dimensions of the worlds that it is right for: (3,), the default, or (2, 3) if it also
+            works in a plane, where a particle stands for one metre across it (docs/plane.md).
+        makes_vorticity: whether it creates vorticity, as buoyancy and walls do; StretchSystem chooses its
+            form by this.
+        periodic: whether it works in worlds that repeat (`World.periods`), whose positions lie in one period.
     """
 
     reads: ClassVar[Types] = ()
@@ -202,18 +201,18 @@ class System(esper.Processor):
         self.__post_init__()
 
     def __post_init__(self) -> None:
-        """Called once the parameters are checked; sets what the system keeps for itself."""
+        """Called after the parameters are checked; override it to set attributes of the system's own."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """A parameter stays checked, and goes into checkpoints, when it is changed later on.
+        """Check a parameter that is changed later on; refuse new names, except in methods of the system.
 
-        A name that is new is refused, as it would be lost in silence, but in methods of the system.
+        A misspelled parameter would have no effect, without a word.
         """
         if "_world" in vars(self) and name in type(self.parameters).model_fields:
             if self._world is not None:
                 self.world._ticker.between_ticks(f"a change of {type(self).__name__}.{name}", "observers")
-            told = self.parameters.model_fields_set
-            values = {key: old for key, old in self.parameters if key in told} | {name: value}
+            given = self.parameters.model_fields_set
+            values = {key: old for key, old in self.parameters if key in given} | {name: value}
             kept = self.parameters_for(values, type(self).__name__).model_fields
             self._take({key: values[key] for key in values if key in kept})
         elif name in vars(self) or name.startswith("_") or hasattr(type(self), name) or self._sets_itself():
@@ -223,7 +222,7 @@ class System(esper.Processor):
             raise RecipeError(f"{type(self).__name__} has no {name!r} to set; {nearest(name, known)}")
 
     def _sets_itself(self) -> bool:
-        """Whether the attribute that is being set is set by a method of this system."""
+        """Whether a method of this system sets the attribute."""
         frame = inspect.currentframe()
         while frame is not None and frame.f_code.co_name in ("_sets_itself", "__setattr__"):
             frame = frame.f_back
@@ -238,16 +237,16 @@ class System(esper.Processor):
 
     @classmethod
     def parameters_for(cls, values: Any, place: str) -> type[Settings]:
-        """The model of the parameters, which may depend on some of their values; `place` is for messages."""
+        """The model of the parameters, which may depend on their values; `place` is for messages."""
         return cls.Parameters
 
     @classmethod
     def load_code(cls, values: Any, place: str) -> None:
-        """Import what these parameters name by ``module:Class``; called where code of the user's may run."""
+        """Import what these parameters name by ``module:Class``; called only if the user's code may run."""
 
     @classmethod
     def summary(cls) -> str:
-        """What it computes: the first line of its docstring, or of that of the nearest class that has one."""
+        """What it computes: the first line of its docstring, or of its nearest base class that has one."""
         bases = cls.__mro__[: cls.__mro__.index(System)]
         texts = (vars(base).get("__doc__") for base in bases)
         text = next((text for text in texts if text), "")
@@ -267,7 +266,7 @@ class System(esper.Processor):
         raise ScheduleError(f"{type(self).__name__} has no process(self, dt) method")
 
     def spawns(self, world: World) -> None:
-        """Called before `added` of all systems that join together: makes the entities that this one fills."""
+        """Make the entities that this system fills; called before `added` of all systems added together."""
 
     def added(self, world: World) -> None:
         """Called once when the system joins a world; may add further systems or entities it needs."""
@@ -283,10 +282,10 @@ class System(esper.Processor):
         return []
 
     def record(self, **values: Any) -> None:
-        """Add diagnostics of this tick, numbers or lists by their names: a run stores them with the others.
+        """Add diagnostics of this tick, numbers or lists by name, which a run stores with the others.
 
-        For systems of the phase observe. All records of a tick are one; `run.diagnostics` has its names as
-        columns.
+        For systems of the phase observe. All values of a tick make one record; in `run.diagnostics` the names
+        are columns.
         """
         history, world = self.world.history, self.world
         if not history or history[-1].get("tick") != world.tick:
@@ -329,7 +328,7 @@ class System(esper.Processor):
     def entities(
         self, *types: type[Component], on: tuple[str, ...] = ()
     ) -> Iterator[tuple[Entity, tuple[Any, ...]]]:
-        """Like `query`, with the entity: pairs of (entity, tables), only of those `on` where it names any."""
+        """Like `query`, with the entity: pairs (entity, tables); `on`, if not empty, names the entities."""
         for wanted in types:
             self.check_declared(wanted)
         found = self.world.entities_with(*types)
@@ -342,9 +341,9 @@ class System(esper.Processor):
         return found
 
     def joined(self, *types: type[Component]) -> tuple[list[Entity], list[Array]]:
-        """Entities that have all the `types`, and the first column of each type with their rows end to end.
+        """Entities that have all the `types`, and the first column of each type, their rows end to end.
 
-        Those of a single entity are its own arrays, no copies.
+        The columns of a single entity are its own arrays, not copies.
         """
         found, columns = list(self.entities(*types)), []
         for place, kind in enumerate(types):
@@ -356,7 +355,7 @@ class System(esper.Processor):
         return [entity for entity, _ in found], columns
 
     def chosen(self, *types: type[Component]) -> Iterator[tuple[Entity, tuple[Any, ...]]]:
-        """Like `entities`, but only those that the parameter `on` names; all where it names none."""
+        """Like `entities`, but only those that the parameter `on` names; all if it names none."""
         on = getattr(self, "on", ())
         return self.entities(*types, on=(on,) if isinstance(on, str) else on)
 
@@ -364,7 +363,7 @@ class System(esper.Processor):
         """Raise ScheduleError unless `wanted` is among the declared components."""
         if wanted in self.reads or wanted in self.writes or wanted in self.adds or wanted in self.may_read:
             return
-        # The names of rows never change, so whoever looks at them needs no place in the order.
+        # RowId never changes, so reading it needs no place in the order.
         if self.integrates or wanted is RowId or Component in self.may_read:
             return
         what = "every component of an entity" if wanted is Component else wanted.__name__
@@ -390,11 +389,11 @@ LISTED: dict[str, tuple[type, str]] = {
     **dict.fromkeys(("reads", "may_read", "writes", "adds"), _COMPONENTS),
     **dict.fromkeys(("asks", "before", "after"), _SYSTEMS),
 }
-"""What the tuples of a system's declarations may hold."""
+"""For each declared tuple of a system, the class that its items derive from, and their name in messages."""
 
 
 def parameter_model(cls: Any, root: type) -> type[Settings]:
-    """Parameter model of a kind of `root`: its annotated attributes, plus those of its bases."""
+    """Parameter model of a class derived from `root`: its annotated attributes and those of its bases."""
     remember_code(cls)
     own = [
         name

@@ -1,9 +1,9 @@
 """How many threads each system's kernels run on: one or all, whichever made ticks shorter.
 
-A tick of a small world has some hundred parallel loops that take less than waking a thread does, so systems
-are better off together: threads that one has woken are still awake for the next. Hence whole plans are tried,
-all systems on all threads, all on one, and each as it was faster in these. Results have the same bits either
-way; so only time decides.
+A tick of a small world has some hundred parallel loops that take less time than waking a thread, and threads
+that one system has woken are still awake for the next. So whole plans are tried: all systems on all threads,
+all on one thread, and each system on whichever was faster for it. Results have the same bits in all plans, so
+time alone decides.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from ecs_fluid.system import System
 
 TRIALS = 5
-"""Ticks by each plan before one is chosen, the longest of which does not count; fewer where they take longer
-than as many by a plan that was tried before."""
+"""Ticks by each plan before one is chosen, of which the longest is ignored; fewer if these take longer than
+TRIALS ticks by a plan that was tried before."""
 FORGOTTEN, LONG = 128, 5e-3
 """Ticks after which plans are tried anew, since worlds grow; four times as many where they take LONG s, or
 where all threads were much worse than the plan that was chosen."""
@@ -31,21 +31,22 @@ process may want the cores, and threads then wait for one another longer than th
 RECENT = 1 / 16
 """Weight of the newest tick in the mean of recent ones."""
 CLEAR = 1.1
-"""All threads stay unless another plan is so much better: trials are short, and begin with threads asleep."""
+"""All threads are used unless another plan is faster by this factor: trials are short and start with threads
+asleep."""
 SWITCH = 1e-5
-"""s; time that all threads have to save. Changing their number, and back, takes about that."""
+"""s; time that all threads must save in a mixed plan: about what changing their number twice takes."""
 
 ALL, ONE, MIXED = "all", "one", "mixed"
 
-lost = False
-"""Whether this is a forked process whose kernel threads stayed behind in its parent"""
+_forked_after_kernels = False
+"""Whether this process was forked after its parent had run kernels, whose threads it lacks"""
 
 
 def _forked() -> None:
-    global lost
+    global _forked_after_kernels
     numba = sys.modules.get("numba")
     try:
-        lost = lost or (numba is not None and numba.threading_layer() == "omp")
+        _forked_after_kernels |= numba is not None and numba.threading_layer() == "omp"
     except ValueError:  # no kernel has run in the parent
         return
 
@@ -54,12 +55,13 @@ if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_forked)
 
 
-def refuse() -> None:
-    """Raise FluidError: the first parallel kernel would end this process."""
-    raise FluidError(
-        "this process was forked from one whose kernels have run, and their threads (GNU OpenMP) do not "
-        "live on in it; start it afresh: multiprocessing.get_context('spawn')"
-    )
+def check_not_forked() -> None:
+    """Raise FluidError in a forked process that the first parallel kernel would end."""
+    if _forked_after_kernels:
+        raise FluidError(
+            "this process was forked from one whose kernels have run, and their threads (GNU OpenMP) do not "
+            "live on in it; start it afresh: multiprocessing.get_context('spawn')"
+        )
 
 
 def use_threads(count: int | None) -> None:
@@ -84,7 +86,7 @@ class Threads:
         self._begin()
 
     def _begin(self, first: str = ALL, slow: dict[int, float] | None = None) -> None:
-        """Try plans anew, and count a slow tick as one on all threads."""
+        """Start new trials with the plan `first`; times of a `slow` tick count as those on all threads."""
         self._plan, self._trying, self._age, self._recent, self._expected = first, True, 0, 0.0, 0.0
         self._ticks: dict[str, list[dict[int, float]]] = {ALL: [slow] if slow else [], ONE: [], MIXED: []}
         self._alone: set[int] = set()
@@ -117,10 +119,10 @@ class Threads:
             getattr(parallel, "_set_num_threads", sys.modules["numba"].set_num_threads)(count)
             self._now = count
 
-    # ------------------------------------------------------------------ what the times say
+    # ------------------------------------------------------------------ learning from times
 
     def learn(self, seconds: dict[int, float]) -> None:
-        """Take the times of a whole tick, s by the id of each system, and choose the plan of the next."""
+        """Take the times of a whole tick, s by id of the system, and choose the plan of the next tick."""
         if self._most == 1:
             return
         if not self._compiled:  # the first tick may compile
@@ -131,7 +133,7 @@ class Threads:
             self._watch(seconds)
 
     def _try(self, seconds: dict[int, float]) -> None:
-        """Count a tick of the plan that is tried, and go on to the next plan, or choose."""
+        """Count a tick of the plan on trial; go on to the next plan, or choose one."""
         self._ticks[self._plan].append(seconds)
         for plan in (self._plan, ALL, ONE):
             if not self._tried(plan):
@@ -158,7 +160,7 @@ class Threads:
         return bool(others) and sum(sum(tick.values()) for tick in ticks) > TRIALS * min(others)
 
     def _watch(self, seconds: dict[int, float]) -> None:
-        """Begin anew when ticks have become slow, or after a while."""
+        """Start new trials when ticks have become slow, or after a while."""
         self._age += 1
         self._recent += RECENT * (sum(seconds.values()) - self._recent)
         seldom = self._expected >= LONG or self._length(ALL) > WORSE * self._expected

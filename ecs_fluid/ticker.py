@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 MANY = 2**15
-"""Numbers from which on a column is copied and looked at by all threads."""
+"""Numbers from which on a column is copied and checked by all threads."""
 
 
 def finite(array: Array) -> bool:
@@ -52,7 +52,7 @@ def _first_row(world: World, entity: str, array: Array) -> int:
 
 
 def _read_only(world: World) -> str | None:
-    """Place of the first column with rows that nobody may write; None without."""
+    """Place of the first column that is read-only; None without."""
     for entity, tables in world._tables:
         for kind, table in tables.items():
             for field, array in table.items() if kind.per_row else ():
@@ -111,7 +111,7 @@ class Guard:
         world._attach_derived()
 
     def first_bad(self, world: World, wanted: Callable[[type[Component]], bool] | None = None) -> str | None:
-        """Place of the first non-finite number in the state, or in the components `wanted`; None without."""
+        """Place of the first non-finite number in the state, or in the components `wanted`; else None."""
         places = [
             (number, f"{kind.__name__}.{column}", _first_row(world, entity, array), entity)
             for number, (entity, tables) in enumerate(world._tables)
@@ -123,7 +123,7 @@ class Guard:
         first = world.processes.first(min(places, default=None))
         return None if first is None else f"entity {first[3]!r}: {first[1]} row {first[2]}"
 
-    # ------------------------------------------------------------------ who did it
+    # ------------------------------------------------------------------ the responsible system
 
     def check(self, world: World, system: System) -> None:
         """Raise DivergedError when this system left something non-finite behind."""
@@ -150,7 +150,7 @@ class Guard:
             )
 
     def error(self, world: World, bad: str, who: str) -> DivergedError:
-        """The error that names place, culprit and cure."""
+        """The error that names the place, the system and what to change."""
         tick = self._clock[0]
         return DivergedError(
             f"tick {tick + 1} (t = {tick * world.dt:.6g} s): {who} made {bad} non-finite; the world is back "
@@ -175,11 +175,11 @@ class Ticker:
         self.staged = False
         """Whether all stages of the tick are done"""
         self.busy: Literal["", "tick", "observers"] = ""
-        """What runs: nothing, the phases of a tick up to constrain, or the observers of a finished one"""
+        """What runs: nothing, the phases of a tick up to constrain, or the observers of a finished tick"""
         self.repeated = False
         """Whether the phases prepare and rates run, which every stage of the integrator repeats"""
         self.warned = False
-        """Whether it was said what looks wrong"""
+        """Whether the warnings of `World.lint` were given"""
         self.new_systems = True
         """Whether systems were added since the last tick; the next one warns of their empty queries"""
         self._fluid: list[bytes] = []
@@ -189,34 +189,34 @@ class Ticker:
         self._threads = Threads()
 
     def between_ticks(self, what: str, *allowed: str) -> None:
-        """Raise FluidError when called from within a tick, but while what is `allowed` runs, see `busy`."""
+        """Raise FluidError when called during a tick, unless one of `allowed` runs, see `busy`."""
         if self.busy not in ("", *allowed):
             raise FluidError(f"{what} is refused during a tick of the same world; do it between two ticks")
 
     def check_state(self, world: World) -> None:
-        """Raise DivergedError where, between two ticks, the state is not finite."""
+        """Raise DivergedError if the state is not finite; during a tick nothing is checked."""
         if not self.busy:
             self._guard.check_start(world)
             check_plane(world)
 
     def forget(self, name: str) -> None:
-        """Keep nothing of an entity that is no more."""
+        """Drop what is kept of an entity that was removed."""
         self._guard.forget(name)
         self.row_changes.forget(name)
 
     def stages(self, systems: list[System]) -> Sequence[Stage]:
-        """In which the rates are evaluated in a tick: those of the integrator, a single one without."""
+        """Stages of a tick: those of the integrator, or a single one if no system integrates."""
         return self._method if any(s.integrates for s in systems) else (SINGLE,)
 
     @property
-    def instants(self) -> tuple[list[float], list[float]]:
-        """Weights, and times in ticks since the last one: those of all stages once these are done."""
+    def stage_times(self) -> tuple[list[float], list[float]]:
+        """Weights and times, in ticks, of the present stage; of all stages once these are done."""
         if self.staged and self.stage is not END:
             return [stage.weight for stage in self._method], [stage.c for stage in self._method]
         return [1.0], [self.stage.c]
 
     def warn(self, world: World, level: int) -> None:
-        """Say what looks wrong, of the line `level` calls up from here."""
+        """Give the warnings of `World.lint`, as of the line `level` calls up from here."""
         for text in world.lint():
             warnings.warn(text, FluidWarning, stacklevel=level)
         self.warned = True
@@ -239,7 +239,7 @@ class Ticker:
                 self._advance(world, schedule)
                 bad = self._guard.first_bad(world)
             except BaseException as error:
-                self._explain(world, schedule, error)
+                self._fail(world, schedule, error)
                 raise
             if bad is not None:
                 self._guard.restore(world)
@@ -259,14 +259,14 @@ class Ticker:
             self._rates(world, schedule)
 
     def apply(self, world: World) -> None:
-        """Carry out the changes of rows that wait, on this or another process."""
+        """Carry out the queued changes of rows, also those queued on other processes."""
         if names := world.processes.any_of(self.row_changes.waiting):
             self.row_changes.apply(world, names)
         world._wrap()
 
     @contextmanager
     def _busy(self, what: Literal["tick", "observers"]) -> Iterator[None]:
-        """While active, changes of rows wait; those that nobody carried out are forgotten."""
+        """While active, changes of rows are queued; those not carried out by its end are dropped."""
         self.busy = what
         try:
             yield
@@ -318,7 +318,7 @@ class Ticker:
             self.apply(world)
 
     def _run(self, world: World, systems: list[System]) -> None:
-        """Run systems, timed, each within what it may see, and watched by those that watch."""
+        """Run systems: timed, each with the tables it may see, and with the watching systems called."""
         scopes: Sequence[Callable[..., AbstractContextManager[None]]] = world.processes.scopes
         if self.debug:
             scopes = [undeclared_changes, *scopes, running]
@@ -361,14 +361,14 @@ class Ticker:
     def _as(self, world: World, system: System) -> AbstractContextManager[None]:
         return running(world, system) if self.debug else nullcontext()
 
-    def _explain(self, world: World, schedule: Schedule, error: BaseException) -> None:
-        """Put the state back; raise DivergedError where a system stumbled over what is not finite."""
-        # The user's code raises a FluidError that tells what is behind it.
-        stumbled = isinstance(error, Exception) and not isinstance(error.__cause__ or error, FluidError)
-        if stumbled:
-            world.processes.stumbled(error)
-        bad = self._guard.first_bad(world) if stumbled else None
-        locked = _read_only(world) if stumbled else None
+    def _fail(self, world: World, schedule: Schedule, error: BaseException) -> None:
+        """Put the state back after an error; raise a better one if numbers or read-only arrays caused it."""
+        # A FluidError, raised or wrapped by a user's code, says itself what is wrong.
+        unexpected = isinstance(error, Exception) and not isinstance(error.__cause__ or error, FluidError)
+        if unexpected:
+            world.processes.give_up(error)
+        bad = self._guard.first_bad(world) if unexpected else None
+        locked = _read_only(world) if unexpected else None
         self._guard.restore(world)
         if bad is not None:
             self._guard.check_start(world)

@@ -137,8 +137,8 @@ class World(Entities):
         fluid = changed(self.fluid[Fluid], constants, "set_fluid")
         self._put(self.fluid, fluid)
         if self.recipe is not None:
-            told = options_of(fluid).model_dump(mode="json", include=set(constants))
-            table = {**self.recipe.get("fluid", {}), **told}
+            given = options_of(fluid).model_dump(mode="json", include=set(constants))
+            table = {**self.recipe.get("fluid", {}), **given}
             self.recipe["fluid"] = {key: value for key, value in table.items() if value is not None}
         self._ticker.warned = False
 
@@ -148,14 +148,15 @@ class World(Entities):
         return self.value_now(gravity_of(self.fluid[Fluid]))
 
     def value_now(self, parameter: Any) -> Array:
-        """Value of a constant or keyed parameter, () or (k,), that all motion of a tick has in common.
+        """Value now of a constant or keyed parameter, () or (k,).
 
-        In the phases prepare and rates it is that at the time of the integrator's stage. For what moves by
-        whole ticks, in the phases move and constrain, it is the sum of all stages' values by their weights.
+        In the phases prepare and rates it is the value at the time of the integrator's stage. In the phases
+        move and constrain it is the mean over all stages, by their weights, so that what moves by whole ticks
+        feels the same as what is integrated.
         """
         if not isinstance(parameter, Keyed):
             return value_at(parameter, self.time)
-        weights, times = self._ticker.instants
+        weights, times = self._ticker.stage_times
         return np.asarray(np.array(weights) @ value_at(parameter, (self.tick + np.array(times)) * self.dt))
 
     # ------------------------------------------------------------------ systems
@@ -172,7 +173,7 @@ class World(Entities):
 
     @before_sharing
     def add_systems(self, systems: Sequence[System]) -> None:
-        """Add several systems at once; what they need of one another is taken from the list first."""
+        """Add several systems at once; a system that one of them requires is taken from the list first."""
         self._ticker.between_ticks("add_systems", "observers")
         join(self, systems)
 
@@ -194,7 +195,7 @@ class World(Entities):
         return self._schedule
 
     def _attach_derived(self) -> None:
-        """Give every entity the tables that come by themselves as systems fill them, at the right length."""
+        """Give every entity the tables that systems fill, derived or `given`, with its number of rows."""
         filled = {kind for system in self._systems for kind in (*system.writes, *system.adds)}
         coming = (kind for kind in filled if kind.derived or kind.given)
         derived = sorted(coming, key=lambda kind: kind.__name__)
@@ -325,12 +326,12 @@ class World(Entities):
 
     @collective
     def _first_surface(self) -> Any:
-        """What the SurfaceSystem finds in the evaluated fields of a world before its first tick."""
+        """The surface that the SurfaceSystem finds in the evaluated fields, before the first tick."""
         with self._active():
             return self._ask("found_surface", "SurfaceSystem")
 
     def _ask(self, method: str, example: str, *arguments: Any) -> Any:
-        """What the first system that has such a method says."""
+        """Call the method of the first system that has it."""
         self._ticker.check_state(self)
         for system in self.systems:
             if hasattr(system, method):
@@ -344,16 +345,13 @@ class World(Entities):
     def snapshot(self) -> Snapshot:
         """Read-only copies of every per-row column, safe to hand to another thread."""
         with self._active():
+            columns_of = self.processes.stored_columns
             populations = {
-                entity.name: {label: frozen(array) for label, array in self._columns_of(entity).items()}
+                entity.name: {label: frozen(array) for label, array in columns_of(entity).items()}
                 for entity in self._entities.values()
                 if any(kind.per_row for kind in entity.tables)
             }
             return Snapshot(self.tick, self.time, populations)
-
-    def _columns_of(self, entity: Entity) -> dict[str, Array]:
-        """Per-row columns of an entity by label, or what stands for those of many processes until read."""
-        return self.processes.stored_columns(entity)
 
     @collective
     def _on_ranks(self) -> list[dict[str, Any]]:

@@ -12,12 +12,12 @@ from ecs_fluid.settings import LARGEST, Settings
 
 
 def _quotient(value: Any) -> Any:
-    """The number that a text such as "1/60" stands for; what is no text is left as it is."""
+    """The number that a text such as "1/60" stands for; other values are returned as they are."""
     if not isinstance(value, str):
         return value
-    told = re.fullmatch(_QUOTIENT, value)
+    match = re.fullmatch(_QUOTIENT, value)
     try:
-        over, under = map(float, told.groups()) if told else (0.0, 0.0)
+        over, under = map(float, match.groups()) if match else (0.0, 0.0)
     except ValueError:
         over = under = 0.0
     if not (0 < over <= LARGEST and 1 / LARGEST <= under <= LARGEST):

@@ -31,7 +31,8 @@ class AdvectionSystem(System):
 
         world = self.world
         stage, number = world.stage, world.dtype
-        for entity, tables in world._tables:
+        for entity in world.entities:
+            tables = entity.tables
             for kind in sorted((k for k in tables if k.rate_of in tables), key=lambda k: k.__name__):
                 assert kind.rate_of is not None
                 rates, states = vars(tables[kind]), vars(tables[kind.rate_of])
@@ -40,9 +41,9 @@ class AdvectionSystem(System):
                     if stage is SINGLE:
                         (columns.euler_square if kind.squared else columns.euler)(y, f, number(dt))
                         continue
-                    q = self._registers.get((entity, kind, name))
+                    q = self._registers.get((entity.name, kind, name))
                     if q is None or q.size != y.size:
-                        q = self._registers[entity, kind, name] = np.zeros_like(y)
+                        q = self._registers[entity.name, kind, name] = np.zeros_like(y)
                     elif stage.a == 0.0:
                         q.fill(0.0)
                     advance = columns.advance_square if kind.squared else columns.advance

@@ -16,13 +16,13 @@ from ecs_fluid.input_limits import GRID_POINT, TREE_CELL, check_memory
 from ecs_fluid.system import System
 
 MANY = 2**20
-"""Cells from which on it is counted what they take."""
+"""Cells from which on their memory is checked."""
 PER_CORE = 2.0
 """Field cells per core radius unless something else is asked for."""
 MOST_FINE_CELLS = 2**17
 """Cells that `cells_per_core` may ask for; a thin core in a wide world stays unresolved beyond."""
 MOST_ADVISED_CELLS = 2**24
-"""Cells that a warning tells anybody to ask for."""
+"""Most cells that a warning advises."""
 
 
 VORTONS = Position, Strength, CoreRadius
@@ -95,18 +95,18 @@ class PartitionSystem(System):
         self._fill(self.field(Sources), self.field(Grid), "sources", divisible=self._divisible)
 
     def _divisible(self) -> bool:
-        """Whether every system that reads the Sources can do with the part of them that a machine needs."""
+        """Whether every system that reads the Sources needs only a part of them on each machine."""
         return not any(
             Sources in system.reads and getattr(system, "needs_all_sources", True)
             for system in self.world.systems
         )
 
     def present(self, needs: GridNeeds | None = None, around: Array | None = None) -> tuple[Sources, Grid]:
-        """Tables of their own of the vortons and the field grid as they are now, for questions between ticks.
+        """New Sources and Grid of the present vortons, for use between ticks.
 
-        The world's own Sources and Grid stay those of the last stage, to which its fields belong. With
-        `needs` the grid is made for them, otherwise for what the world's systems need; it goes on by whole
-        cells to all points `around` (m, 3) m.
+        The world's own stay those of the last stage, to which its fields belong. The grid is made for
+        `needs`, or else for those of the world's systems, and is extended by whole cells to all points
+        `around` (m, 3) m.
         """
         sources, grid = Sources.blank(0, self.world.dtype), Grid.blank(0, self.world.dtype)
         assert isinstance(sources, Sources) and isinstance(grid, Grid)
@@ -116,7 +116,7 @@ class PartitionSystem(System):
         return sources, grid
 
     def farthest(self, sources: Sources, grid: Grid) -> str | None:
-        """Who makes the grid much larger than most vortons do: "entity 'name'" or "a few vortons", if any."""
+        """What makes the grid much larger than most vortons need: "entity 'name'", "a few vortons", None."""
         from ecs_fluid.kernels.compiled.columns import bounds
 
         (lo, hi), found, reach = bounds(sources.x.T), None, 0.25 * float((grid.spacing * grid.cells).max())

@@ -40,17 +40,17 @@ class SurroundingsSystem(System):
 
     @property
     def needs_fields(self) -> bool:
-        """Whether the fields are looked at in this stage."""
+        """Whether the fields are read in this stage."""
         return self.world.stage.weight != 0.0 and self._wanted("local")
 
     def _wanted(self, part: str) -> bool:
-        """Whether a system that reads them has that parameter set."""
+        """Whether a system that reads the Surroundings has that parameter set."""
         return any(
             Surroundings in system.reads and getattr(system, part, False) for system in self.world.systems
         )
 
     def process(self, dt: float) -> None:
-        """Add what this stage counts."""
+        """Add this stage's values, times its weight."""
         stage, tables = self.world.stage, [table for (table,) in self.query(Surroundings)]
         if stage.c == 0.0:
             for table in tables:

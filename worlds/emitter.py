@@ -95,8 +95,8 @@ class EmitterRecipe(Recipe, Emitter):
 
     def _carried(self) -> tuple[type[Component], ...]:
         """What the emitter gives its particles to carry."""
-        told = (self.density is not None, self.temperature is not None, any(self.fractions.values()))
-        kinds = list[type[Component]](compress((Density, Temperature, Species), told))
+        given = (self.density is not None, self.temperature is not None, any(self.fractions.values()))
+        kinds = list[type[Component]](compress((Density, Temperature, Species), given))
         for number, (kind, table) in enumerate(further(self), start=1):
             place = f"[[entity.component]] {number}"
             # Of no rows: a list, one value per row, is refused before the first particle is born.

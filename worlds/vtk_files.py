@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ecs_fluid.component import Array
-from ecs_fluid.errors import RecipeError, raise_told
+from ecs_fluid.errors import RecipeError, raise_sentence
 from ecs_fluid.input_limits import limits
 from ecs_fluid.worlds.files import read_npz
 
@@ -43,7 +43,7 @@ def read_vtk(path: Path, most: int, wanted: Collection[str] = ()) -> dict[str, A
             time than a file of its size may.
     """
     if find_spec("vtkmodules") is None:
-        raise_told(ModuleNotFoundError(name="vtkmodules"))
+        raise_sentence(ModuleNotFoundError(name="vtkmodules"))
     size = path.stat().st_size
     memory = int(MEMORY + min(MEMORY_PER_BYTE * size, limits().memory))
     seconds = SECONDS + SECONDS_PER_BYTE * size

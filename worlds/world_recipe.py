@@ -15,7 +15,7 @@ from ecs_fluid.arguments import path_of
 from ecs_fluid.components import InertialVelocity, Liquid
 from ecs_fluid.errors import FluidError, RecipeError, sentences
 from ecs_fluid.fluid import FluidOptions
-from ecs_fluid.input_limits import check, check_bytes
+from ecs_fluid.input_limits import check_bytes, check_limit
 from ecs_fluid.overrides import override
 from ecs_fluid.plugins import kind_of, searching, ships, users_code, without_kind
 from ecs_fluid.recipe import Recipe, entity_recipe, read_tables
@@ -67,7 +67,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         },
     },
 }
-"""Values that a preset puts under those of the file."""
+"""Default values of each preset, which those of the file override."""
 
 SECTIONS = ("preset", "world", "fluid", "entity", "system", "output")
 LEAST_FPS = 1e-9
@@ -104,8 +104,8 @@ class WorldTable(WorldOptions):
             )
         return self
 
-    def told(self, **options: Any) -> dict[str, Any]:
-        """What was given: no dt that follows from the frames, so that another steps_per_frame may be set."""
+    def given(self, **options: Any) -> dict[str, Any]:
+        """The values given, without a dt that follows from fps, so that steps_per_frame can be changed."""
         follows = self.fps is not None and self.dt == 1.0 / (self.fps * self.steps_per_frame)
         return self.model_dump(exclude_unset=True, exclude={"dt"} if follows else None, **options)
 
@@ -135,7 +135,7 @@ class FluidTable(FluidOptions):
         return value
 
     def constants(self) -> dict[str, Any]:
-        """What the file says of the fluid itself, for `World.set_fluid`."""
+        """Constants of the fluid in the file, for `World.set_fluid`."""
         return {
             name: getattr(self, name) for name in FluidOptions.model_fields if name in self.model_fields_set
         }
@@ -144,7 +144,7 @@ class FluidTable(FluidOptions):
 MOST_TICKS = 10_000_000
 
 NITROGEN = 77.0
-"""Boiling point of nitrogen, K: who gives less has mostly thought of degrees Celsius."""
+"""Boiling point of nitrogen, K: a lower temperature was probably meant in degrees Celsius."""
 
 
 class OutputTable(Settings):
@@ -260,7 +260,7 @@ class WorldRecipe(Settings):
         """Plain data that `from_tables` turns into this recipe again."""
         plain = {
             "preset": self.preset,
-            "world": self.world.told(mode="json"),
+            "world": self.world.given(mode="json"),
             "fluid": self.fluid.model_dump(mode="json", exclude_unset=True),
             "entity": [item.table() for item in self.entity],
             "system": [dict(item) for item in self.system],
@@ -276,6 +276,7 @@ class WorldRecipe(Settings):
             return self._built()
 
     def _built(self) -> World:
+        # A recipe made in Python has not been checked as a whole yet.
         checked = WorldRecipe.from_tables(self._as_given(), allow_code=self._allow_code)
         world = World(**checked.world.model_dump(include=set(WorldOptions.model_fields)))
         world.set_fluid(**checked.fluid.constants())
@@ -295,11 +296,11 @@ class WorldRecipe(Settings):
         for number, item in enumerate(checked.system, start=1):
             place = f"[[system]] {number}"
             chosen.append((place, _system_of(item, place, self._allow_code)(**without_kind(item))))
-        # All at once: what one of them needs of another is taken from the list, whatever its order.
+        # All at once: a system that another one requires is taken from the list, whatever its order.
         systems = merged(checked._fluid_systems(), needed, chosen)
         world.add_systems(systems)
         for system in systems:
-            # Those of [fluid] and of entities are there in any case, as those that systems bring along.
+            # Systems of [fluid] and of entities come by themselves, as those that other systems add.
             system._implied = not any(system is named for _, named in chosen)
         return world
 
@@ -307,7 +308,7 @@ class WorldRecipe(Settings):
         given = {key: getattr(self, key) for key in ("preset", "entity", "system")}
         for key in ("fluid", "output"):
             given[key] = getattr(self, key).model_dump(exclude_unset=True)
-        return {**given, "world": self.world.told()}
+        return {**given, "world": self.world.given()}
 
     def _fluid_systems(self) -> Iterator[Request]:
         for key, kind in FLUID.items():
@@ -325,13 +326,13 @@ class WorldRecipe(Settings):
         yield "[fluid]", AdvectionSystem()
 
     def lint(self) -> list[str]:
-        """What the recipes themselves find coarse, before anything is built, and temperatures in Celsius."""
-        told = {"[fluid]": self.fluid, **{repr(item.name): item for item in self.entity}}
-        given = {place: getattr(part, "temperature", None) for place, part in told.items()}
+        """Sentences on coarse recipes, before anything is built, and on temperatures in Celsius."""
+        parts = {"[fluid]": self.fluid, **{repr(item.name): item for item in self.entity}}
+        temperatures = {place: getattr(part, "temperature", None) for place, part in parts.items()}
         cold = [
             f"{place}: temperature = {value:g} K is colder than liquid nitrogen; temperatures are in kelvin, "
             f"so {value:g} degrees Celsius are {value + 273.15:g}"
-            for place, value in given.items()
+            for place, value in temperatures.items()
             if isinstance(value, float) and value < NITROGEN
         ]
         return [*cold, *(f"{item.name!r}: {text}" for item in self.entity for text in item.lint())]
@@ -341,7 +342,7 @@ def _list(tables: dict[str, Any], key: str, place: str) -> list[Any]:
     items = tables.get(key, [])
     if not isinstance(items, list | tuple):
         raise RecipeError(f"{place}: [{key}] is one table; write [[{key}]], a list of tables")
-    check("tables", len(items), f"{place}: there are {len(items):,} tables [[{key}]]")
+    check_limit("tables", len(items), f"{place}: there are {len(items):,} tables [[{key}]]")
     return list(items)
 
 
@@ -378,7 +379,7 @@ def named_systems() -> dict[str, type[System]]:
 
 
 def _system_of(item: Any, place: str, allow_code: bool) -> type[System]:
-    """Class of a [[system]] table; its parameters are checked."""
+    """The class of a [[system]] table, whose parameters are checked."""
     name = item.get("kind") if isinstance(item, dict) else None
     if isinstance(name, str) and name in FLUID:
         raise RecipeError(

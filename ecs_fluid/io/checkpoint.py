@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ecs_fluid.errors import NPZ_DAMAGE, StorageError
-from ecs_fluid.input_limits import check
+from ecs_fluid.input_limits import check_limit
 from ecs_fluid.io.disk import replace_file, storage_error, temporary_name
 from ecs_fluid.io.untrusted import check_file
 from ecs_fluid.npz import array_in
@@ -194,7 +194,7 @@ def _read(handle: BinaryIO, path: Path) -> tuple[dict[str, Any], dict[str, np.nd
             if packed or sum(entry.file_size for entry in entries) > size:
                 raise ValueError("it holds compressed or overlapping data")
             described = archive.getinfo(_HEADER).file_size
-            check("text", described, f"the description in checkpoint {path} has {described:,} bytes")
+            check_limit("text", described, f"the description in checkpoint {path} has {described:,} bytes")
             header = json.loads(archive.read(_HEADER))
             names = [str(name) for name in header["arrays"]]
             # One member for the header and one for each array: nothing twice, nothing that is not named.

@@ -221,7 +221,7 @@ class Ranks(SharedWork):
                     for field, array in tables[kind].items():
                         tables.own[kind].__dict__[field.name][...] = array[self.own(entity.name)]
 
-    def stumbled(self, error: BaseException) -> None:
+    def give_up(self, error: BaseException) -> None:
         """Ranks need not have stumbled together, so nobody may ask the others what is wrong."""
         self.comm.abort(error)
 

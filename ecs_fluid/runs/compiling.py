@@ -1,4 +1,4 @@
-"""Kernels that have to be compiled, which happens once per machine."""
+"""A callback before kernels are compiled, which happens once per machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @contextmanager
 def before_compiling(act: Callable[[str], object]) -> Iterator[None]:
-    """Call `act` with the name of each kernel that has to be compiled, before that; not for what it calls."""
+    """While active, `act` is called before a kernel is compiled, with its name; not for kernels it calls."""
     from numba.core import event
 
     class Listener(event.Listener):  # type: ignore[misc]

@@ -34,25 +34,25 @@ Build = Callable[[float], World]
 """Makes the world with a given time step [s]."""
 
 FEWEST, MOST, LONGEST = 16, 64, 256
-"""Ticks that a sample has: as many as fit into the time allowed, more where the world needs shorter steps."""
+"""Ticks of a sample: at least; at most, by the time allowed; at most, if the world needs shorter steps."""
 
 PATIENCE, LATE, COARSEST = 1.8, 2.4, 4
-"""s that samples through the whole run are to take; where it would be more, steps become twice and COARSEST
-times as long. When they have taken the second, what was run until then has to stand for all."""
+"""s that a sample of the whole run should take: if it would take longer, steps are doubled, up to COARSEST
+times their length. After LATE s it ends, and stands for the whole run."""
 
 FIRST = 0.6
-"""s; about what ticks with the world's own step may take"""
+"""s; about the time allowed for ticks with the world's own step"""
 
 ALIKE = 1.25
-"""Ratio of two times of ticks up to which they count as the same: others on the machine make as much."""
+"""Two times of a tick count as the same up to this ratio, which other work on the machine explains."""
 
 MOST_FIRST = 9
-"""Ticks after which those at the beginning are known well enough."""
+"""Most ticks that are timed with the world's own step."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Predicted wall time [s], disk [bytes], rows by population at the end; ``sampled`` ticks told it.
+    """Predicted wall time [s], disk [bytes] and rows by population at the end, from ``sampled`` ticks.
 
     ``whole`` is False if the world could not be run through with long steps, or not in time: later ticks are
     then taken to cost as much as earlier ones.
@@ -67,9 +67,9 @@ class Estimate:
 
 @dataclass
 class _Sample:
-    """Mean cost of what a run does over and over, and the sizes it leaves.
+    """Mean times [s] and sizes of what a run repeats.
 
-    ``median`` is that of ticks as they were sampled; ``whole`` whether they went through the whole run.
+    ``median`` is that of the sampled ticks; ``whole`` tells whether they went through the whole run.
     """
 
     tick: float
@@ -89,7 +89,7 @@ class _Sample:
 class FirstTicks:
     """Wall time [s] of one of a world's first ticks, and the most memory [bytes] of the process so far.
 
-    The memory is 0 where the machine does not tell it (Windows).
+    The memory is 0 where the system does not report it (Windows).
     """
 
     seconds: float
@@ -97,7 +97,7 @@ class FirstTicks:
 
 
 class _Compiles(BaseException):
-    """A kernel is not in the cache; no Exception, which would be taken for one of a user's system."""
+    """A kernel is not in the cache. Not an Exception, so that no handler takes it for a user's error."""
 
 
 def first_ticks(world: World, allowed: float = 1.0) -> FirstTicks | None:
@@ -121,7 +121,7 @@ def first_ticks(world: World, allowed: float = 1.0) -> FirstTicks | None:
 
 
 def peak_memory() -> int:
-    """The most memory [bytes] that this process has had, 0 where the machine does not tell (Windows)."""
+    """The most memory [bytes] that this process has had, 0 where the system does not report it (Windows)."""
     try:
         import resource
     except ImportError:
@@ -131,7 +131,7 @@ def peak_memory() -> int:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people say them: 7.9 ms, 1.4 s, 3 min 20 s, 2 h 5 min."""
+    """Seconds as text: 7.9 ms, 1.4 s, 3 min 20 s, 2 h 5 min."""
     if seconds < 0.1:
         return f"{1e3 * seconds:.1f} ms"
     minutes, rest = divmod(round(seconds), 60)
@@ -151,13 +151,13 @@ def estimate(
     """
     with warnings.catch_warnings(action="ignore", category=FluidWarning):
         sample, compiled = None, [""]
-        while compiled:  # which takes its time
+        while compiled:  # again if kernels were compiled, whose time must not count
             compiled.clear()
             with before_compiling(compiled.append):
-                sample = _through(build, dt, ticks, allowed)
+                sample = _whole_run_sample(build, dt, ticks, allowed)
         if sample is None:
             world = build(dt)
-            sample = _sampled(world, _own(world, min(ticks, MOST)), ticks, dt)
+            sample = _sample_of(world, _own_ticks(world, min(ticks, MOST)), ticks, dt)
     frames = 1 + -(-ticks // every)
     seconds = ticks * sample.tick + frames * sample.frame
     checkpoints = 2 + (int(seconds / checkpoint_seconds) if checkpoint_seconds else ticks)
@@ -171,17 +171,16 @@ def estimate(
     )
 
 
-def _through(build: Build, dt: float, ticks: int, allowed: float) -> _Sample | None:
-    """A sample by the longest steps that the world bears, then by as many as are allowed.
+def _whole_run_sample(build: Build, dt: float, ticks: int, allowed: float) -> _Sample | None:
+    """A sample with the longest steps that the world can take, then with as many ticks as are allowed.
 
-    None if it bears none that are longer than its own. Raises the world's own error if it fails with its own
-    time step too.
+    None if it can take none longer than its own. Raises the world's error if its own step fails too.
     """
     count, began = min(FEWEST, ticks), time.perf_counter()
     while count <= LONGEST:
         world = build(dt * ticks / count)
         try:
-            sample = _sampled(world, _long(world, count, began), count, dt)
+            sample = _sample_of(world, _long_ticks(world, count, began), count, dt)
         except FluidError:
             # Too coarse for this world: it diverged, or a system refused the long step.
             if count == ticks:
@@ -192,16 +191,16 @@ def _through(build: Build, dt: float, ticks: int, allowed: float) -> _Sample | N
         if not sample.whole or more <= count or more < min(2 * count, ticks):
             return sample
         world = build(dt * ticks / more)
-        return _sampled(world, _long(world, more), more, dt)
+        return _sample_of(world, _long_ticks(world, more), more, dt)
     return None
 
 
 Ticks = Iterator[tuple[float, int]]
-"""Steps a world: wall time [s] of a tick, and how many of the run's ticks it stands for, beside the others"""
+"""Steps a world: yields the wall time [s] of a tick, and its weight among the sampled ticks."""
 
 
-def _long(world: World, count: int, began: float = math.inf) -> Ticks:
-    """`count` ticks, or fewer that are longer, where those since `began` [s] take too much time."""
+def _long_ticks(world: World, count: int, began: float = math.inf) -> Ticks:
+    """`count` ticks, or fewer and longer ones if they take too much time since `began` [s]."""
     share, most, left = 1, COARSEST, count
     while left:
         started = time.perf_counter()
@@ -210,7 +209,7 @@ def _long(world: World, count: int, began: float = math.inf) -> Ticks:
         except FluidError:
             if share == 1:
                 raise
-            share = most = share // 2  # longer ones it does not bear
+            share = most = share // 2  # it cannot take longer steps
             _change_step(world, world.dt / 2)
             continue
         ended = time.perf_counter()
@@ -224,8 +223,8 @@ def _long(world: World, count: int, began: float = math.inf) -> Ticks:
             _change_step(world, 2 * world.dt)
 
 
-def _own(world: World, most: int) -> Ticks:
-    """`most` ticks after the next one, which loads kernels: as many as fit into FIRST, but three at least."""
+def _own_ticks(world: World, most: int) -> Ticks:
+    """Up to `most` ticks with the present step, at least three, within FIRST s; a first one loads kernels."""
     world.step()
     spent = 0.0
     for done in range(most):
@@ -239,13 +238,13 @@ def _own(world: World, most: int) -> Ticks:
 
 
 def _change_step(world: World, dt: float) -> None:
-    """Go on with another step, from the tick that is nearest."""
+    """Change the time step, and the tick so that the time is about the same."""
     tick = round(world.time / dt)
     world.options, world.tick = world.options.model_copy(update={"dt": dt}), tick
 
 
-def _sampled(world: World, steps: Ticks, count: int, dt: float) -> _Sample:
-    """What the ticks of `steps`, of which `count` are a run, tell of one with steps of `dt` s."""
+def _sample_of(world: World, steps: Ticks, count: int, dt: float) -> _Sample:
+    """A sample for a run with steps of `dt` s, from the ticks of `steps`; `count` of these make a run."""
     spent: list[float] = []
     shares: list[int] = []
     written: list[float] = []
@@ -289,10 +288,10 @@ def _sampled(world: World, steps: Ticks, count: int, dt: float) -> _Sample:
 
 
 def _own_over_long(world: World, dt: float, long: float) -> float:
-    """Time of a tick of `dt` s over that of the long ones that came last; 1 where they are alike."""
+    """Time of a tick of `dt` s over that of the last long ones; 1 if they are about the same."""
     _change_step(world, dt)
     try:
-        own = statistics.median(took for took, _ in _own(world, MOST_FIRST))
+        own = statistics.median(took for took, _ in _own_ticks(world, MOST_FIRST))
     except FluidError:
         return 1.0
     return own / long if not 1 / ALIKE < own / long < ALIKE else 1.0

@@ -43,7 +43,7 @@ def stored_columns(world: World) -> dict[str, dict[str, Array]]:
     """Columns of a frame: state and velocity of entities with a Position, poses and motion of bodies."""
     frame = {}
     for entity in world.entities:
-        columns = world._columns_of(entity)
+        columns = world.processes.stored_columns(entity)
         if "Position.x" in columns:
             state = entity.columns(state_only=True)
             frame[entity.name] = {

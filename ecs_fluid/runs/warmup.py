@@ -49,13 +49,13 @@ from ecs_fluid.world_options import Precision
 
 
 def check_cache() -> None:
-    """Raise StorageError where nothing that is compiled could be kept."""
+    """Raise StorageError if the cache of compiled kernels cannot be written."""
     folder, variable = kept_in()
     try:
         check_writable(folder)
     except OSError as error:
-        told = str(storage_error(error, "keep compiled kernels in", folder)).removesuffix(".")
-        raise StorageError(f"{told}; set {variable} to a folder that can be written to") from None
+        text = str(storage_error(error, "keep compiled kernels in", folder)).removesuffix(".")
+        raise StorageError(f"{text}; set {variable} to a folder that can be written to") from None
 
 
 def compile_kernels(precision: Precision) -> None:
@@ -65,7 +65,7 @@ def compile_kernels(precision: Precision) -> None:
 
 
 def compile_on_all_cores(precisions: Iterable[Precision], say: Callable[[str], None]) -> None:
-    """The same for these precisions, in as many processes as there are cores; `say` is told how far it is."""
+    """The same for these precisions, in one process per core; `say` gets sentences on the progress."""
     jobs = [(part, precision) for part in PARTS for precision in precisions]
     cores = min(os.cpu_count() or 1, len(jobs))
     with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as pool:
@@ -76,7 +76,7 @@ def compile_on_all_cores(precisions: Iterable[Precision], say: Callable[[str], N
 
 
 def compile_for(world: World) -> None:
-    """Compile what the first ticks of a world need, in its own precision; the world is stepped."""
+    """Compile the kernels of a world's first ticks, in its own precision, by stepping it."""
     observer = world.system(DiagnosticsSystem)
     if observer is not None and observer.every:
         observer.every = 1
@@ -119,7 +119,7 @@ def _vortons(x: Array) -> tuple[Component, ...]:
 
 
 def _meshes(x: Array, precision: Precision) -> Iterator[World]:
-    """So many vortons that a mesh is taken rather than all pairs."""
+    """So many vortons that the solver takes a mesh and not all pairs."""
     draw = np.random.default_rng(2)
     yield from _flows(("euler", {"solver": "pppm", "tracers": "solver"}, "pse"))(
         draw.random((20_000, 3)), precision
@@ -213,4 +213,4 @@ PARTS: dict[str, Callable[[Array, Precision], Iterator[World]]] = {
     "meshes": _meshes,
     "fire": _fires,
 }
-"""Kernels that little else needs, longest first."""
+"""Parts with kernels of their own, those that compile longest first."""

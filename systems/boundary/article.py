@@ -59,11 +59,11 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
     if reacts:
         momentum = (0.2 * own_or_fluids(system, "density") * near.sigma**2)[:, None]
         bearable = _bearable(system, bodies, near.who, momentum * change, slip)
-    *told, change = go(around, hulls, near, slip, parts, bearable, to, change, x, strengths)
+    *exchange, change = go(around, hulls, near, slip, parts, bearable, to, change, x, strengths)
     if len(tables) > 1:
         spread(x, [position.x for _, position, *_ in tables])
         spread(strengths, [strength.alpha for _, _, strength, *_ in tables])
-    _record(entities, *told)
+    _record(entities, *exchange)
     if reacts:
         _take_spin(entities, bodies, near.who, momentum * change)
 

@@ -12,8 +12,8 @@ from ecs_fluid.components.bodies import BoundaryLayer, HullShape
 from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.boundary.article import flow_at, record_exchange, summed
 from ecs_fluid.systems.boundary.panels import (
-    KnownAngularVelocity,
     PanelBoundary,
+    ShedSpin,
     Sheet,
     Surface,
     rms,
@@ -70,7 +70,7 @@ class LayerBoundary(PanelBoundary):
     """
 
     def spawns(self, world: World) -> None:
-        """Make the entity of the vortons, and the memory of the spin that they know of."""
+        """Make the entity of the vortons, and the memory of the spin shed."""
         nothing = np.zeros((0, 3))
         name = self.system.wake
         if name not in world:
@@ -82,29 +82,29 @@ class LayerBoundary(PanelBoundary):
                     f"BoundarySystem: boundary = 'layer' is for solids, but {entity.name!r} is a container; "
                     "use boundary = 'panels'"
                 )
-        self._remembers(world)
+        self._attach_spin_memory(world)
 
     # ------------------------------------------------------------------ the tick
 
     def process(self, entities: list[Entity]) -> None:
         """Reflect what came into bodies, find the sheets, and put everything on the lattice."""
-        known = self._known_spins(entities)
-        if not len(known.ids):
-            self._remember(known, np.zeros((0, 3)), np.zeros(0, np.int64))
+        former = self._shed_spin(entities)
+        if not len(former.ids):
+            self._store_spin(former, np.zeros((0, 3)), np.zeros(0, np.int64))
             return
         bodies, hulls = gathered(entities)
         surfaces = list(self._surfaces(bodies, hulls))
         spacing = self._spacing(surfaces)
         sheet = self._sheet(bodies, hulls, surfaces)
         wake = self.world[self.system.wake]
-        old = self._outside(bodies, hulls, known)
+        old = self._fluid_vortons(bodies, hulls, former)
         new = _reflected(bodies, hulls, old)
-        # What follows looks at the flow of these; the lattice of the next tick takes their place.
+        # The flow below is that of these vortons; the lattice replaces them in the next tick.
         wake[Position].x, wake[Strength].alpha = new.x, new.alpha
-        self._remember(known, bodies.angular_velocity, np.zeros(len(bodies.x), np.int64))
-        inner = self._inside(bodies, hulls, surfaces, spacing)
-        flow = flow_at(self.world, sheet.center) + self._turning(bodies, inner, sheet.center, spacing)
-        spun = self._returned(bodies, surfaces, sheet, old, new, known.before)
+        self._store_spin(former, bodies.angular_velocity, np.zeros(len(bodies.x), np.int64))
+        inner = self._points_in_turning(bodies, hulls, surfaces, spacing)
+        flow = flow_at(self.world, sheet.center) + self._flow_of_turning(bodies, inner, sheet.center, spacing)
+        spun = self._compensation(bodies, surfaces, sheet, old, new, former.spin)
         strengths = spun + self._rings(surfaces, sheet, sheet.wall - flow, spun)
         places, who, shares = _cut_sheets(bodies, surfaces, strengths, spacing)
         every = np.concatenate([new.who, who])
@@ -117,33 +117,33 @@ class LayerBoundary(PanelBoundary):
         )  # fmt: skip
         if np.isfinite(strengths).all():
             vortons = np.concatenate([new.x, places]), np.concatenate([new.alpha, shares])
-            self._to_lattice(bodies, known.ids, hulls, surfaces, vortons, spacing)
+            self._to_lattice(bodies, former.ids, hulls, surfaces, vortons, spacing)
 
     def _spacing(self, surfaces: list[Surface]) -> float:
         """Of the lattice, m."""
         smallest = min(float(np.ptp(s.panels.vertices, axis=0).max()) for s in surfaces)
         return self.system.lattice or smallest / FINE
 
-    def _outside(self, bodies: Bodies, hulls: Hulls, known: KnownAngularVelocity) -> Vortons:
-        """The vortons as they came, less the vorticity 2 spin of the bodies' inside.
+    def _fluid_vortons(self, bodies: Bodies, hulls: Hulls, former: ShedSpin) -> Vortons:
+        """The vortons of the wake, without the vorticity 2 spin inside bodies.
 
-        That of a body which is no more is the fluid's: it stays.
+        That of a body that was removed stays, as the fluid's.
         """
         wake = self.world[self.system.wake]
         x, alpha = wake[Position].x.astype(np.float64), wake[Strength].alpha.astype(np.float64)
         within = wake[BoundaryLayer].within.astype(np.float64) * wake[Volume].volume
         if not len(x):
             return Vortons(x, alpha, np.zeros(0, np.int64), np.zeros(0, np.int64))
-        owner, there = rows_of(known.ids, wake[BoundaryLayer].body)
+        owner, there = rows_of(former.ids, wake[BoundaryLayer].body)
         inner = np.flatnonzero(there & (within != 0.0))
-        alpha[inner] -= 2.0 * within[inner, None] * known.before[owner[inner]]
+        alpha[inner] -= 2.0 * within[inner, None] * former.spin[owner[inner]]
         rows, who, gap, _ = near_bodies(bodies, hulls, x, 2.0 * wake[CoreRadius].sigma.astype(np.float64))
         deep = gap < 0.0
         return Vortons(x, alpha, rows[deep], who[deep])
 
     # ------------------------------------------------------------------ spin
 
-    def _inside(
+    def _points_in_turning(
         self, bodies: Bodies, hulls: Hulls, surfaces: list[Surface], spacing: float
     ) -> tuple[Array, Array, Array]:
         """(Lattice points in or at turning bodies, the bodies, the volume inside that each stands for)."""
@@ -161,7 +161,7 @@ class LayerBoundary(PanelBoundary):
             parts.append(share * (surfaces[i].panels.volume / share.sum()))
         return np.concatenate(places), np.concatenate(who), np.concatenate(parts)
 
-    def _turning(
+    def _flow_of_turning(
         self, bodies: Bodies, inner: tuple[Array, Array, Array], points: Array, spacing: float
     ) -> Array:
         """Velocity (p, 3) of the vorticity 2 spin inside of bodies."""
@@ -169,7 +169,7 @@ class LayerBoundary(PanelBoundary):
         alpha = 2.0 * parts[:, None] * bodies.angular_velocity[who]
         return self._velocity(points, places, alpha, np.full(len(places), self.system.overlap * spacing))
 
-    def _returned(
+    def _compensation(
         self,
         bodies: Bodies,
         surfaces: list[Surface],
@@ -178,7 +178,7 @@ class LayerBoundary(PanelBoundary):
         new: Vortons,
         before: Array,
     ) -> Array:
-        """Strengths (p, 3) that give back what mirrors and changes of spin did to the total of each body."""
+        """Strengths (p, 3) that cancel what mirrors and changes of spin did to the total around each body."""
         gained = new.alpha[new.rows] - old.alpha[old.rows]
         total = summed(gained, new.who, len(bodies.x))
         volume = np.array([s.panels.volume for s in surfaces])[:, None]
@@ -228,7 +228,7 @@ class LayerBoundary(PanelBoundary):
         x = spacing * (np.stack(np.unravel_index(np.arange(len(size)), field.shape[:3]), axis=1) + low)
         near, _, gap, _ = near_bodies(bodies, hulls, x, np.full(len(x), FILLED * spacing))
         stay[near[gap > -FILLED * spacing]] = True
-        places, who, parts = self._inside(bodies, hulls, surfaces, spacing)
+        places, who, parts = self._points_in_turning(bodies, hulls, surfaces, spacing)
         at = np.ravel_multi_index(
             tuple((np.rint(places / spacing).astype(np.int64) - low).T), field.shape[:3]
         )

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ecs_fluid.systems.boundary.system import BoundarySystem
     from ecs_fluid.world import World
 
-VORTONS: Any = ((Position, "x"), (Strength, "alpha"), (CoreRadius, "sigma"), (Volume, "volume"))
-"""Columns of the wake."""
+WAKE_COLUMNS: Any = ((Position, "x"), (Strength, "alpha"), (CoreRadius, "sigma"), (Volume, "volume"))
+"""Columns of the wake, in the order of `WakeVortons`."""
 
 
 class Surface(NamedTuple):
@@ -72,19 +72,19 @@ class Sheet(NamedTuple):
         return np.asarray(self.area[:, None] * np.cross(self.normal, np.cross(spin[self.who], self.arm)))
 
 
-class KnownAngularVelocity(NamedTuple):
-    """What the fluid knows of the spin of bodies."""
+class ShedSpin(NamedTuple):
+    """Spin of bodies whose vorticity is in the fluid already, from ShedAngularVelocity."""
 
     ids: Array
-    """RowId (n,) of the bodies there are"""
-    before: Array
-    """their spin (n, 3) that the fluid knows of, 0 for new ones"""
+    """RowId (n,) of the present bodies"""
+    spin: Array
+    """(n, 3) rad/s that was shed, 0 for new bodies"""
     gone: Array
-    """mask of the rows of ShedAngularVelocity whose bodies are no more"""
+    """mask of the rows of ShedAngularVelocity whose bodies were removed"""
 
 
-class ReleasedVortons(NamedTuple):
-    """Vortons (m rows) that were bound to a body."""
+class WakeVortons(NamedTuple):
+    """Vortons (m rows) that go into the wake: shed by panels, or released by a body that was removed."""
 
     x: Array
     alpha: Array
@@ -116,11 +116,11 @@ class PanelBoundary:
             if name not in world:
                 kind = Volume(np.zeros(0)) if name == self.system.wake else BoundVorticity()
                 world.spawn(name, Position(nothing), Strength(nothing), CoreRadius(np.zeros(0)), kind)
-        self._remembers(world)
+        self._attach_spin_memory(world)
 
     @staticmethod
-    def _remembers(world: World) -> None:
-        """Give the world a memory of the spin that bodies have shed."""
+    def _attach_spin_memory(world: World) -> None:
+        """Attach the component that keeps the spin that bodies have shed."""
         if ShedAngularVelocity not in world.fluid:
             none = np.zeros(0, np.int64)
             world.attach("fluid", ShedAngularVelocity(none, np.zeros((0, 3)), none))
@@ -146,27 +146,27 @@ class PanelBoundary:
         """Find the sheets and shed them."""
         from ecs_fluid.kernels.bodies.table import CONTAINER
 
-        known = self._known_spins(entities)
-        left = self._left_behind(known)
-        if not len(known.ids):
+        former = self._shed_spin(entities)
+        left = self._released(former)
+        if not len(former.ids):
             self._fill_wake(left)
-            self._remember(known, np.zeros((0, 3)), np.zeros(0, np.int64))
+            self._store_spin(former, np.zeros((0, 3)), np.zeros(0, np.int64))
             return
         bodies, hulls = gathered(entities)
         surfaces = list(self._surfaces(bodies, hulls))
         sheet = self._sheet(bodies, hulls, surfaces)
         bound = ((bodies.shape != CONTAINER) & (bodies.motion != FIXED))[sheet.who]
-        flow = self._bound(bodies, sheet, np.flatnonzero(bound)) + flow_at(self.world, sheet.center)
+        flow = self._update_bound(bodies, sheet, np.flatnonzero(bound)) + flow_at(self.world, sheet.center)
         if len(left.x):
             flow += self._velocity(sheet.center, left.x, left.alpha, left.sigma)
-        # What ends the vortex lines that the bound vorticity begins, so that the sum of both stays zero.
-        strengths = -sheet.around(_of_solids(bodies) - known.before)
-        self._remember(known, _of_solids(bodies), np.bincount(sheet.who[bound], minlength=len(bodies.x)))
+        # Vorticity that closes the lines of the bound vorticity, so that the sum of both stays zero.
+        strengths = -sheet.around(_solid_spin(bodies) - former.spin)
+        self._store_spin(former, _solid_spin(bodies), np.bincount(sheet.who[bound], minlength=len(bodies.x)))
         slip = flow - sheet.wall
         strengths = strengths + self._solved(surfaces, sheet, sheet.wall - flow, strengths)
         nothing = np.zeros((len(sheet.who), 3))
         record_exchange(entities, bodies.x, sheet.who, (nothing, nothing), (sheet.shed, strengths), slip)
-        # What is not finite is told by the tick, from the table of exchanges.
+        # Numbers that are not finite are in BoundaryExchange, where the guard finds them.
         if np.isfinite(strengths).all():
             self._shed(bodies, hulls, sheet, strengths, left)
 
@@ -213,44 +213,44 @@ class PanelBoundary:
 
     # ------------------------------------------------------------------ spin
 
-    def _known_spins(self, entities: list[Entity]) -> KnownAngularVelocity:
-        """What the fluid knows of the bodies that there are, and of those that there were."""
+    def _shed_spin(self, entities: list[Entity]) -> ShedSpin:
+        """The spin that was shed by the present bodies, and which bodies were removed."""
         memory = self.system.field(ShedAngularVelocity)
         ids = row_ids(entities)
         rows, met = rows_of(memory.id, ids)
         before = np.zeros((len(ids), 3))
         before[met] = memory.angular_velocity[rows[met]]
-        return KnownAngularVelocity(ids, before, ~np.isin(memory.id, ids))
+        return ShedSpin(ids, before, ~np.isin(memory.id, ids))
 
-    def _remember(self, known: KnownAngularVelocity, angular_velocity: Array, bound: Array) -> None:
-        """The fluid knows of the spin (n, 3) of the bodies; `bound` (n,) vortons each stand for it."""
+    def _store_spin(self, former: ShedSpin, angular_velocity: Array, bound: Array) -> None:
+        """Keep the spin (n, 3) that is shed now, for which each body has `bound` (n,) vortons."""
         memory = self.system.field(ShedAngularVelocity)
         memory.angular_velocity = angular_velocity.astype(self.world.dtype)
-        memory.id, memory.bound = known.ids, bound
+        memory.id, memory.bound = former.ids, bound
 
-    def _left_behind(self, known: KnownAngularVelocity) -> ReleasedVortons:
-        """Bound vortons of bodies that have gone: they are the fluid's from now on.
+    def _released(self, former: ShedSpin) -> WakeVortons:
+        """Bound vortons of bodies that were removed; from now on they belong to the fluid.
 
         The vorticity 2 spin V that a body had stays where it was, so that neither the flow nor the total of
         wake and bound vorticity, zero, changes as the body goes: what fills its place turns as it did.
         """
         entity = self.world[self.bound_name]
-        rows = np.repeat(known.gone, self.system.field(ShedAngularVelocity).bound)
+        rows = np.repeat(former.gone, self.system.field(ShedAngularVelocity).bound)
         x, alpha = entity[Position].x[rows], entity[Strength].alpha[rows]
         sigma = entity[CoreRadius].sigma[rows].astype(np.float64)
         volume = (sigma / self.system.overlap) ** 3
-        return ReleasedVortons(x.astype(np.float64), alpha.astype(np.float64), sigma, volume)
+        return WakeVortons(x.astype(np.float64), alpha.astype(np.float64), sigma, volume)
 
-    def _fill_wake(self, left: ReleasedVortons) -> None:
+    def _fill_wake(self, left: WakeVortons) -> None:
         """Move the bound vortons of the last bodies into the wake."""
         bound = self.world[self.bound_name]
         if len(bound):
             bound.kill(np.ones(len(bound), bool))
         if len(left.x):
-            columns = (kind(values) for (kind, _), values in zip(VORTONS, left, strict=True))
+            columns = (kind(values) for (kind, _), values in zip(WAKE_COLUMNS, left, strict=True))
             self.world[self.system.wake].spawn(*columns)
 
-    def _bound(self, bodies: Bodies, sheet: Sheet, solid: Array) -> Array:
+    def _update_bound(self, bodies: Bodies, sheet: Sheet, solid: Array) -> Array:
         """Bring the bound vortons up to date; returns the velocity (p, 3) that is not in the tables yet.
 
         The vorticity 2 spin of a turning body is seen from outside as the sheet n x (spin x r) on its
@@ -279,7 +279,7 @@ class PanelBoundary:
         from ecs_fluid.kernels.panels.panel_flow import ring_circulations
 
         scale = max(rms(missing, sheet.area), 1e-300)
-        left, best = self._through(sheet, missing, given), np.inf
+        left, best = self._missing_normal(sheet, missing, given), np.inf
         mu = [np.zeros(len(s.panels.area)) for s in surfaces]
         strengths = kept = np.zeros_like(missing)
         for _ in range(self.system.sweeps + 1):
@@ -292,11 +292,11 @@ class PanelBoundary:
             for k, s in enumerate(surfaces):
                 mu[k] = mu[k] + ring_circulations(s.panels, s.factors, s.outward * left[s.rows])
             strengths = strengths_of_rings(surfaces, mu)
-            left = self._through(sheet, missing, given + strengths)
+            left = self._missing_normal(sheet, missing, given + strengths)
         self.residual = float(best)
         return kept
 
-    def _through(self, sheet: Sheet, missing: Array, strengths: Array) -> Array:
+    def _missing_normal(self, sheet: Sheet, missing: Array, strengths: Array) -> Array:
         """Velocity (p,) along the normals that is still missing once vortons of these strengths are shed."""
         made = self._velocity(sheet.center, sheet.shed, strengths, sheet.sigma)
         return np.asarray(((missing - made) * sheet.normal).sum(axis=1))
@@ -313,19 +313,17 @@ class PanelBoundary:
 
     # ------------------------------------------------------------------ shedding
 
-    def _shed(
-        self, bodies: Bodies, hulls: Hulls, sheet: Sheet, strengths: Array, left: ReleasedVortons
-    ) -> None:
+    def _shed(self, bodies: Bodies, hulls: Hulls, sheet: Sheet, strengths: Array, left: WakeVortons) -> None:
         """Add the vortons to the wake, with those left behind, and join those that lie close together."""
         from ecs_fluid.kernels.vorticity.merging import cell_levels, merge
 
         wake = self.world[self.system.wake]
         old = len(wake)
 
-        shed = ReleasedVortons(sheet.shed, strengths, sheet.sigma, sheet.volume)
+        shed = WakeVortons(sheet.shed, strengths, sheet.sigma, sheet.volume)
         x, alpha, sigma, volume = (
             np.concatenate([getattr(wake[kind], name).astype(np.float64), *fresh])
-            for (kind, name), *fresh in zip(VORTONS, shed, left, strict=True)
+            for (kind, name), *fresh in zip(WAKE_COLUMNS, shed, left, strict=True)
         )
         base = cell_levels(self.system.merge * sigma)
         distance, side = _distance(bodies, x), _side(bodies, hulls, x, sigma)
@@ -345,7 +343,7 @@ class PanelBoundary:
         stay = found.first < old
         rows = found.first[stay]
         merged = found.x, found.alpha, found.sigma, found.volume
-        for (kind, name), values in zip(VORTONS, merged, strict=True):
+        for (kind, name), values in zip(WAKE_COLUMNS, merged, strict=True):
             getattr(wake[kind], name)[rows] = values[stay]
         gone = np.ones(old, bool)
         gone[rows] = False
@@ -353,10 +351,10 @@ class PanelBoundary:
             wake.kill(gone)
         new = ~stay
         if new.any():
-            wake.spawn(*(kind(values[new]) for (kind, _), values in zip(VORTONS, merged, strict=True)))
+            wake.spawn(*(kind(values[new]) for (kind, _), values in zip(WAKE_COLUMNS, merged, strict=True)))
 
 
-def _of_solids(bodies: Bodies) -> Array:
+def _solid_spin(bodies: Bodies) -> Array:
     """Spin (n, 3) rad/s of bodies; 0 for containers, which slip along their fluid."""
     from ecs_fluid.kernels.bodies.table import CONTAINER
 

@@ -30,7 +30,7 @@ from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
 LASTING = 45.0
-"""Reynolds number, by extent and speed, up to which a wake that is stretched in full was seen to last.
+"""Reynolds number, by extent and speed, up to which a wake with full stretching was found to last.
 
 By 16 radii with five panels across, and 20 with six; docs/notes/bodies.md.
 """
@@ -95,7 +95,7 @@ class BoundarySystem(System):
     gain: float = Field(default=0.1, gt=0, le=1)
     """article: largest part of the correction per tick, 1"""
     sample: Literal["surface", "vorton"] = "surface"
-    """article: where the flow is looked at: at the surface point, or at the vorton"""
+    """article: where the flow is evaluated: at the surface point, or at the vorton"""
     placement: Literal["bent", "normal"] = "bent"
     """article: put vortons where they stop flow through the surface too, or on the normal"""
     reaction: Literal["spin", "none"] = "spin"
@@ -156,7 +156,7 @@ class BoundarySystem(System):
             reassign_vortons(self, entities)
 
     def lint(self, world: World) -> list[str]:
-        """Sheets that are stretched with too little diffusion; nothing to act on; another density."""
+        """Too little diffusion for stretched sheets; no vortons to act on; another density."""
         said = constant_lint(self, world, "density")
         if self.boundary == "article" and not any(Strength in entity for entity in world.entities):
             return [

@@ -21,26 +21,26 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 SHAPES = (BallShape, HullShape, HullTable)
-"""Of which a body has the ball, or the other two."""
+"""A body has a BallShape, or the other two."""
 
 BODIES = (Pose, RigidMotion, Body, *SHAPES)
-"""What is looked at to know where bodies are, and how they move."""
+"""Components that tell where bodies are and how they move."""
 
-MOST_SEEN = 8
-"""Sets of bodies that are remembered, of all worlds of the process."""
+MOST_CACHED = 8
+"""Sets of bodies that are cached, of all worlds of the process."""
 
 
-class _Lasting(NamedTuple):
-    """What stays as it is: columns of `Bodies` from mass on; `moving` (n, 1), 0 for fixed bodies, else 1."""
+class _Constants(NamedTuple):
+    """What does not change: columns of `Bodies` from mass on; `moving` (n, 1), 0 for fixed bodies, else 1."""
 
-    said: list[tuple[Any, ...]]
+    key: list[tuple[Any, ...]]
     columns: tuple[Array, ...]
     hulls: Hulls
     moving: Array
 
 
-_known: list[_Lasting] = []
-"""Sets of bodies, which in most ticks are those of the last one, but for where they are."""
+_cache: list[_Constants] = []
+"""Newest last; in most ticks the bodies are those of the last tick at other places."""
 
 
 def body_entities(world: World) -> list[Entity]:
@@ -71,26 +71,26 @@ def body_entities(world: World) -> list[Entity]:
 def gathered(entities: list[Entity]) -> tuple[Bodies, Hulls]:
     """All bodies' tables laid end to end, in entity order, and the polytopes they refer to.
 
-    Places, quaternions, velocities and spins are copies; all else, and the polytopes, are shared by all who
-    ask and only read.
+    Places, quaternions, velocities and spins are copies; all else is cached and must only be read.
     """
     from ecs_fluid.kernels.bodies.table import Bodies
 
     tables = [entity.tables for entity in entities]
-    said = [_said(table) for table in tables]
-    lasting = next((known for known in _known if known.said == said), None)
-    if lasting is None:
-        if len(_known) >= MOST_SEEN:
-            del _known[0]
-        lasting = _looked_up(entities, said)
-        _known.append(lasting)
+    key = [_bytes_of(table) for table in tables]
+    constants = next((known for known in _cache if known.key == key), None)
+    if constants is None:
+        if len(_cache) >= MOST_CACHED:
+            del _cache[0]
+        constants = _constants(entities, key)
+        _cache.append(constants)
     poses = [table[Pose].__dict__ for table in tables]
     motions = [table[RigidMotion].__dict__ for table in tables]
     x, q = _laid([pose["x"] for pose in poses], 3), _laid([pose["q"] for pose in poses], 4)
     v, spin = (
-        _laid([motion[name] for motion in motions], 3) * lasting.moving for name in ("v", "angular_velocity")
+        _laid([motion[name] for motion in motions], 3) * constants.moving
+        for name in ("v", "angular_velocity")
     )
-    return Bodies(x, q, v, spin, *lasting.columns), lasting.hulls
+    return Bodies(x, q, v, spin, *constants.columns), constants.hulls
 
 
 def go_on(bodies: Bodies, dt: float) -> None:
@@ -106,8 +106,8 @@ def _laid(arrays: list[Array], width: int) -> Array:
     return np.concatenate(arrays, dtype=np.float64) if arrays else np.empty((0, width))
 
 
-def _said(tables: Tables) -> tuple[Any, ...]:
-    """All that stays as it is in the tables of one entity's bodies, to be compared."""
+def _bytes_of(tables: Tables) -> tuple[Any, ...]:
+    """All that does not change in the tables of one entity's bodies, as a key of the cache."""
     body = tables[Body].__dict__
     mass = body["mass"]
     parts = [mass.dtype, mass.tobytes(), body["inertia"].tobytes(), body["motion"].tobytes()]
@@ -121,7 +121,7 @@ def _said(tables: Tables) -> tuple[Any, ...]:
     return tuple(parts)
 
 
-def _looked_up(entities: list[Entity], said: list[tuple[Any, ...]]) -> _Lasting:
+def _constants(entities: list[Entity], key: list[tuple[Any, ...]]) -> _Constants:
     """The columns of `Bodies` from mass on that these tables give."""
     from ecs_fluid.kernels.bodies.polytope import joined_hulls
     from ecs_fluid.kernels.bodies.table import BALL, CONTAINER, SOLID
@@ -150,7 +150,7 @@ def _looked_up(entities: list[Entity], said: list[tuple[Any, ...]]) -> _Lasting:
             radius[rows] = hulls.radius[hull[rows]]
             known += polytopes
     columns = mass, inertia, motion, restitution, friction, shape, radius, hull
-    return _Lasting(said, columns, hulls, (motion != 0)[:, None].astype(np.float64))
+    return _Constants(key, columns, hulls, (motion != 0)[:, None].astype(np.float64))
 
 
 def _exact(table: HullTable) -> Hulls:

@@ -1,4 +1,4 @@
-"""Room for numbers on their way from kernel to kernel."""
+"""Reused memory for arrays that one kernel fills and another reads."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from ecs_fluid.component import Array
 
 SPARE = 4
-"""Memory is made larger than asked by a quarter, and given up where this many times less is in use."""
+"""Memory is 1/4 larger than asked for, and freed when less than 1/4 of it is in use."""
 
 
 class Memory:
-    """Arrays that live for a tick, in memory that is kept: fresh memory takes time to come by.
+    """Arrays that live for a tick, in memory that is kept, since allocating it takes time.
 
     Shapes may differ from tick to tick, as those of grids around moving particles do.
     """
@@ -22,7 +22,7 @@ class Memory:
         self._kept: dict[str, Array] = {}
 
     def array(self, name: str, shape: tuple[int, ...], dtype: type) -> Array:
-        """An array with any numbers in it; the one of that name from before is no longer of use."""
+        """An array of that shape, not initialised; it overwrites the earlier one of that name."""
         size, kept = math.prod(shape), self._kept.get(name)
         if kept is None or kept.dtype != dtype or not size <= len(kept) <= SPARE * max(size, 1):
             kept = self._kept[name] = np.empty(size + size // SPARE, dtype)

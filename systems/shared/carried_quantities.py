@@ -1,4 +1,4 @@
-"""What vortons carry besides strength, handed from old vortons to new ones."""
+"""Quantities that vortons carry besides strength, passed from old vortons to new ones."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
 
 REPLACED = (Position, Strength, CoreRadius, Volume, RowId)
-"""Tables that the new vortons get otherwise."""
+"""Tables that new vortons get elsewhere."""
 
 RESTARTED = (VelocityHistory, SubfilterAverage)
-"""Tables that belong to a path, which ends with the old vorton: they start anew from their defaults."""
+"""Tables that belong to the path of an old vorton: new vortons start with the defaults."""
 
 
 @dataclass(frozen=True)

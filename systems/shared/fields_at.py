@@ -20,7 +20,7 @@ MIXTURE: tuple[tuple[type[Component], dict[str, str]], ...] = (
 
 
 def fields_at(world: World, x: Array) -> Iterator[tuple[str, Array]]:
-    """Name and values (m,) at points (m, 3) m of every field that the evaluated world has.
+    """Names and values (m,), at points (m, 3) m, of all fields of the evaluated world.
 
     Values are linear between those of the grid; outside of it they are those of the fluid at rest.
     """

@@ -54,7 +54,7 @@ def fluid_at_rest(world: World) -> FluidAtRest:
 
 
 def refuse_both(world: World, place: str, density: Any, temperature: Any) -> None:
-    """Raise RecipeError for a density told beside a temperature, of which the equation of state makes it."""
+    """Raise RecipeError if density and temperature are given, though one follows from the other."""
     law = options_of(world.fluid[Fluid]).law
     if law != "none" and density is not None and temperature is not None:
         raise RecipeError(
@@ -118,13 +118,13 @@ def _interpolated(z: Array, values: Array, heights: Array) -> Array:
 
 
 def own_or_fluids(system: System, name: str) -> float:
-    """The constant that the system was told, or (None) that of the fluid."""
+    """The system's own value of a constant, or the fluid's if that is None."""
     own = getattr(system, name)
     return float(getattr(system.field(Fluid), name) if own is None else own)
 
 
 def constant_lint(system: System, world: World, name: str) -> list[str]:
-    """Lint of a system that was told another value of a constant than the fluid has."""
+    """A sentence if a system's own value of a constant differs from the fluid's."""
     own, fluids = getattr(system, name), float(getattr(world.fluid[Fluid], name))
     if own is None or own == fluids:
         return []

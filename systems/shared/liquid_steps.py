@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 MOST_STEPS = 1000
 
 MOST_SOUND = 3.5
-"""Reaches that sound goes in a step of implicit pressure at most: longer ones take more rounds than steps."""
+"""Most reaches that sound travels in a step of implicit pressure: longer steps need more rounds in all."""
 
 STIFFEST = 45.0
 """R^2 / (nu t) at least: friction of the shortest waves of a lattice, of rate 71 nu / R^2, overshoots twofold
 in a step of R^2 / (35 nu) and grows from there on; some more for liquid that is denser than the lattice."""
 
 FEW = 64
-"""Of so many particles the fastest one is asked whom it meets; to ask all would take longer than a step."""
+"""Only the fastest one in so many particles is checked for meetings; all would take longer than a step."""
 
 
 class StepLimits(NamedTuple):

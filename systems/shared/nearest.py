@@ -1,4 +1,4 @@
-"""How far particles are from one another."""
+"""Distance of each particle from its nearest neighbour."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import numpy as np
 from ecs_fluid.component import Array
 
 FEW = 1000
-"""Points up to which all pairs are looked at, in 2 ms at most: SciPy's tree takes 150 ms to be imported."""
+"""Points up to which all pairs are compared, in at most 2 ms: importing SciPy's tree takes 150 ms."""
 
 ROWS = 16
-"""Points that are compared with all others in one go: differences of more leave the cache, and take twice as
-long"""
+"""Points that are compared with all others at once: more would leave the cache and take twice as long."""
 
 
 def nearest_distances(x: Array) -> Array:

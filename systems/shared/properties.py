@@ -1,5 +1,4 @@
-"""What particles carry besides strength: density, temperature and species, looked up in one way by all
-systems."""
+"""Density, temperature and species of particles, as all systems read them."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ def column(tables: Tables, kind: type[Component], name: str) -> Array:
 
 
 def carriers(world: World) -> list[Tables]:
-    """Tables of the entities whose particles bring something to the fields: a Volume, and what it carries."""
+    """Tables of the entities whose particles contribute to the fields: a Volume, and a property in it."""
     found = []
     for entity, (_, volume) in world.entities_with(Position, Volume):
         tables = entity.tables
@@ -69,7 +68,7 @@ def particle_temperature(tables: Tables, fluid: FluidAtRest) -> Array:
 
 
 def volume_lint(system: System, world: World) -> list[str]:
-    """Lint of a system that leaves vortons without a Volume as they are."""
+    """Sentences on vortons without a Volume, which the system does not change."""
     return [
         f"entity {entity.name!r} has no Volume, so {type(system).__name__} leaves it as it is; give it one"
         for entity in world.entities
@@ -78,7 +77,7 @@ def volume_lint(system: System, world: World) -> list[str]:
 
 
 def temperature_lint(system: System, world: World) -> list[str]:
-    """Lint of a system of buoyancy where particles have temperatures, which alone make no density."""
+    """A sentence if particles have temperatures, but no equation of state that makes a density of them."""
     found = [entity for entity, _ in world.entities_with(Position, Volume)]
     warm = [entity.name for entity in found if Temperature in entity]
     if not warm or any(Density in entity for entity in found) or world.fluid[Fluid].law != LAWS["none"]:
@@ -90,7 +89,7 @@ def temperature_lint(system: System, world: World) -> list[str]:
 
 
 def shed(world: World) -> set[str]:
-    """Entities whose vortons a system makes anew: vorticity that surfaces shed, without heat of its own."""
+    """Names of entities that hold vorticity shed by surfaces, without heat of its own."""
     return {name for system in world.systems for name in getattr(system, "sheds", ())}
 
 
@@ -119,7 +118,7 @@ def attach_ambient(entity: Entity, kind: type) -> None:
 
 
 def _temperature_to(entity: Entity, fluid: FluidAtRest, z: Array) -> Array:
-    """Temperature (n,) K that an entity starts with: the ambient's, or that of its own density."""
+    """Temperature (n,) K of an entity at the start: the ambient's, or the one that fits its density."""
     around = temperature_at(fluid, z)
     if Density not in entity or fluid.law == LAWS["none"]:
         return around

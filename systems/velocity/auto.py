@@ -1,4 +1,4 @@
-"""The solver that is expected to be fastest on this machine, with a tolerance that is kept on a sample."""
+"""The solver that should be fastest on this machine, with a tolerance that is checked on a sample."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ REFERENCE, FAR_BELOW = 0.5, 1.5
 serves angles that are wider than its own by the second factor at least."""
 
 PLACES = {"vortons": 0, "grid": 1}
-"""Places whose angles are kept, and their rows in `SolverTimes`."""
+"""Rows in `SolverTimes` of the places whose angles are kept."""
 
 SURELY_DIRECT = 2**20
-"""Up to this many pairs of target and vorton the direct sum is taken without further thought."""
+"""Up to this many pairs of target and vorton the direct sum is taken without a comparison."""
 
 PERHAPS_MESH = 2**23
-"""From this many pairs on a mesh may be fastest; to find out takes the direct sum at some targets."""
+"""From this many pairs on a mesh may be the fastest; finding out takes direct sums at some targets."""
 
 Other = TypeVar("Other", bound=Solver)
 
@@ -60,7 +60,7 @@ COUNTED = ("tree", "fmm", "pppm")
 """Solvers whose work is counted, in the columns of `SolverTimes`."""
 
 DOUBT = 6.0
-"""A solver is asked once if it would be the fastest were the table of times wrong by so much."""
+"""A solver is tried once if it would be the fastest with the table of times wrong by this factor."""
 
 SAMPLE_BLOCKS, SAMPLE_TARGETS = 12, 16
 """Blocks of neighbouring targets in which the tree is measured, and targets in each that are compared with
@@ -73,9 +73,9 @@ WALKED = 384
 class AutoSolver(Solver):
     """Direct, tree, fmm or pppm, whichever is expected to be fastest, with `tolerance` kept on a sample.
 
-    It goes by what they were found to do (`solver_work`), by a table of times until they were asked. Both,
-    and the opening angles of the tree that were found to keep the tolerance, stand in `SolverTimes`: they are
-    state, and a resumed run chooses as before.
+    It chooses by counts of their work (`solver_work`), or by a table of times until a solver was tried. Both,
+    and the opening angles of the tree that keep the tolerance, are in `SolverTimes`: they are state, so a
+    resumed run chooses as before.
     """
 
     sums_pairs = True
@@ -83,12 +83,12 @@ class AutoSolver(Solver):
     tolerance: float
 
     def added(self, world: World) -> None:
-        """What it chooses by belongs to the state."""
+        """Make the tables by which it chooses part of the state."""
         keep_times(world)
         keep_meshes(world)
 
     def prepare(self, sources: Sources, grid: Grid) -> None:
-        """Keep the vortons, for those that it chooses from."""
+        """Keep the vortons for the solvers that it chooses from."""
         self._sources, self._grid = sources, grid
         self._direct.prepare(sources, grid)
         self._ready = set[Solver]()
@@ -105,7 +105,7 @@ class AutoSolver(Solver):
         return tree, FmmSolver(self.system), PppmSolver(self.system)
 
     def _with_vortons(self, solver: Other) -> Other:
-        """That solver, which gets the vortons as soon as it is needed."""
+        """The solver, prepared for the vortons when it is first needed."""
         if solver not in self._ready:
             solver.prepare(self._sources, self._grid)
             self._ready.add(solver)
@@ -177,7 +177,7 @@ class AutoSolver(Solver):
         return times
 
     def _keep(self, solver: str, work: float, targets: Targets) -> None:
-        """What the solver did at a place whose numbers are kept, in pairs of the direct sum."""
+        """Keep the work of a solver at a place, in pairs of the direct sum."""
         state = self._state
         if state is not None and targets.place in PLACES and self._flow is not None:
             row = PLACES[targets.place], COUNTED.index(solver)
@@ -186,7 +186,7 @@ class AutoSolver(Solver):
             state.work_for[row] = self._flow
 
     def _by_fmm(self, targets: Targets) -> float:
-        """Fill by multipoles; what they did, in pairs, infinite if they miss the tolerance."""
+        """Fill by multipoles; returns the work, in pairs, infinite if they miss the tolerance."""
         error, work = self._fmm.counted(targets)
         return np.inf if error > self.tolerance else work
 
@@ -197,7 +197,7 @@ class AutoSolver(Solver):
     # ------------------------------------------------------------------ the angle of the tree
 
     def _by_tree(self, targets: Targets) -> float:
-        """Fill by the tree with an angle that keeps the tolerance; what it did, infinite if none does.
+        """Fill by the tree with an angle that keeps the tolerance; returns the work, infinite if none does.
 
         The angle of the last measurement is taken where it may be used.
         """
@@ -246,8 +246,8 @@ class AutoSolver(Solver):
                 self._walk(targets, REFERENCE * angle, measured=True)
                 reference, least = self._reference(targets), FAR_BELOW * REFERENCE * angle
             self._walk(targets, angle, measured=True)
-            told = self._errors(targets, reserve) if reference is None else [reference.error(targets.results)]
-            trials.append((angle, float(np.max(told))))
+            own = self._errors(targets, reserve) if reference is None else reference.error(targets.results)
+            trials.append((angle, float(np.max(own))))
             if trials[-1][1] <= goal:
                 kept = angle
             else:

@@ -1,4 +1,4 @@
-"""Velocities of particles from sums at those points of the field grid alone that they read."""
+"""Velocities of particles from sums at only those points of the field grid that they read."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ WELL_READ = 0.02
 """Largest RMS error, relative to the RMS, with which particles read the sums at points between them."""
 
 READING = 100
-"""Vortons whose sum at a particle takes as long as to read there what points of the grid have."""
+"""Vortons whose sum at a particle takes as long as reading the grid there."""
 
 
 class CellReading:
     """Sums at the points of the grid around the cells that hold particles, and reading between these.
 
-    That is for many particles to a point. Where sums at the particles themselves take less time, and where
-    cubic reading is found off by more than `WELL_READ`, it leaves them to those; linear reading, as in the
-    articles, and sums of widened cores mean another velocity, and are taken whatever they cost.
+    It is meant for many particles to a point. It refuses where sums at the particles themselves are faster,
+    or where cubic reading is found off by more than `WELL_READ`. It never refuses linear reading, as in the
+    articles, or sums of widened cores, since these define another velocity.
     """
 
     def __init__(self, system: VelocitySystem) -> None:
@@ -39,9 +39,9 @@ class CellReading:
     def fill(
         self, solver: Solver, sources: Sources, grid: Grid, vortons: int, others: Sequence[Population]
     ) -> bool:
-        """Whether it has filled the velocities of the ``others``; ``vortons`` is how many are summed over.
+        """Fill the velocities of the ``others``, from so many ``vortons``; returns False if it refuses.
 
-        What the first stage of a tick finds of its reading holds for the other stages.
+        Whether reading is accurate is measured in the first stage of a tick, for all its stages.
         """
         system, world = self._system, self._system.world
         first, cubic = world.stage.c == 0.0, system.interpolation != "linear"

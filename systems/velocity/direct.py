@@ -14,7 +14,7 @@ class DirectSolver(Solver):
     dimensions = (2, 3)
 
     def prepare(self, sources: Sources, grid: Grid) -> None:
-        """Nothing but to keep the vortons: positions, strengths and core radii."""
+        """Keep the vortons: positions, strengths and core radii."""
         self.vortons = sources.x, sources.alpha, sources.sigma
 
     def fill(self, targets: Targets, few: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Numbers that tell one flow from another: what was measured in one serves as long as they are alike."""
+"""Numbers that characterise a flow: measurements are reused as long as these stay alike."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 Kept = TypeVar("Kept", bound=Component)
 
 Flow = tuple[float, ...]
-"""Twelve numbers by which flows are told apart."""
+"""Twelve numbers by which flows are compared."""
 
 LINEAR = slice(4, 9)
-"""Those of them in which a relative error goes at most linearly: targets, and sums of strengths."""
+"""Those of them in which a relative error is at most linear: targets, and sums of strengths."""
 
 SQUARES = slice(6, 9)
 """Those of these that are sums of squares of strengths."""
@@ -28,20 +28,19 @@ MEASURED_EVERY = 16
 """Ticks between two measurements of an error, as long as the flow is alike."""
 
 ALIKE = 0.05
-"""Largest relative change of the numbers of a flow for which what was found goes on serving."""
+"""Largest relative change of these numbers up to which a measured angle is reused."""
 
 WORKED = 0.25
-"""The same for which what a solver did tells what it would do, and what was found what to find is like:
-beyond it a flow is new."""
+"""The same for the counted work of a solver, and for an angle as a first guess; beyond it a flow is new."""
 
 
 def due(world: World) -> bool:
-    """Whether errors are measured, however alike flows are: in the first stage of some ticks."""
+    """Whether errors are measured in this stage even if the flow is alike: in the first one of some ticks."""
     return world.tick % MEASURED_EVERY == 0 and world.stage.c == 0.0
 
 
 def kept_table(world: World, kind: type[Kept]) -> Kept | None:
-    """The table of the fluid in which a solver keeps what it found; None where nothing is kept."""
+    """The table of the fluid entity in which a solver keeps its measurements; None without one."""
     return cast("Kept | None", world.fluid.tables.get(kind))
 
 
@@ -74,5 +73,5 @@ class FlowNumbers:
 
 
 def alike(found: Iterable[float], before: Iterable[float], change: float = ALIKE) -> bool:
-    """Whether no number differs from what it was by more than this part of it."""
+    """Whether no number differs from its former value by more than this part."""
     return all(abs(a - b) <= change * abs(a) for a, b in zip(found, before, strict=True))

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 FEW_TARGETS = 1024
 """Up to this many targets, other than the vortons, the direct sum takes less time than ``fmm`` needs to sort
-any number of vortons and find their moments."""
+the vortons and find their moments, however many there are."""
 
 IN_PLACE_OF_FMM = 2**30
-"""Up to this many pairs of target and vorton the direct sum answers where ``fmm`` finds that it misses its
-tolerance: as long as some of the sums that have failed by then. Above, it warns."""
+"""Up to this many pairs of target and vorton the direct sum is taken when ``fmm`` misses its tolerance: that
+takes as long as some of the sums that failed. Above, it warns."""
 
 
 class FmmSolver(Solver):
@@ -64,9 +64,9 @@ class FmmSolver(Solver):
             warnings.warn(text, FluidWarning, stacklevel=2)
 
     def counted(self, targets: Targets) -> tuple[float, float]:
-        """Fill by multipoles alone; the error on a sample, and what was done on all processes.
+        """Fill by multipoles alone; returns the error on a sample, and the work of all processes.
 
-        The error may miss the tolerance (float32 has its limits). Work is told in pairs of the direct sum.
+        The error may be above the tolerance (float32 has its limits). Work is in pairs of the direct sum.
         """
         from ecs_fluid.kernels.fmm import fast_multipole
 

@@ -1,4 +1,4 @@
-"""What looks wrong about a world's vortons and its fluid before the first tick, in sentences."""
+"""Warnings on a world's vortons and fluid, before the first tick."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ecs_fluid.systems.velocity.solver_times import expected, stored
 from ecs_fluid.world import World
 
 SLOW = 2.0
-"""All pairs are told of where the multipole method would take less than their time by this factor."""
+"""Direct sums are warned of if they take so many times as long as the multipole method."""
 
 DIFFUSES = (("viscosity", Strength, "DiffusionSystem"), ("conductivity", Temperature, "ThermalSystem"))
-"""Constants of the fluid, what is spread by them, and the systems that do it."""
+"""Constants of the fluid, the components that they diffuse, and the systems that do so."""
 
 
 def slow_sums_lint(world: World, vortons: int, tolerance: float, gradient: bool) -> Iterator[str]:
@@ -48,7 +48,7 @@ def plane_vortices_lint(x: Array, alpha: Array) -> Iterator[str]:
 
 
 def unfelt_lint(world: World) -> Iterator[str]:
-    """Sentences on constants of the fluid that no system acts by."""
+    """Sentences on constants of the fluid that no system uses."""
     systems, fluid = {type(system).__name__ for system in world.systems}, world.fluid[Fluid]
     for name, carrier, system in DIFFUSES:
         value = float(getattr(fluid, name))

@@ -1,4 +1,4 @@
-"""How far velocities are off what the vortons induce, at a few particles."""
+"""Error of velocities against the direct sum, at a few particles."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.targets import Population, Targets
 
 SAMPLE = 64
-"""Vortons, and other particles, that are looked at."""
+"""Vortons, and as many other particles, in the sample."""
 
 DRAWN_FROM = 2048
-"""Rows at even distances, the same in every tick, from which those are drawn."""
+"""Rows at even distances, the same in every tick, from which the sample is drawn."""
 
 
 def sampled_error(

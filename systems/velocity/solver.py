@@ -33,29 +33,29 @@ class Solver:
 
     A subclass is a solver as soon as it is defined; its name is that of the class in small letters, without
     "Solver" (``FloorSolver``: "floor"), or its import path ``module:Class``. Its parameters are annotated
-    class attributes, as those of a system are, and stand among those of the VelocitySystem, in Python and in
-    a world file; one that the VelocitySystem has too (``tolerance``, ``angle``) is that one, and needs no
-    value. A VelocitySystem makes its solver anew when a parameter changes, and calls `prepare` whenever it
-    asks for velocities, so nothing that counts is kept from tick to tick.
+    class attributes, as those of a system are, and are given with those of the VelocitySystem, in Python and
+    in a world file; one that the VelocitySystem has too (``tolerance``, ``angle``) takes its value from there
+    and is written without one. A VelocitySystem makes its solver anew when a parameter changes, and calls
+    `prepare` whenever it asks for velocities, so a solver must keep nothing of value from tick to tick.
     """
 
     registry: ClassVar[dict[str, type[Solver]]] = {}
     name: ClassVar[str] = ""
     Parameters: ClassVar[type[Settings]] = Settings
     on_grid: ClassVar[bool] = False
-    """Whether `prepare` finds `grid_velocity`, from which all particles interpolate; not for a flat
-    population in three dimensions, where ``auto`` takes its place"""
+    """Whether `prepare` makes `grid_velocity`, from which all particles interpolate; for a flat population in
+    three dimensions ``auto`` takes its place"""
     sums_pairs: ClassVar[bool] = False
-    """Whether the result is the sum over all pairs in unbounded space but for an error, so that at few
-    points that sum itself may be taken"""
+    """Whether the result approximates the sum over all pairs in unbounded space, so that at few points the
+    direct sum may be taken instead"""
     divides_targets: ClassVar[bool] = False
     """Whether `fill` shares targets out among the processes of a world (`World.processes`)"""
     dimensions: ClassVar[tuple[int, ...]] = (3,)
-    """of the worlds that it is for; (2, 3): for flow in a plane too (docs/plane.md)"""
+    """dimensions of the worlds that it is for; (2, 3): also flow in a plane (docs/plane.md)"""
     needs_all_sources: ClassVar[bool] = True
-    """Whether `fill` reads all vortons, and not only what `World.processes` fetches for its targets"""
+    """Whether `fill` reads all vortons, not only those that `World.processes` fetches for its targets"""
     periodic: ClassVar[bool] = False
-    """Whether it knows the vortons' images in worlds that repeat (`World.periods`)"""
+    """Whether it sums over the vortons' images in worlds that repeat (`World.periods`)"""
 
     grid_velocity: Array
     """Velocity (px, py, pz, 3) m/s at the points of the field grid, of a solver `on_grid`"""
@@ -86,12 +86,12 @@ class Solver:
 
     @property
     def system(self) -> VelocitySystem:
-        """The system that asks."""
+        """The system that it is the solver of."""
         return self._system
 
     @property
     def world(self) -> World:
-        """The world whose vortons they are."""
+        """The world of the system."""
         return self._system.world
 
     @cached_property
@@ -118,7 +118,7 @@ class Solver:
         """
         raise FluidError(f"{type(self).__name__} has no fill(self, targets) method")
 
-    # ------------------------------------------------------------------ for those who want more
+    # ------------------------------------------------------------------ optional methods
 
     def added(self, world: World) -> None:
         """Called when it becomes the solver of a world; may attach components that it needs."""
@@ -128,7 +128,7 @@ class Solver:
         return []
 
     def grid_lint(self, sources: Sources, grid: Grid) -> list[str]:
-        """Sentences about a field grid that does not do for these vortons, of a solver `on_grid`."""
+        """Sentences about a field grid that is unsuitable for these vortons, of a solver `on_grid`."""
         return []
 
 

@@ -73,10 +73,10 @@ class VelocitySystem(System):
     of velocity and the derivative of that; with `interpolation` = "linear" trilinearly, as in the articles).
     With "refined" the spline is turned into a grid twice as fine, which is read trilinearly wherever no
     gradient is asked for (`kernels.grids.refined`): for many tracers to a point of the grid.
-    Everything else that moves gets its velocity as `tracers` says: "grid" reads the field grid; "cells" has
-    the sum taken at those points of it alone that are read (`kernels.grids.read_points`); "solver" has it
-    taken at each place, as "cells" has where that takes less time, and in ticks in which a sample finds
-    cubic reading off by more than 2 %.
+    All other particles get their velocity as `tracers` says: "grid" reads the field grid; "cells" takes the
+    sum only at those points of the grid that are read (`kernels.grids.read_points`); "solver" takes it at
+    each particle, as "cells" does too if that is faster, or in ticks in which a sample finds cubic reading
+    off by more than 2 %.
 
     Solvers (docs/velocity.md has their errors and times):
 
@@ -97,7 +97,7 @@ class VelocitySystem(System):
     * hybrid: the same by multigrid with the potential on the faces of the box summed over all vortons
       (articles, parts 19 and 20), which acts like unbounded space. For a flat population in a world of three
       dimensions `auto` takes the place of both.
-    * auto: direct, tree, fmm or pppm, whichever is expected to be fastest, with `tolerance` kept on a sample.
+    * auto: direct, tree, fmm or pppm, whichever should be fastest; a sample checks that `tolerance` is kept.
     * one of your own, by the name of its class or its import path (docs/solvers_of_your_own.md).
 
     `mollify` > 0 widens cores to at least that many grid spacings when the grid is evaluated, at constant
@@ -184,7 +184,7 @@ class VelocitySystem(System):
             solver_class(values["solver"], place, allow_code=True)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """A solver set later on has its state with it, as if it had been there from the start."""
+        """Make the solver anew, so that one set later on is as if it had been there from the start."""
         if name == "gradient" and "velocity_error" in self.__dict__ and value != self.gradient:
             raise FluidError("VelocitySystem: gradient cannot be changed once the system is made")
         super().__setattr__(name, value)
@@ -194,7 +194,7 @@ class VelocitySystem(System):
                 self._solver.added(self.world)
 
     def spawns(self, world: World) -> None:
-        """The solver is there before others ask what it needs."""
+        """Make the solver before other systems ask what it needs."""
         if world.dimension == 2:
             from ecs_fluid.kernels.biot_savart.regularisation import IN_A_PLANE
 
@@ -207,7 +207,7 @@ class VelocitySystem(System):
         self.grid_needs = self._solver.grid_needs()
 
     def added(self, world: World) -> None:
-        """The sums run over sorted vortons, and records measure them."""
+        """Add the PartitionSystem, which sorts vortons, and a DiagnosticsSystem."""
         from ecs_fluid.systems.diagnostics import DiagnosticsSystem
 
         world.require(PartitionSystem)
@@ -224,17 +224,20 @@ class VelocitySystem(System):
 
     @property
     def needs_all_sources(self) -> bool:
-        """Whether sums look at more of the Sources than trees of parts hold."""
+        """Whether sums need all Sources, more than the trees of parts of them hold."""
         return self.mollify > 0.0 or solver_class(self.solver).needs_all_sources
 
     @property
     def from_grid(self) -> bool:
         """Whether the vortons' velocity is interpolated between points of the field grid."""
-        return self.at == "grid" or self._solver.on_grid
+        return self._from_grid(self._solver)
+
+    def _from_grid(self, solver: Solver) -> bool:
+        return self.at == "grid" or solver.on_grid
 
     @property
     def read_by(self) -> Reading:
-        """How sums at points of the grid are read between them."""
+        """How velocities at points of the grid are read between them."""
         return "spline" if self.interpolation == "cubic" else self.interpolation
 
     # ------------------------------------------------------------------ the tick
@@ -247,11 +250,11 @@ class VelocitySystem(System):
         if solver.on_grid or self.solver == "direct":
             self._warn_once(solver, sources, grid, f"t = {self.world.time:.4g} s: ")
         solver.prepare(sources, grid)
-        from_grid, at_rest = self.at == "grid" or solver.on_grid, not len(sources.sigma)
-        if from_grid or (others and self.tracers == "grid") or at_rest:
+        from_grid = self._from_grid(solver)
+        if from_grid or (others and self.tracers == "grid") or not len(sources.sigma):
             self._fill_grid(solver, sources, grid)
         field = self.field(VelocityField).u
-        # What shares out strengths by convolution reads by it: only so the total strength stays.
+        # Solvers on the grid share out strengths by convolution; reading by it too keeps the total strength.
         how: Reading = "convolution" if solver.on_grid and self.read_by == "spline" else self.read_by
         reading = GridReading(grid, field, how)
         if from_grid:
@@ -293,14 +296,15 @@ class VelocitySystem(System):
         self, solver: Solver, sources: Sources, grid: Grid, reading: GridReading, vortons: list[Population],
         others: list[Population],
     ) -> None:  # fmt: skip
-        """Fill velocities of what is no vorton: read between points of the grid, or sums at its rows."""
+        """Fill velocities of other populations: read between points of the grid, or summed at their rows."""
         processes, read = self.world.processes, self.tracers != "solver"
         if not len(sources.sigma):
             for other in others:
                 other.u[:] = 0.0
             return
-        if others and self.tracers == "cells" and not (self.at == "grid" or solver.on_grid):
-            count = processes.total([entity for entity, *_ in vortons], sum(len(x) for _, x, *_ in vortons))
+        if others and self.tracers == "cells" and not self._from_grid(solver):
+            held = sum(len(population.x) for population in vortons)
+            count = processes.total([population.entity for population in vortons], held)
             read = self._cells.fill(solver, sources, grid, count, others)
         elif read:
             for other in others:
@@ -338,14 +342,14 @@ class VelocitySystem(System):
         solver.prepare(sources, grid)
 
     def _read_at_vortons(self, reading: GridReading, sources: Sources, vortons: list[Population]) -> None:
-        """Velocity and gradient at the vortons, which one process reads in the order of their cells."""
+        """Read velocity and gradient at the vortons, on a single process in the order of their cells."""
         first, shared = 0, bool(self.world.processes.bounds)
         for _, x, u, du in vortons:
             if du is None:
                 reading.velocity(x, u)
                 continue
             rows = sources.order
-            if shared:  # whose cells another machine may have sorted
+            if shared:  # another machine may have sorted these rows
                 rows = np.arange(len(x))
             elif len(x) < len(rows):
                 rows = rows[(rows >= first) & (rows < first + len(x))] - first
@@ -369,10 +373,10 @@ class VelocitySystem(System):
         return kind(self)
 
     def _fitting(self, solver: Solver, sources: Sources, grid: Grid) -> Solver:
-        """That solver, where it applies: without vortons it is the direct sum, of nothing.
+        """The solver for these vortons: that one; without vortons the direct sum, of nothing; or ``auto``.
 
-        On the grid of one layer that a flat population has in three dimensions, Poisson's equation would have
-        another Green's function: there it is ``auto``.
+        A flat population in three dimensions has a grid of one layer, on which Poisson's equation would have
+        another Green's function: there ``auto`` takes the place of solvers on the grid.
         """
         if not len(sources.sigma):
             return DirectSolver(self)
@@ -388,8 +392,8 @@ class VelocitySystem(System):
     def flow_at(self, points: Array, solver: str | None = None, gradient: bool = True) -> Targets:
         """Velocity and its gradient at any points (m, 3) m from the present vortons; `solver` overrides.
 
-        Another solver than the world's has a grid of its own, made as in a world of that solver. In a plane,
-        across which all is the same, points beside it are moved into it.
+        Another solver than the world's gets its own grid, as in a world with that solver. In a world of two
+        dimensions points are moved into the plane, since the flow is the same across it.
         """
         if self.world.across is not None:
             points = np.where(np.arange(3) == self.world.across, 0.0, points)
@@ -418,7 +422,7 @@ class VelocitySystem(System):
         return points.astype(self.world.dtype)
 
     def velocity_at_few(self, points: Array) -> Array:
-        """Like `velocity_at`; up to FEW_PAIRS pairs by the direct sum, done before a tree would be grown."""
+        """Like `velocity_at`, but by the direct sum for up to FEW_PAIRS pairs, without growing a tree."""
         from ecs_fluid.kernels.biot_savart import direct
 
         most = FEW_PAIRS // max(len(points), 1)
@@ -448,8 +452,8 @@ class VelocitySystem(System):
         return psi, omega, u, du
 
     def _warn_once(self, solver: Solver, sources: Sources, grid: Grid, when: str = "") -> None:
-        """Warn of a grid that does not do, or of all pairs that take too long, once for each solver."""
-        # Asked of all processes, since only the one that lints has warned by then.
+        """Warn of an unsuitable grid, or of slow direct sums, once for each solver."""
+        # Processes must agree on it, and only the one that ran `lint` knows of its warning.
         (warned,) = self.world.processes.largest([float(solver.name in self._warned_of)])
         if not warned:
             slow = [] if solver.on_grid else self._slow_sums(len(sources.sigma))
@@ -458,7 +462,7 @@ class VelocitySystem(System):
                 warnings.warn(f"{when}{text}", FluidWarning, stacklevel=2)
 
     def lint(self, world: World) -> list[str]:
-        """Poor parameters, too coarse a grid, slow sums, and constants of the fluid that nothing feels."""
+        """Poor parameters, too coarse a grid, slow sums, and constants of the fluid that nothing uses."""
         solver, (_, (x, alpha)) = self._solver, self.joined(Position, Strength)
         if solver.on_grid:
             found = solver.grid_lint(*world.require(PartitionSystem).present())
@@ -469,7 +473,7 @@ class VelocitySystem(System):
         return [*found, *solver.lint(), *unfelt_lint(world), *plane]
 
     def _slow_sums(self, vortons: int) -> list[str]:
-        """A sentence on all pairs of so many vortons if they take too long."""
+        """A sentence if direct sums of so many vortons are slow."""
         if self.solver != "direct" or self.world.dimension != 3:
             return []
         return list(slow_sums_lint(self.world, vortons, self.tolerance, self.gradient))

@@ -41,7 +41,7 @@ class TreeSolver(Solver):
         self.counted(targets)
 
     def counted(self, targets: Targets) -> float:
-        """The same; how many pairs of a target and a cluster or vorton that were, on all processes."""
+        """The same; returns the number of pairs of a target and a cluster or vorton, on all processes."""
         from ecs_fluid.kernels.biot_savart.tree import ANGLE, BOX, at_leaves, velocity
 
         processes, vortons = self.world.processes, len(self._sources.sigma)

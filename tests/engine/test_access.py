@@ -540,6 +540,15 @@ def test_a_system_that_finds_no_entity_is_said_once(system: System, said: str) -
     assert all(warning.filename == __file__ for warning in heard)
 
 
+def test_a_system_whose_methods_another_one_calls_may_find_no_entity() -> None:
+    """The same system by itself is warned of, see `IN_VAIN`."""
+    called, caller = searching(ef.Strength, ef.InertialVelocity), make("Caller", asks=("Searches",))()
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        drifting(ef.AdvectionSystem(), called, caller).step()
+    assert not heard
+
+
 def test_rates_that_nobody_integrates_are_said() -> None:
     """Unless their state is moved, or they are read, by another system."""
     wind = ef.WindSystem(velocity=(1.0, 0.0, 0.0))
