@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from ecs_fluid.component import Array, Component
+from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.components import (
     Age,
     CoreRadius,
@@ -29,7 +30,7 @@ from ecs_fluid.further_components import component_of, filled
 from ecs_fluid.input_limits import TRACER, VORTON, check_bytes
 from ecs_fluid.integrator import Tables
 from ecs_fluid.keyframes import KeyedNumber, KeyedVector, integral, value_at
-from ecs_fluid.recipe import Name
+from ecs_fluid.recipe import Name, Recipe, entity_recipe
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
 from ecs_fluid.systems.collision import CollisionSystem
@@ -43,7 +44,9 @@ from ecs_fluid.systems.shared.fluid_at_rest import (
     temperature_of,
 )
 from ecs_fluid.systems.shared.populations import particles_take
+from ecs_fluid.systems.shared.properties import column
 from ecs_fluid.systems.shared.random_numbers import stream
+from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
 Place = Annotated[float, Field(ge=-1e9, le=1e9)]
@@ -57,6 +60,10 @@ OWN = (Position, Pose, Strength, CoreRadius, Volume, InertialVelocity, Density, 
 """Components that parameters of an emitter tell, or that carry it."""
 
 
+OF_ONE = ("strength", "strength_spread", "core", "volume", "velocity", "velocity_spread")
+"""Parameters that a puff has of its own."""
+
+
 class Emitter(Settings):
     """Where, when and what an emitter gives off."""
 
@@ -64,7 +71,7 @@ class Emitter(Settings):
     into: Name
     """entity that gets the particles"""
     rate: KeyedNumber = 60.0
-    """particles per second, 1/s, 0 to 1e9; may be keyed in time"""
+    """particles (or puffs) per second, 1/s, 0 to 1e9; may be keyed in time"""
     center: KeyedVector = (0.0, 0.0, 0.0)
     """middle of the emitter, m; may be keyed in time"""
     shape: Literal["box", "sphere", "disc"] = "box"
@@ -93,6 +100,9 @@ class Emitter(Settings):
     """mass fraction of flame, 1"""
     smoke: Fraction = 0.0
     """mass fraction of smoke, 1"""
+    puff: dict[str, Any] | None = None
+    """what is given off in place of one particle, all at once: the rows of an entity about `center`, such as
+    { kind = "vortex_ring", radius = 0.1, core = 0.03, circulation = 0.05 }"""
     attached: Name | None = None
     """entity (particles, bodies) that carries it along: center counts from its mean position"""
     start: float = Field(default=0.0, ge=0, le=1e9)
@@ -100,7 +110,7 @@ class Emitter(Settings):
     stop: float | None = Field(default=None, gt=0, le=1e9)
     """time of the last particle, s; default never"""
     limit: int | None = Field(default=None, ge=0, le=50_000_000)
-    """most particles given off in all; default no limit"""
+    """most particles (or puffs) given off in all; default no limit"""
     component: tuple[dict[str, Any], ...] = ()
     """further components of the particles, such as { kind = "Age", t = 0.0 }, or your own"""
 
@@ -123,6 +133,10 @@ class Emitter(Settings):
             raise ValueError(f"{' + '.join(Species.columns)} is {total:g}; at most 1 is allowed")
         if self.stop is not None and self.stop <= self.start:
             raise ValueError(f"stop {self.stop:g} s is not after start {self.start:g} s")
+        # Compared with the default, not with what was set: a stored recipe spells everything out.
+        of_one = [key for key in OF_ONE if getattr(self, key) != Emitter.model_fields[key].default]
+        if self.puff is not None and of_one:
+            raise ValueError(f"{of_one[0]} is of single particles, and a puff has its own; leave it out")
         return self
 
 
@@ -141,6 +155,9 @@ class EmissionSystem(System):
     tick, so they do not depend on what else draws random numbers, nor on a resume. A CollisionSystem keeps
     back particles inside a body, or outside all containers.
 
+    A puff is many particles that are born at one moment, all rows that its recipe makes: a ring gives the
+    flow its circulation and its impulse, and no total strength.
+
     Populations with a Density, Temperature or Species get those of the emitter, where it names none those of
     the ambient; with an equation of state the density follows from the temperature.
     Source: Fluid Simulation for Video Games, part 7.
@@ -157,6 +174,9 @@ class EmissionSystem(System):
 
     emitters: list[Emitter] = Field(default_factory=list)
     """the emitters of the world"""
+
+    def __post_init__(self) -> None:
+        self._puffs: dict[str, tuple[dict[str, Any], Tables]] = {}
 
     def spawns(self, world: World) -> None:
         """Make the entity that keeps each emitter's state."""
@@ -182,24 +202,40 @@ class EmissionSystem(System):
                     filled(kind, table, rows, f"emitter {emitter.name!r}", f"{emitter.into!r} may get")
             if emitter.attached is not None:
                 _carrier(world[emitter.attached])
+            self._puff(emitter, world)
 
     def process(self, dt: float) -> None:
         """Give off the particles that are due in this half of the tick."""
         taken = 0.0
         for emitter in self.emitters:
             moments = self._due(emitter, self.world[emitter.name][Emission])
-            if count := len(moments):
-                has = self.world[emitter.into].tables
-                taken = taken or particles_take(self.world)
+            if len(moments):
+                has, puff = self.world[emitter.into].tables, self._puff(emitter, self.world)
+                births = moments if puff is None else np.repeat(moments, len(column(puff, Position, "x")))
+                taken, count = taken or particles_take(self.world), len(births)
                 taken += count * (VORTON if Strength in has else TRACER)
                 what = f"particles with {count:,} more by emitter {emitter.name!r} would take"
                 check_bytes(taken, what, "give it a smaller rate or a limit")
-                rows = self._particles(emitter, has, moments) + self._constants(emitter, has, moments)
+                rows = self._particles(emitter, has, moments)
+                if puff is not None:
+                    rows = _puffs(rows, len(moments), puff, has)
+                own = {type(table) for table in rows}
+                rows += [one for one in self._constants(emitter, has, births) if type(one) not in own]
                 self.world.spawn_rows(emitter.into, *rows, where_free=True)
         if taken and self.world.stage.c == 0.0:  # at the end of the tick it does so by itself
             for system in self.world.systems:
                 if isinstance(system, CollisionSystem):
                     system.keep_back()
+
+    def _puff(self, emitter: Emitter, world: World) -> Tables | None:
+        """What the emitter gives off at once, if that is more than a particle; made when it is first told."""
+        if emitter.puff is None:
+            return None
+        told, tables = self._puffs.get(emitter.name, ({}, {}))
+        if told != emitter.puff:
+            tables = rows_of_puff(emitter, world)
+            self._puffs[emitter.name] = emitter.puff, tables
+        return tables
 
     def _due(self, emitter: Emitter, state: Emission) -> Array:
         """Moments (n,) s at which particles are born in this half of the tick."""
@@ -307,6 +343,45 @@ class EmissionSystem(System):
             offsets = 0.5 * direction * draw.random((count, 1)) ** power
         offsets *= emitter.spread
         return np.asarray(centers + offsets)
+
+
+def recipe_of_puff(emitter: Emitter, **more: Any) -> Recipe:
+    """Recipe of what the emitter gives off at once, with further parameters."""
+    return entity_recipe({**(emitter.puff or {}), "name": emitter.name, **more}, "puff of emitter")
+
+
+def rows_of_puff(emitter: Emitter, world: World) -> Tables:
+    """Its tables, as a world of its own has them."""
+    recipe, velocity = recipe_of_puff(emitter), world.system(VelocitySystem)
+    if velocity is not None and getattr(recipe, "blobs", "") is None:  # a core is laid out for its blobs
+        recipe = recipe_of_puff(emitter, blobs=velocity.kernel)
+    like = world.options
+    alone = World(dimension=like.dimension, plane=like.plane, precision="double", seed=world.seed)
+    recipe.build(alone)
+    tables = {kind: rows for kind, rows in alone[recipe.holder].tables.items() if kind is not RowId}
+    single = Position in tables and Pose not in tables and all(kind.per_row for kind in tables)
+    if not single or not len(alone[recipe.holder]):
+        raise RecipeError(
+            f"puff of emitter {emitter.name!r}: kind = {recipe.kind!r} makes no rows to give off; take one "
+            "of vortons or tracers"
+        )
+    return tables
+
+
+def _puffs(single: list[Component], count: int, puff: Tables, has: Tables) -> list[Component]:
+    """Rows of `count` puffs about the places of as many single particles, whose other columns all get."""
+    n = len(column(puff, Position, "x"))
+    told = {type(table): _each(table, lambda rows: np.repeat(rows, n, axis=0)) for table in single}
+    centers = column(told, Position, "x")
+    own = [kind for kind in puff if kind in has]
+    told |= {kind: _each(puff[kind], lambda rows: np.concatenate([rows] * count)) for kind in own}
+    told[Position] = Position.unchecked(x=column(told, Position, "x") + centers)
+    return list(told.values())
+
+
+def _each(table: Component, change: Callable[[Array], Array]) -> Component:
+    """The table with every column changed."""
+    return type(table).unchecked(**{name: change(rows) for name, rows in vars(table).items()})
 
 
 def further(emitter: Emitter) -> list[tuple[type[Component], dict[str, Any]]]:

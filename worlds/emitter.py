@@ -23,7 +23,7 @@ from ecs_fluid.errors import RecipeError
 from ecs_fluid.further_components import filled
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.system import System
-from ecs_fluid.systems.emission import EmissionSystem, Emitter, further
+from ecs_fluid.systems.emission import EmissionSystem, Emitter, further, recipe_of_puff, rows_of_puff
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -43,6 +43,10 @@ class EmitterRecipe(Recipe, Emitter):
     a box, an ellipsoid ("sphere"), or a flat ellipse across z ("disc"). Velocities and strengths get
     a random part uniform in [-spread/2, spread/2] for each component. `rate` and `center` may be keyframed.
 
+    With a `puff` each of these particles is a whole entity instead, born at once about that place: a
+    ``vortex_ring`` makes the emitter a synthetic jet, which gives the flow the impulse rate x pi Gamma R^2 a
+    second along the ring's axis. The population has then what those rows have, and `population` is not told.
+
     A `density`, a `temperature` or a mass fraction of a species makes the population carry it
     (BaroclinicSystem, ThermalSystem and CombustionSystem work on them).
 
@@ -57,6 +61,8 @@ class EmitterRecipe(Recipe, Emitter):
 
     @model_validator(mode="after")
     def _fits_the_population(self) -> EmitterRecipe:
+        if self.puff is not None and self.population != type(self).model_fields["population"].default:
+            raise ValueError("population is told by the puff; leave it out")
         special = {
             "inertial": ("velocity", "velocity_spread"),
             "vortons": ("strength", "strength_spread", "core", "volume"),
@@ -82,13 +88,14 @@ class EmitterRecipe(Recipe, Emitter):
 
     def spawn(self, world: World) -> None:
         """Make the population that receives the particles, unless it is there already."""
-        kinds = POPULATIONS[self.population] + self._carried()
+        own = POPULATIONS[self.population] if self.puff is None else tuple(rows_of_puff(self, world))
+        kinds = tuple(dict.fromkeys(own + self._carried()))
         if self.into in world:
             missing = [kind.__name__ for kind in kinds if kind not in world[self.into]]
             if missing:
                 raise RecipeError(
                     f"entity {self.into!r} has no {missing[0]}, so it cannot receive "
-                    f"{self.population}; emit into another entity"
+                    f"{'puffs' if self.puff else self.population}; emit into another entity"
                 )
             return
         world.spawn(self.into, *(kind.blank(0, np.float64) for kind in kinds))
@@ -107,11 +114,12 @@ class EmitterRecipe(Recipe, Emitter):
     def systems(self) -> list[System]:
         """What emits."""
         emitter = Emitter(**{key: getattr(self, key) for key in Emitter.model_fields})
-        return [EmissionSystem(emitters=[emitter])]
+        of_puff = [] if self.puff is None else recipe_of_puff(self).systems()
+        return [EmissionSystem(emitters=[emitter]), *of_puff]
 
     def lint(self) -> list[str]:
         """Sentences on an emitter that fills memory or does nothing to the flow."""
-        said = []
+        said = [] if self.puff is None else recipe_of_puff(self).lint()
         passive = not any((*self.strength, *self.strength_spread)) and not self._carried()
         if self.population == "vortons" and passive:
             said.append(
