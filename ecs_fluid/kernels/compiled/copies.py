@@ -14,10 +14,11 @@ that load from the cache.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from llvmlite.binding import Linkage
+from llvmlite.binding import Linkage, parse_assembly
 from numba.core.registry import cpu_target
 
 from ecs_fluid.kernels.compiled.shortcuts import LeanLibrary
@@ -28,6 +29,10 @@ _OURS = "_ZN9ecs_fluid"
 _COPIED = ("_3clocals_3e", "7kernels13particle_mesh", "9vorticity9subfilter")
 """In names of what callers have copies of: what is made within another function, and sums whose last bits,
 and those of worlds, would be others if they were not optimised once more in their callers."""
+
+
+LARGE = 200
+"""Functions of more lines of LLVM's text are never taken into their callers: some 80 lines are the limit."""
 
 
 class MachineCode(NamedTuple):
@@ -72,7 +77,7 @@ class OwnCopies(LeanLibrary):
                     shared.get_function(name).linkage = "available_externally"
             for name in self._private:
                 shared.get_function(name).linkage = "linkonce_odr"
-            self._shared_module = shared
+            self._shared_module = _without_large_bodies(shared)
         return super()._get_module_for_linking()
 
     def called(self) -> list[MachineCode]:
@@ -114,6 +119,24 @@ class OwnCopies(LeanLibrary):
         for function in defined:
             function.linkage = new
         return tuple(function.name for function in defined)
+
+
+def _without_large_bodies(module: Any) -> Any:
+    """Return the module with those of our functions that no caller would take in declared alone.
+
+    Passes over the caller's module would go over them, too. llvmlite cannot take a body away, the text can.
+    """
+    text = str(module)
+    if text.count("\n") <= LARGE:
+        return module
+    taken_in = re.findall(r"^attributes (#\d+) = .*\balwaysinline\b", text, re.M)
+    parts = re.split(r"^(?=define |declare |attributes )", text, flags=re.M)
+    for i, part in enumerate(parts):
+        head = part.partition(" {\n")[0]
+        large = head.startswith("define available_externally ") and part.count("\n") > LARGE
+        if large and head.rpartition(" ")[2] not in taken_in:
+            parts[i] = head.replace("define available_externally", "declare", 1) + "\n"
+    return parse_assembly("".join(parts))
 
 
 def _is_shared(name: str) -> bool:

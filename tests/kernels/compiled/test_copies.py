@@ -11,7 +11,7 @@ from typing import Any
 from llvmlite.binding import Linkage
 from numba import njit
 
-import ecs_fluid.kernels.compiled  # noqa: F401 - it is what sets how functions are compiled
+from ecs_fluid.kernels.compiled.copies import LARGE
 
 
 def defined(dispatcher: Any) -> dict[str, Linkage]:
@@ -65,6 +65,24 @@ def test_ours_are_called_where_they_lie() -> None:
     assert name in defined(total) and name not in defined(twice)
     library = twice.overloads[twice.signatures[0]].library
     assert next(made.names for made in library.called()) == (name,)
+
+
+def test_large_functions_are_called_and_only_those_that_must_be_are_taken_in() -> None:
+    """Callers see of a large function its name alone, and all of it where its options say so."""
+    steps = "".join(f"    x = x * x - {k}.5 if x < {k} else x / {k + 2}.0\n" for k in range(60))
+    for option in (False, True):
+        ours: dict[str, Any] = {"__name__": "ecs_fluid.kernels.made_up"}
+        exec(f"def large(x):\n{steps}    return x\n\ndef caller(x):\n    return large(x) + 1.0\n", ours)
+        plain = ours["caller"](0.3)
+        ours["large"] = large = njit(forceinline=option)(ours["large"])
+        caller = njit(ours["caller"])
+        assert njit(lambda x, caller=caller: caller(x))(0.3) == plain
+        found = large.overloads[large.signatures[0]]
+        name, shown = found.fndesc.mangled_name, found.library._get_module_for_linking()
+        assert len(str(found.library.get_function(name)).splitlines()) > LARGE
+        assert shown.get_function(name).is_declaration != option
+        called = caller.overloads[caller.signatures[0]].library.called()
+        assert any(name in made.names for made in called) != option
 
 
 PROGRAM = """

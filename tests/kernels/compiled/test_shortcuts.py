@@ -92,7 +92,7 @@ def test_arrays_of_unequal_shapes_are_told_of_shortly_by_kernels_and_at_length_b
 
 
 def test_functions_of_others_compile_in_every_mode_of_numba() -> None:
-    """Python in the middle of compiled code, loops alone that are compiled, and a function of no module."""
+    """Python amid compiled code, loops alone that are compiled, a generator, a function of no module."""
 
     @numba.njit
     def in_python(x: Any) -> Any:
@@ -106,6 +106,15 @@ def test_functions_of_others_compile_in_every_mode_of_numba() -> None:
         for i in range(len(x)):
             total += x[i]
         return total, text
+
+    @numba.njit
+    def one_by_one(x: Any) -> Any:
+        for i in range(len(x)):
+            half = 0.5 * x[i]
+            yield half
+            yield half + i
+
+    assert list(one_by_one(np.ones(2))) == [0.5, 0.5, 0.5, 1.5]
 
     names: dict[str, Any] = {}
     exec("def homeless(x):\n    return x + 1\n", names)
