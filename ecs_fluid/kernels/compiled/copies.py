@@ -32,7 +32,7 @@ and those of worlds, would be others if they were not optimised once more in the
 
 
 LARGE = 200
-"""Functions of more lines of LLVM's text are never taken into their callers: some 80 lines are the limit."""
+"""Functions of more lines of LLVM's text are hardly ever taken into their callers, unless they must be."""
 
 
 class MachineCode(NamedTuple):
