@@ -6,11 +6,24 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ecs_fluid.component import Component
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.plugins import import_path, users_method
 from ecs_fluid.schedule import misnamed, named
 from ecs_fluid.system import System
+from ecs_fluid.validation_errors import shown
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
+
+
+def said_by(system: System, world: World) -> list[str]:
+    """The system's own sentences; RecipeError where a user's `lint` fails or returns others."""
+    with users_method(type(system), "lint"):
+        said: object = system.lint(world)
+    if not isinstance(said, list | tuple) or not all(isinstance(text, str) for text in said):
+        where = import_path(type(system))
+        raise RecipeError(f"lint of {where} returns {shown(said)}; a list of sentences is needed")
+    return list(said)
 
 
 def said_of_schedule(world: World, systems: list[System]) -> Iterator[str]:
