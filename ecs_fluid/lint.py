@@ -6,12 +6,24 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ecs_fluid.component import Component
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.plugins import import_path, users_method
 from ecs_fluid.schedule import matches
 from ecs_fluid.system import System
-from ecs_fluid.validation_errors import closest
+from ecs_fluid.validation_errors import closest, shown
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
+
+
+def system_lint(system: System, world: World) -> list[str]:
+    """The system's own sentences; RecipeError where a user's `lint` fails or returns something else."""
+    with users_method(type(system), "lint"):
+        sentences: object = system.lint(world)
+    if not isinstance(sentences, list | tuple) or not all(isinstance(text, str) for text in sentences):
+        where = import_path(type(system))
+        raise RecipeError(f"lint of {where} returns {shown(sentences)}; a list of sentences is needed")
+    return list(sentences)
 
 
 def schedule_lint(world: World, systems: list[System]) -> Iterator[str]:

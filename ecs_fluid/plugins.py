@@ -50,12 +50,15 @@ def refuse_hidden(path: str, place: str) -> None:
 
 
 @contextmanager
-def users_code(what: str, *passed: type[Exception]) -> Iterator[None]:
-    """Raise RecipeError, with cause and line, for errors but FluidError and `passed` in a user's code."""
+def users_code(what: str, *passed: type[BaseException]) -> Iterator[None]:
+    """Raise RecipeError, with cause and line, for errors but FluidError and `passed` in a user's code.
+
+    An exit counts as an error: the program would end in the middle, with any code and without a word.
+    """
     try:
         yield
-    except Exception as error:
-        if isinstance(error, (FluidError, MemoryError, RecursionError, *passed)):
+    except (Exception, SystemExit) as error:
+        if isinstance(error, (FluidError, MemoryError, *passed)):
             raise
         last = traceback.extract_tb(error.__traceback__)[-1]
         raise RecipeError(
@@ -101,9 +104,9 @@ def imported(path: str, place: str, *bases: type) -> Any:
             f"{place}: {shown(path)} does not name a class; write swirl:Swirl for the class Swirl of swirl.py"
         )
     try:
-        with users_code(f"{place}: module {module!r}", ImportError):
+        with users_code(f"{place}: module {module!r}", ImportError, SystemExit):
             loaded = importlib.import_module(module)
-        with users_code(f"{place}: {name!r} of module {module!r}", ImportError, AttributeError):
+        with users_code(f"{place}: {name!r} of module {module!r}", ImportError, AttributeError, SystemExit):
             found = attrgetter(name)(loaded)
     except ImportError as error:
         raise RecipeError(f"{place}: module {module!r} cannot be imported: {error}") from None

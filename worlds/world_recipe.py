@@ -335,7 +335,11 @@ class WorldRecipe(Settings):
             for place, value in temperatures.items()
             if isinstance(value, float) and value < NITROGEN
         ]
-        return [*cold, *(f"{item.name!r}: {text}" for item in self.entity for text in item.lint())]
+        said = []
+        for item in self.entity:
+            with users_code(f"{item.name!r}: lint of {item.kind}"):
+                said += [f"{item.name!r}: {text}" for text in item.lint()]
+        return [*cold, *said]
 
 
 def _list(tables: dict[str, Any], key: str, place: str) -> list[Any]:

@@ -128,6 +128,57 @@ def test_an_exception_inside_a_tick_puts_the_state_back(phase: str, error: type[
     assert (world.state_hash(), world.tick, world.time) == (before, 2, 0.5)
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (SystemExit(), "SystemExit"),
+        (SystemExit(3), "SystemExit: 3"),
+        (RecursionError("deep"), "Recurs.*: deep"),
+    ],
+)
+def test_a_system_that_ends_the_program_or_calls_itself_is_told(error: BaseException, told: str) -> None:
+    """An exit ended a run with its own code, 0 among them, and no word."""
+    world = world_of()
+
+    def action(system: System) -> None:
+        raise error
+
+    world.add_system(acting("Quits", action, phase="move"))
+    with pytest.raises(
+        RecipeError, match=rf"^process of .*:Quits fails: {told}.* \(line \d+ of .*test_guard.py\)$"
+    ):
+        world.step()
+    assert world.tick == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (None, "returns None; a list"),
+        ("text", "returns 'text'; a list"),
+        (3, "fails: TypeE"),
+    ],
+)
+def test_a_lint_that_fails_or_says_nothing_readable_is_told(said: object, told: str) -> None:
+    """It was a traceback, of `validate` too."""
+    world = world_of()
+
+    class Doubtful(System):
+        """Its doubts are none."""
+
+        phase = "observe"
+
+        def process(self, dt: float) -> None:
+            pass
+
+        def lint(self, world: ef.World) -> Any:
+            return [*said] if said == 3 else said  # type: ignore[misc]
+
+    world.add_system(Doubtful())
+    with pytest.raises(RecipeError, match=rf"^lint of .*Doubtful {told}"):
+        world.lint()
+
+
 def test_a_system_that_stumbles_over_nan_does_not_hide_who_made_it() -> None:
     """Stumbling is in the second stage, over what another system did in the first."""
     world = world_of()

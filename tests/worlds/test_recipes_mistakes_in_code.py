@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
+import ecs_fluid.worlds  # registers its recipes before a test restores the registry
 from ecs_fluid.component import Component
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Recipe
@@ -140,6 +141,7 @@ def test_shapes(shape: Any, sentence: str) -> None:
 
 MINE = """
 import ecs_fluid as ef
+import ecs_fluid.worlds  # registers its recipes before a test restores the registry
 from ecs_fluid.component import Array, Component, column
 
 
@@ -199,3 +201,13 @@ def test_nested_classes_and_modules_beside_a_world_file_that_are_imported_late(
     again = ef.resume(tmp_path / "half", allow_code=True)
     again.step(5)
     assert again.state_hash() == world.state_hash()
+
+
+def test_a_lint_that_fails_is_named() -> None:
+    class Odd(Speck):
+        def lint(self) -> list[str]:
+            raise KeyError("x")
+
+    line = Odd.lint.__code__.co_firstlineno + 1
+    with refused(f"'a': lint of {Odd.kind} fails: KeyError: 'x' (line {line} of {__file__})"):
+        ef.WorldRecipe(entity=[Odd(name="a")]).lint()
