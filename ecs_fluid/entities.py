@@ -202,6 +202,11 @@ class Entities:
         Columns of components that are not given get their default; one without a default must be given. With
         `where_free` those do not appear that a CollisionSystem finds in a body, or outside all containers.
         """
+        if self._ticker.repeated:
+            raise FluidError(
+                f"rows of {name!r} are spawned in the phase prepare or rates, which every stage of the "
+                "integrator repeats; spawn them in the phase spawn, move, constrain or observe"
+            )
         with self._active():
             tables, rows = checked_rows(self[name], components)
             self._ticker.row_changes.spawn(name, tables, rows, where_free)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Annotated, Any, Literal, Self, TypedDict
+from typing import Annotated, Any, Literal, Self, TypedDict, get_args
 
 import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
 from ecs_fluid.component import Array, Component, column
 from ecs_fluid.errors import FluidError
-from ecs_fluid.keyframes import Keyed, KeyedVector
+from ecs_fluid.keyframes import Between, Keyed, KeyedVector
 from ecs_fluid.settings import Settings
 from ecs_fluid.validation_errors import validated
 
@@ -23,9 +23,9 @@ LAWS = {"none": 0, "ideal_gas": 1, "liquid": 2}
 class Fluid(Component, per_row=False):
     """The fluid of a world, gravity, and how the fluid at rest is layered; `World.set_fluid` fills it.
 
-    ``law`` is the code of the equation of state in `LAWS`. Gravity has values at increasing times, linear
-    between them, or (``gravity_steps`` = 1) each until the next. Profiles have rows [height z, value], none
-    where one value holds at all heights. Always in double precision, whatever that of the world.
+    ``law`` is the code of the equation of state in `LAWS`. Gravity has values at increasing times, with the
+    law of that number in `keyframes.Between` between them. Profiles have rows [height z, value], none where
+    one value holds at all heights. Always in double precision, whatever that of the world.
     """
 
     density: Array = column("kg/m^3", kind="double", above=0, maximum=1e6)
@@ -37,7 +37,7 @@ class Fluid(Component, per_row=False):
     expansion: Array = column("1/K", kind="double", minimum=0, maximum=1)
     gravity: Array = column("m/s^2", shape=(None, 3), kind="double")
     gravity_times: Array = column("s", shape=(None,), kind="double")
-    gravity_steps: Array = column("1", kind="int", minimum=0, maximum=1)
+    gravity_between: Array = column("1", kind="int", minimum=0, maximum=len(get_args(Between)) - 1)
     density_profile: Array = column("m, kg/m^3", shape=(None, 2), kind="double")
     temperature_profile: Array = column("m, K", shape=(None, 2), kind="double")
 
@@ -145,7 +145,7 @@ def changed(table: Fluid | None, given: Mapping[str, Any], place: str) -> Fluid:
         law=LAWS[options.law],
         gravity=np.array([value for _, value in keys], np.float64),
         gravity_times=np.array([time for time, _ in keys], np.float64),
-        gravity_steps=int(isinstance(gravity, Keyed) and gravity.between == "step"),
+        gravity_between=get_args(Between).index(gravity.between) if isinstance(gravity, Keyed) else 0,
         density_profile=np.array(options.density_profile or np.zeros((0, 2))),
         temperature_profile=np.array(options.temperature_profile or np.zeros((0, 2))),
     )
@@ -177,7 +177,7 @@ def gravity_of(table: Fluid) -> Any:
     if len(table.gravity) == 1:
         return tuple(table.gravity[0].tolist())
     keys = list(zip(table.gravity_times.tolist(), table.gravity.tolist(), strict=True))
-    return Keyed.model_construct(keys=keys, between="step" if table.gravity_steps else "linear")
+    return Keyed.model_construct(keys=keys, between=get_args(Between)[int(table.gravity_between)])
 
 
 def key_values(parameter: Any) -> list[Any]:

@@ -13,18 +13,21 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from ecs_fluid.component import Array
 from ecs_fluid.settings import Settings
 
+Between = Literal["linear", "smooth", "step"]
+
 
 class Keyed(Settings):
-    """Keys in time: ``{ keys = [[0.0, 1.0], [2.0, 5.0]], between = "linear" }``.
+    """Keys in time: ``{ keys = [[0.0, 1.0], [2.0, 5.0]], between = "smooth" }``.
 
     Each key is [time in s, value]; the value is a number, or a list for vectors. Before the first and
-    after the last key the value stays.
+    after the last key the value stays. Between two keys it goes straight from one to the other (`linear`), by
+    a cubic whose rate of change has no jumps (`smooth`, see `smooth_slopes`), or not until the next (`step`).
     """
 
     keys: list[tuple[float, float | list[float]]] = Field(min_length=1)
     """[time s, value] pairs"""
-    between: Literal["linear", "step"] = "linear"
-    """law between two keys"""
+    between: Between = "linear"
+    """law between two keys: linear, smooth or step"""
 
     @field_validator("keys", mode="before")
     @classmethod
@@ -56,6 +59,11 @@ class Keyed(Settings):
     def values(self) -> Array:
         """Values (n,) or (n, k) of the keys, each of the k columns side by side in memory."""
         return np.array([value for _, value in self.keys], dtype=np.float64, order="F")
+
+    @cached_property
+    def slopes(self) -> Array:
+        """Rates of change (n,) or (n, k) at the keys of a smooth way."""
+        return smooth_slopes(self.times, self.values)
 
     def edges(self, begin: float, end: float) -> Array:
         """`begin`, the times of the keys between, and `end`, s."""
@@ -94,6 +102,8 @@ def value_at(parameter: Any, time: float | Array) -> Array:
     times, values = parameter.times, parameter.values
     if parameter.between == "step" or len(times) == 1:
         return np.array(values[np.maximum(np.searchsorted(times, time, side="right") - 1, 0)], order="C")
+    if parameter.between == "smooth":
+        return smooth_values(times, values, parameter.slopes, time)
     if values.ndim == 1:
         return np.asarray(np.interp(time, times, values))
     return np.stack([np.interp(time, times, column) for column in values.T], axis=-1)
@@ -104,5 +114,39 @@ def integral(parameter: float | Keyed, begin: float, end: float) -> float:
     if not isinstance(parameter, Keyed):
         return float(parameter) * (end - begin)
     edges = parameter.edges(begin, end)
-    # Between two edges the parameter is constant or linear, so its middle value is its mean.
-    return math.fsum(np.diff(edges) * value_at(parameter, 0.5 * (edges[:-1] + edges[1:])))
+    mean = value_at(parameter, 0.5 * (edges[:-1] + edges[1:]))
+    if parameter.between == "smooth":  # Simpson's rule is exact for cubics
+        ends = value_at(parameter, edges)
+        mean = (ends[:-1] + 4 * mean + ends[1:]) / 6
+    return math.fsum(np.diff(edges) * mean)
+
+
+def smooth_slopes(times: Array, values: Array) -> Array:
+    """Rates of change, like `values` (n, ...), at increasing times (n,) s of the smooth way through them.
+
+    It is at rest at the first and the last. At others the rate is that of the parabola through a value and
+    its two neighbours (Catmull and Rom's spline, for any times), but at most three times either mean rate to
+    a neighbour, and 0 where these differ in sign. So each number rises or falls all the way from key to key,
+    and stays between both (de Boor and Swartz, J. Approx. Theory 21, 1977).
+    """
+    step = np.diff(times).reshape(-1, *(1,) * (values.ndim - 1))
+    rise = np.diff(values, axis=0) / step
+    before, after = rise[:-1], rise[1:]
+    parabola = (step[1:] * before + step[:-1] * after) / (step[:-1] + step[1:])
+    most = np.where(before * after > 0, 3 * np.minimum(np.abs(before), np.abs(after)), 0.0)
+    slopes = np.zeros_like(values)
+    slopes[1:-1] = np.clip(parabola, -most, most)
+    return slopes
+
+
+def smooth_values(times: Array, values: Array, slopes: Array, time: float | Array) -> Array:
+    """Values at `time` s, () or (m,), of cubics with those `values` and `slopes` (n, ...) at `times` (n,)."""
+    k = np.clip(np.searchsorted(times, time, side="right") - 1, 0, len(times) - 2)
+    more = np.shape(time) + (1,) * (values.ndim - 1)
+    step = np.reshape(times[k + 1] - times[k], more)
+    share = np.clip((np.reshape(time, more) - np.reshape(times[k], more)) / step, 0.0, 1.0)
+    rest, way = 1 - share, share * share * (3 - 2 * share)
+    bend = share * rest * step * (rest * slopes[k] - share * slopes[k + 1])
+    low, high = np.minimum(values[k], values[k + 1]), np.maximum(values[k], values[k + 1])
+    found = (1 - way) * values[k] + way * values[k + 1] + bend
+    return np.asarray(np.clip(found, low, high))  # roundings would go beyond

@@ -15,7 +15,7 @@ from ecs_fluid.plugins import import_path, ships
 if TYPE_CHECKING:
     from ecs_fluid.world import World
 
-VERSION = 3
+VERSION = 4
 """Version of the description in a checkpoint; it names classes by module, so moving a class raises it."""
 
 

@@ -176,6 +176,8 @@ class Ticker:
         """Whether all stages of the tick are done"""
         self.busy: Literal["", "tick", "observers"] = ""
         """What runs: nothing, the phases of a tick up to constrain, or the observers of a finished tick"""
+        self.repeated = False
+        """Whether the phases prepare and rates run, which every stage of the integrator repeats"""
         self.warned = False
         """Whether the warnings of `World.lint` were given"""
         self.new_systems = True
@@ -269,7 +271,7 @@ class Ticker:
         try:
             yield
         finally:
-            self.busy, self.stage, self.staged = "", SINGLE, False
+            self.busy, self.stage, self.staged, self.repeated = "", SINGLE, False, False
             if self.row_changes.waiting:
                 self.row_changes.clear()
 
@@ -302,8 +304,10 @@ class Ticker:
                 if kind.rate_of is not None:
                     for name in kind.columns:
                         table.__dict__[name].fill(0.0)
+        self.repeated = True
         self._run(world, schedule.phases["prepare"])
         self._run(world, schedule.phases["rates"])
+        self.repeated = False
 
     def _observe(self, world: World, observers: list[System]) -> None:
         """Run the observers on the finished tick; what they spawn and kill is applied after the last."""

@@ -83,6 +83,12 @@ def _tagged(model: type[BaseModel], tag: Any) -> bool:
     return any(tag in get_args(field.annotation) for field in model.model_fields.values())
 
 
+def _called(model: type[BaseModel], word: str) -> bool:
+    """Whether a word that is no tag is the name of a model, or that without its last word."""
+    name = model.__name__
+    return bool(word) and word.lower() in (name.lower(), re.sub("[A-Z][a-z]*$", "", name).lower())
+
+
 def _walked(
     model: type[BaseModel] | None, path: tuple[Any, ...]
 ) -> tuple[list[type[BaseModel]], tuple[Any, ...]]:
@@ -157,7 +163,10 @@ def sentence(error: ValidationError, place: str, model: type[BaseModel] | None =
             field = context["discriminator"].strip("'")
             tags = [tag for m in here for tag in get_args(m.model_fields[field].annotation)]
             said = f"= {context['tag']!r} is not known" if "tag" in context else "is missing"
-            return f"{place}: {key}.{field} {said}; {nearest(context.get('tag', ''), tags)}"
+            tag = str(context.get("tag", ""))
+            meant = [get_args(m.model_fields[field].annotation) for m in here if _called(m, tag)]
+            hint = f"did you mean {' or '.join(map(repr, meant[0]))}?" if meant else nearest(tag, tags)
+            return f"{place}: {key}.{field} {said}; {hint}"
         case "model_attributes_type" | "model_type":
             return f"{place}: {f'{key} = ' if key else ''}{shown(value)}; a table is needed"
         case "literal_error" | "enum":

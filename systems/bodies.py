@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 MOST_SUBSTEPS = 128
 
 PART = 0.5
-"""Radians of a keyed rotation vector in one part of its way, where whole turns are counted."""
+"""Radians of a keyed rotation vector in one part of its way, in the mean, where whole turns are counted."""
 
 MOST_PARTS = 1_000_000
 """Of the way between two keys in one tick."""
@@ -354,8 +354,8 @@ def with_turns(short: Array, rotation: Any, begin: float, end: float) -> Array:
     """
     from ecs_fluid.kernels.bodies.rotation import path_turned
 
-    theta = _way(rotation, begin, end, 1)
-    length = float(np.linalg.norm(np.diff(theta, axis=0), axis=1).sum())
+    # Each of the three numbers rises or falls all the way from key to key, so that it is at most as long.
+    length = float(np.abs(np.diff(_way(rotation, begin, end, 1), axis=0)).sum())
     if not length >= np.pi:
         return short
     whole = path_turned(_way(rotation, begin, end, min(int(length / PART) + 1, MOST_PARTS)))

@@ -9,19 +9,16 @@ from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, CoreRadiusRate, Position, Sources, Strength, StrengthRate, Volume
-from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
 from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.remesh import RemeshSystem
+from ecs_fluid.systems.shared.exchange_lint import SPACINGS, exchange_lint
 from ecs_fluid.systems.shared.populations import add_spread, exchanged, with_images
 from ecs_fluid.systems.shared.properties import volume_lint
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
-
-SPACINGS = {2: 1.5, 4: 1.25}
-"""Exchange radius by order, spacings."""
 
 OVERLAP = 1.5
 """Core radius over spacing that is taken for granted, unless a RemeshSystem makes a smaller one."""
@@ -32,12 +29,6 @@ TAKES = {
     "index_space": ("rate", "dissipation"),
 }
 """Parameters by method."""
-
-MOST_OFF = 0.05
-"""Of the viscosity, that exchange on a lattice may be off before a lint says so."""
-
-SHARES = 16
-"""Parts of a population's strength, each with a core radius of its own, for which that is asked."""
 
 CROWDED = 1.5
 """Volumes of vortons over their space from which on a lint says so."""
@@ -203,7 +194,8 @@ class DiffusionSystem(System):
         if self.method != "pse" or self.total == 0.0:
             return []
         found = volume_lint(self, world)
-        entities, (x, _, sigma, volume) = self.joined(Position, Strength, CoreRadius, Volume)
+        entities, columns = self.joined(Position, Strength, CoreRadius, Volume)
+        x, _, sigma, volume = columns
         owner = np.repeat(np.arange(len(entities)), [len(entity) for entity in entities])
         x, volume, owner = with_images(world, x, 3 * float(sigma.max(initial=0.0)), volume, owner)
         if len(entities) > 1 and world.system(RemeshSystem) is None:
@@ -215,44 +207,7 @@ class DiffusionSystem(System):
                     "there exchange goes as much too fast; share their volumes by a RemeshSystem, or keep "
                     "them apart"
                 )
-        if len(x) > 3 and _thinness(x, world.dimension) < 0.1:
-            found.append(
-                "DiffusionSystem: the vortons lie on lines or sheets, so exchange cannot spread their "
-                "vorticity across; use method = 'core_spreading', or fill the space around them with vortons"
-            )
-        else:
-            found += [text for entity in entities for text in self._radius_lint(world, entity)]
-        return found
-
-    def _radius_lint(self, world: World, entity: Entity) -> list[str]:
-        """A lint where exchange reaches so few spacings that it does not take the viscosity it should."""
-        from ecs_fluid.kernels.vorticity.exchange import part_of_viscosity
-
-        order, radius = self._order_and_radius(world)
-        apart = entity[Volume].volume ** (1 / world.dimension)
-        reach = _shares(radius * entity[CoreRadius].sigma / apart, entity[Strength].alpha)
-        parts = {spacings: part_of_viscosity(order, spacings, world.dimension) for spacings in {*reach}}
-        part = float(np.mean([parts[spacings] for spacings in reach])) if reach else 1.0
-        if abs(part - 1.0) <= MOST_OFF:
-            return []
-        off = [spacings for spacings in reach if abs(parts[spacings] - 1.0) > MOST_OFF]
-        spacings = off[len(off) // 2]
-        return [
-            f"DiffusionSystem: exchange of order {order} over {spacings:.2g} spacings takes {part:.2g} times "
-            f"the viscosity from {entity.name!r}; use radius = {radius * SPACINGS[order] / spacings:.3g}, "
-            f"which is {SPACINGS[order]:g} spacings of these vortons, or let them overlap more"
-        ]
-
-
-def _shares(values: Array, alpha: Array) -> list[float]:
-    """Values (n,) in the middle of each of `SHARES` equal parts of sum |alpha|, ascending; alpha (n, 3)."""
-    if not len(values):
-        return []
-    size = np.linalg.norm(alpha.astype(np.float64), axis=1)
-    order = np.argsort(values)
-    below = np.cumsum(size[order] if size.any() else np.ones(len(values)))
-    middle = below[-1] * (np.arange(SHARES) + 0.5) / SHARES
-    return [float(value) for value in values[order][np.searchsorted(below, middle)]]
+        return found + exchange_lint(world, entities, columns, *self._order_and_radius(world))
 
 
 def _crowded(x: Array, volume: Array, owner: Array, dimension: int) -> tuple[float, list[int]]:
@@ -271,19 +226,3 @@ def _crowded(x: Array, volume: Array, owner: Array, dimension: int) -> tuple[flo
     full = np.array([volume[rows].sum(dtype=np.float64) for rows in near]) / space
     most = int(full.argmax())
     return float(full[most]), np.unique(owner[near[most]]).tolist()
-
-
-def _thinness(x: Array, dimension: int) -> float:
-    """Median ratio of the least to the largest extent of vortons' neighbourhoods, 0 on a line or sheet.
-
-    The extents are the singular values of the offsets to the 26 nearest neighbours (8 in two dimensions), the
-    shell that surrounds a point of a lattice.
-    """
-    from scipy.spatial import cKDTree
-
-    some = x[:: max(1, len(x) // 100)].astype(np.float64)
-    count = min(26 if dimension == 3 else 8, len(x) - 1)
-    nearest = np.atleast_2d(cKDTree(x).query(some, k=count + 1)[1])
-    offsets = x[nearest[:, 1:]] - some[:, None, :]
-    extents = np.linalg.svd(offsets, compute_uv=False)
-    return float(np.median(extents[:, dimension - 1] / np.maximum(extents[:, 0], 1e-300)))

@@ -10,9 +10,9 @@ from typing import Literal
 
 import numpy as np
 from pydantic import Field, model_validator
-from scipy.interpolate import CubicHermiteSpline
 
 from ecs_fluid.errors import FluidError
+from ecs_fluid.keyframes import smooth_slopes, smooth_values
 from ecs_fluid.recipe import tables_in
 from ecs_fluid.settings import Settings
 from ecs_fluid.validation_errors import validated
@@ -43,10 +43,9 @@ class CameraKey(Settings):
 class CameraPath(Settings):
     """Keys in time, and how the camera goes from one to the next.
 
-    `smooth`: cubic in time with the slope that a parabola through a key and its neighbours has there, and at
-    rest at the first and the last key: a Catmull-Rom spline for keys at any times. `linear`: straight lines
-    at even speed. Before the first key and after the last the camera stays. `clock`: key times are those of
-    the simulation, as written into the pictures, or seconds of the movie.
+    `smooth`: cubic in time, at rest at the first and the last key (`keyframes.smooth_slopes`). `linear`:
+    straight lines at even speed. Before the first key and after the last the camera stays. `clock`: key times
+    are those of the simulation, as written into the pictures, or seconds of the movie.
     """
 
     key: tuple[CameraKey, ...] = Field(min_length=1)
@@ -82,19 +81,9 @@ class CameraPath(Settings):
         if self.between == "linear" or len(times) == 1:
             found = np.array([np.interp(time, times, column) for column in values.T])
         else:
-            way = CubicHermiteSpline(times, values, _slopes(times, values))
-            found = way(np.clip(time, times[0], times[-1]))
+            found = smooth_values(times, values, smooth_slopes(times, values), time)
         x, y, z = (tuple(float(v) for v in part) for part in found.reshape(3, 3))
         return x, y, z  # type: ignore[return-value]
-
-
-def _slopes(times: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Slope at every key of the parabola through it and its neighbours; 0 at both ends."""
-    slope = np.zeros_like(values)
-    before, after = np.diff(times)[:-1, None], np.diff(times)[1:, None]
-    rise = np.diff(values, axis=0) / np.diff(times)[:, None]
-    slope[1:-1] = (after * rise[:-1] + before * rise[1:]) / (before + after)
-    return slope
 
 
 def _sees(position: np.ndarray, focal: np.ndarray, up: np.ndarray) -> bool:

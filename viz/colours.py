@@ -19,6 +19,9 @@ FLAME, SMOKE, HEAT, RHO = "Species.flame", "Species.smoke", "Temperature.T", "De
 PAINTED = {"dye": RHO, "temperature": HEAT}
 """Column that colours the tracers, by the look's kind of paint."""
 
+FAINT = 0.02
+"""Share of the thickest smoke, or of the strongest flame, that nobody sees."""
+
 GLOW = np.array(
     [(0.0, 0.0, 0.0), (0.55, 0.09, 0.01), (1.0, 0.38, 0.05), (1.0, 0.75, 0.28), (1.0, 0.95, 0.75)]
 )
@@ -99,7 +102,17 @@ def _coloured(look: Look, values: Array, limits: tuple[float, float]) -> Paint:
 
 
 def _burning(look: Look, columns: Columns, plain: Paint, limits: tuple[float, float]) -> Paint:
-    """Smoke as thick as its mass fraction; flame glows by its mass fraction, in the colour of its heat.
+    """Smoke as thick as its mass fraction; flame glows by its mass fraction, in the colour of its heat."""
+    smoke, strength = _shares(columns, limits)
+    step = strength * (len(GLOW) - 1)
+    below = np.minimum(step.astype(int), len(GLOW) - 2)
+    part = (step - below)[:, None]
+    glow = GLOW[below] * (1 - part) + GLOW[below + 1] * part
+    return Paint(plain.lit, plain.shade, smoke, glow)
+
+
+def _shares(columns: Columns, limits: tuple[float, float]) -> tuple[Array, Array]:
+    """How thick smoke and how strong flame is in each tracer, 0 to 1.
 
     `limits` are the largest mass fractions of flame and of smoke in the frames. Square roots show thin smoke
     and the rim of a flame, where fractions have fallen by mixing.
@@ -108,12 +121,16 @@ def _burning(look: Look, columns: Columns, plain: Paint, limits: tuple[float, fl
     # A glow in much smoke stays a glow: flame counts as bright when there is half as much of it as of smoke.
     most_smoke = max(limits[1], 1e-9)
     most_flame = max(limits[0], 0.5 * most_smoke)
-    strength = np.sqrt(np.clip(flame / most_flame, 0.0, 1.0))
-    step = strength * (len(GLOW) - 1)
-    below = np.minimum(step.astype(int), len(GLOW) - 2)
-    part = (step - below)[:, None]
-    glow = GLOW[below] * (1 - part) + GLOW[below + 1] * part
-    return Paint(plain.lit, plain.shade, np.sqrt(np.clip(smoke / most_smoke, 0.0, 1.0)), glow)
+    parts = (smoke / most_smoke, flame / most_flame)
+    thick, strong = (np.sqrt(np.clip(part, 0.0, 1.0)) for part in parts)
+    return thick, strong
+
+
+def visible(look: Look, columns: Columns, limits: tuple[float, float]) -> Array:
+    """Which tracers (n,) a look shows: those with flame or smoke to speak of, if it paints these."""
+    if look.paint == "fire" and FLAME in columns and SMOKE in columns:
+        return np.asarray(np.maximum(*_shares(columns, limits)) > FAINT)
+    return np.ones(len(columns["Position.x"]), bool)
 
 
 def shaded(

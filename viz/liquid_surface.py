@@ -7,7 +7,7 @@ import pyvista as pv
 from numpy.typing import NDArray
 
 from ecs_fluid.exports.colours import Colour
-from ecs_fluid.exports.volumes import shared_out
+from ecs_fluid.exports.volumes import scatter
 from ecs_fluid.systems.surface.contour import contour
 from ecs_fluid.viz.columns import Array
 
@@ -64,7 +64,7 @@ def _fullness(x: Array, spacing: float) -> tuple[NDArray[np.float32], NDArray[np
     cell = max(0.5 * spacing, float(np.prod(hi - lo) / MAX_CELLS) ** (1.0 / 3.0))
     shape = tuple(int(n) for n in np.ceil((hi - lo) / cell).astype(np.int64) + 2)
     inside = ((x >= lo) & (x <= hi)).all(axis=1)
-    total = shared_out((x[inside] - lo) / cell, np.ones((int(inside.sum()), 1)), shape)
+    total = scatter((x[inside] - lo) / cell, np.ones((int(inside.sum()), 1)), shape)
     smoothed = ndimage.gaussian_filter(total.reshape(shape), BLUR * spacing / cell, mode="constant")
     return (smoothed * (spacing / cell) ** 3).astype(np.float32), lo, cell
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ecs_fluid.errors import FluidError
@@ -15,7 +14,7 @@ from ecs_fluid.recipe import colors_in
 from ecs_fluid.viz.bodies import hulls_in
 from ecs_fluid.viz.columns import Frame, drawable
 from ecs_fluid.viz.flow import Flow
-from ecs_fluid.viz.shared_limits import View, kept, survey
+from ecs_fluid.viz.shared_limits import View, drawn, kept, survey
 from ecs_fluid.viz.style import Options
 
 if TYPE_CHECKING:
@@ -92,7 +91,6 @@ class Live:
         self.failed: FluidError | None = None
         self._wanted = 0
         self._rows = 0
-        self._box = (np.zeros(3), np.zeros(3))
 
     def toggle(self) -> None:
         """Pause, or go on."""
@@ -157,15 +155,21 @@ class Live:
         return dict(self.world.snapshot().items())
 
     def _survey(self, frame: Frame) -> View:
-        view = _roomy(survey([(self.world.time, frame)], self.options))
-        self._rows = sum(len(x) for _, _, x in drawable(frame))
-        self._box = (view.lo, view.hi)
-        return view
+        self._view = _roomy(survey([(self.world.time, frame)], self.options))
+        self._rows = sum(map(len, self._places(frame)))
+        return self._view
+
+    def _places(self, frame: Frame) -> list[NDArray]:
+        """Positions (n, 3) m of the particles of each population that are drawn."""
+        found = drawable(kept(frame, self.options))
+        if self._view.puff is None:
+            return [x for _, _, x in found]
+        return [x[drawn(self.options, columns, self._view.painted)] for _, columns, x in found]
 
     def _outgrown(self, frame: Frame) -> bool:
         """Whether there are many more particles than when the view was found, or many outside of it."""
-        lo, hi = self._box
-        places = [x for _, _, x in drawable(kept(frame, self.options))]
+        lo, hi = self._view.lo, self._view.hi
+        places = self._places(frame)
         outside = sum(int(((x < lo) | (x > hi)).any(axis=1).sum()) for x in places)
         rows = sum(map(len, places))
         return bool(rows) and (rows > GROWN * self._rows or outside > ASTRAY * rows)

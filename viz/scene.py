@@ -33,6 +33,7 @@ from ecs_fluid.viz.points import glyphs
 from ecs_fluid.viz.shared_limits import (
     TimedFrame,
     View,
+    hides_vortons,
     is_cloud,
     is_signed,
     is_vortons,
@@ -173,10 +174,11 @@ class Scene(Canvas):
         else:
             if what == "streamlines" and velocity is not None:
                 self._streamlines(velocity, bodies)
+            hides = self.view.puff is not None and hides_vortons(self.options)
             clouds = [
                 (x, self._paint(name, columns))
                 for name, columns, x in drawable(kept(frame, self.options))
-                if not self._hidden(columns) and not self._population(name, columns, x)
+                if not (hides and is_vortons(columns)) and not self._population(name, columns, x)
             ]
             if clouds and self.look.paint == "liquid" and what == "particles":
                 self._liquid(frame)
@@ -271,13 +273,6 @@ class Scene(Canvas):
         if painted in columns and self.options.color_by is None and self.options.what == "particles":
             self._colours(painted, self.view.painted)  # for its scalar bar
         return paint(self.look, columns, self.view.tint(self.look, name), self.view.painted)
-
-    def _hidden(self, columns: Columns) -> bool:
-        """A look that paints the tracers shows vortons only where there are no tracers, or on demand."""
-        asked = self.options.populations is not None or self.options.color_by is not None
-        if asked or self.view.puff is None or self.options.what != "particles":
-            return False
-        return self.look.paint not in ("", "vorticity") and is_vortons(columns)
 
     def _population(self, name: str, columns: Columns, x: NDArray) -> bool:
         """Draw a population, unless it is to be part of the smoke; whether it was drawn."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ecs_fluid.components import Species
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.colours import FLAME, PAINTED, SMOKE
+from ecs_fluid.viz.colours import FLAME, PAINTED, SMOKE, visible
 from ecs_fluid.viz.columns import Columns, Frame, choose, drawable, has_scalar, known_scalars, scalar
 from ecs_fluid.viz.smoke import Puff, puff, spacing_of
 from ecs_fluid.viz.style import LOOKS, Look, Options, Tint
@@ -92,12 +92,27 @@ def kept(frame: Frame, options: Options) -> Frame:
     return {name: frame[name] for name in options.populations}
 
 
+def hides_vortons(options: Options) -> bool:
+    """Whether a look that paints tracers shows no vortons where there are any: it does on demand."""
+    asked = options.populations is not None or options.color_by is not None or options.what != "particles"
+    return not asked and LOOKS[options.look].paint not in ("", "vorticity")
+
+
+def drawn(options: Options, columns: Columns, painted: tuple[float, float]) -> NDArray[np.bool_]:
+    """Which rows (n,) of a population are seen in a picture where there are tracers; see `View.painted`."""
+    if is_vortons(columns):
+        return np.full(len(columns["Position.x"]), not hides_vortons(options))
+    if options.color_by is not None or options.what != "particles":
+        return np.ones(len(columns["Position.x"]), bool)
+    return visible(LOOKS[options.look], columns, painted)
+
+
 def survey(frames: Iterable[TimedFrame], options: Options) -> View:
     """Look through the frames (some 48 of them, evenly, if they are a sequence) and fix what they share.
 
-    The box holds the central 99 % of every population along each axis, so that one stray particle does not
-    shrink the picture to a dot; colours likewise end at the 99.5 percentile. Raises FluidError if no frame
-    has a particle, or none has the colour asked for.
+    The box holds the central 99 % of what is drawn of every population along each axis, so that one stray
+    particle does not shrink the picture to a dot; colours likewise end at the 99.5 percentile. Raises
+    FluidError if no frame has a particle, or none has the colour asked for.
     """
     seen = _Seen(options)
     for _, frame in evenly(frames, SAMPLES):
@@ -117,7 +132,7 @@ class _Seen:
 
     def __init__(self, options: Options) -> None:
         self.options, self.look = options, LOOKS[options.look]
-        self.lo, self.hi = np.full(3, np.inf), np.full(3, -np.inf)
+        self.boxes: list[tuple[NDArray, NDArray, NDArray, bool]] = []
         self.names: set[str] = set()
         self.ranges: dict[str, tuple[float, float]] = {}
         self.rows: dict[str, int] = {}
@@ -125,7 +140,6 @@ class _Seen:
         self.most = 0
         self.clouds: dict[str, None] = {}
         self.radii: dict[str, float] = {}
-        self.points: list[NDArray] = []
 
     def add(self, frame: Frame) -> None:
         from ecs_fluid.viz.bodies import bodies_in, extent  # which imports PyVista
@@ -134,14 +148,12 @@ class _Seen:
         self.clouds |= {name: None for name, columns in frame.items() if is_cloud(columns)}
         tracers = []
         for _, bodies in bodies_in(kept(frame, self.options), self.options.hulls or {}):
-            self._enclose(extent(bodies))
+            self._enclose(extent(bodies), whole=True)
         for name, columns, x in drawable(kept(frame, self.options)):
             if not np.isfinite(x).all():
                 raise FluidError(
                     f"population {name} has a position that is not a finite number; it cannot be drawn"
                 )
-            lo, hi = np.percentile(x, [0.5, 99.5], axis=0) if len(x) > 200 else (x.min(axis=0), x.max(axis=0))
-            self._enclose(x[:: -(-len(x) // OUTLINE)], lo, hi)
             self.names.update(known_scalars(columns))
             wanted = self._colours(columns)
             if is_cloud(columns) and self.look.paint == "liquid" and has_scalar(columns, "speed"):
@@ -158,6 +170,8 @@ class _Seen:
             for colour, values in seen.items():
                 if (span := widened(self.ranges.get(colour), values)) is not None:
                     self.ranges[colour] = span
+            shown = drawn(self.options, columns, self._painted())
+            self._enclose(x[shown] if shown.any() else x, aside=not shown.any())
         if sum(map(len, tracers)) > self.most:
             x = np.concatenate(tracers)
             self.most = len(x)
@@ -165,11 +179,12 @@ class _Seen:
             wider = min(max((20_000 / len(x)) ** (1 / 6), 1.0), 1.6)
             self.puff = puff(x, self.look.depth, wider * self.look.softness)
 
-    def _enclose(self, x: NDArray, lo: NDArray | None = None, hi: NDArray | None = None) -> None:
-        """Widen the box to lo and hi, those of the points by default, and keep the points for the camera."""
-        self.lo = np.minimum(self.lo, x.min(axis=0) if lo is None else lo)
-        self.hi = np.maximum(self.hi, x.max(axis=0) if hi is None else hi)
-        self.points.append(np.asarray(x, dtype=np.float64))
+    def _enclose(self, x: NDArray, whole: bool = False, aside: bool = False) -> None:
+        """Keep the box of points, of more than 200 but for strays unless it is to be the whole, and some of
+        them for the camera; those set `aside` are for pictures in which there is nothing else."""
+        stray = 0.0 if whole or len(x) <= 200 else 0.5
+        lo, hi = np.percentile(x, [stray, 100.0 - stray], axis=0)
+        self.boxes.append((lo, hi, np.asarray(x[:: -(-len(x) // OUTLINE)], np.float64), aside))
 
     def _colours(self, columns: Columns) -> list[str]:
         if self.options.color_by is not None:
@@ -179,7 +194,9 @@ class _Seen:
         ]
 
     def view(self) -> View:
-        if not np.isfinite(self.lo).all():
+        # Where there are no tracers vortons are drawn by every look.
+        shown = [box for box in self.boxes if not (box[3] and self.puff)] or self.boxes
+        if not shown:
             raise FluidError("there is nothing to draw: no population of these frames has a particle in it")
         color_by = self.options.color_by
         of_particles = self.options.what in ("particles", "glyphs")
@@ -187,10 +204,11 @@ class _Seen:
             raise choose("colour", color_by, self.names)
         if color_by is None and of_particles:
             color_by = next((name for name in ("vorticity", "strength") if name in self.ranges), None)
+        lo, hi = np.min([box[0] for box in shown], axis=0), np.max([box[1] for box in shown], axis=0)
         return View(
-            self.lo, self.hi, color_by, limits(color_by, *self.ranges.get(color_by or "", (0.0, 1.0))),
+            lo, hi, color_by, limits(color_by, *self.ranges.get(color_by or "", (0.0, 1.0))),
             self.puff, tuple(self.clouds), self.radii,
-            np.clip(np.concatenate(self.points), self.lo, self.hi), self._painted(), self.options.colors,
+            np.clip(np.concatenate([box[2] for box in shown]), lo, hi), self._painted(), self.options.colors,
         )  # fmt: skip
 
     def _painted(self) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_fluid.exports.volumes import distinct, mean_spacing, shared_out
+from ecs_fluid.exports.volumes import distinct, mean_spacing, scatter
 from ecs_fluid.viz.columns import Array
 
 Vector = NDArray[np.float64]
@@ -77,7 +77,7 @@ def illumination(
     where = (q - lo) / cell + 1.0
     shape = tuple(int(n) for n in np.floor(where).max(axis=0) + 3)
     # Counting tracers by cell would show a beat between the grid and tracers that stand on a lattice.
-    counts = shared_out(where, np.ones((len(x), 1)) if cover is None else cover[:, None], shape)
+    counts = scatter(where, np.ones((len(x), 1)) if cover is None else cover[:, None], shape)
     density = ndimage.gaussian_filter(counts.reshape(shape), 0.7)
     before = np.cumsum(density[:, :, ::-1], axis=2)[:, :, ::-1] - 0.5 * density
     column = ndimage.map_coordinates(before, where.T, order=1, mode="nearest")

@@ -18,17 +18,17 @@ from ecs_fluid.errors import StorageError, sentences
 from ecs_fluid.validation_errors import nearest, shown
 
 FORMATS = {
-    "usd": ("usd", "points and bodies over time in one file, for Blender, Houdini, Maya, Omniverse"),
-    "vtp": ("vtp", "one .vtp per frame and population, and a .pvd that ParaView plays"),
-    "vti": ("vti", "volumes on a grid, one .vti per frame, and a .pvd that ParaView plays"),
-    "vdb": ("vdb", "the same volumes as OpenVDB, one .vdb per frame, for smoke and fire in Blender, Houdini"),
-    "xdmf": ("xdmf", "XDMF files onto the run's own HDF5, nothing copied"),
-    "npz": ("npz", "one NumPy archive per frame, exactly the stored numbers"),
-    "gltf": ("gltf", "one binary glTF (.glb) per frame: points and bodies, for the web and game engines"),
-    "obj": ("obj", "meshes of the bodies, one .obj per frame"),
-    "ply": ("ply", "points with all their columns and meshes of the bodies, one .ply each per frame"),
+    "usd": "points and bodies over time in one file, for Blender, Houdini, Maya, Omniverse",
+    "vtp": "one .vtp per frame and population, and a .pvd that ParaView plays",
+    "vti": "volumes on a grid, one .vti per frame, and a .pvd that ParaView plays",
+    "vdb": "the same volumes as OpenVDB, one .vdb per frame, for smoke and fire in Blender, Houdini",
+    "xdmf": "XDMF files onto the run's own HDF5, nothing copied",
+    "npz": "one NumPy archive per frame, exactly the stored numbers",
+    "gltf": "one binary glTF (.glb) per frame: points and bodies, for the web and game engines",
+    "obj": "meshes of the bodies, one .obj per frame",
+    "ply": "points with all their columns and meshes of the bodies, one .ply each per frame",
 }
-"""What can be written: the module that does it, and what for."""
+"""What each format is for; the module of its name writes it."""
 
 
 @sentences()
@@ -63,7 +63,7 @@ def export(
     missing, an export that is there already, a disk that is full.
     """
     from ecs_fluid.exports.frames import Frames, Job
-    from ecs_fluid.exports.target import own_folder, unfinished, write_manifest
+    from ecs_fluid.exports.target import default_folder, new_folder, write_manifest
     from ecs_fluid.io.runfolder import RunFolder
 
     if to not in FORMATS:
@@ -72,9 +72,9 @@ def export(
     chosen = Frames(folder, frames, only, progress)
     if voxel is not None and not (is_number(voxel) and 0.0 < voxel < float("inf")):
         raise StorageError(f"voxel = {shown(voxel)}; the edge of a voxel in m, above 0, is needed.")
-    module = importlib.import_module(f"ecs_fluid.exports.{FORMATS[to][0]}")
-    target = path_of(out, "out") if out is not None else own_folder(folder.path, to)
-    with unfinished(target, replace) as made:
+    module = importlib.import_module(f"ecs_fluid.exports.{to}")
+    target = path_of(out, "out") if out is not None else default_folder(folder.path, to)
+    with new_folder(target, replace) as made:
         job = Job(chosen, made, target, voxel)
         write_manifest(made, to, chosen, module.write(job))
     return target

@@ -49,7 +49,7 @@ class Mesh:
 
 
 Polytopes = Mapping[str, Sequence[Mesh]]
-"""Shapes of bodies that are no balls, by population."""
+"""Shapes of bodies that are not balls, by population."""
 
 
 @dataclass(frozen=True)
@@ -67,27 +67,27 @@ class Placed:
     ball: bool
     container: bool
     temperature: float
-    """K; NaN of a body without heat"""
+    """K; NaN for a body without heat"""
 
     @property
     def label(self) -> str:
-        """What the body is called among others."""
+        """Its name among all bodies."""
         return f"{self.population}_{self.row_id}"
 
     @property
     def vertices(self) -> np.ndarray:
         """Vertices (v, 3) in the world, m."""
-        placed: np.ndarray = self.x + self.scale * self.mesh.vertices @ matrix(self.q).T
+        placed: np.ndarray = self.x + self.scale * self.mesh.vertices @ rotation_matrix(self.q).T
         return placed
 
     @property
     def vertex_velocity(self) -> np.ndarray:
-        """Velocity (v, 3) of the vertices, v + spin x (r - x), m/s."""
+        """Velocity (v, 3) of the vertices, v + angular velocity x (r - x), m/s."""
         return self.velocity + np.cross(self.angular_velocity, self.vertices - self.x)
 
 
 def placed(name: str, columns: Mapping[str, np.ndarray], meshes: Sequence[Mesh]) -> Iterator[Placed]:
-    """Every body of a population, whose polytopes have these meshes."""
+    """Every body of a population; ``meshes`` are those of its polytopes."""
     x = columns["Pose.x" if "Pose.x" in columns else "Position.x"].astype(np.float64)
     rows = len(x)
     still, zero, unknown = np.zeros((rows, 3)), np.zeros(rows, dtype=np.int64), np.full(rows, np.nan)
@@ -131,7 +131,7 @@ def _meshes(
     plane_start: np.ndarray,
     vertex_start: np.ndarray,
 ) -> list[Mesh]:
-    """The polytopes of a HullTable one by one. Raises ValueError or IndexError for what is none."""
+    """Meshes of the polytopes of a HullTable. Raises ValueError or IndexError for a damaged one."""
     made = []
     for hull in range(len(plane_start) - 1):
         starts = loop_start[plane_start[hull] : plane_start[hull + 1] + 1].astype(np.int64)
@@ -143,9 +143,9 @@ def _meshes(
     return made
 
 
-def matrix(q: np.ndarray) -> np.ndarray:
+def rotation_matrix(q: np.ndarray) -> np.ndarray:
     """Rotation matrix (3, 3) of a quaternion (w, x, y, z), which is normalised first."""
-    return Rotation.from_quat(np.roll(q, -1)).as_matrix()  # which takes w last
+    return Rotation.from_quat(np.roll(q, -1)).as_matrix()  # scipy takes w last
 
 
 @cache

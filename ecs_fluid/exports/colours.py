@@ -1,4 +1,4 @@
-"""Colours that recipes name, and those of what has none: red, green, blue in 0 to 1, as they are shown."""
+"""Colours by name, and those of bodies, smoke, vortons and liquids without one: sRGB, 0 to 1."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TINTS: dict[str, tuple[Colour, Colour]] = {
     "yellow": ((1.0, 0.87, 0.46), (0.3, 0.2, 0.05)),
     "green": ((0.55, 0.92, 0.62), (0.07, 0.25, 0.14)),
 }
-"""Colours of smoke in light and in shade; of looks that say no other"""
+"""Colours of smoke in light and in shade, unless a look has its own"""
 
 SOLID: Colour = (0.72, 0.7, 0.66)
 """Bodies"""
@@ -41,7 +41,7 @@ WATER: Colour = (0.24, 0.52, 0.82)
 
 
 def by_name(color: str) -> Colour:
-    """The colour of a name that recipes know, or of #rrggbb."""
+    """The colour of a name that recipes may use, or of #rrggbb."""
     if color in TINTS:
         return TINTS[color][0]
     digits = NAMED.get(color, color).removeprefix("#")
@@ -50,7 +50,7 @@ def by_name(color: str) -> Colour:
 
 
 def colours_of_run(run: RunFolder) -> Mapping[str, Colour]:
-    """Colours that the entities of a run ask for, by population; none where its recipe is damaged."""
+    """Colours that the recipe of a run gives to entities, by population; none where it is damaged."""
     try:
         named = colors_in(tables_in(run.recipe, str(run.path / "world.toml")))
     except FluidError:
@@ -59,7 +59,7 @@ def colours_of_run(run: RunFolder) -> Mapping[str, Colour]:
 
 
 def linear(colour: Colour) -> Colour:
-    """The light of a colour as shown, by the curve of sRGB (IEC 61966-2-1): what renderers reckon with."""
+    """Linear light of an sRGB colour (IEC 61966-2-1), with which renderers compute."""
     c = np.array(colour)
     red, green, blue = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4).tolist()
     return red, green, blue

@@ -43,7 +43,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Job:
-    """What an exporter is given: frames, the folder to write, where it will be, edge of a voxel [m]."""
+    """Frames to write, the folder to write in, where that will stand, and the edge of a voxel [m]."""
 
     frames: Frames
     folder: Path
@@ -95,7 +95,7 @@ class Frames:
             self._check(name)
 
     def _surface_name(self) -> str | None:
-        """What the surface of a liquid is called, None if the run stored none."""
+        """Name of the population of a liquid's surface, None if the run stored none."""
         from ecs_fluid.runs.surface_frames import surface_ticks
 
         self.surface_ticks = surface_ticks(self.run.fields)
@@ -137,7 +137,7 @@ class Frames:
         )
 
     def _check(self, name: str) -> None:
-        """Refuse columns that are not what their components say: a trajectory may come from anywhere."""
+        """Refuse columns unlike those of their components: the files may come from anyone."""
         columns = self.columns(name)
         for label, column in columns.items():
             expected = declared(label)
@@ -153,13 +153,13 @@ class Frames:
 def selected(chosen: str | int | slice | None, count: int, run: Path) -> range:
     """Frame numbers that ``first:stop:step``, a number or a slice picks from ``count`` frames.
 
-    Unlike Python's slices, ends outside the run are refused: they are mistakes more often than wishes.
+    Unlike with Python's slices, ends outside the run are refused: mostly they are mistakes.
     """
     if chosen is None:
         return range(count)
     shown = str(chosen)
     if isinstance(chosen, str):
-        chosen = _understood(chosen)
+        chosen = _parsed(chosen)
     one = not isinstance(chosen, slice)
     ends = (chosen.start, chosen.stop, chosen.step) if isinstance(chosen, slice) else (chosen,)
     if not all(is_whole(end) or (end is None and not one) for end in ends):
@@ -179,8 +179,8 @@ def selected(chosen: str | int | slice | None, count: int, run: Path) -> range:
     return every[chosen]
 
 
-def _understood(text: str) -> int | slice:
-    """A number, or a slice as Python writes it."""
+def _parsed(text: str) -> int | slice:
+    """The number, or the slice as Python writes it, in a text."""
     words = [word.strip() for word in text.split(":")]
     if len(words) > 3 or words == [""] or not all(re.fullmatch(r"(-?\d{1,18})?", word) for word in words):
         raise StorageError(
@@ -202,6 +202,6 @@ def _interval(times: np.ndarray) -> float:
 
 
 def _whole(values: np.ndarray) -> np.ndarray:
-    """Values without the rounding of products like 3 x 0.1, where they are whole numbers but for that."""
+    """Values rounded where they are whole numbers but for the rounding of products such as 3 x 0.1."""
     near = np.rint(values)
     return np.where(np.abs(values - near) < 1e-6 * np.maximum(1.0, np.abs(values)), near, values)

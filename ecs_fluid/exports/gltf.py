@@ -46,7 +46,7 @@ def write(job: Job) -> dict[str, Any]:
 
 
 class _Scene:
-    """A glTF document and its binary part while they are being put together."""
+    """A glTF document and its binary part under construction."""
 
     def __init__(self, frame: Frame) -> None:
         self.buffer = bytearray()
@@ -90,7 +90,7 @@ class _Scene:
         self._add_node({"name": name, "mesh": self._mesh(mesh, ball=False, container=False)})
 
     def _mesh(self, mesh: Mesh, ball: bool, container: bool) -> int:
-        """Number of a mesh; bodies of one shape share it."""
+        """Number of a mesh, which bodies of one shape share."""
         key = (id(mesh), container)
         if key not in self._known:
             attributes = {"POSITION": self._accessor(mesh.vertices, bounds=True)}
@@ -110,7 +110,7 @@ class _Scene:
         self.nodes[0]["children"].append(len(self.nodes) - 1)
 
     def _accessor(self, values: np.ndarray, bounds: bool = False, indices: bool = False) -> int:
-        """Numbers in the binary part; all are 4 bytes long, so every piece of it starts aligned."""
+        """Append numbers to the binary part; all have 4 bytes, so every piece of it starts aligned."""
         numbers = np.ascontiguousarray(values, dtype="<u4" if indices else "<f4")
         kind, target = (_UINT, _INDICES) if indices else (_FLOAT, _VERTICES)
         place = {"buffer": 0, "byteOffset": len(self.buffer), "byteLength": numbers.nbytes}

@@ -25,8 +25,7 @@ PLAIN = {
     "HullShape.container": "container",
     "BodyHeat.T": "temperature",
 }
-"""Names that artists and other programs expect; further columns are called ``Class_column``, but species
-by their own names."""
+"""Names that artists and other programs expect; others become ``Class_column``, species keep theirs."""
 
 
 def plain_names(labels: Iterable[str]) -> dict[str, str]:
@@ -42,7 +41,7 @@ def plain_names(labels: Iterable[str]) -> dict[str, str]:
 
 
 def declared(label: str) -> Column | None:
-    """What the component of a column says about it; None if no component of that name is loaded."""
+    """The column as its component declares it; None if no component of that name is loaded."""
     import ecs_fluid.components  # noqa: F401  (registers its classes)
     from ecs_fluid.component import Component
 

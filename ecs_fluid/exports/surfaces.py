@@ -12,14 +12,14 @@ from ecs_fluid.exports.bodies import Mesh, Placed, Polytopes, placed, polytopes
 from ecs_fluid.exports.frames import Frame, Frames
 
 NEIGHBOURS = 4
-"""Particles whose velocities make that of a vertex, weighted by inverse distance."""
+"""Number of particles whose velocities, weighted by inverse distance, give that of a vertex."""
 
 
 @dataclass(frozen=True)
 class Liquid:
     """The surface of a liquid in one frame: triangles in the world, and the velocity (v, 3) m/s of vertices.
 
-    That is the velocity of the nearest particles, 0 where a frame has none. ``row_id`` is that of no body.
+    Velocities are those of the nearest particles, 0 in a frame without any. No body has the ``row_id`` -1.
     """
 
     population: str
@@ -29,7 +29,7 @@ class Liquid:
 
     @property
     def label(self) -> str:
-        """What the surface is called among others."""
+        """Its name among all surfaces."""
         return self.population
 
     @property

@@ -1,4 +1,4 @@
-"""The folder an export makes: whole or not at all, and never over something that is not an export."""
+"""The folder that an export writes: whole or not at all, and never over something that is no export."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ MANIFEST = "export.json"
 FORMAT = "ecs_fluid export"
 
 
-def own_folder(run: Path, to: str) -> Path:
-    """Where exports of a run go by default. Raises StorageError for a link, which leads to another place."""
+def default_folder(run: Path, to: str) -> Path:
+    """Where exports of a run go by default. Raises StorageError for a link, which may lead elsewhere."""
     folder = run / "exports"
     for path in (folder, folder / to):
         if path.is_symlink():
@@ -34,16 +34,16 @@ def own_folder(run: Path, to: str) -> Path:
 
 
 @contextmanager
-def unfinished(target: Path, replace: bool) -> Iterator[Path]:
+def new_folder(target: Path, replace: bool) -> Iterator[Path]:
     """A folder beside ``target`` that takes its place when the block ends well, and is removed when not."""
     if target.is_file():
         raise StorageError(f"cannot export to {target}: it is a file; a folder is needed.")
     if target.is_symlink():
         raise StorageError(f"cannot export to {target}: it is a symbolic link; a folder is needed.")
     _refuse_former(target, replace)
-    target = target.absolute()  # the present folder, too, has a name then
+    target = target.absolute()  # gives the working folder, too, a name
     make_folder(target.parent)
-    # Two at once must not share a folder; what one that was killed has left goes when its process is gone.
+    # Two exports at once must not share a folder; what a killed one left is removed once its process is gone.
     partial = Path(f"{temporary_name(target)}{os.getpid()}")
     try:
         for left in target.parent.glob(f"{escape(temporary_name(target).name)}*"):

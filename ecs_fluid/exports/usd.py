@@ -15,6 +15,7 @@ import errno
 import math
 import os
 import shutil
+from collections.abc import Iterable, Set
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,8 @@ class _Stage:
         self.root = UsdGeom.Xform.Define(stage, f"/{_prim(frames.name)}")
         stage.SetDefaultPrim(self.root.GetPrim())
         self.colours = colours_of_run(frames.run)
+        names = (*frames.particles, *frames.bodies, *([frames.surface] if frames.surface else []))
+        self.prims = _prims(names, taken={"fields"} if job.voxel else set())
         self.clouds = {name: _Cloud(self, name) for name in frames.particles}
         self.bodies: dict[tuple[str, int], _Body] = {}
         self.surface = _SurfaceMesh(self, frames.surface) if frames.surface else None
@@ -108,7 +111,8 @@ class _Stage:
         from pxr import Gf, Sdf, UsdGeom, UsdShade
 
         scope = UsdGeom.Scope.Define(self.stage, self.root.GetPath().AppendChild("_materials"))
-        material = UsdShade.Material.Define(self.stage, scope.GetPath().AppendChild(_prim(kind + population)))
+        path = scope.GetPath().AppendChild(kind + self.prims[population])
+        material = UsdShade.Material.Define(self.stage, path)
         shader = UsdShade.Shader.Define(self.stage, material.GetPath().AppendChild("surface"))
         shader.CreateIdAttr("UsdPreviewSurface")
         shown = Gf.Vec3f(*linear(self.colours.get(population, colour)))
@@ -149,7 +153,7 @@ class _Cloud:
     def __init__(self, stage: _Stage, name: str) -> None:
         from pxr import Sdf, UsdGeom
 
-        self.points = UsdGeom.Points.Define(stage.stage, stage.root.GetPath().AppendChild(_prim(name)))
+        self.points = UsdGeom.Points.Define(stage.stage, stage.root.GetPath().AppendChild(stage.prims[name]))
         columns = stage.frames.columns(name)
         colour = SOLID if "BallShape.radius" in columns else PLAIN if "Strength.alpha" in columns else LIT
         stage.paint(self.points, name, WATER if "Liquid.mass" in columns else colour)
@@ -182,22 +186,22 @@ class _Cloud:
             self.points.CreateVelocitiesAttr().SetCustomDataByKey("unit", unit(self.velocity))
 
     def add(self, code: float, columns: Columns) -> None:
-        from pxr import Vt
 
         self.points.GetPointsAttr().Set(_vectors(columns["Position.x"]), code)
         if self.velocity:
             self.points.GetVelocitiesAttr().Set(_vectors(columns[self.velocity]), code)
         ids = columns.get("RowId.id")
         if ids is not None and (self.ids is None or not np.array_equal(ids, self.ids)):
-            self.points.CreateIdsAttr().Set(
-                Vt.Int64Array.FromNumpy(np.ascontiguousarray(ids, np.int64)), code
-            )
+            self.points.CreateIdsAttr().Set(_long_ints(ids), code)
             # Blender 5.0 leaves out ids and reads primvars.
-            self.id_primvar.Set(_ints(ids), code)
+            _set_ints(self.id_primvar.GetAttr(), ids, code)
             self.ids = ids
         self._set_widths(code, columns)
         for label, (primvar, convert) in self.primvars.items():
-            primvar.Set(convert(columns[label]), code)
+            if convert is _ints:
+                _set_ints(primvar.GetAttr(), columns[label], code)
+            else:
+                primvar.Set(convert(columns[label]), code)
 
     def _set_widths(self, code: float, columns: Columns) -> None:
         """Diameters: of balls, of cores, of balls with the particles' volume, or half the mean spacing."""
@@ -253,7 +257,7 @@ class _SurfaceMesh:
     def __init__(self, stage: _Stage, name: str) -> None:
         from pxr import UsdGeom
 
-        self.mesh = UsdGeom.Mesh.Define(stage.stage, stage.root.GetPath().AppendChild(_prim(name)))
+        self.mesh = UsdGeom.Mesh.Define(stage.stage, stage.root.GetPath().AppendChild(stage.prims[name]))
         self.mesh.CreateVelocitiesAttr().SetCustomDataByKey("unit", "m/s")
         stage.paint(self.mesh, name, WATER, roughness=0.05, ior=1.333)
 
@@ -273,7 +277,8 @@ class _Body:
     def __init__(self, stage: _Stage, body: Placed, hidden_before: bool) -> None:
         from pxr import Gf, UsdGeom, Vt
 
-        parent = UsdGeom.Xform.Define(stage.stage, stage.root.GetPath().AppendChild(_prim(body.population)))
+        place = stage.root.GetPath().AppendChild(stage.prims[body.population])
+        parent = UsdGeom.Xform.Define(stage.stage, place)
         path = parent.GetPath().AppendChild(_prim(body.label))
         self.gprim: Any
         if body.ball:
@@ -348,10 +353,40 @@ def _floats(array: np.ndarray) -> Any:
     return Vt.FloatArray.FromNumpy(np.ascontiguousarray(array, dtype=np.float32).ravel())
 
 
+def _set_ints(attribute: Any, array: np.ndarray, code: float) -> None:
+    """Set whole numbers at a time code: of 32 bits, which Blender reads, until one needs 64."""
+    from pxr import Sdf
+
+    long = Sdf.ValueTypeNames.Int64Array
+    if attribute.GetTypeName() != long and np.abs(array).max(initial=0) >= 2**31:
+        former = {time: np.array(attribute.Get(time)) for time in attribute.GetTimeSamples()}
+        attribute.SetTypeName(long)
+        for time, values in former.items():
+            attribute.Set(_long_ints(values), time)
+    attribute.Set((_long_ints if attribute.GetTypeName() == long else _ints)(array), code)
+
+
+def _long_ints(array: np.ndarray) -> Any:
+    from pxr import Vt
+
+    return Vt.Int64Array.FromNumpy(np.ascontiguousarray(array, dtype=np.int64).ravel())
+
+
 def _ints(array: np.ndarray) -> Any:
     from pxr import Vt
 
     return Vt.IntArray.FromNumpy(np.ascontiguousarray(array, dtype=np.int32).ravel())
+
+
+def _prims(populations: Iterable[str], taken: Set[str]) -> dict[str, str]:
+    """A prim name for each population; `a-b` and `a_b` get two, and none is `taken`."""
+    names: dict[str, str] = {}
+    for population in populations:
+        name = _prim(population)
+        while name in {*names.values(), *taken}:
+            name += "_"
+        names[population] = name
+    return names
 
 
 def _prim(name: str) -> str:

@@ -1,7 +1,7 @@
 """OpenVDB: the volumes of `volumes`, one .vdb per frame with a grid for each field. Needs no OpenVDB library.
 
-What is written is the standard tree of three levels, 8^3 leaves in 16^3 and 32^3 nodes, file version 224,
-without compression but with inactive voxels left out. Only leaves that hold something exist.
+The tree is the standard one of three levels, 8^3 leaves in 16^3 and 32^3 nodes, file version 224, without
+compression but with inactive voxels left out. Leaves without any active voxel are left out too.
 
 Source: OpenVDB's file format, as its library reads it (`io/Archive`, `tree/RootNode`, `InternalNode`,
 `LeafNode`: readTopology, then readBuffers).
@@ -40,9 +40,9 @@ def write(job: Job) -> dict[str, Any]:
 
 
 def write_vdb(handle: BinaryIO, volume: Volume) -> None:
-    """Write one file: header, then every grid with the places of its parts."""
+    """Write one file: header, then every grid, each with the file offsets of its parts."""
     handle.write(struct.pack("<qIIIB", _MAGIC, _FILE_VERSION, *_LIBRARY, 1))
-    # A name for the file's content, made from it, so that the same run gives the same bytes.
+    # The file's unique id is made from its content, so that the same run gives the same bytes.
     digest = uuid.uuid5(uuid.NAMESPACE_OID, f"{volume.frame.tick} {volume.voxel} {volume.first.tolist()}")
     handle.write(str(digest).encode())
     handle.write(_metadata({"creator": "ecs_fluid", "time": volume.frame.time, "unit": "m"}))
@@ -99,7 +99,7 @@ def leaves_of(array: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _write_topology(handle: BinaryIO, masks: np.ndarray, corners: np.ndarray, background: bytes) -> None:
-    """The root with its upper nodes, those with their lower nodes, those with the masks of their leaves."""
+    """Write the root, its upper nodes, their lower nodes, and the masks of the leaves of these."""
     upper_size, lower_size = LEAF * LOWER * UPPER, LEAF * LOWER
     uppers = _runs(corners // upper_size)
     handle.write(background + struct.pack("<II", 0, len(uppers)))
@@ -153,7 +153,7 @@ def _metadata(entries: dict[str, str | float]) -> bytes:
 
 
 def _transform(voxel: float) -> bytes:
-    """Index to world: a uniform scale, with what the library keeps beside it."""
+    """Index to world: a uniform scale, with the inverses that the library stores beside it."""
     scale, inverse = voxel, 1.0 / voxel
     numbers = [scale] * 6 + [inverse] * 3 + [inverse * inverse] * 3 + [0.5 * inverse] * 3
     return _text("UniformScaleMap") + struct.pack("<15d", *numbers)

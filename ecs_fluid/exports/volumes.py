@@ -37,7 +37,7 @@ UNITS = {
 }
 
 AT_ONCE = 2**20
-"""Weights that are held at a time: memory of some 50 MB."""
+"""Number of weights in memory at a time, which take some 50 MB."""
 
 
 @dataclass(frozen=True)
@@ -83,19 +83,8 @@ class Volumes:
 
     def of(self, frame: Frame) -> Volume:
         """The volume of one frame."""
-        chosen = dict.fromkeys([*self.tracers, *self.vortons])
-        x = np.concatenate([frame.particles[name][POINTS] for name in chosen])
-        lo, hi = (x.min(axis=0), x.max(axis=0)) if len(x) else (np.zeros(3), np.zeros(3))
-        for name in self.vortons:
-            around = cubes(frame.particles[name])[:, None]
-            if len(around):
-                lo = np.minimum(lo, (frame.particles[name][POINTS] - around).min(axis=0))
-                hi = np.maximum(hi, (frame.particles[name][POINTS] + around).max(axis=0))
-        first = np.floor(lo / self.voxel).astype(np.int64) - 1
-        shape = np.floor(hi / self.voxel).astype(np.int64) + 3 - first
-        what = f"voxels of {self.voxel:g} m for frame {frame.number}, {' x '.join(map(str, shape))},"
-        check_memory(GRID_POINT, float(np.prod(shape.astype(float))), what, "choose a larger voxel")
-        tracers = _Sharing([frame.particles[name] for name in self.tracers], self.voxel, first, shape)
+        first, shape = self._grid(frame)
+        tracers = _Tracers([frame.particles[name] for name in self.tracers], self.voxel, first, shape)
         amount = (self.spacing / self.voxel) ** 3
         arrays = {"density": amount * tracers.total(None)}
         for label, name in AMOUNTS.items():
@@ -112,9 +101,25 @@ class Volumes:
         single = {name: array.astype(np.float32) for name, array in arrays.items()}
         return Volume(frame, self.voxel, first, single)
 
+    def _grid(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
+        """Index (3,) of the first point and number (3,) of points of the grid that holds the particles."""
+        names = dict.fromkeys([*self.tracers, *self.vortons])
+        x = np.concatenate([frame.particles[name][POINTS] for name in names])
+        lo, hi = (x.min(axis=0), x.max(axis=0)) if len(x) else (np.zeros(3), np.zeros(3))
+        for name in self.vortons:
+            around = cubes(frame.particles[name])[:, None]
+            if len(around):
+                lo = np.minimum(lo, (frame.particles[name][POINTS] - around).min(axis=0))
+                hi = np.maximum(hi, (frame.particles[name][POINTS] + around).max(axis=0))
+        first = np.floor(lo / self.voxel).astype(np.int64) - 1
+        shape = np.floor(hi / self.voxel).astype(np.int64) + 3 - first
+        what = f"voxels of {self.voxel:g} m for frame {frame.number}, {' x '.join(map(str, shape))},"
+        check_memory(GRID_POINT, float(np.prod(shape.astype(float))), what, "choose a larger voxel")
+        return first, shape
 
-class _Sharing:
-    """Particles of some populations and the grid that they are shared out to."""
+
+class _Tracers:
+    """Tracers of some populations, and the grid among whose points they are shared."""
 
     def __init__(
         self, populations: list[Columns], voxel: float, first: np.ndarray, shape: np.ndarray
@@ -137,20 +142,20 @@ class _Sharing:
         """Sum of w q at the points of the grid, (nx, ny, nz) or (..., 3), float64; q = 1 without a label."""
         chosen = [columns for columns in self.populations if (label or having or POINTS) in columns]
         parts = [
-            self._shared(columns, np.ones(len(columns[POINTS])) if label is None else columns[label])
+            self._scattered(columns, np.ones(len(columns[POINTS])) if label is None else columns[label])
             for columns in chosen
         ]
         total: np.ndarray = np.sum(parts, axis=0)
         return total
 
-    def _shared(self, columns: Columns, values: np.ndarray) -> np.ndarray:
+    def _scattered(self, columns: Columns, values: np.ndarray) -> np.ndarray:
         place = columns[POINTS].astype(np.float64) / self.voxel - self.first
-        out = shared_out(place, flat(values).astype(np.float64), self.shape)
+        out = scatter(place, flat(values).astype(np.float64), self.shape)
         return out.reshape(*self.shape, *values.shape[1:])
 
 
 def cubes(vortons: Columns) -> np.ndarray:
-    """Edges [m] of the cubes that vortons stand for (n,); 0 without a volume, and of lines across a plane."""
+    """Edges (n,) [m] of cubes of the vortons' volumes; 0 without volumes, and for lines across a plane."""
     x, alpha = vortons[POINTS], vortons["Strength.alpha"]
     if "Volume.volume" not in vortons or any(
         not x[:, axis].any() and not np.delete(alpha, axis, axis=1).any() for axis in range(3)
@@ -170,7 +175,7 @@ def spread(vortons: Columns, voxel: float, first: np.ndarray, shape: tuple[int, 
     alpha, edge = vortons["Strength.alpha"].astype(np.float64), cubes(vortons) / voxel
     narrow = edge <= 1.0
     wide = np.flatnonzero(~narrow)
-    out = shared_out(place[narrow], alpha[narrow], shape).reshape(*shape, 3)
+    out = scatter(place[narrow], alpha[narrow], shape).reshape(*shape, 3)
     doublings = np.ceil(np.log2(edge[wide]))
     for size in np.unique(doublings):  # rows of about as many points
         rows = wide[doublings == size]
@@ -206,7 +211,7 @@ def _tent(t: np.ndarray, edge: np.ndarray) -> np.ndarray:
     return tent
 
 
-def shared_out(place: np.ndarray, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def scatter(place: np.ndarray, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Values (n, k) at places (n, 3), in cells, shared trilinearly among the 8 points around: (points, k)."""
     cell = np.floor(place).astype(np.int64)
     part = place - cell
@@ -238,7 +243,7 @@ def mean_spacing(x: np.ndarray, stray: float = 0.0) -> float:
 
 
 def distinct(cells: np.ndarray) -> int:
-    """How many rows of whole numbers (n, d) differ; each as one number (np.unique of rows is slow)."""
+    """Number of distinct rows of whole numbers (n, d); faster than np.unique of rows."""
     low = cells.min(axis=0)
     key = np.zeros(len(cells), dtype=np.int64)
     for column, span in zip((cells - low).T, cells.max(axis=0) - low + 1, strict=True):

@@ -38,7 +38,7 @@ def save(data: Any, path: Path, time: float) -> None:
     writer.EncodeAppendedDataOff()
     writer.SetCompressorTypeToLZ4()
     loud = vtkObject.GetGlobalWarningDisplay()
-    vtkObject.SetGlobalWarningDisplay(0)  # what VTK would print, the error says
+    vtkObject.SetGlobalWarningDisplay(0)  # the error says what VTK would print
     try:
         written = writer.Write()
     finally:
@@ -46,7 +46,7 @@ def save(data: Any, path: Path, time: float) -> None:
     code = writer.GetErrorCode()
     if code == vtkErrorCode.OutOfDiskSpaceError:
         code = errno.ENOSPC
-    if code in errno.errorcode:  # below 20000 they are the system's
+    if code in errno.errorcode:  # codes below 20000 are those of the system
         raise OSError(code, os.strerror(code))
     if not written or code:
         raise StorageError(f"VTK cannot write {path.name}: error {code}")

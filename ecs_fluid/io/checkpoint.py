@@ -38,7 +38,7 @@ _KINDS = "biufcSU"
 
 
 @dataclass(frozen=True)
-class Found:
+class LoadedCheckpoint:
     """The newest intact checkpoint of a folder, and a sentence for every damaged newer one."""
 
     tick: int
@@ -115,15 +115,15 @@ def keep_last(folder: str | Path, count: int = 2) -> None:
 
 def drop_after(folder: str | Path, tick: int) -> None:
     """Delete checkpoints later than ``tick``: a run resumed there writes them anew."""
-    for found, path in list_checkpoints(folder):
-        if found > tick:
+    for stored, path in list_checkpoints(folder):
+        if stored > tick:
             _delete(path)
 
 
-def newest_checkpoint(folder: str | Path) -> Found:
+def newest_checkpoint(folder: str | Path) -> LoadedCheckpoint:
     """Load the newest intact checkpoint, passing over damaged ones.
 
-    ``Found.skipped`` says in words what was passed over; StorageError when no intact one is left.
+    ``skipped`` of it has a sentence on each; StorageError when no intact one is left.
     """
     skipped: list[str] = []
     for tick, path in reversed(list_checkpoints(folder)):
@@ -132,7 +132,7 @@ def newest_checkpoint(folder: str | Path) -> Found:
         except StorageError as error:
             skipped.append(str(error))
             continue
-        return Found(tick, path, meta, arrays, tuple(skipped))
+        return LoadedCheckpoint(tick, path, meta, arrays, tuple(skipped))
     reason = " ".join(skipped) or "the folder has no file named checkpoint-<tick>.npz."
     raise StorageError(f"{folder} has no checkpoint to resume from: {reason}")
 
@@ -141,7 +141,7 @@ def _header(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
     for name, array in arrays.items():
         if not _ARRAY_NAME.fullmatch(name):
             raise StorageError(f"array name {name!r} cannot be stored: use words, dots, dashes and slashes.")
-        # Columns of a world on many ranks tell their dtype, and are gathered when they are written.
+        # Columns of a world on many ranks have a dtype, and are gathered only when they are written.
         dtype = array.dtype if hasattr(array, "dtype") else np.asarray(array).dtype
         if dtype.kind not in _KINDS:
             raise StorageError(f"array {name!r} has dtype {dtype}: only numbers and text can be stored.")

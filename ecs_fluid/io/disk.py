@@ -1,4 +1,4 @@
-"""Replacing files so that nobody meets half of one, and saying in a sentence why a disk refused."""
+"""Files written whole or not at all, one sentence for what a disk refuses, and names that files can have."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import BinaryIO
 from ecs_fluid.errors import StorageError
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-"""What a population may be called: it becomes a file name, so no dots, slashes or spaces."""
+"""Names of populations: they become file names, so no dots, slashes or spaces."""
 
 COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)?")
-"""What a column may be called: ``Velocity.u``, or a plain word."""
+"""Names of columns: ``Velocity.u``, or a plain word."""
 
 _FULL = "the disk or quota is full; free some space or choose another folder, finished data is intact"
 _FORBIDDEN = "the place is read-only or you have no permission there; change it or choose another folder"
@@ -40,17 +40,17 @@ def check_name(name: str, pattern: re.Pattern[str] = NAME, what: str = "populati
 
 
 def storage_error(error: OSError, doing: str, path: Path) -> StorageError:
-    """Turn what the operating system said into one sentence with what to do about it.
+    """An error of the operating system as one sentence, with what to do about it.
 
     ``doing`` completes "cannot ...": for example ``"write checkpoint"``.
     """
-    told = " ".join((error.strerror or str(error)).split())  # HDF5 tells the time, and ends the line
-    why = _WHY.get(error.errno or 0, told)
+    own = " ".join((error.strerror or str(error)).split())  # HDF5 adds the time and line ends
+    why = _WHY.get(error.errno or 0, own)
     return StorageError(f"cannot {doing} {path}: {why}.")
 
 
-def damaged(error: BaseException, what: str, path: Path) -> StorageError:
-    """What reading a file that is not as it was written ran into, as one sentence; ``what`` it should be."""
+def damage_error(error: BaseException, what: str, path: Path) -> StorageError:
+    """One sentence for a file that cannot be read as ``what`` it should be, such as ``"field file"``."""
     if isinstance(error, OSError) and error.errno is not None:
         return storage_error(error, f"read {what}", path)
     detail = " ".join(str(error.args[0] if error.args else error).split())
@@ -66,7 +66,7 @@ def make_folder(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a rename inside ``folder`` survive a power cut, where the system can."""
+    """Make a rename inside ``folder`` survive a power cut, where the system supports that."""
     if os.name != "posix":
         return
     with contextlib.suppress(OSError):  # some network disks refuse fsync on folders; nothing better exists

@@ -25,7 +25,7 @@ from ecs_fluid.errors import DAMAGE, StorageError
 from ecs_fluid.io.disk import (
     COLUMN,
     check_name,
-    damaged,
+    damage_error,
     make_folder,
     replace_file,
     replace_text,
@@ -124,7 +124,7 @@ def read_field(folder: str | Path, name: str, tick: int) -> FieldFrame:
                 raise ValueError("its origin, spacing or time is not a number it can have")
             return FieldFrame(tick, time, origin, spacing, arrays)
     except (OSError, *DAMAGE) as error:
-        raise damaged(error, "field file", path) from error
+        raise damage_error(error, "field file", path) from error
 
 
 def drop_fields_after(folder: str | Path, name: str, tick: int) -> None:
@@ -172,7 +172,7 @@ def _fill(file: h5py.File, frame: FieldFrame) -> None:
 
 
 def _write_series(folder: Path, name: str) -> None:
-    """The index is rebuilt from what is there: known times are taken from the former one, new ones read."""
+    """Write the index of the stored files; times come from the former index, those of new files from them."""
     path = folder / f"{name}.vtkhdf.series"
     try:
         listed = json.loads(read_bytes(path, "read field series"))["files"]
@@ -183,7 +183,7 @@ def _write_series(folder: Path, name: str) -> None:
     ticks = field_ticks(folder, name)
     for tick in ticks:
         file = f"{name}-{tick:08d}.vtkhdf"
-        # The newest may have been written anew since, with another time.
+        # The newest file may have been replaced since, with another time.
         fresh = tick == ticks[-1] or file not in known
         files.append({"name": file, "time": read_field(folder, name, tick).time if fresh else known[file]})
     text = json.dumps({"file-series-version": "1.0", "files": files}, indent=1)

@@ -40,7 +40,7 @@ class WriterLock:
 
     def __init__(self, path: str | Path) -> None:
         self.path: Path = Path(path)
-        # Not through a link, nor is a pipe waited for. Any thread of this process may release it.
+        # FileLock follows no link and waits for no pipe. Any thread of this process may release it.
         self._lock = FileLock(self.path, blocking=False, thread_local=False, fallback_to_soft=False)
         try:
             self._lock.acquire()
@@ -50,7 +50,7 @@ class WriterLock:
         except OSError as error:
             if error.errno not in _UNSUPPORTED:
                 raise storage_error(error, "lock", self.path) from error
-            free = not alive(self._owner())  # some network disks have no locks: ask who is still running
+            free = not alive(self._owner())  # some network disks have no locks
         if not free:
             owner = self._owner()
             who = "this process" if owner == os.getpid() else f"process {owner}" if owner else "a process"
@@ -59,9 +59,9 @@ class WriterLock:
                 "folder."
             )
         self._held = True
-        self._tell(json.dumps({"pid": os.getpid()}))
+        self._note(json.dumps({"pid": os.getpid()}))
 
-    def _tell(self, text: str) -> None:
+    def _note(self, text: str) -> None:
         with contextlib.suppress(OSError):  # a full disk must not keep a reader of old data out
             self.path.write_text(text, encoding="utf-8")
 
@@ -75,7 +75,7 @@ class WriterLock:
         """Let others write; harmless when repeated."""
         if self._held:
             self._held = False
-            self._tell("")
+            self._note("")
             self._lock.release()
 
     def __enter__(self) -> WriterLock:
@@ -102,11 +102,11 @@ def alive(pid: int | None) -> bool:
 
 @contextlib.contextmanager
 def folder_guard(folder: Path, exclusive: bool) -> Iterator[None]:
-    """Readers share the folder, the writer's short commit has it alone; best effort, 2 s patience.
+    """Readers share the folder, a commit of the writer has it alone; after 2 s of waiting both go on anyway.
 
     The folder itself is locked, not a file in it: that needs no right to write, and VTK's own lock on the
     data files stays out of the way. Where folders cannot be locked (Windows) nothing happens. filelock has
-    no lock that several readers share without a file of its own, hence flock itself.
+    no lock that readers share without a file of its own, so flock is called directly.
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
@@ -127,12 +127,12 @@ def _wait(handle: int, kind: int) -> None:
 
 @contextlib.contextmanager
 def interrupts_delayed() -> Iterator[None]:
-    """Let Ctrl-C and its like act when the block ends: HDF5 calls Python and must meet no exception there."""
+    """Let Ctrl-C and other signals act when the block ends: Python code that HDF5 calls must not raise."""
     if threading.current_thread() is not threading.main_thread():
         yield  # Python runs signal handlers in the main thread only
         return
     arrived: list[tuple[int, Any]] = []
-    # What is not Python's does not raise, and is left alone.
+    # Handlers that are not Python's raise nothing and are left alone.
     former = {number: handler for number in asking() if callable(handler := signal.getsignal(number))}
     for number in former:
         signal.signal(number, lambda number, frame: arrived.append((number, frame)))

@@ -1,4 +1,4 @@
-"""What the bits of a result depend on beside its recipe: versions, processor, settings and code."""
+"""What the bits of a result depend on besides its recipe: versions, processor, settings and code."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from ecs_fluid.own_code import digest
 
 PACKAGES = ("ecs-fluid", "numpy", "numba", "llvmlite", "scipy", "esper", "h5py", "pydantic")
 
-CHOOSING = (
+CODE_VARIABLES = (
     "NPY_DISABLE_CPU_FEATURES",
     "NPY_ENABLE_CPU_FEATURES",
     "OPENBLAS_CORETYPE",
     "GLIBC_TUNABLES",
 )
-"""Variables by which numpy, its linear algebra and the C library choose their code."""
+"""Environment variables by which numpy, its linear algebra and the C library choose their code."""
 
 LONGEST = 300
 """Characters of one entry"""
 
 Text = Annotated[str, Field(max_length=LONGEST)]
 Provenance = Annotated[dict[Text, Text], Field(max_length=1000)]
-"""As files hold it: what computed, by name."""
+"""As files hold it, by name."""
 
 
 @cache
 def provenance() -> dict[str, str]:
-    """By name what this process computes with; equal ones compute the same bits from the same state."""
+    """What this process computes with, by name; where all are equal, the same state gives the same bits."""
     from llvmlite import binding
     from numba import config
     from numba.core.registry import cpu_target
@@ -49,7 +49,7 @@ def provenance() -> dict[str, str]:
         with suppress(PackageNotFoundError):
             found[package] = version(package)
     found["libc"] = " ".join([platform.system(), *platform.libc_ver()])
-    # Numpy chooses by the processor that is here, numba compiles for that or for what its variables name.
+    # Numpy chooses code for this processor; numba compiles for it, or for the one that its variables name.
     here = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
     _, *target = cpu_target.target_context.codegen().magic_tuple()
     found["processor"] = f"{here[0]} {platform.machine()} {digest(here[1].encode())}"
@@ -57,10 +57,10 @@ def provenance() -> dict[str, str]:
         found["processor"] += f" as {target[0]} {digest(target[1].encode())}"
     for name, usual in USUAL.items():
         value = getattr(config, name)
-        most = getattr(value, "is_opt_max", False)  # which equals 3
-        if most or value != usual:
-            found[f"numba's {name}"] = "max" if most else f"{value:d}"
-    found |= {name: value for name in CHOOSING if (value := os.environ.get(name))}
+        is_max = getattr(value, "is_opt_max", False)  # level "max" equals 3 as a number
+        if is_max or value != usual:
+            found[f"numba's {name}"] = "max" if is_max else f"{value:d}"
+    found |= {name: value for name in CODE_VARIABLES if (value := os.environ.get(name))}
     found |= {"code": _code(Path(__file__).parents[1]), "kernels": cache_folder().name}
     return {name: value[:LONGEST] for name, value in found.items()}
 

@@ -3,7 +3,7 @@
 ::
 
     RUN/world.toml           the recipe as run
-    RUN/run.json             seed, command, what computed which stretch; as it goes on status, ticks, timings
+    RUN/run.json             seed, command, versions and machine; kept up to date: status, ticks, timings
     RUN/diagnostics.jsonl    one record per line
     RUN/trajectory/          one VTKHDF file per population
     RUN/trajectory/fields/   grid fields, one VTKHDF image per stored tick
@@ -59,7 +59,7 @@ class _Timing(BaseModel, strict=True, allow_inf_nan=False):
 
 
 class _Stretch(BaseModel, strict=True):
-    """Part of a run that one thing computed: where it began, and what that was."""
+    """Part of a run that the same versions, processor and code computed: its first tick, and those."""
 
     first_tick: Count = Field(ge=0)
     started: Text
@@ -68,7 +68,7 @@ class _Stretch(BaseModel, strict=True):
 
 
 class _Info(BaseModel, strict=True, allow_inf_nan=False):
-    """What this program writes into ``run.json`` and reads again; there may be more."""
+    """Entries of ``run.json`` that are checked; it may hold more."""
 
     stretches: list[_Stretch] = Field(min_length=1, max_length=10_000)
     world: str | None = None
@@ -182,7 +182,7 @@ class RunFolder:
         """What ``run.json`` says. Raises StorageError if it is missing, damaged or of another version."""
         where = self.path / "run.json"
         if not self.path.is_dir():
-            what = "it is a file" if self.path.is_file() else f"there is no such folder{self._meant()}"
+            what = "it is a file" if self.path.is_file() else f"there is no such folder{self._suggestion()}"
             raise StorageError(f"{self.path} is not a run folder: {what}.")
         if not where.exists() and (self.path / "sweep.json").is_file():
             raise StorageError(
@@ -197,8 +197,8 @@ class RunFolder:
         validated(_Info, info, f"run information {where} is damaged", StorageError)
         return info
 
-    def _meant(self) -> str:
-        """The run of that name in the folder `runs`, or the one beside it whose name is most alike."""
+    def _suggestion(self) -> str:
+        """Names the run of that name in the folder `runs`, or that of the nearest name beside it."""
         with suppress(OSError):
             beside = [path.parent for path in self.path.parent.glob("*/run.json")]
             names = {path.name: path for path in [*beside, Path("runs", self.path.name)]}
@@ -213,7 +213,7 @@ class RunFolder:
         self._check_writable()
         info = {**self.read_info(), **changes}
         document = _json(info, self.path)
-        # What reading refuses must not take the place of what it reads.
+        # Never write a file that could not be read again.
         validated(_Info, info, f"run information for {self.path} is refused", StorageError)
         replace_text(self.path / "run.json", document, "write run information")
 
@@ -238,8 +238,8 @@ class RunFolder:
         checkpoint.keep_last(self.checkpoints, keep)
         return path
 
-    def newest_checkpoint(self) -> checkpoint.Found:
-        """The newest intact checkpoint; ``skipped`` of it says which newer ones were damaged."""
+    def newest_checkpoint(self) -> checkpoint.LoadedCheckpoint:
+        """The newest intact checkpoint; its ``skipped`` says which newer ones were damaged."""
         return checkpoint.newest_checkpoint(self.checkpoints)
 
     def write_trajectory(self, resume_at_tick: int | None = None) -> TrajectoryWriter:
@@ -252,8 +252,8 @@ class RunFolder:
         return Trajectory(self.trajectory)
 
     def begin_stretch(self, tick: int, code: Mapping[str, str], **changes: Any) -> None:
-        """Note what computes the run from ``tick`` on, and ``update``; ``code``: digests of own modules."""
-        # A stretch that began here or later has computed nothing that is left.
+        """Note what computes the run from ``tick`` on, and ``update``; ``code``: digests of user modules."""
+        # Nothing is left of stretches that began here or later.
         kept = [each for each in self.read_info()["stretches"] if each["first_tick"] < tick]
         new = _stretch(tick, code)
         if not kept or any(kept[-1].get(key) != new[key] for key in ("computed_with", "code")):
@@ -289,7 +289,7 @@ class RunFolder:
 
 
 def _stretch(tick: int, code: Mapping[str, str]) -> dict[str, Any]:
-    """A stretch of a run that begins now; no host or user names."""
+    """A stretch of a run that begins now, without names of host or user."""
     here, cores = platform.uname(), os.cpu_count()
     machine = {"cpus": cores, "processor": here.machine, "system": here.system, "kernel": here.release}
     started = datetime.now(UTC).isoformat(timespec="seconds")
@@ -317,7 +317,7 @@ def _check_empty_or_run(folder: Path, existing: str) -> None:
                 "replace=True), or choose another folder."
             )
         return
-    # The lock comes first, so a start of ours that was killed half-way is known by it.
+    # The lock is made first: with it, this is a run of ours that was killed at its start.
     if foreign := sorted(names - {*_OURS, *_UNFINISHED} if "writer.lock" in names else names):
         raise StorageError(
             f"{folder} is not empty and not a run folder (it holds {foreign[0]!r}); choose another folder."

@@ -19,9 +19,9 @@ import numpy as np
 
 from ecs_fluid.errors import DAMAGE, StorageError
 from ecs_fluid.io import vtkhdf
-from ecs_fluid.io.disk import NAME, damaged, make_folder, storage_error, temporary_name
+from ecs_fluid.io.disk import NAME, damage_error, make_folder, storage_error, temporary_name
 from ecs_fluid.io.lock import WriterLock, interrupts_delayed
-from ecs_fluid.io.transaction import JOURNAL, PagedFile, abandon, commit, read_journal, reading, recover
+from ecs_fluid.io.transaction import JOURNAL, PagedFile, abandon, commit, no_commits, read_journal, recover
 from ecs_fluid.io.untrusted import check_file, refuse_linked
 from ecs_fluid.io.vtkhdf import Column, Index
 from ecs_fluid.io.xdmf import write_xdmf
@@ -44,8 +44,8 @@ class TrajectoryWriter:
     """Append frames to the trajectory in ``folder``; one writer at a time.
 
     With ``resume_at_tick`` an existing trajectory is continued: frames later than that tick are dropped, so
-    that a resumed run writes them again, and what a crash left unfinished is put right. Without it the
-    folder must not hold a trajectory yet. Every end of the process is survived.
+    that a resumed run writes them again, and a commit that a crash interrupted is finished. Without it the
+    folder must not hold a trajectory yet. However the process ends, all frames before stay.
 
     Raises StorageError: another writer, no permission, damaged files, an existing trajectory.
     """
@@ -68,14 +68,14 @@ class TrajectoryWriter:
             for unfinished in self.folder.glob(temporary_name(Path("*.vtkhdf")).name):
                 unfinished.unlink(missing_ok=True)
             recover(self.folder)
-            self._open()
+            self._open_all()
             if resume_at_tick is not None:
                 self._drop_after(resume_at_tick)
         except OSError as error:
-            self._release()
+            self._close_all()
             raise storage_error(error, "continue trajectory in", self.folder) from error
         except BaseException:
-            self._release()
+            self._close_all()
             raise
 
     @property
@@ -99,7 +99,7 @@ class TrajectoryWriter:
         try:
             for name in described:
                 if name not in self._files:
-                    self._start(name, *described[name])
+                    self._create_file(name, *described[name])
             for name, file in self._files.items():
                 rows = described[name][0] if name in described else 0
                 file.appender.append(tick, time, rows, populations.get(name, {}))
@@ -113,7 +113,7 @@ class TrajectoryWriter:
             if isinstance(cause, OSError):
                 raise storage_error(cause, "write trajectory frame in", self.folder) from error
             if isinstance(error, StorageError) and self._ticks[-1:].tolist() == [tick]:
-                return  # the commit was decided before it failed, and has been completed since
+                return  # its journal was complete before it failed, so rolling back has finished it
             raise cause from None
         self._ticks.append(tick)
         self._times.append(time)
@@ -123,7 +123,7 @@ class TrajectoryWriter:
         """Finish the files and write their XDMF sidecars; harmless when repeated."""
         if self._lock is None:
             return
-        self._release()
+        self._close_all()
         stored = Trajectory(self.folder)
         for name in stored.populations:
             write_xdmf(self.folder, name, stored.index(name), range(len(stored)))
@@ -163,7 +163,7 @@ class TrajectoryWriter:
                 )
         return described
 
-    def _start(self, name: str, rows: int, columns: dict[str, Column]) -> None:
+    def _create_file(self, name: str, rows: int, columns: dict[str, Column]) -> None:
         """Give a new population its file, with an empty frame for each that went before."""
         path = self.folder / f"{name}.vtkhdf"
         unfinished = temporary_name(path)
@@ -184,7 +184,7 @@ class TrajectoryWriter:
             raise
         self._open_file(name)
 
-    def _open(self) -> None:
+    def _open_all(self) -> None:
         indices = [self._open_file(path.stem) for path in _population_files(self.folder)]
         if indices:
             shortest = min(indices, key=lambda index: len(index.ticks))
@@ -205,28 +205,28 @@ class TrajectoryWriter:
                 self._files[name] = _OpenFile(paged, hdf, index, vtkhdf.FrameAppender(hdf, index))
                 undo.pop_all()
         except _DAMAGE as error:
-            raise damaged(error, "trajectory file", path) from error
+            raise damage_error(error, "trajectory file", path) from error
         self._columns[name] = index.columns
         return index
 
     def _drop_after(self, tick: int) -> None:
         keep = sum(stored <= tick for stored in self._ticks)
-        unborn = []
+        empty = []  # populations without a frame up to that tick
         for name, file in self._files.items():
             if file.index.first_frame >= keep:
-                unborn.append(name)
+                empty.append(name)
             elif len(file.index.ticks) > keep:
                 vtkhdf.cut(file.hdf, file.index, keep)
                 file.hdf.flush()
         self._commit()
         self._ticks, self._times = self._ticks[:keep], self._times[:keep]
-        for name in unborn:
+        for name in empty:
             self._close_file(name)
             del self._columns[name]
             (self.folder / f"{name}.vtkhdf").unlink()
-        for name in list(self._files):  # the appenders count from the frames of before
+        for name in list(self._files):  # their appenders count from the frames before the cut
             self._close_file(name)
-        self._open()
+        self._open_all()
 
     def _commit(self) -> None:
         if self._files:
@@ -234,7 +234,7 @@ class TrajectoryWriter:
             commit(self.folder, files)
 
     def _roll_back(self) -> None:
-        """After a failure: forget what HDF5 holds in memory and go on from what the disk holds."""
+        """After a failure, forget what HDF5 holds in memory and open the files as the disk holds them."""
         abandon(self.folder, [file.paged for file in self._files.values()])
         ticks, times = self._ticks, self._times
         for name in list(self._files):
@@ -242,9 +242,9 @@ class TrajectoryWriter:
         try:
             recover(self.folder)
             self._columns.clear()
-            self._open()
+            self._open_all()
         except BaseException:
-            self._release()
+            self._close_all()
             raise
         if not self._files:
             self._ticks, self._times = ticks, times
@@ -255,7 +255,7 @@ class TrajectoryWriter:
             file.hdf.close()
         file.paged.close()
 
-    def _release(self) -> None:
+    def _close_all(self) -> None:
         abandon(self.folder, [file.paged for file in self._files.values()])
         for name in list(self._files):
             self._close_file(name)
@@ -268,7 +268,7 @@ class Trajectory:
     """Read the trajectory in ``folder``, finished or not, also while it is being written.
 
     ``ticks`` (frames,) int64, ``times`` (frames,) float64 s and ``populations`` describe what is there;
-    ``refresh`` looks again. Needs h5py only. Raises StorageError for damaged files and a missing folder.
+    ``refresh`` reads that anew. Raises StorageError for damaged files and a missing folder.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -280,9 +280,9 @@ class Trajectory:
         if not self.folder.is_dir():
             raise StorageError(f"cannot read trajectory {self.folder}: there is no such folder.")
         self._indices: dict[str, Index] = {}
-        with reading(self.folder):
+        with no_commits(self.folder):
             for path in _population_files(self.folder):
-                with self._reading(path.stem) as file:
+                with self._opened(path.stem) as file:
                     self._indices[path.stem] = vtkhdf.read_index(file)
         indices = list(self._indices.values())
         count = min((len(index.ticks) for index in indices), default=0)
@@ -311,28 +311,28 @@ class Trajectory:
 
     def frame(self, number: int) -> dict[str, dict[str, np.ndarray]]:
         """Frame ``number`` (negative from the end): ``{population: {column: array}}``, bit for bit."""
-        number, found = self._within(number), {}
-        with reading(self.folder):
+        number, found = self._frame_number(number), {}
+        with no_commits(self.folder):
             for name, index in self._indices.items():
-                with self._reading(name) as file:
+                with self._opened(name) as file:
                     found[name] = vtkhdf.read_frame(file, index, number)
         return found
 
     def column(self, number: int, population: str, name: str) -> np.ndarray:
         """One column of a population in frame ``number``; nothing else is read."""
-        number, index = self._within(number), self.index(population)
-        with reading(self.folder), self._reading(population) as file:
+        number, index = self._frame_number(number), self.index(population)
+        with no_commits(self.folder), self._opened(population) as file:
             return vtkhdf.read_frame(file, index, number, [name])[name]
 
-    def _within(self, number: int) -> int:
-        """The number of a frame counted from the first. Raises StorageError where there is none."""
+    def _frame_number(self, number: int) -> int:
+        """``number`` counted from the first frame. Raises StorageError where there is no such frame."""
         if not -len(self) <= number < len(self):
             raise StorageError(f"the trajectory {self.folder} has {len(self)} frames, not frame {number}.")
         return number % len(self)
 
     @contextlib.contextmanager
-    def _reading(self, name: str) -> Iterator[h5py.File]:
-        """Open a file with the decided changes of a crashed commit laid over it, changing nothing."""
+    def _opened(self, name: str) -> Iterator[h5py.File]:
+        """Open a file to read it, with the changes of a commit that a crash interrupted laid over it."""
         path = self.folder / f"{name}.vtkhdf"
         change = read_journal(self.folder).get(path.name)
         check_file(path, "read trajectory file", MOST_BYTES)
@@ -345,7 +345,7 @@ class Trajectory:
                 with contextlib.closing(image) as paged, h5py.File(paged, "r") as file:
                     yield file
         except _DAMAGE as error:
-            raise damaged(error, "trajectory file", path) from error
+            raise damage_error(error, "trajectory file", path) from error
 
 
 def _population_files(folder: Path) -> list[Path]:

@@ -96,7 +96,7 @@ class PagedFile:
         view = memoryview(data).cast("B")
         if not self._discarded:
             kept = min(max(self._committed - self._position, 0), len(view))
-            self._keep(view[:kept])
+            self._change_pages(view[:kept])
             self._write_through(view[kept:], self._position + kept)
         self._position += len(view)
         self._size = max(self._size, self._position)
@@ -109,7 +109,8 @@ class PagedFile:
     def flush(self) -> None:
         """Nothing to do: bytes are with the system already, or wait for ``commit``."""
 
-    def _keep(self, view: memoryview) -> None:
+    def _change_pages(self, view: memoryview) -> None:
+        """Write to the committed part: into pages in memory, until ``commit``."""
         start = self._position
         while view:
             number, inside = divmod(start, PAGE)
@@ -138,16 +139,16 @@ class PagedFile:
             return bytes(length)
 
     def check(self) -> None:
-        """Raise what a method had to swallow."""
+        """Raise the error that a method could not raise."""
         if self.failure is not None:
             raise self.failure
 
     def change(self) -> Change:
-        """What ``commit`` has to write into the committed part."""
+        """The pages and the length that ``commit`` has to write."""
         return Change(self._size, {number: bytes(page) for number, page in self._pages.items()})
 
-    def committed(self) -> None:
-        """``commit`` wrote the change: it is the file's content now."""
+    def mark_committed(self) -> None:
+        """Take all bytes as committed, after ``commit`` wrote the change into the file."""
         self._committed = self._size
         self._pages.clear()
 
@@ -181,25 +182,25 @@ def commit(folder: Path, files: Mapping[str, PagedFile]) -> None:
                 _apply(folder / name, change)
             # Before the journal goes: as long as it is there, nobody cuts a file back (see abandon).
             for file in files.values():
-                file.committed()
+                file.mark_committed()
             journal.unlink()
     except OSError as error:
         raise storage_error(error, "write trajectory frame in", folder) from error
 
 
 def abandon(folder: Path, files: Iterable[PagedFile]) -> None:
-    """Forget uncommitted changes after a failure; a commit that was already decided is kept instead."""
+    """Forget uncommitted changes after a failure, but keep a commit whose journal is complete."""
     decided = bool(read_journal(folder))
     for file in files:
         file.discard(cut=not decided)
 
 
 @contextlib.contextmanager
-def reading(folder: Path) -> Iterator[None]:
-    """Keep commits out while files of ``folder`` are read; a commit that is waiting goes first.
+def no_commits(folder: Path) -> Iterator[None]:
+    """Let no commit change the files of ``folder`` while they are read; one that is waiting goes first.
 
-    A journal means a commit is near. Without this courtesy a viewer that reads without pause would hold the
-    writer up; a journal that a crash left behind costs a reader 20 ms.
+    A journal means that a commit is near. Without this wait a viewer that reads all the time would hold up
+    the writer; a journal that a crash left behind costs a reader 20 ms.
     """
     deadline = time.monotonic() + 0.02
     while (folder / JOURNAL).exists() and time.monotonic() < deadline:
@@ -209,7 +210,7 @@ def reading(folder: Path) -> Iterator[None]:
 
 
 def recover(folder: Path) -> None:
-    """Finish a commit that a crash interrupted, or forget one that had not been decided."""
+    """Finish a commit that a crash interrupted, or forget it where its journal is not complete."""
     journal = folder / JOURNAL
     try:
         with folder_guard(folder, exclusive=True):
@@ -221,7 +222,7 @@ def recover(folder: Path) -> None:
 
 
 def read_journal(folder: Path) -> dict[str, Change]:
-    """The decided changes that have not reached the files yet, by file name; empty if none."""
+    """Changes of a complete journal that may not be in the files yet, by file name; empty without one."""
     if not os.path.lexists(folder / JOURNAL):
         return {}
     try:

@@ -43,7 +43,7 @@ def check_file(path: Path, doing: str, most: float | None = None) -> int:
 
 
 def read_bytes(path: Path, doing: str, most: float | None = None) -> bytes:
-    """Content of an ordinary file, at most the limit of text. Raises StorageError like `check_file`."""
+    """Content of an ordinary file of at most ``most`` bytes, default the limit of text; see `check_file`."""
     size = check_file(path, doing, limits().text if most is None else most)
     try:
         with open(path, "rb") as handle:
@@ -53,7 +53,7 @@ def read_bytes(path: Path, doing: str, most: float | None = None) -> bytes:
 
 
 def read_document(folder: Path, kind: str, version: int) -> dict[str, Any]:
-    """What ``run.json`` of a run says, or ``sweep.json`` of a sweep: ``kind`` is ``run`` or ``sweep``.
+    """Content of ``run.json`` or ``sweep.json`` in a folder; ``kind`` is ``run`` or ``sweep``.
 
     Raises StorageError if it is missing, damaged, not one of ecs_fluid or of another version.
     """

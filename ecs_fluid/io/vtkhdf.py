@@ -35,7 +35,7 @@ _DTYPES = {"float32", "float64", "int8", "int16", "int32", "int64", "uint8", "ui
 
 @dataclass(frozen=True)
 class Column:
-    """What one column of a population looks like: dtype name and the shape of one row."""
+    """Type of a column of a population: name of the dtype, and shape of a row."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -43,9 +43,6 @@ class Column:
     @property
     def width(self) -> int:
         return math.prod(self.shape)
-
-    def empty(self) -> np.ndarray:
-        return np.empty((0, *self.shape), dtype=self.dtype)
 
 
 @dataclass(frozen=True)
@@ -104,8 +101,8 @@ def create(
     vtk.attrs.create("Type", np.bytes_("PolyData"))
     vtk.create_group("PointData")
     for name, column in columns.items():
-        where = "Points" if name == POINTS else f"PointData/{name}"
-        _dataset(vtk, where, (column.width,) if column.shape else (), column.dtype, _chunk(rows))
+        width = (column.width,) if column.shape else ()
+        _dataset(file, dataset_path(name), width, column.dtype, _chunk(rows))
     steps = vtk.create_group("Steps")
     steps.attrs["NSteps"] = np.int64(frames)
     _dataset(steps, "Values", (), "float64", _INDEX_CHUNK, times)
@@ -177,8 +174,8 @@ _PER_FRAME = (
 )
 
 
-def _place(column: str) -> str:
-    """Where a column lies in the file."""
+def dataset_path(column: str) -> str:
+    """Path of a column's dataset in the file."""
     return "VTKHDF/Points" if column == POINTS else f"VTKHDF/PointData/{column}"
 
 
@@ -188,7 +185,7 @@ def _lengths(index: Index, frames: int) -> dict[str, int]:
     most = int(counts.max(initial=0))
     lengths = dict.fromkeys(_PER_FRAME, frames)
     lengths |= {"VTKHDF/Vertices/Connectivity": most, "VTKHDF/Vertices/Offsets": most + 1}
-    return lengths | dict.fromkeys(map(_place, index.columns), int(counts.sum()))
+    return lengths | dict.fromkeys(map(dataset_path, index.columns), int(counts.sum()))
 
 
 def check_extents(file: h5py.File, index: Index) -> None:
@@ -197,7 +194,7 @@ def check_extents(file: h5py.File, index: Index) -> None:
     HDF5 visits every chunk when it shortens a dataset, so one that claims a million million rows stops it.
     """
     for name, column in index.columns.items():
-        dataset = stored_member(file, _place(name), h5py.Dataset)
+        dataset = stored_member(file, dataset_path(name), h5py.Dataset)
         if dataset.dtype.name != column.dtype or math.prod(dataset.shape[1:]) != column.width:
             raise ValueError(f"column {name} does not have the type its description says")
     for name, length in _lengths(index, len(index.ticks)).items():
@@ -221,7 +218,7 @@ class FrameAppender:
         handles, frame, known = self._handles, self._frames, self._vertices
         if rows:
             for name, values in data.items():
-                column = handles[_place(name)]
+                column = handles[dataset_path(name)]
                 flat = np.ascontiguousarray(values).reshape(rows, *column.shape[1:])
                 _extend(column, self._rows, flat)
         numbers = {
@@ -234,7 +231,7 @@ class FrameAppender:
         for name in _PER_FRAME:
             if name in numbers:
                 _extend(handles[name], frame, np.array([numbers[name]]))
-            else:  # of a constant, which is the fill value
+            else:  # a constant, which is the fill value
                 handles[name].set_extent((frame + 1, *handles[name].shape[1:]))
         if rows > known:
             _extend(handles["VTKHDF/Vertices/Connectivity"], known, np.arange(known, rows))
@@ -293,7 +290,7 @@ def read_frame(
     columns = {}
     for name in index.columns if names is None else names:
         column = index.columns[name]
-        values = stored_rows(file, _place(name), start, rows)
+        values = stored_rows(file, dataset_path(name), start, rows)
         if values.dtype.name != column.dtype or values.size != rows * column.width:
             raise ValueError(f"column {name} does not have the type its description says")
         columns[name] = values.reshape(rows, *column.shape)

@@ -12,7 +12,7 @@ from typing import BinaryIO
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from ecs_fluid.io.disk import replace_file
-from ecs_fluid.io.vtkhdf import POINTS, Column, Index
+from ecs_fluid.io.vtkhdf import POINTS, Column, Index, dataset_path
 
 _KINDS = {1: "Scalar", 3: "Vector", 6: "Tensor6", 9: "Tensor"}
 
@@ -56,12 +56,12 @@ def _grid(name: str, index: Index, number: int, total: int, data: str) -> Elemen
     SubElement(grid, "Time", Value=repr(float(index.times[number])))
     SubElement(grid, "Topology", TopologyType="Polyvertex", NumberOfElements=str(rows))
     geometry = SubElement(grid, "Geometry", GeometryType="XYZ")
-    _slab(geometry, f"{data}:/VTKHDF/Points", index.columns[POINTS], start, rows, total)
+    _slab(geometry, f"{data}:/{dataset_path(POINTS)}", index.columns[POINTS], start, rows, total)
     for column_name, column in index.columns.items():
         if column_name != POINTS:
             kind = _KINDS.get(column.width, "Matrix")
             attribute = SubElement(grid, "Attribute", Name=column_name, Center="Node", AttributeType=kind)
-            _slab(attribute, f"{data}:/VTKHDF/PointData/{column_name}", column, start, rows, total)
+            _slab(attribute, f"{data}:/{dataset_path(column_name)}", column, start, rows, total)
     return grid
 
 

@@ -17,7 +17,7 @@ from ecs_fluid.integrator import Tables
 from ecs_fluid.io.checkpoint import load_checkpoint
 from ecs_fluid.io.provenance import Provenance, refuse_elsewhere
 from ecs_fluid.own_code import code_named_in
-from ecs_fluid.plugins import imported
+from ecs_fluid.plugins import imported, ships
 from ecs_fluid.state import VERSION
 from ecs_fluid.system import System
 from ecs_fluid.tables import checked_tables
@@ -143,7 +143,7 @@ def _tables(
         tables.append(kind(**(columns | clipped)))
     checked = checked_tables(entity, tuple(tables), dtype)
     for kind, key, array in out_of_range:
-        setattr(checked[kind], key, array.astype(dtype))
+        checked[kind].__dict__[key][...] = array
     return checked
 
 
@@ -158,12 +158,18 @@ def _not_loaded(path: Any, what: str, name: str) -> StorageError:
 
 
 def _clipped(kind: type[Component], columns: dict[str, Array]) -> dict[str, Array]:
-    """Columns that time integration took out of their range, by rounding or overshoot, clipped to it."""
+    """Columns that rounding, overshoot or a user's system took out of their range, clipped to it.
+
+    Of shipped components those that are integrated; systems keep others in their range.
+    """
     found: dict[str, Array] = {}
-    if any(other.rate_of is kind for other in Component.registry.values()):
+    if not ships(kind) or any(other.rate_of is kind for other in Component.registry.values()):
         for key, array in columns.items():
-            low, high = kind.columns[key].minimum, kind.columns[key].maximum
-            if (low is not None or high is not None) and array.dtype.kind == "f" and np.isfinite(array).all():
+            field = kind.columns[key]
+            low, high = field.minimum, field.maximum
+            if field.above is not None:
+                low = np.nextafter(array.dtype.type(field.above), np.inf)
+            if (low is not None or high is not None) and np.isfinite(array).all():
                 inside = np.clip(array, low, high)
                 if not np.array_equal(inside, array):
                     found[key] = inside

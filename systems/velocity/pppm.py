@@ -228,18 +228,14 @@ class PppmSolver(Solver):
     def _as_fast(self, targets: Targets) -> bool:
         """Whether velocities and gradients are as large as they were when the error was last measured.
 
-        Where strengths have grown since then, which the error does as the root of their squares, what is left
-        for velocities to fall is less.
+        Where strengths have grown since then, which the error does as the root of their squares, velocities
+        are to have grown as much.
         """
         state, row = self._state, _row(targets)
         assert state is not None and row is not None
-        now, before, error = self._sizes(targets), state.size[row], state.measured[row]
         flow = self._flow(len(targets.x), targets.du is not None)[SQUARES]
         grown = np.sqrt(max(1.0, np.max(flow / np.maximum(state.found_for[row, SQUARES], TINY))))
-        most = max((1.0 + ALIKE) * error, SURE * self.tolerance)
-        return alike(now, before, self._bearable(error)) and bool(
-            (before * grown * error <= most * now).all()
-        )
+        return alike(self._sizes(targets), grown * state.size[row], self._bearable(state.measured[row]))
 
     def _sizes(self, targets: Targets) -> Array:
         """RMS velocity and gradient, 0 if there is none, at some of the targets."""

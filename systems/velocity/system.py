@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
@@ -56,9 +55,6 @@ SHIPPED_KERNELS = Literal["winckelmans", "gaussian", "rankine", "rosenhead_moore
 
 KernelName = SHIPPED_KERNELS | str
 """Name of a regularisation: of any record of `kernels.biot_savart.regularisation`; editors offer these."""
-
-MANY_MORE = 1.25
-"""Slow direct sums are checked for again when there are so many times the vortons of the last check."""
 
 FEW_PAIRS = 2**22
 """Up to this many pairs of point and vorton the direct sum answers `velocity_at_few`: a few milliseconds,
@@ -159,8 +155,6 @@ class VelocitySystem(System):
         if not self.gradient:
             self.writes = (Velocity, VelocityField, SolverTimes, SolverMeshes)  # type: ignore[assignment]
         self._warned_of: set[str] = set()
-        # Vortons at the last check for slow direct sums.
-        self._sums_checked_for = 0.0
         self.velocity_error: float | None = None
         """Relative RMS error of the velocities of the last tick, in its first stage; None: not recorded"""
         self._cells = CellReading(self)
@@ -253,11 +247,8 @@ class VelocitySystem(System):
         sources, grid, processes = self.field(Sources), self.field(Grid), self.world.processes
         vortons, others = self._populations()
         solver = self._fitting(self._solver, sources, grid)
-        if solver.on_grid:
+        if solver.on_grid or self.solver == "direct":
             self._warn_once(solver, sources, grid, f"t = {self.world.time:.4g} s: ")
-        if len(sources.sigma) > MANY_MORE * self._sums_checked_for:
-            for text in self._slow_sums(len(sources.sigma)):
-                warnings.warn(f"t = {self.world.time:.4g} s: {text}", FluidWarning, stacklevel=2)
         solver.prepare(sources, grid)
         from_grid = self._from_grid(solver)
         if from_grid or (others and self.tracers == "grid") or not len(sources.sigma):
@@ -412,7 +403,8 @@ class VelocitySystem(System):
         sources, grid = self.world.require(PartitionSystem).present(needs, around)
         targets = Targets.at(self._in_range(points, sources.sigma), gradient)
         made = self._fitting(made, sources, grid)
-        self._warn_once(made, sources, grid)
+        if made.on_grid:
+            self._warn_once(made, sources, grid)
         made.prepare(sources, grid)
         made.fill(targets)
         return targets
@@ -460,28 +452,28 @@ class VelocitySystem(System):
         return psi, omega, u, du
 
     def _warn_once(self, solver: Solver, sources: Sources, grid: Grid, when: str = "") -> None:
-        """Warn of an unsuitable grid, once for each solver."""
+        """Warn of an unsuitable grid, or of slow direct sums, once for each solver."""
         # Processes must agree on it, and only the one that ran `lint` knows of its warning.
         (warned,) = self.world.processes.largest([float(solver.name in self._warned_of)])
         if not warned:
-            for text in solver.grid_lint(sources, grid):
+            slow = [] if solver.on_grid else self._slow_sums(len(sources.sigma))
+            for text in slow or solver.grid_lint(sources, grid):
                 self._warned_of.add(solver.name)
                 warnings.warn(f"{when}{text}", FluidWarning, stacklevel=2)
 
     def lint(self, world: World) -> list[str]:
         """Poor parameters, too coarse a grid, slow sums, and constants of the fluid that nothing uses."""
-        solver, found = self._solver, list[str]()
+        solver, (_, (x, alpha)) = self._solver, self.joined(Position, Strength)
         if solver.on_grid:
             found = solver.grid_lint(*world.require(PartitionSystem).present())
-            self._warned_of.update([solver.name] if found else [])
-        _, (x, alpha) = self.joined(Position, Strength)
+        else:
+            found = self._slow_sums(len(x))
+        self._warned_of.update([solver.name] if found else [])
         plane = plane_vortices_lint(x, alpha) if world.dimension == 3 else ()
-        return [*found, *solver.lint(), *self._slow_sums(len(x)), *unfelt_lint(world), *plane]
+        return [*found, *solver.lint(), *unfelt_lint(world), *plane]
 
     def _slow_sums(self, vortons: int) -> list[str]:
-        """A sentence if direct sums of so many vortons are slow; ticks then warn no more."""
+        """A sentence if direct sums of so many vortons are slow."""
         if self.solver != "direct" or self.world.dimension != 3:
             return []
-        found = list(slow_sums_lint(self.world, vortons, self.tolerance, self.gradient))
-        self._sums_checked_for = math.inf if found else float(vortons)
-        return found
+        return list(slow_sums_lint(self.world, vortons, self.tolerance, self.gradient))

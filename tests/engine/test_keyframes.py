@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import get_args
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.keyframes import Keyed, KeyedNumber, KeyedVector, integral, value_at
+from ecs_fluid.keyframes import Between, Keyed, KeyedNumber, KeyedVector, integral, value_at
 from ecs_fluid.settings import Settings
 from ecs_fluid.validation_errors import validated
 
@@ -23,6 +24,7 @@ class Holder(Settings):
     vector: KeyedVector = (0.0, 0.0, 0.0)
 
 
+LAWS: tuple[Between, ...] = get_args(Between)
 RAMP = Keyed(keys=[(1.0, 2.0), (3.0, 6.0), (4.0, 0.0)])
 STEPS = Keyed(keys=[(1.0, 2.0), (3.0, 6.0)], between="step")
 TURN = Keyed(keys=[(0.0, [0.0, 1.0, 2.0]), (2.0, [4.0, 1.0, -2.0])])
@@ -40,10 +42,72 @@ def test_step_takes_the_new_value_at_its_key(time: float, value: float) -> None:
     assert value_at(STEPS, time) == value
 
 
+def test_two_smooth_keys_start_and_stop_at_rest() -> None:
+    """Hermite's cubic at rest at both ends is 3 s^2 - 2 s^3: 5/32 of the way at 1/4, half in the mean."""
+    keyed = Keyed(keys=[(1.0, 2.0), (5.0, 34.0)], between="smooth")
+    for time, value in (
+        (0.0, 2.0),
+        (1.0, 2.0),
+        (2.0, 7.0),
+        (3.0, 18.0),
+        (4.0, 29.0),
+        (5.0, 34.0),
+        (9.0, 34.0),
+    ):
+        assert value_at(keyed, time) == pytest.approx(value, abs=1e-13)
+    # int of 3 s^2 - 2 s^3 from 0 to 1/4 is 1/64 - 1/512 = 7/512.
+    assert integral(keyed, 1.0, 2.0) == pytest.approx(2.0 + 4 * 32 * 7 / 512, rel=1e-14)
+    assert integral(keyed, 0.0, 6.0) == pytest.approx(2.0 + 4 * 18.0 + 34.0, rel=1e-14)
+
+
+def test_smooth_keys_follow_parabolas_at_uneven_times() -> None:
+    """Between inner keys, slopes are those of the parabola, which is no steeper than thrice either chord."""
+    keyed = Keyed(keys=[(t, t * t) for t in (0.0, 1.0, 1.5, 3.0, 4.0)], between="smooth")
+    times = np.linspace(1.0, 3.0, 17)
+    np.testing.assert_allclose(value_at(keyed, times), times**2, rtol=1e-14)
+    assert integral(keyed, 1.0, 3.0) == pytest.approx(26 / 3, rel=1e-14)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.01, 10), st.floats(-1e6, 1e6)), min_size=1, max_size=8),
+    st.floats(0, 1),
+)
+def test_smooth_values_stay_between_keys(steps: list[tuple[float, float]], share: float) -> None:
+    """Each number rises or falls all the way from key to key, and its rate of change has no jump at one."""
+    times = np.cumsum([step for step, _ in steps])
+    values = np.array([value for _, value in steps])
+    keyed = Keyed(keys=list(zip(times.tolist(), values.tolist(), strict=True)), between="smooth")
+    np.testing.assert_array_equal(value_at(keyed, times), values)
+    size = np.abs(values).max()
+    for k, (begin, end) in enumerate(pairwise(times.tolist())):
+        fine = value_at(keyed, begin + (end - begin) * np.sort(np.append(np.linspace(0, 1, 9), share)))
+        way = np.diff(fine) * np.sign(values[k + 1] - values[k])
+        assert (way >= -1e-15 * size).all() and values.min() <= fine.min() <= fine.max() <= values.max()
+
+
+def test_smooth_rates_of_change_do_not_jump() -> None:
+    """A second difference over a key goes with the step where slopes are smooth, and with 1 where linear."""
+    keys = [
+        (0.0, [0.0, 1.0, 0.0]),
+        (1.0, [4.0, 1.0, -1.0]),
+        (1.2, [4.5, 3.0, -4.0]),
+        (3.0, [-1.0, 3.0, -4.5]),
+    ]
+    h = 1e-5
+    for law, least, most in (("linear", 1.5, 20.0), ("smooth", 0.0, 5e-3)):
+        keyed = Keyed(keys=keys, between=law)
+        for key in (0.0, 1.0, 1.2, 3.0):
+            before, here, after = value_at(keyed, key + h * np.arange(-1, 2))
+            jump = np.abs(after - 2 * here + before).max() / h
+            assert least <= jump <= most, (law, key)
+
+
 def test_vectors_and_arrays_of_times() -> None:
+    smooth = Keyed(keys=TURN.keys, between="smooth")
     np.testing.assert_array_equal(value_at(TURN, 0.5), [1.0, 1.0, 1.0])
     times = np.array([-1.0, 0.5, 1.0, 7.0])
     np.testing.assert_array_equal(value_at(TURN, times), [value_at(TURN, t) for t in times])
+    np.testing.assert_array_equal(value_at(smooth, times), [value_at(smooth, t) for t in times])
     np.testing.assert_array_equal(value_at(STEPS, times), [value_at(STEPS, t) for t in times])
     np.testing.assert_array_equal(value_at(RAMP, times), [value_at(RAMP, t) for t in times])
 
@@ -51,7 +115,7 @@ def test_vectors_and_arrays_of_times() -> None:
 def test_constants_and_single_keys() -> None:
     assert value_at(2.5, 7.0) == 2.5
     np.testing.assert_array_equal(value_at((1.0, 2.0, 3.0), 7.0), [1.0, 2.0, 3.0])
-    for law in ("linear", "step"):
+    for law in LAWS:
         once = Keyed(keys=[(1.0, 4.0)], between=law)
         assert [float(value_at(once, time)) for time in (0.0, 1.0, 2.0)] == [4.0, 4.0, 4.0]
 
@@ -76,8 +140,8 @@ class Counted(list[tuple[float, float]]):
         return super().__iter__()
 
 
-@pytest.mark.parametrize("law", ["linear", "step"])
-def test_many_keys_are_gone_through_once(law: str) -> None:
+@pytest.mark.parametrize("law", LAWS)
+def test_many_keys_are_gone_through_once(law: Between) -> None:
     """Once for their times and once for their values, whatever is asked; as exact as key by key."""
     draw = np.random.default_rng(3)
     keys = list(zip(np.cumsum(draw.uniform(0.1, 1, 500)), draw.normal(size=500), strict=True))
@@ -86,7 +150,12 @@ def test_many_keys_are_gone_through_once(law: str) -> None:
     for begin, end in ((-1.0, 900.0), (keys[7][0], keys[400][0]), (3.3, 3.4), (5.0, 5.0)):
         edges = [begin, *(time for time, _ in keys if begin < time < end), end]
         parts = [(b - a) * float(value_at(many, 0.5 * (a + b))) for a, b in pairwise(edges)]
-        assert integral(many, begin, end) == math.fsum(parts)
+        if law == "smooth":
+            sides = [(b - a) * float(value_at(many, a) + value_at(many, b)) for a, b in pairwise(edges)]
+            parts = [(4 * middle + side) / 6 for middle, side in zip(parts, sides, strict=True)]
+            assert integral(many, begin, end) == pytest.approx(math.fsum(parts), rel=1e-13)
+        else:
+            assert integral(many, begin, end) == math.fsum(parts)
     assert counted.reads == 2
 
 

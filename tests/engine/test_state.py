@@ -341,6 +341,42 @@ def test_parameters_that_are_not_plain_data(tmp_path: Path) -> None:
     assert not (tmp_path / "ck.npz").exists()
 
 
+class Fuel(Component):
+    """What a drain takes too much of."""
+
+    left: Array = column("J", minimum=0.0)
+    size: Array = column("m", above=0.0)
+    shares: Array = column("1", kind="int", maximum=1)
+
+
+class Drain(System):
+    """Takes 0.6 a tick, whether it is there or not."""
+
+    writes = (Fuel,)
+    phase = "move"
+
+    def process(self, dt: float) -> None:
+        for (fuel,) in self.query(Fuel):
+            fuel.left[1] -= 0.6
+            fuel.size[1] -= 0.6
+            fuel.shares[1] += 1
+
+
+def test_a_system_of_ones_own_that_leaves_a_range_is_resumed_as_it_goes_on(tmp_path: Path) -> None:
+    # 1 J - 2 x 0.6 J: it was saved, and refused when it was to be resumed.
+    world = ef.World(dt=0.1)
+    world.spawn("a", ef.Position(np.zeros((3, 3))), Fuel(np.ones(3), np.ones(3), np.ones(3, np.int64)))
+    world.add_system(Drain())
+    world.step(2)
+    world.save(tmp_path / "two.npz")
+    again = ef.resume(tmp_path / "two.npz", allow_code=True)
+    assert again.state_hash() == world.state_hash()
+    assert again["a"][Fuel].left[1] < -0.1
+    world.step()
+    again.step()
+    assert again.state_hash() == world.state_hash()
+
+
 def test_missing_and_foreign_files(tmp_path: Path) -> None:
     with pytest.raises(StorageError):
         ef.resume(tmp_path / "no.npz")

@@ -58,6 +58,36 @@ def test_points_are_the_stored_ones_at_every_time(stage: Any) -> None:
     assert primvars.GetPrimvar("temperature").GetAttr().GetCustomDataByKey("unit") == "K"
 
 
+def test_populations_keep_prims_of_their_own_and_long_integers_stay_what_they_are(tmp_path: Path) -> None:
+    usd = pytest.importorskip("pxr.Usd", reason="needs usd-core: pip install 'ecs-fluid[usd]'")
+    from pxr import UsdGeom
+
+    # USD knows no dashes, "fields" is the volume's place, and 2^32 + k in 32 bits is k.
+    places = {"a-b": 3, "a_b": 4, "fields": 5}
+    with RunFolder.create(tmp_path / "odd", "", {}) as run, run.write_trajectory() as trajectory:
+        for number, first in enumerate((7, 2**32)):
+            frame = {
+                name: {
+                    "Position.x": np.full((count, 3), number + 0.5, np.float32),
+                    "RowId.id": first + np.arange(count),
+                    "Mark.k": first + count + np.arange(count),
+                }
+                for name, count in places.items()
+            }
+            trajectory.append(number, 0.5 * number, frame)
+    target = ef.export(tmp_path / "odd", "usd", voxel=0.5, out=tmp_path / "out")
+    stage = usd.Stage.Open(str(target / "odd.usdc"))
+    for name, prim in (("a-b", "a_b"), ("a_b", "a_b_"), ("fields", "fields_")):
+        points = UsdGeom.Points.Get(stage, f"/odd/{prim}")
+        assert [len(points.GetPointsAttr().Get(number)) for number in (0, 1)] == [places[name]] * 2
+        for number, first in enumerate((7, 2**32)):
+            expected = first + np.arange(places[name])
+            for label, shift in (("id", 0), ("Mark_k", places[name])):
+                values = UsdGeom.PrimvarsAPI(points).GetPrimvar(label).Get(number)
+                np.testing.assert_array_equal(np.array(values), expected + shift)
+    assert stage.GetPrimAtPath("/odd/fields").GetTypeName() == "Volume"
+
+
 def test_widths_are_two_cores(stage: Any) -> None:
     from pxr import UsdGeom
 

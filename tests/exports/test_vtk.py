@@ -133,7 +133,7 @@ def test_vortons_are_spread_as_wide_as_their_volume(voxels: float) -> None:
 
 def test_vortons_below_a_voxel_and_lines_are_shared_as_they_are() -> None:
     """Among vortons of many widths, too: they are spread apart from each other."""
-    from ecs_fluid.exports.volumes import shared_out, spread
+    from ecs_fluid.exports.volumes import scatter, spread
 
     first, shape, x = np.array([-9, -9, -9]), (20, 20, 20), np.random.default_rng(4).uniform(-1, 1, (40, 3))
     alpha, edge = x[:, ::-1] + 0.1, np.geomspace(0.1, 6.0, 40)
@@ -145,12 +145,12 @@ def test_vortons_below_a_voxel_and_lines_are_shared_as_they_are() -> None:
     whole = rows(np.full(40, True))
     np.testing.assert_allclose(sum(rows(np.arange(40) == k) for k in range(40)), whole, atol=1e-13)
     small = edge < 1
-    expected = shared_out(x[small] - first, alpha[small], shape).reshape(*shape, 3)
+    expected = scatter(x[small] - first, alpha[small], shape).reshape(*shape, 3)
     np.testing.assert_array_equal(rows(small), expected)
     line = {"Position.x": np.array([[0.1, 0.1, 0.0]]), "Strength.alpha": np.array([[0.0, 0.0, 1.0]])}
     for same in (line, line | {"Volume.volume": np.array([8.0])}):  # no volume; a line across a plane
         found = spread(same, 1.0, first, shape).reshape(-1, 3)
-        expected = shared_out(line["Position.x"] - first, line["Strength.alpha"], shape)
+        expected = scatter(line["Position.x"] - first, line["Strength.alpha"], shape)
         np.testing.assert_array_equal(found, expected)
 
 

@@ -37,7 +37,7 @@ core = 0.2
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A finished run of two ticks; no variable of this machine chooses how it is computed."""
-    for name in provenance.CHOOSING:
+    for name in provenance.CODE_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     provenance.provenance.cache_clear()
     (tmp_path / "ring.toml").write_text(WORLD, encoding="utf-8")
@@ -153,7 +153,7 @@ def test_settings_that_change_bits_are_seen(run: Path, changed: dict[str, str], 
 
 
 def test_variables_that_are_empty_choose_nothing(run: Path) -> None:
-    empty = dict.fromkeys(provenance.CHOOSING, "")
+    empty = dict.fromkeys(provenance.CODE_VARIABLES, "")
     assert ecs_fluid("resume", run, "--ticks", "3", **empty)[0] == 0
 
 

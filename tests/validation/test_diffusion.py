@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flows import Array, invariants, lattice, ring, swirl_blob, world_of
+from flows import Array, invariants, ring, swirl_blob, world_of
 
 import ecs_fluid as ef
 
@@ -258,27 +258,6 @@ def test_viscosity_does_not_depend_on_the_spacing(cells: float) -> None:
     assert grown == pytest.approx(10 * 0.2 * world.time, rel=1e-3)
 
 
-@pytest.mark.parametrize(("apart", "told"), [(0.5, True), (8.0, False)])
-def test_populations_in_one_place_are_told_of(apart: float, told: bool) -> None:
-    """Two lattices of 6 m, `apart` m from each other: where both are, volumes add up to twice the space.
-
-    Exchange between vortons of volumes V in a space V/2 each goes twice as fast. Remeshing shares them.
-    """
-    x = lattice((0, 0, 0), (6, 6, 6), 1.0)
-    one = np.ones(len(x))
-    world = ef.World(precision="double")
-    for k in range(2):
-        places = ef.Position(x + k * np.array((apart, 0.0, 0.0)))
-        strength, core, volume = ef.Strength(0.1 * np.ones_like(x)), ef.CoreRadius(1.5 * one), ef.Volume(one)
-        world.spawn("ab"[k], places, strength, core, volume)
-    world.set_fluid(viscosity=1e-3)
-    world.add_systems([ef.DiffusionSystem(), ef.AdvectionSystem()])
-    found = [text for text in world.lint() if "'a' and 'b' stand for one space 2" in text]
-    assert len(found) == told
-    world.add_system(ef.RemeshSystem())
-    assert not [text for text in world.lint() if "stand for one space" in text]
-
-
 def parabolic(order: int, overlap: float, remesh: bool, radius: float | None = None) -> ef.World:
     """Vortons on a lattice whose spacing is 1 m, nu = 1 m^2/s, and vorticity x^2/2 - y^2/2 + z^2/2."""
     x = np.stack(np.meshgrid(*[np.arange(-7.0, 8.0)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
@@ -322,26 +301,3 @@ def test_advice_on_exchange_over_few_spacings(order: int, spacings: float) -> No
     if told:
         assert f"takes {part:.2g} times" in told[0].replace("takes -0 ", "takes 0 ")
         assert f"use radius = {1.5 if order == 2 else 1.25}," in told[0]
-
-
-def test_advice_goes_by_the_strength_of_each_population() -> None:
-    """1,331 vortons with cores of 1.5 spacings hide no 216 with 0.5, nor many weak ones strong thin ones.
-
-    By order 2 thin ones take 0.507 of the viscosity; with 0.6/(0.6 + 0.9) of the strength it is 0.80.
-    """
-    world = ef.World(precision="double")
-    for name, n, thin in (("good", 11, 0.0), ("bad", 6, 1.0), ("mixed", 10, 0.1), ("negligible", 10, 0.1)):
-        x = np.stack(np.meshgrid(*[np.arange(float(n))] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
-        some = np.arange(len(x)) < thin * len(x)
-        size = np.where(some, {"mixed": 6.0, "negligible": 0.1}.get(name, 1.0), 1.0)
-        alpha = size[:, None] * np.array((0.0, 0.0, 1.0))
-        cores = ef.CoreRadius(np.where(some, 0.5, 1.5))
-        place = ef.Position(x + np.array((100.0 * len(world.entities), 0.0, 0.0)))
-        world.spawn(name, place, ef.Strength(alpha), cores, ef.Volume(np.ones(len(x))))
-    world.set_fluid(viscosity=1e-3)
-    world.add_system(ef.DiffusionSystem())
-    told = [text for text in world.lint() if "times the viscosity" in text]
-    assert [text.split("times the viscosity from ")[1].split(";")[0] for text in told] == ["'bad'", "'mixed'"]
-    assert "over 0.5 spacings takes 0.51 times" in told[0]
-    assert "over 0.5 spacings takes 0.81 times" in told[1]  # 6 of 16 parts
-    assert all("use radius = 3, which is 1.5 spacings" in text for text in told)

@@ -10,7 +10,7 @@ from solids import body_world, box, solid
 
 import ecs_fluid as ef
 from ecs_fluid.kernels.bodies.rotation import matrix_of, product, quaternion_of
-from ecs_fluid.keyframes import Keyed, value_at
+from ecs_fluid.keyframes import Between, Keyed, value_at
 
 Array = np.ndarray
 
@@ -58,6 +58,16 @@ def test_spin_about_a_fixed_axis(rate: float, axis: tuple[float, ...]) -> None:
     assert same_turn(poses[-1], quaternion_of(0.5 * rate * way)) < 1e-9 * max(1.0, abs(rate) / 1e3)
 
 
+def test_smooth_turns_about_a_fixed_axis() -> None:
+    """From rest to rest over 100 turns: a tick's spin is the change of 3 s^2 - 2 s^3, whole turns too."""
+    way, dt, end = 200 * np.pi * np.array([0.6, -0.64, 0.48]), 0.05, 2.0
+    keyed = {"keys": [(0.0, [0.0, 0.0, 0.0]), (end, way.tolist())], "between": "smooth"}
+    _, spins, _ = turned_by(keyed, dt, 42)
+    s = np.minimum(np.arange(43) * dt / end, 1.0)
+    turned = (3 * s**2 - 2 * s**3)[:, None] * way
+    np.testing.assert_allclose(spins, np.diff(turned, axis=0) / dt, atol=1e-9 * np.abs(way).max())
+
+
 def test_turns_between_many_keys() -> None:
     """There and back in one tick is no spin, and a tick with a key in it has the mean of both rates."""
     keys = [
@@ -71,26 +81,27 @@ def test_turns_between_many_keys() -> None:
     assert np.allclose(spins[:, 2], [0.0, -200.0, 0.0], atol=1e-11)
 
 
+@pytest.mark.parametrize("between", ["linear", "smooth"])
 @pytest.mark.parametrize("dt", [0.02, 0.1, 0.35])
-def test_spin_about_an_axis_that_moves(dt: float) -> None:
+def test_spin_about_an_axis_that_moves(dt: float, between: Between) -> None:
     """A keyed vector whose axis tilts while it turns at 30 rad/s: the spin is near the mean of the exact one.
 
     Where a rotation at constant spin between both poses is near that, it is the spin: it takes one to the
     other to 1e-12. Else the mean itself, to 2 % of it, as at the few ticks that nearly end as they began.
     """
     keys = [(0.0, [0.3, -0.2, 0.5]), (2.0, [20.0, 12.0, 55.0]), (4.0, [-10.0, 5.0, 90.0])]
-    rotation = {"keys": keys}
-    _, spins, poses = turned_by(rotation, dt, int(3.9 / dt))
+    keyed = Keyed(keys=keys, between=between)
+    _, spins, poses = turned_by(keyed.model_dump(), dt, int(3.9 / dt))
     met = 0
     for k, angular_velocity in enumerate(spins):
-        mean = integral_of_spin(Keyed(keys=keys), k * dt, (k + 1) * dt) / dt
+        mean = integral_of_spin(keyed, k * dt, (k + 1) * dt) / dt
         there = same_turn(product(quaternion_of(dt * angular_velocity), poses[k]), poses[k + 1]) < 1e-12
         met += there
         assert np.linalg.norm(angular_velocity - mean) < (
             0.5 * np.pi / dt if there else 0.02 * np.linalg.norm(mean)
         )
         assert angular_velocity @ mean > 0
-        assert same_turn(poses[k + 1], quaternion_of(value_at(Keyed(keys=keys), (k + 1) * dt))) < 1e-12
+        assert same_turn(poses[k + 1], quaternion_of(value_at(keyed, (k + 1) * dt))) < 1e-12
     assert met > 0.7 * len(spins)
 
 

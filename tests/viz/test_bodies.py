@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import ecs_fluid as ef
-from ecs_fluid.exports.bodies import matrix, polytopes
+from ecs_fluid.exports.bodies import polytopes, rotation_matrix
 from ecs_fluid.io.trajectory import TrajectoryWriter
 from ecs_fluid.runs.runner import stored_columns
 from ecs_fluid.viz.bodies import bodies_in, extent, fluid_within, hulls_in, surface, wires
@@ -67,7 +67,7 @@ def test_balls_have_their_extent() -> None:
 
 def test_a_matrix_turns_as_quaternions_do() -> None:
     """By 120 degrees about (1, 1, 1) x goes to y, y to z, z to x."""
-    turn = matrix(np.array([0.5, 0.5, 0.5, 0.5]))
+    turn = rotation_matrix(np.array([0.5, 0.5, 0.5, 0.5]))
     assert np.allclose(turn @ np.eye(3), [[0, 0, 1], [1, 0, 0], [0, 1, 0]], atol=1e-15)
 
 

@@ -113,3 +113,34 @@ def test_empty_frames_and_unknown_names() -> None:
 def test_bad_options_are_one_sentence(options: dict[str, object], words: str) -> None:
     with pytest.raises(FluidError, match=words):
         Options.of(options)
+
+
+def test_the_camera_fits_what_is_drawn() -> None:
+    """Flame and smoke fill a box of 1 m, clear air one of 10 m, and vortons, which no fire shows, one of 4 m.
+
+    A look that shows all of them fits all, as a slice does; where nothing burns yet the air is fitted.
+    """
+    rng = np.random.default_rng(1)
+
+    def cloud(size: float, flame: float, smoke: float) -> dict[str, Any]:
+        x = size * rng.random((5000, 3))
+        x[:8] = size * np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
+        full = np.ones(len(x))
+        return {"Position.x": x, "Species.flame": flame * full, "Species.smoke": smoke * full}
+
+    vortons = {"Position.x": 4.0 * rng.random((5000, 3)), "Strength.alpha": np.ones((5000, 3))}
+    air, lit, smoky = cloud(10.0, 0.0, 0.0), cloud(1.0, 0.1, 0.0), cloud(1.0, 0.0, 0.02)
+    burning = {"gas": vortons, "air": air, "fire": lit, "smoke": smoky}
+    for options, frames, size in (
+        (Options(look="fire"), [burning], 1.0),
+        (Options(look="smoke"), [burning], 10.0),
+        (Options(look="fire", what="slice"), [burning], 10.0),
+        (Options(look="fire", populations=["gas", "fire"]), [burning], 4.0),
+        (Options(look="fire"), [{"air": air}, burning], 1.0),
+        (Options(look="fire"), [{"air": air}], 10.0),
+        (Options(look="fire"), [{"gas": vortons}], 4.0),
+    ):
+        view = survey([(float(k), frame) for k, frame in enumerate(frames)], options)
+        assert view.points is not None
+        for found in (view.hi, view.points.max(axis=0)):
+            np.testing.assert_allclose(found, size, rtol=0.02)

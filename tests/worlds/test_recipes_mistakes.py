@@ -82,6 +82,11 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ),
     ({"kind": "emitter", "into": "a", "center": "0, 0, 1"}, "a list is needed, written [0, 0, 1]"),
     ({"kind": "body", "shape": {"shape": "sphere", "radius": 0.1}}, "did you mean 'ball'?"),
+    (
+        {"kind": "body", "shape": {"shape": "platonic", "radius": 0.1}},
+        "did you mean 'tetrahedron' or 'octahedron' or 'cube' or 'dodecahedron' or 'icosahedron'?",
+    ),
+    ({"kind": "body", "shape": {"shape": "PlateShape"}}, "did you mean 'plate'?"),
     ({"kind": "body", "radius": 0.1}, "unknown key 'radius'; did you mean 'shape'?"),
     ({"kind": "container", "size": [1, 1, 1]}, "unknown key 'size'; did you mean 'shape'?"),
     (

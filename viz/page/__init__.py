@@ -53,7 +53,7 @@ def page(
     show, a folder that is there already, a disk that is full.
     """
     from ecs_fluid.exports.frames import Frames
-    from ecs_fluid.exports.target import own_folder, unfinished, write_manifest
+    from ecs_fluid.exports.target import default_folder, new_folder, write_manifest
     from ecs_fluid.io.runfolder import RunFolder
     from ecs_fluid.viz.columns import choose
     from ecs_fluid.viz.page.writer import write
@@ -67,8 +67,8 @@ def page(
         raise FluidError(f"the title {title!a} has bytes that are no text; UTF-8 is needed")
     folder = RunFolder.open(run)
     chosen = Frames(folder, frames, only, progress)
-    target = path_of(out, "out") if out is not None else own_folder(folder.path, "page")
-    with unfinished(target, replace) as made:
+    target = path_of(out, "out") if out is not None else default_folder(folder.path, "page")
+    with new_folder(target, replace) as made:
         told = write(made, chosen, fields, color_by, look, title or chosen.name)
         write_manifest(made, "page", chosen, told)
     return target

@@ -1,0 +1,140 @@
+"""What exchange takes of the viscosity from vortons as they stand, and the sentences on that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.entity import Entity
+from ecs_fluid.systems.shared.populations import rows_of_each, with_images
+from ecs_fluid.world import World
+
+SPACINGS = {2: 1.5, 4: 1.25}
+"""Exchange radius by order, spacings."""
+
+MOST_OFF = 0.05
+"""Of the viscosity, that exchange may be off before a lint says so."""
+
+WIDE, TOO_WIDE = 2.0, 0.8
+"""Times `SPACINGS` from which on it is asked what a radius leaves to short waves, and the part of what
+`SPACINGS` take of these below which a lint says so."""
+
+SAMPLE = 128
+"""Vortons of a population that are looked at, each for an equal part of its strength."""
+
+THIN = 0.03
+"""Least over largest second moment of the neighbours of vortons on lines or sheets, at most."""
+
+FINE, FAR = 0.01, 2.5
+"""Step of the table of parts, and its end, beyond which exchange on a lattice takes all; spacings."""
+
+
+def exchange_lint(
+    world: World, entities: Sequence[Entity], columns: Sequence[Array], order: int, radius: float
+) -> list[str]:
+    """Populations across which exchange cannot spread, or from which it takes another viscosity than is told.
+
+    ``columns`` are positions, strengths, core radii and volumes of all, ``radius`` is in core radii.
+    """
+    x, alpha, sigma, volume = (column.astype(np.float64) for column in columns)
+    narrow = SPACINGS[order] * volume ** (1 / world.dimension)
+    cloud, found = (world, order, x, volume), []
+    for entity, rows in rows_of_each(entities):
+        if not len(entity):
+            continue
+        some = rows.start + _sample(alpha[rows], sigma[rows] / narrow[rows])
+        parts, flat = _taken(*cloud, radius * sigma, some)
+        if len(entity) > 3 and np.median(flat) < THIN:
+            found.append(
+                f"DiffusionSystem: the vortons of {entity.name!r} lie on lines or sheets, so exchange cannot "
+                "spread their vorticity across; use method = 'core_spreading', or fill the space around them "
+                "with vortons"
+            )
+            continue
+        part, limit, off = float(parts.mean()), MOST_OFF, some[np.abs(parts - 1) > MOST_OFF]
+        if np.median(radius * sigma[some] / narrow[some]) > WIDE:
+            part *= _left_to_short_waves(*cloud, alpha, radius * sigma, narrow, rows)
+            limit, off = 1 - TOO_WIDE, some
+        if abs(part - 1) > limit:
+            better = float(np.median(narrow[off] / sigma[off]))
+            found.append(
+                f"DiffusionSystem: exchange of order {order} over {SPACINGS[order] * radius / better:.2g} "
+                f"spacings takes {part:.2g} times the viscosity from {entity.name!r}; use radius = "
+                f"{better:.3g}, which is {SPACINGS[order]:g} spacings of these vortons"
+                f"{', or let them overlap more' if radius < better else ''}"
+            )
+    return found
+
+
+def _sample(alpha: Array, spacings: Array) -> Array:
+    """Rows of strengths (n, 3), as many as `SAMPLE`, each for an equal part of sum |alpha|.
+
+    Drawn from all with like core radii, which are (n,) spacings, since numbers of rows follow lattices.
+    """
+    mixed = np.random.default_rng(0).permutation(len(alpha))
+    mixed = mixed[np.argsort(spacings[mixed], kind="stable")]
+    size = np.linalg.norm(alpha[mixed], axis=1)
+    below = np.cumsum(size if size.any() else np.ones(len(alpha)))
+    middle = below[-1] * (np.arange(SAMPLE) + 0.5) / SAMPLE
+    return np.asarray(mixed[np.searchsorted(below, middle)])
+
+
+@lru_cache
+def _table(order: int, dimension: int) -> tuple[Array, Array]:
+    """Radii in spacings, and the part of the viscosity that each takes on a lattice."""
+    from ecs_fluid.kernels.vorticity.exchange import part_of_viscosity
+
+    spacings = FINE * np.arange(1, round(FAR / FINE) + 1)
+    return spacings, np.array([part_of_viscosity(order, radius, dimension) for radius in spacings])
+
+
+def _taken(world: World, order: int, x: Array, volume: Array, eps: Array, some: Array) -> tuple[Array, Array]:
+    """Part of the viscosity that exchange takes at some vortons, and how flat their neighbours lie, 0 to 1.
+
+    A vorton exchanges with each of its neighbours over eps_pq, and over a part of a lattice's places, drawn
+    at random, a sum is that part of the lattice's. So the part is the mean of what a lattice takes by eps_pq,
+    weighted as long waves weigh neighbours, by V_q z^2 times a bell in place of eta that is at least
+    `SPACINGS` wide. Flat is the least over the largest second moment by that bell.
+    """
+    from scipy.spatial import cKDTree
+
+    from ecs_fluid.kernels.vorticity.exchange import cutoff
+
+    d, table = world.dimension, _table(order, world.dimension)
+    apart, end = volume[some] ** (1 / d), cutoff(order, d)
+    least = SPACINGS[order] * apart
+    reach = end * np.maximum(np.sqrt((eps[some] ** 2 + float(eps.max()) ** 2) / 2), least)
+    x, volume, eps = with_images(world, x, float(reach.max()), volume, eps)
+    tree, parts, flat = cKDTree(x), np.empty(len(some)), np.ones(len(some))
+    for k, p in enumerate(some):
+        near = np.array(tree.query_ball_point(x[p], reach[k]))
+        z, eps_pq = x[near] - x[p], np.sqrt((eps[near] ** 2 + eps[p] ** 2) / 2)
+        wide, r2 = np.maximum(eps_pq, least[k]), (z**2).sum(axis=1)
+        bell = volume[near] * np.maximum(1 - r2 / (end * wide) ** 2, 0) ** 7 / wide ** (d + 2)
+        moments = np.linalg.eigvalsh((bell[:, None] * z).T @ z)[3 - d :]
+        alone = moments[-1] == 0
+        flat[k] = 1.0 if alone else moments[0] / moments[-1]
+        takes = np.interp(eps_pq / apart[k], *table, left=0)
+        parts[k] = np.average(takes, weights=bell if alone else bell * r2)
+    return parts, flat
+
+
+def _left_to_short_waves(
+    world: World, order: int, x: Array, volume: Array, alpha: Array, eps: Array, narrow: Array, rows: slice
+) -> float:
+    """Decay of sum |alpha|^2/V of some rows by exchange over eps (n,) m, over that by the narrow radii.
+
+    A wave k decays as if the viscosity were less by (k eps)^2/8 + ... (order 2) or (k eps)^4/96 (order 4).
+    """
+    from ecs_fluid.kernels.vorticity.exchange import exchange_rows, reach_of
+
+    d, decays = world.dimension, []
+    for radii in (eps, np.minimum(eps, narrow)):
+        reach = reach_of(radii.max(), order, d)
+        there, amount, over, space = with_images(world, x, reach, alpha, radii, volume)
+        rate, _ = exchange_rows(there, amount, over, space, 1.0, order, d)
+        decays.append(-float((rate[rows] * alpha[rows] / volume[rows, None]).sum()))
+    return decays[0] / decays[1] if decays[1] > 0 else 1.0
