@@ -202,10 +202,10 @@ class Entities:
         Columns of components that are not given get their default; one without a default must be given. With
         `where_free` those do not appear that a CollisionSystem finds in a body, or outside all containers.
         """
-        if self._ticker.repeated:
+        if self._ticker.repeated and not self._ticker.stage.last:
             raise FluidError(
                 f"rows of {name!r} are spawned in the phase prepare or rates, which every stage of the "
-                "integrator repeats; spawn them in the phase spawn, move, constrain or observe"
+                "integrator repeats; spawn them where world.stage.last is true, or in another phase"
             )
         with self._active():
             tables, rows = checked_rows(self[name], components)
