@@ -125,17 +125,19 @@ def smooth_slopes(times: Array, values: Array) -> Array:
     """Rates of change, like `values` (n, ...), at increasing times (n,) s of the smooth way through them.
 
     It is at rest at the first and the last. At others the rate is that of the parabola through a value and
-    its two neighbours (Catmull and Rom's spline, for any times), but at most three times either mean rate to
-    a neighbour, and 0 where these differ in sign. So each number rises or falls all the way from key to key,
-    and stays between both (de Boor and Swartz, J. Approx. Theory 21, 1977).
+    its two neighbours: Catmull and Rom's spline, for any times. That of single numbers is at most three times
+    either mean rate to a neighbour, and 0 where these differ in sign. So they rise or fall all the way from
+    key to key, and stay between both (de Boor and Swartz, J. Approx. Theory 21, 1977); paths are not held,
+    since that would flatten their bends.
     """
     step = np.diff(times).reshape(-1, *(1,) * (values.ndim - 1))
     rise = np.diff(values, axis=0) / step
     before, after = rise[:-1], rise[1:]
-    parabola = (step[1:] * before + step[:-1] * after) / (step[:-1] + step[1:])
-    most = np.where(before * after > 0, 3 * np.minimum(np.abs(before), np.abs(after)), 0.0)
     slopes = np.zeros_like(values)
-    slopes[1:-1] = np.clip(parabola, -most, most)
+    slopes[1:-1] = (step[1:] * before + step[:-1] * after) / (step[:-1] + step[1:])
+    if values.ndim == 1:
+        most = np.where(before * after > 0, 3 * np.minimum(np.abs(before), np.abs(after)), 0.0)
+        slopes[1:-1] = np.clip(slopes[1:-1], -most, most)
     return slopes
 
 
@@ -147,6 +149,7 @@ def smooth_values(times: Array, values: Array, slopes: Array, time: float | Arra
     share = np.clip((np.reshape(time, more) - np.reshape(times[k], more)) / step, 0.0, 1.0)
     rest, way = 1 - share, share * share * (3 - 2 * share)
     bend = share * rest * step * (rest * slopes[k] - share * slopes[k + 1])
-    low, high = np.minimum(values[k], values[k + 1]), np.maximum(values[k], values[k + 1])
     found = (1 - way) * values[k] + way * values[k + 1] + bend
-    return np.asarray(np.clip(found, low, high))  # roundings would go beyond
+    if values.ndim == 1:  # roundings would go beyond
+        found = np.clip(found, np.minimum(values[k], values[k + 1]), np.maximum(values[k], values[k + 1]))
+    return np.asarray(found)

@@ -354,9 +354,9 @@ def with_turns(short: Array, rotation: Any, begin: float, end: float) -> Array:
     """
     from ecs_fluid.kernels.bodies.rotation import path_turned
 
-    # Each of the three numbers rises or falls all the way from key to key, so that it is at most as long.
-    length = float(np.abs(np.diff(_way(rotation, begin, end, 1), axis=0)).sum())
-    if not length >= np.pi:
+    # By chords; a smooth way is longer, but not by half.
+    length = float(np.linalg.norm(np.diff(_way(rotation, begin, end, 4), axis=0), axis=1).sum())
+    if not length >= 2.0:
         return short
     whole = path_turned(_way(rotation, begin, end, min(int(length / PART) + 1, MOST_PARTS)))
     angle = float(np.linalg.norm(short))

@@ -85,6 +85,19 @@ def test_smooth_values_stay_between_keys(steps: list[tuple[float, float]], share
         assert (way >= -1e-15 * size).all() and values.min() <= fine.min() <= fine.max() <= values.max()
 
 
+@pytest.mark.parametrize("count", [8, 9, 13])
+def test_smooth_paths_bend_where_they_turn_round(count: int) -> None:
+    """Hermite's cubic is off by h^4/384, slopes of parabolas by h^2/6, of which h/4 are felt: 1/24 h^3."""
+    h = 2 * np.pi / count
+    angle = h * np.arange(count + 3)
+    keys = [(a, [math.cos(a), math.sin(a), 0.0]) for a in angle.tolist()]
+    time = np.linspace(h, 2 * np.pi + h, 401)
+    off = value_at(Keyed(keys=keys, between="smooth"), time) - np.stack(
+        [np.cos(time), np.sin(time), 0 * time], axis=1
+    )
+    assert np.linalg.norm(off, axis=1).max() < h**3 / 24 + h**4 / 384
+
+
 def test_smooth_rates_of_change_do_not_jump() -> None:
     """A second difference over a key goes with the step where slopes are smooth, and with 1 where linear."""
     keys = [
