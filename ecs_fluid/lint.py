@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 
-def system_lint(system: System, world: World) -> list[str]:
+def sentences_of(system: System, world: World) -> list[str]:
     """The system's own sentences; RecipeError where a user's `lint` fails or returns something else."""
     with users_method(type(system), "lint"):
         sentences: object = system.lint(world)

@@ -26,7 +26,7 @@ from ecs_fluid.html import table as html_table
 from ecs_fluid.integrator import Stage
 from ecs_fluid.joining import join
 from ecs_fluid.keyframes import Keyed, value_at
-from ecs_fluid.lint import schedule_lint, system_lint
+from ecs_fluid.lint import schedule_lint, sentences_of
 from ecs_fluid.one_process import OneProcess, before_sharing, collective
 from ecs_fluid.schedule import Schedule, build
 from ecs_fluid.system import System, Timing
@@ -256,7 +256,7 @@ class World(Entities):
         self._ticker.check_state(self)
         systems = self.schedule.systems
         with self.processes.all_rows(self):
-            said = [text for system in systems for text in system_lint(system, self)]
+            said = [text for system in systems for text in sentences_of(system, self)]
         return [*schedule_lint(self, systems), *said]
 
     @collective

@@ -11,7 +11,7 @@ import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.io.runfolder import RunFolder
-from ecs_fluid.runs.surface_meshes import surface_ticks
+from ecs_fluid.runs.surface_frames import surface_ticks
 
 RING = {"kind": "vortex_ring", "name": "ring", "core": 0.3, "spacing": 0.3}
 WORLD = {"world": {"dt": 0.02, "duration": 0.08}, "entity": [RING], "output": {"every": 2}}
