@@ -17,7 +17,7 @@ import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.api.parameters import split
-from ecs_fluid.component import Column, Component
+from ecs_fluid.component import Column
 from ecs_fluid.keyframes import Keyed
 from ecs_fluid.settings import Settings
 from ecs_fluid.shipped_worlds import shipped
@@ -32,8 +32,7 @@ ATOMS = {
 }  # fmt: skip
 """Powers of metre, second and kilogram; those of the kelvin, which stays, are left out."""
 
-RELATIVE = ("core radii", "cells", "spacings", "ticks")
-"""Units that follow from the world itself."""
+RELATIVE = ("core radii", "cells", "spacings", "ticks")  # of the world's own lengths and times
 
 
 class Units(NamedTuple):
@@ -59,26 +58,28 @@ LARGER, SMALLER = Units(2.0**9, 2.0**8, 2.0**24), Units(2.0**-9, 2.0**-8, 2.0**-
 """Masses go as times cubed: Stefan and Boltzmann's constant, in W/(m^2 K^4), which nobody can set, stays.
 Velocities are times 2, densities 1/8, viscosities 1,024 and gravity 1/128, or the other way round."""
 
-MESH = (1e-5, "pppm rounds the core radius that its mesh is made for, in metres")
-SMALL = (1e-11, "strengths begin near 1e-25 m^3/s: their products are below single precision's least")
-NEARLY: dict[str, tuple[float, str]] = {
-    **dict.fromkeys(("curve_ball", "hot_ball", "plate_at_angle", "rifled_ball", "shear_layer"), MESH),
-    **dict.fromkeys(("spinning_box", "stratified_ring", "wavy_sheet"), MESH),
-    **dict.fromkeys(("rotating_container", "sloshing_container"), SMALL),
+MESHES = (
+    "curve_ball", "hot_ball", "plate_at_angle", "rifled_ball", "shear_layer", "spinning_box",
+    "stratified_ring", "wavy_sheet",
+)  # fmt: skip
+"""Worlds by `pppm`, which rounds the core radius that its mesh is made for, in metres: its sums differ by a
+part of its tolerance, 3e-3 or 1e-2."""
+
+SET = {
+    **dict.fromkeys(MESHES, "fluid.velocity.solver=tree"),
+    # The wind is drawn anew for each number of its scale.
+    "thermal_plume": "system.turbulence.speed=0",
 }
-"""Worlds that do not agree to the bit: how far columns may be off, over their largest size, and why."""
+"""What is set in a world in which something else is meant to differ in other units."""
 
-WITHOUT = {"thermal_plume": ("turbulence", "the wind is drawn anew for each number of its scale")}
-"""Systems that are taken out of a world, and why."""
+SMALL = {"rotating_container": 1e-11, "sloshing_container": 1e-11}
+"""How far worlds may be off among whose strengths are some of 1e-25 m^3/s, near single precision's least."""
 
-OWN = {
-    "SolverTimes": "seconds of the computer's clock",
-    "SolverMeshes": "the solver's notes on how good a mesh was, numbers of several units in one column",
-}
-"""Components that are not compared, and why."""
+OWN = ("SolverTimes", "SolverMeshes")
+"""Components not compared: the computer's clock, and notes on meshes with several units in one column."""
 
-PER_METRE = ("Strength", "Volume")
-"""Components whose columns, in a plane, are of a layer one metre thick, whatever the metre."""
+PER_METRE = ("Strength.alpha", "StrengthRate.dalpha", "Sources.alpha", "Volume.volume")
+"""Columns that are, in a plane, of a layer one metre thick, whatever the metre."""
 
 
 def scaled(value: Any, unit: str, units: Units) -> Any:
@@ -148,52 +149,50 @@ def set_defaults(world: ef.World, other: ef.World, units: Units) -> None:
                 setattr(two, name, value)
 
 
-def built(name: str, units: Units) -> tuple[ef.World, ef.World]:
-    """A shipped world, and the same in other units."""
-    recipe = read(name)
-    system, _ = WITHOUT.get(name, ("", ""))
-    left = tuple(table for table in recipe.system if table["kind"] != system)
-    recipe = recipe.model_copy(update={"system": left})
-    world, other = recipe.build(), recipe_in_units(recipe, units).build()
-    set_defaults(world, other, units)
-    return world, other
-
-
-def factors(column: Column, kind: type[Component], world: ef.World, units: Units) -> np.ndarray:
+def factors(column: Column, world: ef.World, units: Units) -> np.ndarray:
     """By what a column grows; () or one for each of its last axis."""
-    # A plane of a hull is a direction and a distance.
-    told = ["1", "1", "1", "m"] if column.label == "HullTable.planes" else column.unit.split(", ")
-    metre = units.length if world.dimension == 2 and kind.__name__ in PER_METRE else 1.0
+    of_planes = column.label == "HullTable.planes"  # directions and distances
+    told = ["1", "1", "1", "m"] if of_planes else column.unit.split(", ")
+    metre = units.length if world.dimension == 2 and column.label in PER_METRE else 1.0
     found = np.array([units.factor(unit) for unit in told]) / metre
     return found if len(told) > 1 else found[0]
 
 
-def differences(world: ef.World, other: ef.World, units: Units) -> dict[str, float]:
-    """How far columns are from the other world's, over their largest size, where they are off at all.
+def unset(world: ef.World) -> set[tuple[str, str]]:
+    """Entities and columns that are 1 in any units: masses of what stands, distances of no vortons."""
+    still = [table["name"] for table in (world.recipe or {})["entity"] if table["kind"] == "container"]
+    left = {(name, label) for name in still for label in ("Body.mass", "Body.inertia")}
+    if any(ef.Strength in entity for entity in world.entities):
+        return left
+    return left | {("fluid", f"{grid}.spacing") for grid in ("Sources", "Grid", "TransferGrid")}
 
-    Derived ones follow from the others; of a container mass and inertia are 1, as nothing asks for them.
-    """
-    still = {table["name"] for table in (world.recipe or {})["entity"] if table["kind"] == "container"}
-    found = {}
+
+def differences(world: ef.World, other: ef.World, units: Units, most: float) -> dict[str, float]:
+    """How far columns are from the other world's, over their largest size, where that is above `most`."""
+    found, left = {}, unset(world)
     for one, kind in ((entity, kind) for entity in world.entities for kind in entity.tables):
-        if kind.derived or kind.__name__ in OWN or (kind is ef.Body and one.name in still):
-            continue
-        for column, array in one[kind].items():
+        for column, array in () if kind.__name__ in OWN else one[kind].items():
             theirs = getattr(other[one.name][kind], column.name)
             assert array.shape == theirs.shape, f"{one.name}: other rows of {column.label}"
-            want = array * factors(column, kind, world, units)
-            if not np.array_equal(want, theirs):
-                off = np.abs(want - theirs).max() / np.abs(want).max(initial=1e-300)
-                found[f"{one.name}: {column.label}"] = float(off)
+            want = array * factors(column, world, units)
+            off = float(np.abs(want - theirs).max(initial=0) / np.abs(want).max(initial=1e-300))
+            # The grid of fields goes by cube roots of volumes, whose last digit may differ.
+            least = max(most, 1e-15) if column.component == "TransferGrid" else most
+            if (one.name, column.label) not in left and not off <= least:
+                found[f"{one.name}: {column.label}"] = off
     return found
 
 
-def stepped(name: str, units: Units, ticks: int) -> dict[str, float]:
-    """How far a world is from the same in other units after some ticks."""
-    world, other = built(name, units)
+def stepped(
+    name: str, units: Units, ticks: int, setting: str | None = None, most: float = 0.0
+) -> dict[str, float]:
+    """By what a world is off from the same in other units after some ticks."""
+    recipe = read(name, (setting,) if setting else ())
+    world, other = recipe.build(), recipe_in_units(recipe, units).build()
+    set_defaults(world, other, units)
     world.step(ticks)
     other.step(ticks)
-    return differences(world, other, units)
+    return differences(world, other, units, most)
 
 
 @pytest.mark.parametrize("name", ("vortex_ring", "dam_break", "heavy_ball_in_box"))
@@ -208,8 +207,14 @@ def test_worlds_do_the_same_in_other_units(name: str) -> None:
 def test_shipped_worlds_do_the_same_in_other_units(name: str, units: Units) -> None:
     """All of them, over a remeshing where there is one; what entities are made of agrees to the bit."""
     assert stepped(name, units, 0) == {}
-    most, _ = NEARLY.get(name, (0.0, ""))
-    assert {key: off for key, off in stepped(name, units, 12).items() if not off <= most} == {}
+    assert stepped(name, units, 12, SET.get(name), SMALL.get(name, 0.0)) == {}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", MESHES)
+def test_meshes_of_pairs_nearly_do(name: str) -> None:
+    """By their own solver, to a part in a thousand."""
+    assert stepped(name, LARGER, 12, most=1e-3) == {}
 
 
 WRONG = (
@@ -222,8 +227,8 @@ WRONG = (
 def test_a_wrong_unit_is_found(
     kind: type[Settings], name: str, told: str, off: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    descriptions = {**kind.descriptions(), name: told}
-    monkeypatch.setattr(kind, "descriptions", classmethod(lambda cls: descriptions))
+    wrong = {**kind.descriptions(), name: told}
+    monkeypatch.setattr(kind, "descriptions", classmethod(lambda cls: wrong))
     assert off in stepped("vortex_ring", LARGER, 0)
 
 
