@@ -186,7 +186,6 @@ class _Cloud:
             self.points.CreateVelocitiesAttr().SetCustomDataByKey("unit", unit(self.velocity))
 
     def add(self, code: float, columns: Columns) -> None:
-
         self.points.GetPointsAttr().Set(_vectors(columns["Position.x"]), code)
         if self.velocity:
             self.points.GetVelocitiesAttr().Set(_vectors(columns[self.velocity]), code)
