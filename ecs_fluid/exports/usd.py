@@ -15,7 +15,7 @@ import errno
 import math
 import os
 import shutil
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Set
 from typing import Any
 
 import numpy as np
@@ -164,22 +164,22 @@ class _Cloud:
         places = self.points.CreatePointsAttr()
         places.SetCustomDataByKey("unit", "m")
         types = Sdf.ValueTypeNames
-        self.primvars = {}
+        self.primvars: dict[str, tuple[Any, Callable[[Any, np.ndarray, float], None]]] = {}
         api = UsdGeom.PrimvarsAPI(self.points)
         for label, plain in self.names.items():
             if label in (self.velocity, "RowId.id"):
                 continue
             column = columns[label]
-            kind, convert = types.FloatArray, _floats
+            kind, fill = types.FloatArray, _set_floats
             if column.dtype.lstrip("u").startswith("int"):
-                kind, convert = types.IntArray, _ints
+                kind, fill = types.IntArray, _set_ints
             elif column.shape == (3,):
-                kind, convert = types.Vector3fArray, _vectors
+                kind, fill = types.Vector3fArray, _set_vectors
             primvar = api.CreatePrimvar(plain, kind, UsdGeom.Tokens.vertex)
             if kind != types.Vector3fArray and column.width > 1:
                 primvar.SetElementSize(column.width)
             primvar.GetAttr().SetCustomDataByKey("unit", unit(label))
-            self.primvars[label] = (primvar, convert)
+            self.primvars[label] = (primvar.GetAttr(), fill)
         if "RowId.id" in columns:
             self.id_primvar = api.CreatePrimvar("id", types.IntArray, UsdGeom.Tokens.vertex)
         if self.velocity:
@@ -196,11 +196,8 @@ class _Cloud:
             _set_ints(self.id_primvar.GetAttr(), ids, code)
             self.ids = ids
         self._set_widths(code, columns)
-        for label, (primvar, convert) in self.primvars.items():
-            if convert is _ints:
-                _set_ints(primvar.GetAttr(), columns[label], code)
-            else:
-                primvar.Set(convert(columns[label]), code)
+        for label, (attribute, fill) in self.primvars.items():
+            fill(attribute, columns[label], code)
 
     def _set_widths(self, code: float, columns: Columns) -> None:
         """Diameters: of balls, of cores, of balls with the particles' volume, or half the mean spacing."""
@@ -350,6 +347,14 @@ def _floats(array: np.ndarray) -> Any:
     from pxr import Vt
 
     return Vt.FloatArray.FromNumpy(np.ascontiguousarray(array, dtype=np.float32).ravel())
+
+
+def _set_floats(attribute: Any, array: np.ndarray, code: float) -> None:
+    attribute.Set(_floats(array), code)
+
+
+def _set_vectors(attribute: Any, array: np.ndarray, code: float) -> None:
+    attribute.Set(_vectors(array), code)
 
 
 def _set_ints(attribute: Any, array: np.ndarray, code: float) -> None:
