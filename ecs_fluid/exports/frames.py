@@ -12,7 +12,7 @@ import numpy as np
 
 from ecs_fluid.arguments import check_progress, is_whole, names_of
 from ecs_fluid.errors import StorageError
-from ecs_fluid.exports.names import declared
+from ecs_fluid.exports.names import declared, free_name
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.io.vtkhdf import POINTS, Column
 from ecs_fluid.validation_errors import nearest
@@ -99,10 +99,7 @@ class Frames:
         from ecs_fluid.runs.surface_frames import surface_ticks
 
         self.surface_ticks = surface_ticks(self.run.fields)
-        name = "surface"
-        while name in self.stored.populations:
-            name += "_"
-        return name if self.surface_ticks else None
+        return free_name("surface", self.stored.populations) if self.surface_ticks else None
 
     def columns(self, name: str) -> dict[str, Column]:
         """Type and row shape of every column of a population."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,6 +38,13 @@ def plain_names(labels: Iterable[str]) -> dict[str, str]:
         name = column if kind == "Species" else PLAIN.get(label, f"{kind}_{column}")
         names[label] = name if name not in names.values() else label.replace(".", "_")
     return names
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """The name, with as many underscores behind it as it takes to be none that is `taken`."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def declared(label: str) -> Column | None:

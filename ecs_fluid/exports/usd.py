@@ -24,7 +24,7 @@ from ecs_fluid.errors import StorageError
 from ecs_fluid.exports.bodies import Placed
 from ecs_fluid.exports.colours import LIT, PLAIN, SOLID, WATER, Colour, colours_of_run, linear
 from ecs_fluid.exports.frames import Columns, Frame, Job
-from ecs_fluid.exports.names import plain_names, unit
+from ecs_fluid.exports.names import free_name, plain_names, unit
 from ecs_fluid.exports.surfaces import Liquid, Surfaces
 from ecs_fluid.exports.target import frame_file
 from ecs_fluid.exports.vdb import write_vdb
@@ -386,10 +386,7 @@ def _prims(populations: Iterable[str], taken: Set[str]) -> dict[str, str]:
     """A prim name for each population; `a-b` and `a_b` get two, and none is `taken`."""
     names: dict[str, str] = {}
     for population in populations:
-        name = _prim(population)
-        while name in {*names.values(), *taken}:
-            name += "_"
-        names[population] = name
+        names[population] = free_name(_prim(population), {*names.values(), *taken})
     return names
 
 
