@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ecs_fluid.component import Component
+from ecs_fluid.component import Component, Tables
 from ecs_fluid.errors import ScheduleError
 from ecs_fluid.row_changes import RowChanges
 from ecs_fluid.schedule import matches
 
 if TYPE_CHECKING:
-    from ecs_fluid.integrator import Tables
     from ecs_fluid.system import System
     from ecs_fluid.world import World
 

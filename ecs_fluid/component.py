@@ -355,3 +355,7 @@ class RowId(Component):
     """Name of a row that survives compaction; given by the world, never reused."""
 
     id: Array = column("1", kind="int")
+
+
+Tables = dict[type[Component], Component]
+"""The components of an entity, by type."""

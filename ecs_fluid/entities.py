@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, cast, overload
 import esper
 import numpy as np
 
-from ecs_fluid.component import Array, Component, RowId
+from ecs_fluid.component import Array, Component, RowId, Tables
 from ecs_fluid.contexts import current, new_context
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import ComponentError, FluidError
-from ecs_fluid.integrator import Tables
 from ecs_fluid.joining import naming
 from ecs_fluid.one_process import OneProcess, before_sharing
 from ecs_fluid.periodic import wrapped

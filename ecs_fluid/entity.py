@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ecs_fluid.component import Array, Component
+from ecs_fluid.component import Array, Component, Tables
 from ecs_fluid.errors import ComponentError, FluidError
 from ecs_fluid.html import table as html_table
-from ecs_fluid.integrator import Tables
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ecs_fluid.component import Component
-
 
 class Stage(NamedTuple):
     """One stage of a two-register method: q = a q + dt f(t + c dt, y), y = y + b q."""
@@ -71,5 +69,3 @@ METHODS = {
         ),
     ),
 }
-
-Tables = dict[type[Component], Component]

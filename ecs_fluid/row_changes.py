@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ecs_fluid.component import Array, Column, Component, RowId
+from ecs_fluid.component import Array, Column, Component, RowId, Tables
 from ecs_fluid.errors import ComponentError
-from ecs_fluid.integrator import Tables
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World

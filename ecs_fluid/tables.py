@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ecs_fluid.component import Component, RowId
+from ecs_fluid.component import Component, RowId, Tables
 from ecs_fluid.errors import ComponentError
 from ecs_fluid.fluid import Fluid
-from ecs_fluid.integrator import Tables
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from ecs_fluid.component import Array
+from ecs_fluid.component import Array, Tables
 from ecs_fluid.components import (
     CoreRadius,
     Density,
@@ -23,7 +23,6 @@ from ecs_fluid.components import (
 )
 from ecs_fluid.entity import Entity
 from ecs_fluid.fluid import LAWS, Fluid
-from ecs_fluid.integrator import Tables
 from ecs_fluid.system import System
 from ecs_fluid.systems.particle_mesh import TransferSystem
 from ecs_fluid.systems.shared.body_tables import BODIES

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from ecs_fluid.component import Array, Component, RowId
+from ecs_fluid.component import Array, Component, RowId, Tables
 from ecs_fluid.components import (
     Age,
     CoreRadius,
@@ -28,7 +28,6 @@ from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import LAWS, Fluid, key_values
 from ecs_fluid.further_components import component_of, filled
 from ecs_fluid.input_limits import TRACER, VORTON, check_bytes
-from ecs_fluid.integrator import Tables
 from ecs_fluid.keyframes import KeyedNumber, KeyedVector, integral, value_at
 from ecs_fluid.recipe import Name, Recipe, entity_recipe
 from ecs_fluid.settings import Settings

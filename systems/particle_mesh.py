@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from ecs_fluid.component import Array
+from ecs_fluid.component import Array, Tables
 from ecs_fluid.components import (
     Density,
     DensityField,
@@ -25,7 +25,6 @@ from ecs_fluid.components import (
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid
-from ecs_fluid.integrator import Tables
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.buffers import Memory

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ecs_fluid.component import Array, Column, Component
+from ecs_fluid.component import Array, Column, Component, Tables
 from ecs_fluid.components import Position
 from ecs_fluid.errors import FluidError
-from ecs_fluid.integrator import Tables
 from ecs_fluid.ranks.work import SharedWork
 from ecs_fluid.runs.estimate import peak_memory
 

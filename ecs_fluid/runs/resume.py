@@ -11,9 +11,8 @@ from pydantic import BaseModel, Field
 import ecs_fluid.components
 import ecs_fluid.systems  # noqa: F401  (registers what ships)
 from ecs_fluid.arguments import path_of
-from ecs_fluid.component import Array, Component
+from ecs_fluid.component import Array, Component, Tables
 from ecs_fluid.errors import StorageError, sentences
-from ecs_fluid.integrator import Tables
 from ecs_fluid.io.checkpoint import load_checkpoint
 from ecs_fluid.io.provenance import Provenance, refuse_elsewhere
 from ecs_fluid.own_code import code_named_in

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ecs_fluid.component import Array, RowId
+from ecs_fluid.component import Array, RowId, Tables
 from ecs_fluid.components.bodies import FIXED, FREE, BallShape, Body, HullShape, HullTable, Pose, RigidMotion
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.shared.populations import rows_of_each
 
 if TYPE_CHECKING:
-    from ecs_fluid.integrator import Tables
     from ecs_fluid.kernels.bodies.polytope import Hulls
     from ecs_fluid.kernels.bodies.table import Bodies
     from ecs_fluid.kernels.collision.swept_bodies import Obstacles

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ecs_fluid.component import Array, Component
+from ecs_fluid.component import Array, Component, Tables
 from ecs_fluid.components import Density, Position, Species, Strength, Temperature, Volume
 from ecs_fluid.components.bodies import BoundVorticity
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import ComponentError
 from ecs_fluid.fluid import LAWS, Fluid
-from ecs_fluid.integrator import Tables
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.fluid_at_rest import (
     FluidAtRest,
