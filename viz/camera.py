@@ -46,7 +46,7 @@ def check_camera(camera: Camera) -> None:
             raise choose("camera", camera, CAMERAS)
         return
     try:
-        values = np.asarray(camera, dtype=np.float64)
+        values: Vector = np.asarray(camera, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.empty(0)
     if values.shape != (3, 3) or not np.isfinite(values).all():
