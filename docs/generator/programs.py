@@ -9,6 +9,7 @@ Linux, Python itself is started.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
@@ -104,4 +105,6 @@ def command(folder: Path) -> Path:
 def _forks() -> subprocess.Popen[str]:
     """The process that has imported them; it ends when nobody can ask it any more."""
     started = [sys.executable, "-c", FORKS, *LIBRARIES]
-    return subprocess.Popen(started, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(started, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    atexit.register(process.communicate)  # which closes its input, and waits until it has ended upon that
+    return process
