@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -75,3 +77,19 @@ def test_wheel_runs_the_main_job(wheel: Path, version: str, tmp_path: Path) -> N
     subprocess.run([tools / "ecs-fluid", "show", "ring", "--save", "ring.png"], **how)
     assert (tmp_path / "ring.png").stat().st_size > 20_000
     subprocess.run([tools / "python", "-c", PROBE], **how)
+
+
+@pytest.mark.nightly
+def test_the_oldest_libraries_that_are_allowed(tmp_path: Path) -> None:
+    """Commands, files and pictures do as tested with the lower bound of each library that is asked for."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = itertools.chain(project["dependencies"], *project["optional-dependencies"].values())
+    oldest = [name.replace(">=", "==").replace(";", ".*;") for name in named if ">=" in name]
+    oldest = [name if ";" in name else f"{name}.*" for name in oldest]
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "env"], check=True)
+    tools = tmp_path / "env/bin"
+    subprocess.run([tools / "pip", "-q", "install", *oldest, "-e", ROOT], check=True)
+    tests = ["tests/api", "tests/cli", "tests/exports", "tests/io", "tests/viz"]
+    command = [tools / "pytest", "-q", "-n", "2", "--dist", "loadfile", "-p", "no:cacheprovider", *tests]
+    done = subprocess.run(command, cwd=ROOT, env=os.environ | {"HOME": str(tmp_path)}, check=False)
+    assert done.returncode == 0
