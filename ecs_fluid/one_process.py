@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.biot_savart.blocks import Blocks
     from ecs_fluid.kernels.biot_savart.tree_build import Tree
     from ecs_fluid.kernels.fmm.fast_multipole import SharedLeaves
-    from ecs_fluid.kernels.vorticity.exchange import Sorting
     from ecs_fluid.system import System
     from ecs_fluid.world import World
 
@@ -37,7 +36,6 @@ class OneProcess:
     def __init__(self) -> None:
         self.bounds: dict[str, Array] = {}
         """Of each population whose rows several processes hold: edges (processes + 1,) of their blocks."""
-        self._sorting: Sorting | None = None
 
     # ------------------------------------------------------------------ the world between ticks
 
@@ -200,11 +198,9 @@ class OneProcess:
         The rows are those of this process, of the populations `entities` laid end to end; the largest loss of
         all processes is among the losses. The rest as in `kernels.vorticity.exchange.exchange_rows`.
         """
-        from ecs_fluid.kernels.vorticity.exchange import Sorting, exchange_rows
+        from ecs_fluid.kernels.vorticity.exchange import exchange_rows
 
-        if self._sorting is None:  # viscosity and conduction between the same vortons sort them once
-            self._sorting = Sorting()
-        return exchange_rows(x, values, eps, volume, diffusivity, order, dimension, self._sorting)
+        return exchange_rows(x, values, eps, volume, diffusivity, order, dimension)
 
     # ------------------------------------------------------------------ vortons
 

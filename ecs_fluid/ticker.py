@@ -28,21 +28,13 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 
-MANY = 2**15
-"""Numbers from which on a column is copied and checked by all threads."""
-
-
 def finite(array: Array) -> bool:
     """Whether no number of the array is NaN or infinite; whole numbers never are."""
     if array.dtype.kind != "f":
         return True
     if array.ndim == 0:  # a constant of the fluid
         return math.isfinite(array)
-    if array.size < MANY:
-        return bool(np.isfinite(array).all())
-    from ecs_fluid.kernels.compiled.columns import all_finite
-
-    return all_finite(array)
+    return bool(np.isfinite(array).all())
 
 
 def _first_row(world: World, entity: str, array: Array) -> int:
@@ -85,12 +77,8 @@ class Guard:
                         columns[name] = array  # its rows come and go, but none of them ever changes
                     elif old is None or old.shape != array.shape or old.dtype != array.dtype:
                         columns[name] = array.copy()
-                    elif array.size < MANY:
-                        old[...] = array
                     else:
-                        from ecs_fluid.kernels.compiled.columns import copy
-
-                        copy(array, old)
+                        old[...] = array
 
     def forget(self, name: str) -> None:
         """Drop the copy of an entity's state."""

@@ -108,8 +108,6 @@ class BaroclinicSystem(System):
 
     def process(self, dt: float) -> None:
         """Add the baroclinic rate of every vorton."""
-        from ecs_fluid.kernels.vorticity.baroclinic import cross
-
         fluid, number = fluid_at_rest(self.world), self.world.dtype
         clouds = [entity.tables for entity in self._carriers(self.world) if len(entity)]
         if not clouds or not fluid.gravity.any():
@@ -128,9 +126,9 @@ class BaroclinicSystem(System):
             push = gravity - joined([self._acceleration(tables, dt) for tables in clouds], (3,), number)
         if across is not None:
             gravity[across] = push[..., across] = 0.0
-        rate = cross(slope, push, 1.0 / over)
+        rate = np.cross(number(1.0 / over) * slope, push)
         if layers is not None:
-            rate += cross(layers, push - gravity)
+            rate += np.cross(layers, push - gravity)
         add_spread(rate, [column(tables, StrengthRate, "dalpha") for tables in clouds])
 
     @property

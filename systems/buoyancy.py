@@ -75,10 +75,8 @@ class BuoyancySystem(System):
         mass, moment, volume = displacement(bodies, hulls, *profile(fluid))
         if self.local:
             around = [entity[Surroundings] for entity in entities]
-            excess, slope = (
-                np.concatenate([getattr(each, name) for each in around]).astype(np.float64)
-                for name in ("excess", "slope")
-            )
+            excess = np.concatenate([each.excess for each in around], dtype=np.float64)
+            slope = np.concatenate([each.slope for each in around], dtype=np.float64)
             mass += volume * excess
             for i in np.flatnonzero(slope.any(axis=1)).tolist():
                 moment[i] += volume[i] * second_moment(bodies, i) @ slope[i]

@@ -105,18 +105,14 @@ class DragSystem(System):
         bodies, hulls = gathered(entities)
         size = radii(bodies, hulls)
         flows = [entity[Surroundings] for entity in entities]
-        around, turning = (
-            np.concatenate([getattr(flow, name) for flow in flows]).astype(np.float64)
-            for name in ("u", "turning")
-        )
+        around = np.concatenate([flow.u for flow in flows], dtype=np.float64)
+        turning = np.concatenate([flow.turning for flow in flows], dtype=np.float64)
         wind = bodies.v - around
         go_on(bodies, 0.5 * dt)
         rho = np.interp(bodies.x[:, 2], *profile(fluid_at_rest(self.world)))
         loads = [entity[BodyLoad] for entity in entities]
-        force, added = (
-            np.concatenate([getattr(load, name) for load in loads]).astype(np.float64)
-            for name in ("force", "added")
-        )
+        force = np.concatenate([load.force for load in loads], dtype=np.float64)
+        added = np.concatenate([load.added for load in loads], dtype=np.float64)
         free = (bodies.motion == FREE) & (bodies.shape != CONTAINER)
         number = self.world.dtype
         if self.torque:

@@ -27,7 +27,6 @@ from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
-from ecs_fluid.systems.shared.buffers import Memory
 from ecs_fluid.systems.shared.fluid_at_rest import FluidAtRest, density_at, fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.populations import joined, with_images
 from ecs_fluid.systems.shared.properties import (
@@ -98,9 +97,6 @@ class TransferSystem(System):
     """absorption coefficient of pure flame, 1/m"""
     extinction: float = Field(default=10.0, ge=0, le=1e6)
     """extinction of smoke per its mass, m^2/kg"""
-
-    def __post_init__(self) -> None:
-        self._memory = Memory()
 
     def process(self, dt: float) -> None:
         """Refill the fields."""
@@ -191,7 +187,7 @@ class TransferSystem(System):
         names = list(Species.columns)
         light = tuple(number(4 * self.absorption * STEFAN_BOLTZMANN * (name == "flame")) for name in names)
         dark = tuple(number(self.extinction * (name == "smoke")) for name in names)
-        fields = self._memory.array("fields", (MEANS + len(names) + 2, *shape), number)
+        fields = np.empty((MEANS + len(names) + 2, *shape), number)
         out = fields.reshape(len(fields), -1, shape[2])
         if self.kernel == "linear":
             share(load.x, load.amounts, start, order, *mesh, inverse, *around, light, dark, out)
@@ -209,7 +205,7 @@ class TransferSystem(System):
 
         grid, number = self.field(TransferGrid), self.world.dtype
         amounts = np.take(amounts, order, axis=1) * number(inverse)
-        out = self._memory.array("amounts", (*(int(n) + 1 for n in grid.cells), len(amounts)), number)
+        out = np.empty((*(int(n) + 1 for n in grid.cells), len(amounts)), number)
         x = gather_sorted(x, order)
         m4_prime(x, amounts, start, grid.origin, grid.spacing, grid.cells, out)
         return out.reshape(-1, *out.shape[2:])
@@ -247,9 +243,6 @@ class SamplingSystem(System):
     on: tuple[Name, ...] = ()
     """entities that take it; default all tracers"""
 
-    def __post_init__(self) -> None:
-        self._memory = Memory()
-
     def added(self, world: World) -> None:
         """Give the tracers the components, as the ambient has them."""
         world.require(TransferSystem)
@@ -280,7 +273,7 @@ class SamplingSystem(System):
         fields, names = self._fields()
         for entity in tracers:
             x, tables = entity[Position].x, entity.tables
-            found = self._memory.array(entity.name, (len(x), len(names)), self.world.dtype)
+            found = np.empty((len(x), len(names)), self.world.dtype)
             interpolate(x, grid.origin, grid.spacing, fields, found)
             for (kind, name), values in zip(names, found.T, strict=True):
                 if kind in tables:
@@ -297,7 +290,7 @@ class SamplingSystem(System):
         if "species" in self.take:
             table = self.field(SpeciesField)
             found += [(Species, name, table.__dict__[name]) for name in Species.columns]
-        fields = self._memory.array("", (*found[0][2].shape, len(found)), self.world.dtype)
+        fields = np.empty((*found[0][2].shape, len(found)), self.world.dtype)
         np.stack([array for *_, array in found], axis=-1, out=fields)
         return fields, [(kind, name) for kind, name, _ in found]
 

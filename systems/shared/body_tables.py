@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,22 +24,6 @@ SHAPES = (BallShape, HullShape, HullTable)
 
 BODIES = (Pose, RigidMotion, Body, *SHAPES)
 """Components that tell where bodies are and how they move."""
-
-MOST_CACHED = 8
-"""Sets of bodies that are cached, of all worlds of the process."""
-
-
-class _Constants(NamedTuple):
-    """What does not change: columns of `Bodies` from mass on; `moving` (n, 1), 0 for fixed bodies, else 1."""
-
-    key: list[tuple[Any, ...]]
-    columns: tuple[Array, ...]
-    hulls: Hulls
-    moving: Array
-
-
-_cache: list[_Constants] = []
-"""Newest last; in most ticks the bodies are those of the last tick at other places."""
 
 
 def body_entities(world: World) -> list[Entity]:
@@ -68,62 +52,9 @@ def body_entities(world: World) -> list[Entity]:
 
 
 def gathered(entities: list[Entity]) -> tuple[Bodies, Hulls]:
-    """All bodies' tables laid end to end, in entity order, and the polytopes they refer to.
-
-    Places, quaternions, velocities and spins are copies; all else is cached and must only be read.
-    """
-    from ecs_fluid.kernels.bodies.table import Bodies
-
-    tables = [entity.tables for entity in entities]
-    key = [_bytes_of(table) for table in tables]
-    constants = next((known for known in _cache if known.key == key), None)
-    if constants is None:
-        if len(_cache) >= MOST_CACHED:
-            del _cache[0]
-        constants = _constants(entities, key)
-        _cache.append(constants)
-    poses = [table[Pose].__dict__ for table in tables]
-    motions = [table[RigidMotion].__dict__ for table in tables]
-    x, q = _laid([pose["x"] for pose in poses], 3), _laid([pose["q"] for pose in poses], 4)
-    v, spin = (
-        _laid([motion[name] for motion in motions], 3) * constants.moving
-        for name in ("v", "angular_velocity")
-    )
-    return Bodies(x, q, v, spin, *constants.columns), constants.hulls
-
-
-def go_on(bodies: Bodies, dt: float) -> None:
-    """Let all bodies that move go on for dt seconds at their present velocities, turning freely, in place."""
-    from ecs_fluid.kernels.bodies.isolated import drift
-
-    nothing = np.zeros_like(bodies.x)
-    drift(bodies, np.ones(len(nothing), bool), nothing, nothing, dt, 1)
-
-
-def _laid(arrays: list[Array], width: int) -> Array:
-    """Rows (n, width) end to end, in double precision."""
-    return np.concatenate(arrays, dtype=np.float64) if arrays else np.empty((0, width))
-
-
-def _bytes_of(tables: Tables) -> tuple[Any, ...]:
-    """All that does not change in the tables of one entity's bodies, as a key of the cache."""
-    body = tables[Body].__dict__
-    mass = body["mass"]
-    parts = [mass.dtype, mass.tobytes(), body["inertia"].tobytes(), body["motion"].tobytes()]
-    parts += [body["restitution"].tobytes(), body["friction"].tobytes()]
-    if BallShape in tables:
-        parts.append(tables[BallShape].__dict__["radius"].tobytes())
-    else:
-        own, polytopes = tables[HullShape].__dict__, tables[HullTable].__dict__.values()
-        parts += [own["hull"].tobytes(), own["container"].tobytes()]
-        parts += [part for array in polytopes for part in (array.dtype, array.tobytes())]
-    return tuple(parts)
-
-
-def _constants(entities: list[Entity], key: list[tuple[Any, ...]]) -> _Constants:
-    """The columns of `Bodies` from mass on that these tables give."""
+    """Copies of all bodies' tables laid end to end, in entity order, and of the polytopes they refer to."""
     from ecs_fluid.kernels.bodies.polytope import joined_hulls
-    from ecs_fluid.kernels.bodies.table import BALL, CONTAINER, SOLID
+    from ecs_fluid.kernels.bodies.table import BALL, CONTAINER, SOLID, Bodies
 
     bodies = [entity[Body] for entity in entities]
     n = sum(len(body.mass) for body in bodies)
@@ -148,8 +79,25 @@ def _constants(entities: list[Entity], key: list[tuple[Any, ...]]) -> _Constants
             hull[rows] = own.hull + known
             radius[rows] = hulls.radius[hull[rows]]
             known += polytopes
-    columns = mass, inertia, motion, restitution, friction, shape, radius, hull
-    return _Constants(key, columns, hulls, (motion != 0)[:, None].astype(np.float64))
+    poses, motions = [entity[Pose] for entity in entities], [entity[RigidMotion] for entity in entities]
+    x, q = _laid([pose.x for pose in poses], 3), _laid([pose.q for pose in poses], 4)
+    moving = (motion != FIXED)[:, None].astype(np.float64)
+    v = _laid([going.v for going in motions], 3) * moving
+    spin = _laid([going.angular_velocity for going in motions], 3) * moving
+    return Bodies(x, q, v, spin, mass, inertia, motion, restitution, friction, shape, radius, hull), hulls
+
+
+def go_on(bodies: Bodies, dt: float) -> None:
+    """Let all bodies that move go on for dt seconds at their present velocities, turning freely, in place."""
+    from ecs_fluid.kernels.bodies.isolated import drift
+
+    nothing = np.zeros_like(bodies.x)
+    drift(bodies, np.ones(len(nothing), bool), nothing, nothing, dt, 1)
+
+
+def _laid(arrays: list[Array], width: int) -> Array:
+    """Rows (n, width) end to end, in double precision."""
+    return np.concatenate(arrays, dtype=np.float64) if arrays else np.empty((0, width))
 
 
 def _exact(table: HullTable) -> Hulls:

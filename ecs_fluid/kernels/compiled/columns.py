@@ -1,4 +1,4 @@
-"""Whole columns at once: copied, advanced in time, shifted, and reduced to sums, bounds and extremes.
+"""Whole columns at once: advanced in time, shifted, and reduced to sums, bounds and extremes.
 
 Rows are cut into ``CHUNKS`` pieces whatever the thread count; in a reduction every piece is reduced on its
 own in float64 and the pieces are combined in order, so that the bits do not depend on threads.
@@ -24,24 +24,6 @@ from ecs_fluid.kernels.compiled.parallel import parallel
 
 _ROWS_PER_CHUNK = 1024
 """Chunks of fewer rows take longer to share out than to look at."""
-
-
-@parallel()
-def _copy(c: int, source: np.ndarray, target: np.ndarray) -> None:
-    n = source.size
-    first, last = c * n // CHUNKS, (c + 1) * n // CHUNKS
-    given, taken = source[first:last], target[first:last]
-    for i in range(given.size):
-        taken[i] = given[i]
-
-
-def copy(source: np.ndarray, target: np.ndarray) -> None:
-    """Copy an array onto another of the same shape and dtype; both C-contiguous.
-
-    By all threads: each has the part in its cache that it worked on last.
-    """
-    # As bytes, so that one kernel is compiled for all dtypes.
-    _copy(source.reshape(-1).view(np.uint8), target.reshape(-1).view(np.uint8))
 
 
 @parallel(fastmath=FAST)
@@ -175,8 +157,7 @@ def bounds(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Axis-aligned box of points: (lo (3,), hi (3,)) in float64, the unit of ``x``.
 
     ``x`` has shape (n, 3). No points give (+inf, -inf), the neutral element: boxes of several populations
-    are merged by ``np.minimum(lo_a, lo_b), np.maximum(hi_a, hi_b)``. NaN coordinates are skipped; ask
-    ``all_finite`` for them.
+    are merged by ``np.minimum(lo_a, lo_b), np.maximum(hi_a, hi_b)``. NaN coordinates are skipped.
     """
     lo, hi = np.empty(3), np.empty(3)
     _bounds(x.reshape(-1), min(CHUNKS, 1 + len(x) // _ROWS_PER_CHUNK), lo, hi)
@@ -293,25 +274,6 @@ def max_norm(rows: np.ndarray) -> float:
     width = math.prod(rows.shape[1:])
     _chunk_max_square(rows.reshape(rows.shape[0], width), out)
     return math.sqrt(float(out.max()))
-
-
-@parallel(fastmath=FAST)
-def _chunk_residue(c: int, values: np.ndarray, out: np.ndarray) -> None:
-    """Sum of 0 * value of every chunk: 0 for finite values, NaN otherwise (and it vectorises)."""
-    n = values.shape[0]
-    part = values[c * n // CHUNKS : (c + 1) * n // CHUNKS]
-    zero = values.dtype.type(0)
-    residue = zero
-    for i in range(part.shape[0]):
-        residue += part[i] * zero
-    out[c] = residue
-
-
-def all_finite(values: np.ndarray) -> bool:
-    """True if no entry of a float32 or float64 array of any shape is NaN or infinite."""
-    out = np.empty(CHUNKS, values.dtype)
-    _chunk_residue(values.reshape(-1), out)
-    return bool(np.all(out == 0))
 
 
 def equal_rows(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -3,8 +3,6 @@
 * Optimising what a function calls and is only declared beside it: nine of ten functions of a module.
 * Optimising the function by which Python calls a compiled one, before it is optimised with that.
 * Three passes over a module, before all others, that come again among them.
-* Which variables live where each block begins, after each of numba's own passes: Python modes and generators
-  alone ask.
 * Telling listeners and clocks of every call of LLVM, hundreds for each function.
 * The function by which C calls a compiled one.
 * The function by which Python calls a compiled one, where its code is not kept in the cache: of ours, such
@@ -30,9 +28,7 @@ from numba.core import cgutils, event
 from numba.core.caching import NullCache
 from numba.core.codegen import JITCodeLibrary, _parse_refprune_flags
 from numba.core.cpu import CPUContext
-from numba.core.postproc import PostProcessor, VariableLifetime
 from numba.core.targetconfig import TargetConfig
-from numba.core.transforms import canonicalize_cfg
 from numba.extending import overload
 from numba.np import arrayobj, linalg
 
@@ -130,19 +126,6 @@ def leave_out() -> None:
     """Compile functions from now on without what is never called."""
     _load_without_scipy()
     ffi.lib._lock._cblist.clear()
-    lifetimes = PostProcessor.run
-
-    def lifetimes_before_lowering(self: Any, emit_dels: bool = False, **how: Any) -> None:
-        """Of all of them the last, before code is made, asks for deletions."""
-        function = self.func_ir
-        if emit_dels or function.is_generator:
-            lifetimes(self, emit_dels, **how)
-        else:
-            function.blocks = canonicalize_cfg(function.blocks)
-            function.variable_lifetime = VariableLifetime(function.blocks)  # which looks when it is asked
-            function.generator_info = None
-
-    PostProcessor.run = lifetimes_before_lowering
     for_c, for_python, kept = CPUContext.create_cfunc_wrapper, CPUContext.create_cpython_wrapper, _Kept()
 
     def for_c_of_others(self: Any, library: Any, fndesc: Any, *how: Any, **more: Any) -> None:

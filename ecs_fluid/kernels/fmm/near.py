@@ -26,7 +26,7 @@ from ecs_fluid.kernels.biot_savart.pairwise import (
     pad_pack,
 )
 from ecs_fluid.kernels.biot_savart.regularisation import Code
-from ecs_fluid.kernels.biot_savart.selection import core_constant
+from ecs_fluid.kernels.biot_savart.selection import core_constant, renamed
 from ecs_fluid.kernels.compiled import CHUNKS
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
@@ -114,70 +114,48 @@ def _next_pack(s: Any, near: Any, at: Any, done: Any, last: Any, pack: Any) -> A
     return filled, at, done
 
 
-@njit(**PART, inline="always")
-def _sum(
-    loop: Any, rows: int, scale: float, s: Any, target: Any, top: int, span: Any, near: Any, ends: Any,
-    blocks: Any, u: Any, du: Any,
-) -> int:  # fmt: skip
-    """Add the near part of a piece by the given pair loop; returns the number of pairs."""
-    own = get_thread_id()
-    pack, points, sums = blocks[0][own], blocks[1][own], blocks[2][own]
-    factor, m, depth, pairs = u.dtype.type(scale), target.order.size, target.depth, 0
-    for leaf in range(span[1], span[2]):
-        k = (span[0] << (depth - top)) + leaf
-        end = ((k + 1) * m) >> depth
-        for low in range((k * m) >> depth, end, BLOCK):
-            count = BLOCK if end - low > BLOCK else end - low
-            for i in range(4 * ((count + 3) // 4)):
-                at = low + i if i < count else low + count - 1
-                for a in range(3):
-                    points[a, i] = target.x[a, at]
-                for row in range(rows):
-                    sums[row, i] = 0.0
-            at, done = ends[k, 0], np.int64(0)
-            while at < ends[k, 1]:
-                filled, at, done = _next_pack(s, near, at, done, ends[k, 1], pack)
-                pairs += count * filled
-                loop(s.code, pack, pad_pack(pack, filled), points, count, sums)
-            if rows == GRADIENT_SUMS:
-                join_gradient(count, sums)
-            for i in range(count):
-                row = target.order[low + i]
-                for a in range(3):
-                    u[row, a] += factor * sums[a, i]
-                for a in range(du.shape[1]):
-                    du[row, a] += factor * sums[3 + a, i]
-    return pairs
+def _near_part(name: str, loop: Any, rows: int, scale: float) -> Any:
+    """The kernel that adds what ``walk`` left over (same arguments and lists) by this pair loop.
+
+    To ``u (m, 3)``, and for a loop of more sums to ``du (m, 9)``; it tells the ``pairs`` of each piece.
+    """
+
+    def near_part(
+        piece: int, s: Any, target: Any, top: int, spans: Any, near: Any, ends: Any, blocks: Any, pairs: Any,
+        u: Any, du: Any,
+    ) -> None:  # fmt: skip
+        own, span = get_thread_id(), spans[piece]
+        pack, points, sums = blocks[0][own], blocks[1][own], blocks[2][own]
+        factor, m, depth, met = u.dtype.type(scale), target.order.size, target.depth, 0
+        for leaf in range(span[1], span[2]):
+            k = (span[0] << (depth - top)) + leaf
+            end = ((k + 1) * m) >> depth
+            for low in range((k * m) >> depth, end, BLOCK):
+                count = BLOCK if end - low > BLOCK else end - low
+                for i in range(4 * ((count + 3) // 4)):
+                    at = low + i if i < count else low + count - 1
+                    for a in range(3):
+                        points[a, i] = target.x[a, at]
+                    for row in range(rows):
+                        sums[row, i] = 0.0
+                at, done = ends[k, 0], np.int64(0)
+                while at < ends[k, 1]:
+                    filled, at, done = _next_pack(s, near, at, done, ends[k, 1], pack)
+                    met += count * filled
+                    loop(s.code, pack, pad_pack(pack, filled), points, count, sums)
+                if rows == GRADIENT_SUMS:
+                    join_gradient(count, sums)
+                for i in range(count):
+                    row = target.order[low + i]
+                    for a in range(3):
+                        u[row, a] += factor * sums[a, i]
+                    for a in range(du.shape[1]):
+                        du[row, a] += factor * sums[3 + a, i]
+        pairs[piece] = met
+
+    return parallel("spans.shape[0]", **LOOP)(renamed(near_part, name))
 
 
-@parallel("spans.shape[0]", **LOOP)
-def near_velocity(
-    piece: int, s: Any, target: Any, top: int, spans: Any, near: Any, ends: Any, blocks: Any, pairs: Any,
-    u: Any, du: Any,
-) -> None:  # fmt: skip
-    """Add to ``u (m, 3)`` what ``walk`` left over (same arguments and lists); ``pairs`` of each piece."""
-    pairs[piece] = _sum(
-        add_velocity, VELOCITY_SUMS, PAIR_SCALE, s, target, top, spans[piece], near, ends, blocks, u, du
-    )  # fmt: skip
-
-
-@parallel("spans.shape[0]", **LOOP)
-def near_gradient(
-    piece: int, s: Any, target: Any, top: int, spans: Any, near: Any, ends: Any, blocks: Any, pairs: Any,
-    u: Any, du: Any,
-) -> None:  # fmt: skip
-    """The same for ``u (m, 3)`` and ``du (m, 9)``."""
-    pairs[piece] = _sum(
-        add_gradient, GRADIENT_SUMS, PAIR_SCALE, s, target, top, spans[piece], near, ends, blocks, u, du
-    )  # fmt: skip
-
-
-@parallel("spans.shape[0]", **LOOP)
-def near_potential(
-    piece: int, s: Any, target: Any, top: int, spans: Any, near: Any, ends: Any, blocks: Any, pairs: Any,
-    u: Any, du: Any,
-) -> None:  # fmt: skip
-    """The same for the vector potential in ``u (m, 3)``."""
-    pairs[piece] = _sum(
-        add_potential, POTENTIAL_SUMS, SCALE, s, target, top, spans[piece], near, ends, blocks, u, du
-    )  # fmt: skip
+near_potential = _near_part("near_potential", add_potential, POTENTIAL_SUMS, SCALE)
+near_velocity = _near_part("near_velocity", add_velocity, VELOCITY_SUMS, PAIR_SCALE)
+near_gradient = _near_part("near_gradient", add_gradient, GRADIENT_SUMS, PAIR_SCALE)

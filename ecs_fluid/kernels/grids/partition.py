@@ -8,7 +8,6 @@ meets a few long contiguous runs. Positions must be finite; the result never dep
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
@@ -21,10 +20,6 @@ _ROWS_PER_BUCKET = 16
 """Few rows are sorted with fewer buckets: counting those of all chunks took longer than the rows."""
 
 
-_FEW = 2**15
-"""So few rows are counted by one thread: two, each with counters of its own, took twice as long together."""
-
-
 @njit(forceinline=True)
 def axis_cell(x: float, origin: float, inverse: float, cells: int) -> int:
     """Cell of coordinate ``x`` [m] along one axis; ``inverse`` is 1 / spacing [1/m]."""
@@ -33,21 +28,16 @@ def axis_cell(x: float, origin: float, inverse: float, cells: int) -> int:
     return min(max(cell, 0), cells - 1)
 
 
-@njit(forceinline=True)
-def _cell_of(x: np.ndarray, row: int, origin: np.ndarray, inverse: Any, cells: np.ndarray) -> int:
-    i = axis_cell(x[row, 0], origin[0], inverse[0], cells[0])
-    j = axis_cell(x[row, 1], origin[1], inverse[1], cells[1])
-    k = axis_cell(x[row, 2], origin[2], inverse[2], cells[2])
-    return int((i * cells[1] + j) * cells[2] + k)
-
-
 @parallel()
 def _cell_index(
     c: int, x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray, out: np.ndarray
 ) -> None:
     n, inverse = x.shape[0], (1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2])
     for row in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
-        out[row] = _cell_of(x, row, origin, inverse, cells)
+        i = axis_cell(x[row, 0], origin[0], inverse[0], cells[0])
+        j = axis_cell(x[row, 1], origin[1], inverse[1], cells[1])
+        k = axis_cell(x[row, 2], origin[2], inverse[2], cells[2])
+        out[row] = (i * cells[1] + j) * cells[2] + k
 
 
 def cell_index(x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray) -> np.ndarray:
@@ -135,37 +125,11 @@ def sort_by_cell(cell: np.ndarray, n_cells: int) -> tuple[np.ndarray, np.ndarray
     return start, order
 
 
-@njit(cache=True)
-def _partition_few(
-    x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray, start: Any, order: Any
-) -> None:
-    n, inverse = x.shape[0], (1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2])
-    cell = np.empty(n, np.int64)
-    start[:] = 0
-    for row in range(n):
-        cell[row] = _cell_of(x, row, origin, inverse, cells)
-        start[cell[row]] += 1
-    total = 0
-    for c in range(start.size):
-        total += start[c]
-        start[c] = total
-    for back in range(n):
-        # From the last row on, each cell is filled from its end; what is left in start is where it begins.
-        row = n - 1 - back
-        start[cell[row]] -= 1
-        order[start[cell[row]]] = row
-
-
 def partition(
     x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sort the rows of ``x`` (n, 3) m by cell of the grid: (start (ncells + 1,), order (n,)), both int64."""
-    n_cells = math.prod(map(int, cells))
-    if len(x) > _FEW:
-        return sort_by_cell(cell_index(x, origin, spacing, cells), n_cells)
-    start, order = np.empty(n_cells + 1, np.int64), np.empty(len(x), np.int64)
-    _partition_few(x, origin, spacing, cells, start, order)
-    return start, order
+    return sort_by_cell(cell_index(x, origin, spacing, cells), math.prod(map(int, cells)))
 
 
 def view_as(array: np.ndarray, *shape: int) -> np.ndarray:

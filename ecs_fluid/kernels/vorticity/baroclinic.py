@@ -289,24 +289,6 @@ def _weighted_gradient(
         p = end
 
 
-@parallel()
-def _cross(chunk: int, a: np.ndarray, b: np.ndarray, factor: float, out: np.ndarray) -> None:
-    n, step = a.shape[0], 1 if b.shape[0] > 1 else 0
-    for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-        other = row * step
-        x, y, z = factor * a[row, 0], factor * a[row, 1], factor * a[row, 2]
-        out[row, 0] = y * b[other, 2] - z * b[other, 1]
-        out[row, 1] = z * b[other, 0] - x * b[other, 2]
-        out[row, 2] = x * b[other, 1] - y * b[other, 0]
-
-
-def cross(a: np.ndarray, b: np.ndarray, factor: float = 1.0) -> np.ndarray:
-    """``factor`` times the vector products (n, 3) of rows; ``b`` (n, 3), or (3,) for all of them."""
-    out = np.empty_like(a)
-    _cross(a, b.reshape(-1, 3), a.dtype.type(factor), out)
-    return out
-
-
 def weighted_gradient(
     x: np.ndarray,
     values: np.ndarray,

@@ -288,40 +288,20 @@ def reach_of(widest: np.floating, order: int, dimension: int) -> float:
     return cutoff(order, dimension) * math.sqrt(float(widest * widest)) * (1.0 + 1e-5)
 
 
-class Sorting:
-    """How rows were sorted last: what exchanges between the same particles does so by the same cells."""
-
-    def __init__(self) -> None:
-        self._particles: tuple[np.ndarray, ...] = ()
-        self._kind = 0, 0
-        self._start = self._place = np.empty(0, np.int64)
-        self._grid = (np.empty(0),) * 3
-
-    def of(
-        self, x: np.ndarray, eps: np.ndarray, order: int, dimension: int
-    ) -> tuple[np.ndarray, np.ndarray, Grid]:
-        """(start, place, grid) of particles at x (n, 3) of exchange lengths eps (n,)."""
-        same = self._kind == (order, dimension) and all(map(np.array_equal, self._particles, (x, eps)))
-        if not same:
-            self._grid = exchange_grid(*bounds(x), float(eps.max()), len(x), order, dimension)
-            self._start, self._place = partition(x, *self._grid)
-            self._particles, self._kind = (x.copy(), eps.copy()), (order, dimension)
-        return self._start, self._place, self._grid
-
-
 def exchange_rows(
     x: np.ndarray, values: np.ndarray, eps: np.ndarray, volume: np.ndarray, viscosity: float, order: int = 2,
-    dimension: int = 3, sorting: Sorting | None = None,
+    dimension: int = 3,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """``exchange`` for rows in table order: (rate with the shape of values, loss (n,) 1/s).
 
     ``x`` (n, 3) m, ``values`` (n, k) or (n,), ``eps`` (n,) m, ``volume`` (n,) m^3 or m^2. Sorts the rows on a
-    grid of its own, with cells of half the cutoff, unless ``sorting`` remembers them.
+    grid of its own, with cells of half the cutoff.
     """
     rate, loss = np.empty_like(values), np.empty_like(eps)
     if len(x) == 0:
         return rate, loss
-    start, place, grid = (sorting or Sorting()).of(x, eps, order, dimension)
+    grid = exchange_grid(*bounds(x), float(eps.max()), len(x), order, dimension)
+    start, place = partition(x, *grid)
     rows = sorted_rows(x, eps, volume, values, place)
     amounts, lost = np.empty((len(x), rows.shape[1] - 5), x.dtype), np.empty_like(eps)
     exchange(rows, start, grid, viscosity, amounts, lost, order, dimension)

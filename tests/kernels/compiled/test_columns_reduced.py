@@ -101,22 +101,6 @@ def test_max_norm_does_not_hide_nan(row: int) -> None:
     assert math.isnan(columns.max_norm(rows))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_one_bad_number_is_found_wherever_it_is(bad: float, dtype: type) -> None:
-    values = np.random.default_rng(1).normal(size=(211, 3)).astype(dtype)
-    assert columns.all_finite(values)
-    assert columns.all_finite(values[:0])
-    for at in (0, 1, 300, values.size - 1):
-        broken = values.copy()
-        broken.flat[at] = bad
-        assert not columns.all_finite(broken)
-
-
-def test_large_finite_numbers_are_finite() -> None:
-    assert columns.all_finite(np.full((1000, 3), np.finfo(np.float32).max, np.float32))
-
-
 def test_bits_do_not_depend_on_threads() -> None:
     rng = np.random.default_rng(2)
     x, alpha = rng.normal(size=(2, 10_007, 3))
