@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ecs_fluid.component import Array, RowId, Tables
+from ecs_fluid.component import Array, RowId
 from ecs_fluid.components.bodies import FIXED, FREE, BallShape, Body, HullShape, HullTable, Pose, RigidMotion
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
