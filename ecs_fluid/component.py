@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ecs_fluid.arguments import is_number, is_whole
 from ecs_fluid.errors import ComponentError
 from ecs_fluid.own_code import remember_code
 from ecs_fluid.validation_errors import shown
@@ -176,6 +177,21 @@ def column(
         minimum, above, maximum: allowed range (``above`` excludes its end).
         least_given: least value that users may give; systems may write less during a tick.
     """
+    if not (isinstance(unit, str) and len(unit) <= 100):
+        raise ComponentError(
+            f"a column has the unit {shown(unit)}; text of at most 100 characters is needed, such as 'm/s'"
+        )
+    if kind not in _PLAIN:
+        raise ComponentError(f"a column has the kind {shown(kind)}; 'float', 'double' or 'int' is needed")
+    lengths = shape if isinstance(shape, tuple) else ("",)
+    if not all(part is None or (is_whole(part) and part >= 0) for part in lengths):
+        raise ComponentError(
+            f"a column has the shape {shown(shape)}; a tuple of whole numbers is needed, such as (3,)"
+        )
+    numbers = {"default": default, "minimum": minimum, "above": above, "maximum": maximum}
+    for name, number in (numbers | {"least_given": least_given}).items():
+        if not (number is None or is_number(number)):
+            raise ComponentError(f"a column has {name} = {shown(number)}; a number or None is needed")
     return Column(unit, shape, kind, default, minimum, above, maximum, least_given)
 
 
