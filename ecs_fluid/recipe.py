@@ -18,6 +18,7 @@ import re
 import tomllib
 from abc import abstractmethod
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -132,6 +133,7 @@ def entity_recipe(table: Any, place: str, allow_code: bool = False) -> Recipe:
     """The recipe of one ``[[entity]]`` table, checked by its class; a Recipe is returned as it is."""
     if isinstance(table, Recipe):
         return table
+    import_module("ecs_fluid.worlds")  # where nothing of it is named, the kinds that ship are unknown
     kind = kind_of(table, place, Recipe, Recipe.registry, allow_code)
     if ":" not in table["kind"]:
         # The name of an entry point becomes the kind, so that a stored recipe is found by it again.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -366,6 +368,26 @@ def test_a_jet_of_rings_keeps_the_impulse_that_it_was_given_and_resumes(tmp_path
     again = ef.resume(tmp_path / "jet.npz")
     again.step(50)
     assert again.state_hash() == world.state_hash()
+
+
+ALONE = """
+import sys
+import ecs_fluid as ef
+world = ef.World(dt=0.5)
+world.spawn("rings", ef.Position, ef.Strength, ef.CoreRadius, ef.Volume)
+ring = {"kind": "vortex_ring", "radius": 0.2, "core": 0.05, "spacing": 0.05}
+emitter = ef.Emitter(name="jet", into="rings", rate=2.0, puff=ring)
+assert "ecs_fluid.worlds" not in sys.modules, "this tests nothing"
+world.add_system(ef.EmissionSystem(emitters=[emitter]))
+world.step()
+print(len(world["rings"]))
+"""
+
+
+def test_a_puff_needs_no_import_of_recipes() -> None:
+    """The kinds were unknown where nobody had imported `ecs_fluid.worlds`; 2 pi 0.2 / 0.05 is 25.1."""
+    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "26\n"), done.stderr
 
 
 def test_rows_of_a_puff_carry_what_the_emitter_and_the_puff_have() -> None:
