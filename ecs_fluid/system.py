@@ -52,7 +52,7 @@ from ecs_fluid.errors import RecipeError, ScheduleError
 from ecs_fluid.own_code import remember_code
 from ecs_fluid.plugins import import_path
 from ecs_fluid.settings import Settings
-from ecs_fluid.validation_errors import closest, nearest, validated
+from ecs_fluid.validation_errors import closest, nearest, shown, validated
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
@@ -361,6 +361,13 @@ class System(esper.Processor):
 
     def check_declared(self, wanted: type[Component]) -> None:
         """Raise ScheduleError unless `wanted` is among the declared components."""
+        if not (isinstance(wanted, type) and issubclass(wanted, Component)):
+            listed = (*self.reads, *self.may_read, *self.writes, *self.adds)
+            names = ", ".join(dict.fromkeys(kind.__name__ for kind in listed)) or "none yet"
+            raise ScheduleError(
+                f"{type(self).__name__} asks for {shown(wanted)}, which is no class of components; those "
+                f"that it declares are allowed, without quotes: {names}"
+            )
         if wanted in self.reads or wanted in self.writes or wanted in self.adds or wanted in self.may_read:
             return
         # RowId never changes, so reading it needs no place in the order.
