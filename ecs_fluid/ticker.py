@@ -349,7 +349,7 @@ class Ticker:
         dt = world.options.dt
         for system in systems:
             for watcher in watchers:
-                with self._as(world, watcher):
+                with self._as(world, watcher), users_method(type(watcher), "before_system"):
                     watcher.before_system(system)
             if self._threads.mixed:
                 self._threads.before(system)
@@ -380,7 +380,7 @@ class Ticker:
             if self._replaying:
                 self._guard.check(world, system)
             for watcher in watchers:
-                with self._as(world, watcher):
+                with self._as(world, watcher), users_method(type(watcher), "after_system"):
                     watcher.after_system(system)
 
     def _as(self, world: World, system: System) -> AbstractContextManager[None]:
