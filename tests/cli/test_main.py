@@ -179,7 +179,9 @@ def spoiled_info(run: Path) -> None:
         for each in info["stretches"]
     ]
     systems = {name + EVIL: timing for name, timing in info["systems"].items()}
-    path.write_text(json.dumps({**spoil(info), **kept, "stretches": stretches, "systems": systems}))
+    columns = {label: {"unit": EVIL, "kind": about["kind"]} for label, about in info["columns"].items()}
+    told = {"stretches": stretches, "systems": systems, "columns": columns}
+    path.write_text(json.dumps({**spoil(info), **kept, **told}))
 
 
 def spoiled_format(run: Path) -> None:
