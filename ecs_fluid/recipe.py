@@ -172,11 +172,21 @@ def tables_in(text: str, place: str, language: Literal["TOML", "JSON"] = "TOML")
         raise LimitError(f"{place}: its tables or lists are nested too deeply") from None
     except ValueError as error:
         # Also whole numbers of thousands of digits.
-        raise RecipeError(f"{place}: not valid {language}: {error}") from None
+        raise RecipeError(f"{place}: not valid {language}: {_twice(str(error))}") from None
     if not isinstance(tables, dict):
         raise RecipeError(f"{place}: a table of tables is needed, not {type(tables).__name__}")
     _check_tables(tables, place)
     return tables
+
+
+def _twice(said: str) -> str:
+    """What Python's decoder of TOML says, with its words for what stands twice as a user's."""
+    said = said.replace("Cannot overwrite a value", "a key stands twice")
+    found = re.search(r"Cannot declare \((.*?),?\) twice", said)
+    if found is None:
+        return said
+    table = found[1].replace("'", "").replace(", ", ".")
+    return said.replace(found[0], f"the table [{table}] stands twice")
 
 
 def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
