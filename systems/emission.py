@@ -341,8 +341,8 @@ def recipe_of_puff(emitter: Emitter, **more: Any) -> Recipe:
 
 
 _made: WeakKeyDictionary[World, dict[str, tuple[Any, str, Tables]]] = WeakKeyDictionary()
-"""Puffs of each world's emitters, by name: what was told, the kernel that cores are laid out for or "any", and
-the rows, which take seconds for millions of tracers."""
+"""Puffs of each world's emitters, by name: what was told, the kernel of the cores ("any" for all) and the
+rows, which take seconds for millions of tracers."""
 
 
 def rows_of_puff(emitter: Emitter, world: World) -> Tables:
