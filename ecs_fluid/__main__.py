@@ -19,7 +19,10 @@ def main() -> int:
 
     if by_python:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    return command()
+    code = command()
+    if by_python:  # during Python's own exit it would be a traceback, too, and all is done
+        signal.signal(signal.SIGINT, lambda number, frame: os._exit(code))
+    return code
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

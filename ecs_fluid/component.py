@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ecs_fluid.arguments import is_number, is_whole
 from ecs_fluid.errors import ComponentError
 from ecs_fluid.own_code import remember_code
 from ecs_fluid.validation_errors import shown
@@ -176,6 +177,21 @@ def column(
         minimum, above, maximum: allowed range (``above`` excludes its end).
         least_given: least value that users may give; systems may write less during a tick.
     """
+    if not (isinstance(unit, str) and len(unit) <= 100):
+        raise ComponentError(
+            f"a column has the unit {shown(unit)}; text of at most 100 characters is needed, such as 'm/s'"
+        )
+    if kind not in _PLAIN:
+        raise ComponentError(f"a column has the kind {shown(kind)}; 'float', 'double' or 'int' is needed")
+    lengths = shape if isinstance(shape, tuple) else ("",)
+    if not all(part is None or (is_whole(part) and part >= 0) for part in lengths):
+        raise ComponentError(
+            f"a column has the shape {shown(shape)}; a tuple of whole numbers is needed, such as (3,)"
+        )
+    numbers = {"default": default, "minimum": minimum, "above": above, "maximum": maximum}
+    for name, number in (numbers | {"least_given": least_given}).items():
+        if not (number is None or is_number(number)):
+            raise ComponentError(f"a column has {name} = {shown(number)}; a number or None is needed")
     return Column(unit, shape, kind, default, minimum, above, maximum, least_given)
 
 
@@ -186,7 +202,7 @@ _PLAIN = {
 }
 """Data types that need no conversion, by kind of column."""
 
-_FIXED: dict[str, Any] = {"int": np.int64, "double": np.float64}
+FIXED: dict[str, Any] = {"int": np.int64, "double": np.float64}
 """Data types of the kinds that do not follow the world's precision."""
 
 
@@ -293,7 +309,7 @@ class Component:
             if field.default is None or (type(self).per_row and not given):
                 raise ComponentError(f"{title}.{name} is missing; its unit is {field.unit}")
             shape = (len(given[0]), *field.shape) if type(self).per_row else _closed(field.shape)
-            kind = _FIXED.get(field.kind, floating)
+            kind = FIXED.get(field.kind, floating)
             setattr(self, name, np.full(shape, field.default, dtype=kind))
 
     if not TYPE_CHECKING:  # checkers find such names themselves
@@ -318,7 +334,7 @@ class Component:
         self = cls.__new__(cls)
         for name, field in cls.columns.items():
             shape = (rows, *field.shape) if cls.per_row else _closed(field.shape)
-            self.__dict__[name] = np.full(shape, field.default or 0, _FIXED.get(field.kind, dtype))
+            self.__dict__[name] = np.full(shape, field.default or 0, FIXED.get(field.kind, dtype))
         return self
 
     @property
@@ -349,6 +365,14 @@ class Component:
     def __repr__(self) -> str:
         parts = ", ".join(f"{field.name}: {array.shape} {field.unit}" for field, array in self.items())
         return f"{type(self).__name__}({parts})"
+
+
+def refuse_no_component(kind: object) -> None:
+    """Raise ComponentError for what is no class of components, such as its name or a table."""
+    if not (isinstance(kind, type) and issubclass(kind, Component)):
+        raise ComponentError(
+            f"{shown(kind)} is no class of components; one such as ef.Position is needed, without quotes"
+        )
 
 
 class RowId(Component):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 import esper
 import numpy as np
 
-from ecs_fluid.component import Array, Component, RowId, Tables
+from ecs_fluid.component import Array, Component, RowId, Tables, refuse_no_component
 from ecs_fluid.contexts import current, new_context
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import ComponentError, FluidError
@@ -232,12 +232,10 @@ class Entities:
         return iter(found)
 
     def _search(self, types: tuple[type[Component], ...]) -> Iterator[tuple[Entity, Any]]:
-        if self._running is not None:
-            for kind in types:
-                self._running.check_declared(kind)
         for kind in types:
-            if not (isinstance(kind, type) and issubclass(kind, Component)):
-                raise ComponentError(f"{shown(kind)} is no component; a class such as Position is needed")
+            refuse_no_component(kind)
+            if self._running is not None:
+                self._running.check_declared(kind)
         for entity in list(self._entities.values()):
             tables = self._shown[entity.number]
             if all(kind in tables for kind in types):

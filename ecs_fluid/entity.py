@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ecs_fluid.component import Array, Component, Tables
+from ecs_fluid.component import Array, Component, Tables, refuse_no_component
 from ecs_fluid.errors import ComponentError, FluidError
 from ecs_fluid.html import table as html_table
 
@@ -59,12 +59,16 @@ class Entity:
         tables = self.tables
         if kind in tables:
             return tables[kind]  # type: ignore[return-value]
+        refuse_no_component(kind)
         names = (other.__name__ for other in tables)
         wanted = getattr(kind, "__name__", repr(kind))
         raise ComponentError(f"entity {self.name!r} has no {wanted}; it has {', '.join(names)}")
 
     def __contains__(self, kind: type[Component]) -> bool:
-        return kind in self.tables
+        if kind in self.tables:
+            return True
+        refuse_no_component(kind)
+        return False
 
     @property
     def rows_here(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Sequence
-from inspect import signature
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction, signature
 from typing import TYPE_CHECKING
 
 from ecs_fluid.errors import ScheduleError
@@ -88,3 +88,8 @@ def _check(world: World, system: System) -> None:
         signature(system.process).bind(world.dt)
     except TypeError:
         raise ScheduleError(f"{type(system).__name__} needs a method process(self, dt)") from None
+    if any(lazy(system.process) for lazy in (isgeneratorfunction, iscoroutinefunction, isasyncgenfunction)):
+        raise ScheduleError(
+            f"{type(system).__name__}.process has a yield or is async, so a call of it would do nothing; "
+            "a plain method is needed"
+        )

@@ -60,10 +60,16 @@ def users_code(what: str, *passed: type[BaseException]) -> Iterator[None]:
     except (Exception, SystemExit) as error:
         if isinstance(error, (FluidError, MemoryError, *passed)):
             raise
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        raise RecipeError(
-            f"{what} fails: {type(error).__name__}: {error} (line {last.lineno} of {last.filename})"
-        ) from error
+        frames = traceback.extract_tb(error.__traceback__)
+        last = next((frame for frame in reversed(frames) if is_users(frame.filename)), frames[-1])
+        said = f"{type(error).__name__}: {error}".removesuffix(": ")
+        raise RecipeError(f"{what} fails: {said} (line {last.lineno} of {last.filename})") from error
+
+
+def is_users(file: str) -> bool:
+    """Whether a file is one of the user's: not ours, Python's, an installed package's or none at all."""
+    others = (str(Path(__file__).parent), sys.prefix, sys.base_prefix, "<")
+    return not file.startswith(others)
 
 
 def users_method(kind: type, name: str) -> AbstractContextManager[None]:

@@ -18,6 +18,7 @@ import re
 import tomllib
 from abc import abstractmethod
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -132,6 +133,7 @@ def entity_recipe(table: Any, place: str, allow_code: bool = False) -> Recipe:
     """The recipe of one ``[[entity]]`` table, checked by its class; a Recipe is returned as it is."""
     if isinstance(table, Recipe):
         return table
+    import_module("ecs_fluid.worlds")  # where nothing of it is named, the kinds that ship are unknown
     kind = kind_of(table, place, Recipe, Recipe.registry, allow_code)
     if ":" not in table["kind"]:
         # The name of an entry point becomes the kind, so that a stored recipe is found by it again.
@@ -170,11 +172,21 @@ def tables_in(text: str, place: str, language: Literal["TOML", "JSON"] = "TOML")
         raise LimitError(f"{place}: its tables or lists are nested too deeply") from None
     except ValueError as error:
         # Also whole numbers of thousands of digits.
-        raise RecipeError(f"{place}: not valid {language}: {error}") from None
+        raise RecipeError(f"{place}: not valid {language}: {_twice(str(error))}") from None
     if not isinstance(tables, dict):
         raise RecipeError(f"{place}: a table of tables is needed, not {type(tables).__name__}")
     _check_tables(tables, place)
     return tables
+
+
+def _twice(said: str) -> str:
+    """What Python's decoder of TOML says, with its words for what stands twice as a user's."""
+    said = said.replace("Cannot overwrite a value", "a key stands twice")
+    found = re.search(r"Cannot declare \((.*?),?\) twice", said)
+    if found is None:
+        return said
+    table = found[1].replace("'", "").replace(", ", ".")
+    return said.replace(found[0], f"the table [{table}] stands twice")
 
 
 def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

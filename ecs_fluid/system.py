@@ -21,6 +21,7 @@ Parameters are checked when the system is made, in Python and in a world file al
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import weakref
 from abc import abstractmethod
@@ -50,9 +51,9 @@ from pydantic.fields import FieldInfo
 from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.errors import RecipeError, ScheduleError
 from ecs_fluid.own_code import remember_code
-from ecs_fluid.plugins import import_path
+from ecs_fluid.plugins import import_path, users_method
 from ecs_fluid.settings import Settings
-from ecs_fluid.validation_errors import closest, nearest, validated
+from ecs_fluid.validation_errors import closest, nearest, shown, validated
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
@@ -193,12 +194,13 @@ class System(esper.Processor):
     def __init__(self, **parameters: Any) -> None:
         self._take(parameters)
         self._implied = self._probed = self._by_user = False
-        self._timing = Timing()
+        self._timing, self._recorded = Timing(), set[str]()
         # Queries of the first tick, by name in `on` ("" without) and types: whether an entity matched.
         self._queried: dict[str, dict[Types, bool]] | None = {}
         self._world: weakref.ref[World] | None = None
         self.watching = False
-        self.__post_init__()
+        with users_method(type(self), "__post_init__"):
+            self.__post_init__()
 
     def __post_init__(self) -> None:
         """Called after the parameters are checked; override it to set attributes of the system's own."""
@@ -285,15 +287,28 @@ class System(esper.Processor):
         """Add diagnostics of this tick, numbers or lists by name, which a run stores with the others.
 
         For systems of the phase observe. All values of a tick make one record; in `run.diagnostics` the names
-        are columns.
+        are columns, each of one system.
         """
-        history, world = self.world.history, self.world
+        history, world, title = self.world.history, self.world, type(self).__name__
+        if world._ticker.busy == "tick":
+            raise ScheduleError(
+                f"{title} records in the phase {self.phase!r}, before the tick is over; systems of the phase "
+                "'observe' do"
+            )
         if not history or history[-1].get("tick") != world.tick:
             history.append({"tick": world.tick, "time": world.time})
-        plain = {
-            name: getattr(value, "tolist", lambda value=value: value)() for name, value in values.items()
-        }
-        history[-1].update(plain)
+        for name, value in values.items():
+            if name in history[-1] and name not in self._recorded:
+                raise ScheduleError(
+                    f"{title} records {name!r}, which this tick's record has already; choose another name"
+                )
+            try:
+                history[-1][name] = json.loads(json.dumps(value, default=_plain))
+            except (TypeError, ValueError):
+                raise ScheduleError(
+                    f"{title} records {name} = {shown(value)}; a number, text or a list of them is needed"
+                ) from None
+            self._recorded.add(name)
 
     @overload
     def query(self, a: type[A], /) -> Iterator[tuple[A]]: ...
@@ -361,6 +376,13 @@ class System(esper.Processor):
 
     def check_declared(self, wanted: type[Component]) -> None:
         """Raise ScheduleError unless `wanted` is among the declared components."""
+        if not (isinstance(wanted, type) and issubclass(wanted, Component)):
+            listed = (*self.reads, *self.may_read, *self.writes, *self.adds)
+            names = ", ".join(dict.fromkeys(kind.__name__ for kind in listed)) or "none yet"
+            raise ScheduleError(
+                f"{type(self).__name__} asks for {shown(wanted)}, which is no class of components; those "
+                f"that it declares are allowed, without quotes: {names}"
+            )
         if wanted in self.reads or wanted in self.writes or wanted in self.adds or wanted in self.may_read:
             return
         # RowId never changes, so reading it needs no place in the order.
@@ -381,6 +403,13 @@ class System(esper.Processor):
     def __repr__(self) -> str:
         chosen = self.parameters.model_dump(exclude_defaults=True)
         return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in chosen.items())})"
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers and arrays as Python's, for JSON."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise TypeError
 
 
 _COMPONENTS = (Component, "component classes")
@@ -406,7 +435,10 @@ def parameter_model(cls: Any, root: type) -> type[Settings]:
                 f"{cls.__name__} calls a parameter {name!r}, which every {root.__name__.lower()} has "
                 "already; rename it"
             )
-    hints = get_type_hints(cls, include_extras=True) if own else {}
+    try:
+        hints = get_type_hints(cls, include_extras=True) if own else {}
+    except NameError as error:  # its own line is of no file
+        raise ScheduleError(f"{cls.__name__}: the type of a parameter cannot be read: {error}") from None
     fields: dict[str, Any] = {}
     for name in own:
         default = cls.__dict__.get(name, ...)

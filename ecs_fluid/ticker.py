@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ecs_fluid.access import check_additions, poison, running, undeclared_changes
-from ecs_fluid.component import Array, Component, RowId
+from ecs_fluid.component import FIXED, Array, Component, RowId
 from ecs_fluid.errors import ComponentError, DivergedError, FluidError, FluidWarning
 from ecs_fluid.fluid import Fluid, check
 from ecs_fluid.integrator import END, METHODS, SINGLE, Stage
 from ecs_fluid.lint import empty_queries
 from ecs_fluid.plane import check_plane
-from ecs_fluid.plugins import users_method
+from ecs_fluid.plugins import import_path, users_method
 from ecs_fluid.row_changes import RowChanges
 from ecs_fluid.schedule import Schedule
 from ecs_fluid.system import System
@@ -51,6 +51,28 @@ def _read_only(world: World) -> str | None:
                 if not array.flags.writeable:
                     return f"entity {entity!r}: {field.label}"
     return None
+
+
+def check_columns(world: World, when: str) -> None:
+    """Raise ComponentError where a column has another shape, or other numbers, than its rows need.
+
+    Arrays that somebody resizes in place, `when` tells who, would be read beyond their ends.
+    """
+    for entity, tables in world._tables:
+        rows = len(tables[RowId].__dict__["id"]) if RowId in tables else 0
+        for kind, table in tables.items():
+            for name, field in kind.columns.items() if kind.per_row else ():
+                array = table.__dict__[name]
+                if array.shape != (rows, *field.shape):
+                    raise ComponentError(
+                        f"entity {entity!r}: {field.label} has shape {array.shape} {when}, beside {rows} "
+                        "rows of RowId; rows come by spawn and go by kill, and no array may be resized"
+                    )
+                if array.dtype != (world.dtype if field.kind == "float" else FIXED[field.kind]):
+                    raise ComponentError(
+                        f"entity {entity!r}: {field.label} has numbers of dtype {array.dtype} {when}; the "
+                        "dtype of a column stays what it is"
+                    )
 
 
 class Guard:
@@ -217,6 +239,7 @@ class Ticker:
             check(world.fluid[Fluid], "Fluid before the tick")
             self._fluid = now
         check_plane(world)
+        check_columns(world, "before the tick")
         if not self.warned:
             self.warn(world, 6)
         for system in world._systems:
@@ -314,7 +337,7 @@ class Ticker:
         dt = world.options.dt
         for system in systems:
             for watcher in watchers:
-                with self._as(world, watcher):
+                with self._as(world, watcher), users_method(type(watcher), "before_system"):
                     watcher.before_system(system)
             if self._threads.mixed:
                 self._threads.before(system)
@@ -332,6 +355,8 @@ class Ticker:
                     self.stage = SINGLE
                 else:
                     system.process(dt)
+            if system._by_user:
+                check_columns(world, f"after process of {import_path(type(system))}")
             if Fluid in system.writes:
                 check(world.fluid[Fluid], f"{type(system).__name__} writes Fluid")
             seconds, timing = time.perf_counter() - started, system._timing
@@ -343,7 +368,7 @@ class Ticker:
             if self._replaying:
                 self._guard.check(world, system)
             for watcher in watchers:
-                with self._as(world, watcher):
+                with self._as(world, watcher), users_method(type(watcher), "after_system"):
                     watcher.after_system(system)
 
     def _as(self, world: World, system: System) -> AbstractContextManager[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -174,9 +175,6 @@ class EmissionSystem(System):
     emitters: list[Emitter] = Field(default_factory=list)
     """the emitters of the world"""
 
-    def __post_init__(self) -> None:
-        self._puffs: dict[str, tuple[dict[str, Any], Tables]] = {}
-
     def spawns(self, world: World) -> None:
         """Make the entity that keeps each emitter's state."""
         for emitter in self.emitters:
@@ -201,7 +199,8 @@ class EmissionSystem(System):
                     filled(kind, table, rows, f"emitter {emitter.name!r}", f"{emitter.into!r} may get")
             if emitter.attached is not None:
                 _carrier(world[emitter.attached])
-            self._puff(emitter, world)
+            if emitter.puff is not None:
+                rows_of_puff(emitter, world)
 
     def process(self, dt: float) -> None:
         """Give off the particles that are due in this half of the tick."""
@@ -209,7 +208,8 @@ class EmissionSystem(System):
         for emitter in self.emitters:
             moments = self._due(emitter, self.world[emitter.name][Emission])
             if len(moments):
-                has, puff = self.world[emitter.into].tables, self._puff(emitter, self.world)
+                has = self.world[emitter.into].tables
+                puff = None if emitter.puff is None else rows_of_puff(emitter, self.world)
                 births = moments if puff is None else np.repeat(moments, len(column(puff, Position, "x")))
                 taken, count = taken or particles_take(self.world), len(births)
                 taken += count * (VORTON if Strength in has else TRACER)
@@ -225,16 +225,6 @@ class EmissionSystem(System):
             for system in self.world.systems:
                 if isinstance(system, CollisionSystem):
                     system.keep_back()
-
-    def _puff(self, emitter: Emitter, world: World) -> Tables | None:
-        """What the emitter gives off at once, if that is more than a particle; made when it is first told."""
-        if emitter.puff is None:
-            return None
-        told, tables = self._puffs.get(emitter.name, ({}, {}))
-        if told != emitter.puff:
-            tables = rows_of_puff(emitter, world)
-            self._puffs[emitter.name] = emitter.puff, tables
-        return tables
 
     def _due(self, emitter: Emitter, state: Emission) -> Array:
         """Moments (n,) s at which particles are born in this half of the tick."""
@@ -349,11 +339,22 @@ def recipe_of_puff(emitter: Emitter, **more: Any) -> Recipe:
     return entity_recipe({**(emitter.puff or {}), "name": emitter.name, **more}, "puff of emitter")
 
 
+_made: WeakKeyDictionary[World, dict[str, tuple[Any, str, Tables]]] = WeakKeyDictionary()
+"""Puffs of each world's emitters, by name: what was told, the kernel of the cores ("any" for all) and the
+rows, which take seconds for millions of tracers."""
+
+
 def rows_of_puff(emitter: Emitter, world: World) -> Tables:
-    """Its tables, as a world of its own has them."""
-    recipe, velocity = recipe_of_puff(emitter), world.system(VelocitySystem)
-    if velocity is not None and getattr(recipe, "blobs", "") is None:  # a core is laid out for its blobs
-        recipe = recipe_of_puff(emitter, blobs=velocity.kernel)
+    """Its tables, as a world of its own has them; made when they are first asked for."""
+    velocity, made = world.system(VelocitySystem), _made.setdefault(world, {})
+    kernel = "" if velocity is None else velocity.kernel
+    told, laid_out, tables = made.get(emitter.name, (None, "", {}))
+    if told == emitter.puff and laid_out in (kernel, "any"):
+        return tables
+    recipe = recipe_of_puff(emitter)
+    free = getattr(recipe, "blobs", "") is None  # a core is laid out for its blobs
+    if free and kernel:
+        recipe = recipe_of_puff(emitter, blobs=kernel)
     like = world.options
     alone = World(dimension=like.dimension, plane=like.plane, precision="double", seed=world.seed)
     recipe.build(alone)
@@ -364,6 +365,7 @@ def rows_of_puff(emitter: Emitter, world: World) -> Tables:
             f"puff of emitter {emitter.name!r}: kind = {recipe.kind!r} makes no rows to give off; take one "
             "of vortons or tracers"
         )
+    made[emitter.name] = emitter.puff, kernel if free else "any", tables
     return tables
 
 

@@ -119,9 +119,9 @@ def _resolve(columns: Columns, name: str) -> str | None:
     return of_class[0] if len(of_class) == 1 else None
 
 
-def title(name: str) -> str:
-    """Title of a scalar bar: the name and, in brackets, the unit."""
+def title(name: str, stored: Mapping[str, Mapping[str, str]] | None = None) -> str:
+    """Title of a scalar bar: the name and, in brackets, the unit; `stored`: `RunFolder.columns`."""
     if name == "vorticity_normal":
         return "vorticity through the plane [1/s]"
-    declared = UNITS.get(name) or unit(".".join(name.split(".")[:2]))
+    declared = UNITS.get(name) or unit(".".join(name.split(".")[:2]), stored)
     return f"{name} [{declared}]" if declared not in ("", "1") else name

@@ -154,7 +154,7 @@ def _particles(
         shown = drawn if "c" in dots else shown
     _label(axes, int(np.abs(right).argmax()), int(np.abs(up).argmax()), right.sum(), up.sum())
     if shown is not None and colour:
-        figure.colorbar(shown, ax=axes, label=title(colour))
+        figure.colorbar(shown, ax=axes, label=title(colour, options.declared))
 
 
 def _slice(
@@ -178,7 +178,7 @@ def _slice(
         u = np.asarray(velocity(points.reshape(-1, 3)), np.float64).reshape(points.shape)
         values = np.linalg.norm(u, axis=-1) if colour == "speed" else u[..., AXES[colour[2:]]]
     span = limits(colour, float(values.min()), float(values.max()))
-    _plane(figure, axes, (right, up), ticks, values, span, title(colour))
+    _plane(figure, axes, (right, up), ticks, values, span, title(colour, options.declared))
 
 
 def _plane(

@@ -206,7 +206,7 @@ class Scene(Canvas):
         for layer in self._layers.values():
             self.plotter.renderer.RemoveActor(layer.actor)
         for name in self._bars:
-            self.plotter.remove_scalar_bar(bar_title(title(name)), render=False)
+            self.plotter.remove_scalar_bar(bar_title(title(name, self.options.declared)), render=False)
         self._layers.clear()
         self._bars.clear()
         self._tables.clear()
@@ -364,5 +364,7 @@ class Scene(Canvas):
         self._coloured.append(name)
         if name not in self._tables:
             self._tables[name] = self._table_of(span, is_signed(*span))
-            self._bars[name] = scalar_bar(self.plotter, title(name), self._tables[name], span, self.look)
+            self._bars[name] = scalar_bar(
+                self.plotter, title(name, self.options.declared), self._tables[name], span, self.look
+            )
         return self._tables[name]

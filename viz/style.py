@@ -129,6 +129,7 @@ class Options:
     * `hulls`: polytopes of the world by entity, without which only balls are drawn (`bodies.hulls_in`).
     * `periods`: (3,) m of a world that repeats, whose box is drawn; 0 along an axis that does not.
     * `colors`: of populations by their names, see `recipe.Color`; otherwise the look's.
+    * `declared`: unit and kind of columns, as a run stored them (`RunFolder.columns`).
     * `smooth`: supersample the edges (four times the pixels to draw); None: except in movies of smoke.
     """
 
@@ -148,6 +149,7 @@ class Options:
     hulls: Polytopes | None = None
     periods: Sequence[float] = (0.0, 0.0, 0.0)
     colors: Mapping[str, str] = field(default_factory=dict)
+    declared: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     off_screen: bool = True
 
     @property

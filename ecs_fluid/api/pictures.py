@@ -118,6 +118,7 @@ class Moment:
     periods: Sequence[float]
     look: str
     colors: Mapping[str, str]
+    declared: Mapping[str, Mapping[str, str]]
 
 
 def stored_moment(folder: Path, number: int) -> Moment:
@@ -129,7 +130,7 @@ def stored_moment(folder: Path, number: int) -> Moment:
         return distances_at(run.fields, int(run.read_trajectory().ticks[number]))
 
     drawn = hulls_of_run(folder), periods_of_run(folder), look_of_run(folder), colors_of_run(folder)
-    return Moment(time, columns, velocity, distances, *drawn)
+    return Moment(time, columns, velocity, distances, *drawn, RunFolder.open(folder).columns())
 
 
 def present_moment(world: World) -> Moment:
@@ -152,7 +153,7 @@ def present_moment(world: World) -> Moment:
     columns = {name: dict(columns) for name, columns in world.snapshot().items()}
     tables, periods = world.recipe or {}, world.options.periodic
     drawn = hulls_in(world), periods, look_of_tables(tables), colors_in(tables)
-    return Moment(world.time, columns, Flow(lambda: world), distances, *drawn)
+    return Moment(world.time, columns, Flow(lambda: world), distances, *drawn, {})
 
 
 # ------------------------------------------------------------------ one picture
@@ -225,7 +226,7 @@ def _options(moment: Moment | None, drawing: PictureKeywords, look: str) -> dict
     options["look"] = options.get("look") or look
     options["populations"] = list(names_of(options.pop("only", ()), "only")) or None
     if moment is not None:
-        options |= {"hulls": moment.hulls, "periods": moment.periods}
+        options |= {"hulls": moment.hulls, "periods": moment.periods, "declared": moment.declared}
         options["colors"] = {**moment.colors, **drawing.get("colors", {})}
     return options
 
@@ -329,6 +330,7 @@ def write_movie(
         placed: dict[str, Any] = {"hulls": hulls_of_run(folder), "periods": periods_of_run(folder)}
         options = _options(None, drawing, look)
         options["colors"] = {**colors, **drawing.get("colors", {})}
+        options["declared"] = RunFolder.open(folder).columns()
         movie(target, Recording(stored, rows), velocity_of=flow, **more, **options, **placed)
     return target
 

@@ -121,9 +121,15 @@ def warn(message: object) -> None:
     err.print(f"warning: {message}", style="yellow")
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+def _show_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: Any, **more: Any
+) -> None:
+    from ecs_fluid.plugins import is_users
+
     if issubclass(category, FluidWarning) or category.__module__.startswith("ecs_fluid."):
         warn(message)
+    elif is_users(filename):  # of a system of the user's; what libraries warn each other of is left out
+        warn(f"{message} (line {lineno} of {filename})")
 
 
 def _flush() -> None:

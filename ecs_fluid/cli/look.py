@@ -24,6 +24,7 @@ from ecs_fluid.api.stored import load_code_of_run
 from ecs_fluid.cli import Frames, WorldName, app, err, out
 from ecs_fluid.cli.worlds import AllowCode, Settings
 from ecs_fluid.errors import FluidError, RecipeError, StorageError
+from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.validation_errors import nearest
 
 
@@ -103,7 +104,7 @@ def show(
             _write_movie(run, movie, drawing, frames, fps=fps, orbit=orbit, jobs=jobs)
         return
     if Path(source).is_dir():
-        raise StorageError(f"{source} is a folder but no run: it has no run.json")
+        RunFolder.open(source)  # says what it is
     from ecs_fluid.worlds.world_recipe import load, shipped
 
     if not Path(source).exists() and source not in shipped():

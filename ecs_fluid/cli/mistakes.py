@@ -10,6 +10,7 @@ import cyclopts
 from cyclopts.exceptions import (
     CoercionError,
     MissingArgumentError,
+    UnknownCommandError,
     UnknownOptionError,
     UnusedCliTokensError,
 )
@@ -26,6 +27,18 @@ GUESSED = {
 }
 """Hints for options that other programs have, by command."""
 GUESSED["sweep"] = GUESSED["run"]
+_MEANT = {
+    "run WORLD simulates": "bake simulate sim start play",
+    "show RUN --movie a.mp4 makes a movie": "movie film video animate",
+    "show RUN --save a.png makes a picture": "render picture plot view image",
+    "export RUN --to FORMAT writes other formats": "convert save",
+    "worlds lists what ships": "list ls examples",
+    "worlds NAME --copy copies a world, to change it": "init new create copy",
+    "resume RUN goes on with a run": "continue restart",
+    "validate WORLD checks a world": "check lint test",
+}
+CALLED = {word: f"ecs-fluid {meant}" for meant, words in _MEANT.items() for word in words.split()}
+"""Hints for commands that other programs have."""
 for _guessed in GUESSED.values():
     _guessed["-o"] = "did you mean --out?"
 
@@ -55,8 +68,11 @@ def sentence(error: cyclopts.CycloptsError, app: cyclopts.App) -> str:
                 said += "; a setting is one word: --set path=value"
         case MissingArgumentError() if error.argument is not None:
             name = error.keyword or error.argument.name
-            given = error.argument.tokens or error.keyword
-            said = f"{command}: {name} {'needs a value' if given else 'is missing'}{_about(error, name)}"
+            given, count = error.argument.tokens or error.keyword, error.argument.token_count()[0]
+            needs = "needs a value" if count == 1 else f"needs {count} values, with a space between them"
+            said = f"{command}: {name} {needs if given else 'is missing'}{_about(error, name)}"
+        case UnknownCommandError() if (word := str((error.unused_tokens or [""])[0])) in CALLED:
+            said = f"there is no command {shown(word)}; {CALLED[word]}"
         case CoercionError() if error.token is not None and error.target_type in (int, float):
             needed = "a whole number" if error.target_type is int else "a number"
             said = f"{error.token.keyword or 'argument'} {shown(error.token.value)}: {needed} is needed"

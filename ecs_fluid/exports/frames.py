@@ -12,7 +12,7 @@ import numpy as np
 
 from ecs_fluid.arguments import check_progress, is_whole, names_of
 from ecs_fluid.errors import StorageError
-from ecs_fluid.exports.names import declared, free_name
+from ecs_fluid.exports.names import declared, free_name, unit
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.io.vtkhdf import POINTS, Column
 from ecs_fluid.validation_errors import nearest
@@ -54,6 +54,7 @@ class Job:
 class Frames:
     """Chosen frames and populations of a run.
 
+    ``declared`` is what the run says of its columns (`RunFolder.columns`);
     ``numbers``, ``ticks``, ``times`` [s], ``codes`` and ``files`` describe the frames, ``rate`` [1/s] how
     many there are per second of simulated time; ``particles`` and ``bodies`` name the populations,
     ``surface`` that of a liquid, if the run stored one (None if not).
@@ -67,6 +68,7 @@ class Frames:
         progress: Callable[[int], None] | None = None,
     ) -> None:
         self.run, self._progress = run, progress
+        self.declared = run.columns()
         self.stored = run.read_trajectory()
         if not len(self.stored):
             raise StorageError(f"{run.path} has no stored frames")
@@ -104,6 +106,15 @@ class Frames:
     def columns(self, name: str) -> dict[str, Column]:
         """Type and row shape of every column of a population."""
         return self.stored.index(name).columns
+
+    def unit(self, label: str) -> str:
+        """SI unit of a column; empty if neither the run nor a component that is loaded says it."""
+        return unit(label, self.declared)
+
+    def kind(self, label: str) -> str:
+        """Kind of a column's numbers, see `component.column`; empty if neither says it."""
+        column = declared(label)
+        return self.declared[label]["kind"] if label in self.declared else column.kind if column else ""
 
     def __len__(self) -> int:
         return len(self.numbers)

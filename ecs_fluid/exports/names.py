@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -57,7 +57,12 @@ def declared(label: str) -> Column | None:
     return found.columns.get(column) if found else None
 
 
-def unit(label: str) -> str:
-    """SI unit of a column; empty if no component of that name is loaded."""
+def unit(label: str, stored: Mapping[str, Mapping[str, str]] | None = None) -> str:
+    """SI unit of a column: what a run stored of it (`RunFolder.columns`), else what its component says.
+
+    Empty if neither is known.
+    """
+    if stored and label in stored:
+        return stored[label]["unit"]
     column = declared(label)
     return column.unit if column else ""

@@ -13,7 +13,7 @@ from typing import Any
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.exports.frames import Frames
-from ecs_fluid.exports.names import plain_names, unit
+from ecs_fluid.exports.names import plain_names
 from ecs_fluid.io.disk import make_folder, storage_error, temporary_name
 from ecs_fluid.io.lock import alive
 
@@ -103,7 +103,7 @@ def write_manifest(folder: Path, to: str, frames: Frames, more: dict[str, Any]) 
         ],
         "populations": {
             name: {
-                plain: {"column": label, "unit": unit(label)}
+                plain: {"column": label, "unit": frames.unit(label)}
                 for label, plain in plain_names(frames.columns(name)).items()
             }
             for name in (*frames.particles, *frames.bodies)

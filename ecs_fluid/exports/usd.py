@@ -2,7 +2,8 @@
 
 Stage: metres, z up, one time code per stored frame, ``timeCodesPerSecond`` of simulated time, so motion blur
 from the velocities (m/s) is right. Rows keep their ids, so a renderer may follow them while their number
-changes. Other columns are primvars with their unit as custom data. With a `voxel` the stage holds the fields,
+changes. Other columns are primvars with their unit as custom data, in single precision unless their component
+says "double". With a `voxel` the stage holds the fields,
 too, as a Volume of OpenVDB assets. Each population has a material, in the colour of its recipe.
 
 Source: OpenUSD, schemas UsdGeomPoints, UsdGeomMesh, UsdGeomXformable, UsdVolVolume, UsdVolOpenVDBAsset,
@@ -24,7 +25,7 @@ from ecs_fluid.errors import StorageError
 from ecs_fluid.exports.bodies import Placed
 from ecs_fluid.exports.colours import LIT, PLAIN, SOLID, WATER, Colour, colours_of_run, linear
 from ecs_fluid.exports.frames import Columns, Frame, Job
-from ecs_fluid.exports.names import free_name, plain_names, unit
+from ecs_fluid.exports.names import free_name, plain_names
 from ecs_fluid.exports.surfaces import Liquid, Surfaces
 from ecs_fluid.exports.target import frame_file
 from ecs_fluid.exports.vdb import write_vdb
@@ -70,8 +71,9 @@ class _Stage:
         UsdGeom.SetStageMetersPerUnit(stage, 1.0)
         stage.SetTimeCodesPerSecond(frames.rate)
         stage.SetFramesPerSecond(frames.rate)
-        stage.SetStartTimeCode(float(frames.codes[0]))
-        stage.SetEndTimeCode(float(frames.codes[-1]))
+        # Players go by whole codes: a last frame at 2.5 is held at 3, where its volumes are numbered, too.
+        stage.SetStartTimeCode(math.floor(frames.codes[0]))
+        stage.SetEndTimeCode(max(math.ceil(frames.codes[-1]), frames.files[-1]))
         from ecs_fluid import __version__
 
         stage.SetMetadata("comment", f"ecs_fluid {__version__}; SI units; one time code per stored frame")
@@ -169,21 +171,24 @@ class _Cloud:
         for label, plain in self.names.items():
             if label in (self.velocity, "RowId.id"):
                 continue
-            column = columns[label]
-            kind, fill = types.FloatArray, _set_floats
+            column, double = columns[label], stage.frames.kind(label) == "double"
+            kind, fill = (types.DoubleArray, _set_doubles) if double else (types.FloatArray, _set_floats)
             if column.dtype.lstrip("u").startswith("int"):
                 kind, fill = types.IntArray, _set_ints
+            elif column.shape == (3,) and double:
+                kind, fill = types.Vector3dArray, _set_double_vectors
             elif column.shape == (3,):
                 kind, fill = types.Vector3fArray, _set_vectors
             primvar = api.CreatePrimvar(plain, kind, UsdGeom.Tokens.vertex)
-            if kind != types.Vector3fArray and column.width > 1:
+            if column.shape != (3,) and column.width > 1:
                 primvar.SetElementSize(column.width)
-            primvar.GetAttr().SetCustomDataByKey("unit", unit(label))
+            primvar.GetAttr().SetCustomDataByKey("unit", stage.frames.unit(label))
             self.primvars[label] = (primvar.GetAttr(), fill)
         if "RowId.id" in columns:
             self.id_primvar = api.CreatePrimvar("id", types.IntArray, UsdGeom.Tokens.vertex)
         if self.velocity:
-            self.points.CreateVelocitiesAttr().SetCustomDataByKey("unit", unit(self.velocity))
+            said = stage.frames.unit(self.velocity)
+            self.points.CreateVelocitiesAttr().SetCustomDataByKey("unit", said)
 
     def add(self, code: float, columns: Columns) -> None:
         self.points.GetPointsAttr().Set(_vectors(columns["Position.x"]), code)
@@ -355,6 +360,18 @@ def _set_floats(attribute: Any, array: np.ndarray, code: float) -> None:
 
 def _set_vectors(attribute: Any, array: np.ndarray, code: float) -> None:
     attribute.Set(_vectors(array), code)
+
+
+def _set_doubles(attribute: Any, array: np.ndarray, code: float) -> None:
+    from pxr import Vt
+
+    attribute.Set(Vt.DoubleArray.FromNumpy(np.ascontiguousarray(array, dtype=np.float64).ravel()), code)
+
+
+def _set_double_vectors(attribute: Any, array: np.ndarray, code: float) -> None:
+    from pxr import Vt
+
+    attribute.Set(Vt.Vec3dArray.FromNumpy(np.ascontiguousarray(array, dtype=np.float64)), code)
 
 
 def _set_ints(attribute: Any, array: np.ndarray, code: float) -> None:

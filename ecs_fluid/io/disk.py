@@ -46,6 +46,8 @@ def storage_error(error: OSError, doing: str, path: Path) -> StorageError:
     """
     own = " ".join((error.strerror or str(error)).split())  # HDF5 adds the time and line ends
     why = _WHY.get(error.errno or 0, own)
+    if doing.startswith("read") and error.errno in (errno.EACCES, errno.EPERM):
+        why = "you have no permission to read it; ask for that, or read a copy"
     return StorageError(f"cannot {doing} {path}: {why}.")
 
 

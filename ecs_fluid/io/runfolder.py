@@ -67,6 +67,13 @@ class _Stretch(BaseModel, strict=True):
     code: Provenance = {}
 
 
+class _Declared(BaseModel, strict=True):
+    """What the component of a stored column says of it: SI unit, and the kind of its numbers."""
+
+    unit: Text
+    kind: Literal["float", "double", "int"]
+
+
 class _Info(BaseModel, strict=True, allow_inf_nan=False):
     """Entries of ``run.json`` that are checked; it may hold more."""
 
@@ -84,6 +91,7 @@ class _Info(BaseModel, strict=True, allow_inf_nan=False):
     plan: _Plan = _Plan(last_tick=1, every=1, checkpoint_seconds=0.0)
     particles: dict[str, Count] = {}
     systems: dict[str, _Timing] = {}
+    columns: Annotated[dict[Text, _Declared], Field(max_length=10_000)] = {}
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -196,6 +204,14 @@ class RunFolder:
         info = read_document(self.path, "run", VERSION)
         validated(_Info, info, f"run information {where} is damaged", StorageError)
         return info
+
+    def columns(self) -> dict[str, dict[str, str]]:
+        """Unit and kind of the stored columns, by label, as their components declared them.
+
+        Empty for a run of an earlier version.
+        """
+        found: dict[str, dict[str, str]] = self.read_info().get("columns", {})
+        return found
 
     def _suggestion(self) -> str:
         """Names the run of that name in the folder `runs`, or that of the nearest name beside it."""

@@ -57,6 +57,17 @@ def stored_columns(world: World) -> dict[str, dict[str, Array]]:
     return frame
 
 
+def declared_columns(world: World) -> dict[str, dict[str, str]]:
+    """Unit and kind of every column that frames may store, by label; who reads a run may lack its classes."""
+    return {
+        field.label: {"unit": field.unit, "kind": field.kind}
+        for entity in world.entities
+        for table in entity.tables.values()
+        if type(table).per_row
+        for field in type(table).columns.values()
+    }
+
+
 def run_info(world: World) -> dict[str, Any]:
     """Command, seed and options of a run for its run.json; RunFolder adds versions and machine."""
     return {
@@ -131,6 +142,7 @@ class Runner:
         earlier = folder.read_info()
         self._earlier_seconds = earlier.get("wall_seconds", 0.0)
         self._earlier_systems = earlier.get("systems", {})
+        self._earlier_columns = earlier.get("columns", {})
         # A world that was stepped before this run has timings already.
         self._first_timings = {name: (timing.total, timing.calls) for name, timing in world.timings().items()}
         self._started, self._first_tick = time.perf_counter(), world.tick
@@ -194,6 +206,7 @@ class Runner:
             ticks_per_second=(world.tick - self._first_tick) / spent if spent else 0.0,
             particles={entity.name: len(entity) for entity in world.entities if len(entity)},
             systems=self._system_times(),
+            columns=self._earlier_columns | declared_columns(world),
             state_hash=world.state_hash(),
             ranks=world._on_ranks(),
         )

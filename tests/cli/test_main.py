@@ -179,7 +179,9 @@ def spoiled_info(run: Path) -> None:
         for each in info["stretches"]
     ]
     systems = {name + EVIL: timing for name, timing in info["systems"].items()}
-    path.write_text(json.dumps({**spoil(info), **kept, "stretches": stretches, "systems": systems}))
+    columns = {label: {"unit": EVIL, "kind": about["kind"]} for label, about in info["columns"].items()}
+    told = {"stretches": stretches, "systems": systems, "columns": columns}
+    path.write_text(json.dumps({**spoil(info), **kept, **told}))
 
 
 def spoiled_format(run: Path) -> None:
@@ -358,6 +360,23 @@ def test_control_c_while_the_command_is_imported_is_a_word(module: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no process sends itself a Ctrl-C there")
+@pytest.mark.parametrize(("command", "code"), [("worlds", 0), ("worlds nothing", 2)])
+def test_ctrl_c_while_python_ends_is_no_traceback(command: str, code: int) -> None:
+    """All is done then; loaded libraries make the end take a tenth of a second."""
+    program = (
+        "import atexit, os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "atexit.register(os.kill, os.getpid(), signal.SIGINT)\n"
+        f"sys.argv = ['ecs-fluid', *{command.split()}]\n"
+        "from ecs_fluid.__main__ import main\n"
+        "sys.exit(main())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == code and "Traceback" not in done.stderr, done.stderr
+    assert len(done.stderr.splitlines()) == (code != 0), done.stderr
     scripts = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["scripts"]
     assert scripts == {"ecs-fluid": "ecs_fluid.__main__:main"}
 

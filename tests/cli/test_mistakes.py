@@ -30,6 +30,9 @@ SAID = {
     "run vortex_ring --ticks": "run: --ticks needs a value",
     "run vortex_ring --ticks x": "--ticks 'x': a whole number is needed",
     "show vortex_ring --fps x": "--fps 'x': a number is needed",
+    "show runs/a --save a.png --size 100": "--size needs 2 values, with a space between them: width",
+    "movie runs/a": "there is no command 'movie'; ecs-fluid show RUN --movie a.mp4 makes a movie",
+    "bake vortex_ring": "there is no command 'bake'; ecs-fluid run WORLD simulates",
     "exprot runs/a": 'Did you mean "export"?',
 }
 
@@ -40,7 +43,8 @@ def test_a_wrong_command_line_is_told_plainly(line: str, capsys: pytest.CaptureF
     said = capsys.readouterr().err
     assert SAID[line] in said
     command = line.split()[0]
-    help_of = "" if command == "exprot" else " bench velocity" if command == "bench" else f" {command}"
+    unknown = command in ("exprot", "movie", "bake")
+    help_of = "" if unknown else " bench velocity" if command == "bench" else f" {command}"
     assert said.startswith("error: ") and said.endswith(f"(see ecs-fluid{help_of} --help)\n")
     assert len(said.splitlines()) == 1
 

@@ -150,6 +150,21 @@ def test_a_run_that_is_not_there_is_named(folder: Path, capsys: pytest.CaptureFi
         assert "there is no run and no world" in said and f"did you mean {str(folder)!r}?" in said
 
 
+def test_a_folder_that_is_no_run_is_told_what_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As by `info`: it was told only that it has no run.json, also of a sweep."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study").mkdir()
+    for said in (
+        "study is not a run folder: it has no run.json",
+        "study is a sweep: the runs are in study/members",
+    ):
+        assert main(["show", "study", "--save", "a.png"]) == 2
+        assert said in " ".join(capsys.readouterr().err.split())
+        (tmp_path / "study" / "sweep.json").write_text("{}")
+
+
 def test_a_look_without_its_data_says_so(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

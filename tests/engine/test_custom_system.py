@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 import ecs_fluid as ef
 from docs.generator import programs
+from ecs_fluid.cli import main
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.system import System
 
@@ -113,6 +115,23 @@ def test_paths_that_lead_nowhere(folder: Path, kind: str, words: str) -> None:
     path.write_text(WORLD.replace("swirl:Swirl", kind))
     with pytest.raises(RecipeError, match=words):
         ef.load(path, allow_code=True)
+
+
+def test_warnings_of_its_own_are_shown_and_those_of_libraries_are_not(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A `warnings.warn` in somebody's system was lost at the command line, and so was a division by zero."""
+    said = "        import warnings\n        warnings.warn('too fast')\n"
+    (folder / "swirl.py").write_text(SWIRL.replace("float) -> None:\n", f"float) -> None:\n{said}"))
+    monkeypatch.chdir(folder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+        assert main(["run", "world.toml", "--allow-code", "--ticks", "2", "--out", "run"]) == 0
+        warnings.warn_explicit("for programmers", UserWarning, np.__file__, 1)
+    line = 1 + (folder / "swirl.py").read_text().splitlines().index("        warnings.warn('too fast')")
+    err = " ".join(capsys.readouterr().err.split())
+    assert f"warning: too fast (line {line} of {folder / 'swirl.py'})" in err and "programmers" not in err
 
 
 def test_a_module_that_fails_says_how(folder: Path) -> None:

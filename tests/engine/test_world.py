@@ -287,7 +287,7 @@ def test_wrong_kinds_of_keys_and_points() -> None:
         with pytest.raises(FluidError, match="the world has no entity"):
             world[name]  # type: ignore[index]
     for kind in (5, "Position", ef.World):
-        with pytest.raises(ComponentError, match="is no component; a class such as Position is needed"):
+        with pytest.raises(ComponentError, match=r"is no class of components; one such as ef\.Position is"):
             list(world.query(kind))  # type: ignore[call-overload]
     with pytest.raises(ComponentError, match="up to 100 letters"):
         world.spawn("a" * 101, ef.Position)
@@ -299,7 +299,7 @@ def test_wrong_kinds_of_keys_and_points() -> None:
         ef.load("vortex_ring", 5)  # type: ignore[arg-type]
     with pytest.raises(FluidError, match="the world has no entity 3; known: a, fluid, source"):
         world[3]  # type: ignore[index]
-    with pytest.raises(ComponentError, match="entity 'a' has no 'Position'; it has"):
+    with pytest.raises(ComponentError, match="'Position' is no class of components; one such as"):
         world["a"]["Position"]  # type: ignore[index]
     for points, words in (
         ("abc", "points holds .'abc'. of dtype <U3; float32"),

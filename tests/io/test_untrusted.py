@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
@@ -18,6 +19,7 @@ import pytest
 from ecs_fluid.errors import LimitError, StorageError
 from ecs_fluid.input_limits import limits
 from ecs_fluid.io import checkpoint as ck
+from ecs_fluid.io.disk import storage_error
 from ecs_fluid.io.fields import append_field, read_field
 from ecs_fluid.io.lock import WriterLock
 from ecs_fluid.io.records import append_record, read_records
@@ -293,3 +295,11 @@ def test_no_file_takes_the_place_of_a_device_or_a_pipe(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="is a device or a pipe"):
         ck.save_checkpoint(pipe, {}, {"x": np.zeros(3)})
     assert pipe.is_fifo() and list(tmp_path.iterdir()) == [pipe]
+
+
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EPERM])
+def test_a_file_that_may_not_be_read_is_not_called_read_only(code: int) -> None:
+    """It was told to choose another folder."""
+    said = str(storage_error(OSError(code, os.strerror(code)), "read world file", Path("secret.toml")))
+    assert said.startswith("cannot read world file secret.toml: you have no permission to read it; ")
+    assert "read-only" in str(storage_error(OSError(code, os.strerror(code)), "write export", Path("a")))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from hypothesis import given, strategies as st
 import ecs_fluid as ef
 from ecs_fluid.errors import ComponentError, FluidError, RecipeError
 from ecs_fluid.systems.emission import _given, _whole
+from ecs_fluid.worlds.tracers import Tracers
 
 
 def world_of(*emitters: dict[str, Any], dt: float = 0.1, seed: int = 1) -> ef.World:
@@ -366,6 +369,45 @@ def test_a_jet_of_rings_keeps_the_impulse_that_it_was_given_and_resumes(tmp_path
     again = ef.resume(tmp_path / "jet.npz")
     again.step(50)
     assert again.state_hash() == world.state_hash()
+
+
+ALONE = """
+import sys
+import ecs_fluid as ef
+world = ef.World(dt=0.5)
+world.spawn("rings", ef.Position, ef.Strength, ef.CoreRadius, ef.Volume)
+ring = {"kind": "vortex_ring", "radius": 0.2, "core": 0.05, "spacing": 0.05}
+emitter = ef.Emitter(name="jet", into="rings", rate=2.0, puff=ring)
+assert "ecs_fluid.worlds" not in sys.modules, "this tests nothing"
+world.add_system(ef.EmissionSystem(emitters=[emitter]))
+world.step()
+print(len(world["rings"]))
+"""
+
+
+def test_a_puff_needs_no_import_of_recipes() -> None:
+    """The kinds were unknown where nobody had imported `ecs_fluid.worlds`; 2 pi 0.2 / 0.05 is 25.1."""
+    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "26\n"), done.stderr
+
+
+def test_rows_of_a_puff_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the entity and by the system that gives them off, which made them anew: seconds for many tracers."""
+    made = list[str]()
+    spawn = Tracers.spawn
+
+    def counted(self: Tracers, world: ef.World) -> None:
+        made.append(self.name)
+        spawn(self, world)
+
+    monkeypatch.setattr(Tracers, "spawn", counted)
+    points = {"kind": "tracers", "points": [[0.0, 0.0, 0.0], [0.1, 0.0, 0.0]]}
+    jets = [{"kind": "emitter", "name": name, "into": "smoke", "rate": 10.0, "puff": points} for name in "ab"]
+    for _ in range(2):  # a second world makes its own
+        world = ef.load({"world": {"dt": 0.1}, "entity": jets})
+        world.step(3)
+        assert made == ["a", "b"] and len(world["smoke"]) == 12
+        made.clear()
 
 
 def test_rows_of_a_puff_carry_what_the_emitter_and_the_puff_have() -> None:

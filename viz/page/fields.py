@@ -18,10 +18,11 @@ COVERED = {"Position.x", "Velocity.u", "Strength.alpha"}
 
 @dataclass
 class Field:
-    """A field for colours: its name, the numbers of the populations that have it, and its range so far."""
+    """A field for colours: name, numbers of the populations that have it, title, and range so far."""
 
     name: str
     populations: list[int]
+    title: str
     span: tuple[float, float] | None = None
 
     def widen(self, values: Array) -> None:
@@ -33,7 +34,7 @@ class Field:
         low, high = self.span or (0.0, 1.0)
         return {
             "name": self.name,
-            "title": title(self.name),
+            "title": self.title,
             "populations": self.populations,
             "range": limits(self.name, low, high),
             "signed": is_signed(low, high),
@@ -64,5 +65,5 @@ def chosen_fields(frames: Frames, names: Sequence[str]) -> list[Field]:
             raise choose(
                 "field", name, {known for table in tables.values() for known in known_scalars(table)}
             )
-        made.append(Field(name, owners))
+        made.append(Field(name, owners, title(name, frames.declared)))
     return made

@@ -201,7 +201,7 @@ class _Writer:
         column = PAINTED.get(self.look.paint, "")
         if self.smoke is None or not any(column in self.tables[name] for name in self.clouds):
             return None
-        return {"title": title(column), "range": self.view.painted, "signed": False}
+        return {"title": title(column, self.frames.declared), "range": self.view.painted, "signed": False}
 
     def _camera(self) -> dict[str, Any]:
         """What the viewer fits its camera to; z stays up, so that the camera turns about z."""
