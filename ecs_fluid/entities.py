@@ -212,6 +212,10 @@ class Entities:
             if not self._ticker.busy:
                 self._ticker.apply(self._world)
 
+    def _pending_rows(self, name: str) -> tuple[Array | None, list[NewRows]]:
+        """Rows of an entity that will be removed, as a mask or None, and those that it will get."""
+        return self._ticker.row_changes.pending(name)
+
     def _drop_new_rows(self, misplaced: Callable[[NewRows], Array]) -> dict[str, tuple[int, int]]:
         """Drop rows spawned `where_free` that `misplaced` masks; returns (dropped, all) by entity."""
         return self._ticker.row_changes.drop(misplaced)

@@ -116,6 +116,10 @@ class RowChanges:
                 }
         return counts
 
+    def pending(self, name: str) -> tuple[Array | None, list[NewRows]]:
+        """Mask of the rows of an entity that will be removed, None for none, and its new rows."""
+        return self._killed.get(name), [batch for batch in self._spawned if batch.name == name]
+
     def kill(self, name: str, rows: Any, count: int, own: slice = slice(None)) -> None:
         """Queue the removal of rows given as a mask (count,) or as row numbers below `count`.
 

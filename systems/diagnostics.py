@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -267,15 +268,28 @@ class DiagnosticsSystem(System):
         for name, share in zip(self._invariants(), self._in_plane, strict=False):
             budget[name] += share * factor * (after[name] - self._before[name])
 
+    def _as_they_will_be(self, name: str, x: Array, alpha: Array) -> Iterator[tuple[Array, Array]]:
+        """Places (n, 3) m and strengths of an entity's rows that stay, and of those that it will get.
+
+        What a system gives off or removes is its own, though it comes and goes later in the tick.
+        """
+        killed, new = self.world._pending_rows(name)
+        yield (x, alpha) if killed is None else (x[~killed], alpha[~killed])
+        for batch in new:
+            tables = (batch.tables[Position], "x"), (batch.tables[Strength], "alpha")
+            columns = (np.broadcast_to(vars(table)[key], (batch.rows, 3)) for table, key in tables)
+            place, strength = (np.ascontiguousarray(column, self.world.dtype) for column in columns)
+            yield place, strength
+
     def _totals(self, rates: bool) -> dict[str, Array]:
         from ecs_fluid.kernels.compiled.columns import vortex_invariants
 
         result = {name: np.zeros(3) for name in INVARIANTS}
         if not rates:
-            for position, strength, _ in self.query(Position, Strength, CoreRadius):
-                totals = vortex_invariants(position.x, strength.alpha)
-                for name, value in zip(INVARIANTS, totals, strict=True):
-                    result[name] += value
+            for entity, (position, strength, _) in self.entities(Position, Strength, CoreRadius):
+                for x, alpha in self._as_they_will_be(entity.name, position.x, strength.alpha):
+                    for name, value in zip(INVARIANTS, vortex_invariants(x, alpha), strict=True):
+                        result[name] += value
             return result
         for position, strength, velocity, rate in self.query(Position, Strength, Velocity, StrengthRate):
             x, a, u, d = (

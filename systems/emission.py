@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, Self
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -26,7 +25,7 @@ from ecs_fluid.components import (
 from ecs_fluid.components.bodies import CollisionCount, Pose
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.fluid import LAWS, Fluid, key_values
+from ecs_fluid.fluid import LAWS, Fluid, key_values, options_of
 from ecs_fluid.further_components import component_of, filled
 from ecs_fluid.input_limits import TRACER, VORTON, check_bytes
 from ecs_fluid.keyframes import KeyedNumber, KeyedVector, integral, value_at
@@ -158,8 +157,9 @@ class EmissionSystem(System):
     A puff is many particles that are born at one moment, all rows that its recipe makes: a ring gives the
     flow its circulation and its impulse, and no total strength.
 
-    Populations with a Density, Temperature or Species get those of the emitter, where it names none those of
-    the ambient; with an equation of state the density follows from the temperature.
+    Populations with a Density, Temperature or Species get those of the puff or of the emitter, where neither
+    names any those of the ambient at the place of each row; with an equation of state the density follows
+    from the temperature, and the temperature from the density of a puff.
     Source: Fluid Simulation for Video Games, part 7.
     """
 
@@ -174,6 +174,9 @@ class EmissionSystem(System):
 
     emitters: list[Emitter] = Field(default_factory=list)
     """the emitters of the world"""
+
+    def __post_init__(self) -> None:
+        self._puffs: dict[str, tuple[dict[str, Any], bytes, Tables]] = {}
 
     def spawns(self, world: World) -> None:
         """Make the entity that keeps each emitter's state."""
@@ -199,8 +202,7 @@ class EmissionSystem(System):
                     filled(kind, table, rows, f"emitter {emitter.name!r}", f"{emitter.into!r} may get")
             if emitter.attached is not None:
                 _carrier(world[emitter.attached])
-            if emitter.puff is not None:
-                rows_of_puff(emitter, world)
+            _refuse_twice(emitter, self._puff(emitter, world), world)
 
     def process(self, dt: float) -> None:
         """Give off the particles that are due in this half of the tick."""
@@ -208,8 +210,7 @@ class EmissionSystem(System):
         for emitter in self.emitters:
             moments = self._due(emitter, self.world[emitter.name][Emission])
             if len(moments):
-                has = self.world[emitter.into].tables
-                puff = None if emitter.puff is None else rows_of_puff(emitter, self.world)
+                has, puff = self.world[emitter.into].tables, self._puff(emitter, self.world)
                 births = moments if puff is None else np.repeat(moments, len(column(puff, Position, "x")))
                 taken, count = taken or particles_take(self.world), len(births)
                 taken += count * (VORTON if Strength in has else TRACER)
@@ -218,6 +219,7 @@ class EmissionSystem(System):
                 rows = self._particles(emitter, has, moments)
                 if puff is not None:
                     rows = _puffs(rows, len(moments), puff, has)
+                rows += self._carried(emitter, has, rows, births)
                 own = {type(table) for table in rows}
                 rows += [one for one in self._constants(emitter, has, births) if type(one) not in own]
                 self.world.spawn_rows(emitter.into, *rows, where_free=True)
@@ -225,6 +227,17 @@ class EmissionSystem(System):
             for system in self.world.systems:
                 if isinstance(system, CollisionSystem):
                     system.keep_back()
+
+    def _puff(self, emitter: Emitter, world: World) -> Tables | None:
+        """What the emitter gives off at once, if that is more than a particle; made anew when it, or the fluid, is another."""
+        if emitter.puff is None:
+            return None
+        fluid = b"".join(numbers.tobytes() for numbers in vars(world.fluid[Fluid]).values())
+        told, of, tables = self._puffs.get(emitter.name, ({}, b"", {}))
+        if told != emitter.puff or of != fluid:
+            tables = rows_of_puff(emitter, world)
+            self._puffs[emitter.name] = emitter.puff, fluid, tables
+        return tables
 
     def _due(self, emitter: Emitter, state: Emission) -> Array:
         """Moments (n,) s at which particles are born in this half of the tick."""
@@ -285,32 +298,27 @@ class EmissionSystem(System):
                 speed *= emitter.velocity_spread
                 speed += emitter.velocity
                 tables.append(InertialVelocity.unchecked(v=speed))
-        return [*tables, *self._carried(emitter, has, x, moments)]
-
-    def _carried(self, emitter: Emitter, has: Tables, x: Array, moments: Array) -> list[Component]:
-        """Density and temperature of the new particles, as far as the target has them."""
-        tables = list[Component]()
-        if Temperature not in has and Density not in has:
-            return tables
-        fluid = fluid_at_rest(self.world)
-        z, law = x[:, 2], fluid.law != LAWS["none"]
-        if emitter.temperature is None and emitter.density is not None and law:
-            temperature = temperature_of(fluid, _told(emitter.density, moments))
-        elif emitter.temperature is None:
-            temperature = temperature_at(fluid, z)
-        else:
-            temperature = _told(emitter.temperature, moments)
-        if Temperature in has:
-            tables.append(Temperature.unchecked(T=temperature))
-        if Density in has:
-            if Temperature in has and law:
-                rho = density_of(fluid, temperature)
-            elif emitter.density is None:
-                rho = density_at(fluid, z)
-            else:
-                rho = _told(emitter.density, moments)
-            tables.append(Density.unchecked(rho=rho))
         return tables
+
+    def _carried(
+        self, emitter: Emitter, has: Tables, rows: list[Component], moments: Array
+    ) -> list[Component]:
+        """Density and temperature of the new rows (n,), as far as the target has them and a puff has not."""
+        if Temperature not in has and Density not in has:
+            return []
+        own = {type(table): table for table in rows}
+        fluid = fluid_at_rest(self.world)
+        z, law = column(own, Position, "x")[:, 2], fluid.law != LAWS["none"]
+        warm = _of_rows(own, Temperature, "T", emitter.temperature, moments)
+        rho = _of_rows(own, Density, "rho", emitter.density, moments)
+        if warm is None:
+            warm = temperature_at(fluid, z) if rho is None or not law else temperature_of(fluid, rho)
+        if Temperature in has and law:
+            rho = density_of(fluid, warm)
+        elif rho is None:
+            rho = density_at(fluid, z)
+        made = Temperature.unchecked(T=warm), Density.unchecked(rho=rho)
+        return [table for table in made if type(table) in has and type(table) not in own]
 
     def _places(self, emitter: Emitter, draw: np.random.Generator, moments: Array) -> Array:
         count = len(moments)
@@ -339,24 +347,14 @@ def recipe_of_puff(emitter: Emitter, **more: Any) -> Recipe:
     return entity_recipe({**(emitter.puff or {}), "name": emitter.name, **more}, "puff of emitter")
 
 
-_made: WeakKeyDictionary[World, dict[str, tuple[Any, str, Tables]]] = WeakKeyDictionary()
-"""Puffs of each world's emitters, by name: what was told, the kernel of the cores ("any" for all) and the
-rows, which take seconds for millions of tracers."""
-
-
 def rows_of_puff(emitter: Emitter, world: World) -> Tables:
-    """Its tables, as a world of its own has them; made when they are first asked for."""
-    velocity, made = world.system(VelocitySystem), _made.setdefault(world, {})
-    kernel = "" if velocity is None else velocity.kernel
-    told, laid_out, tables = made.get(emitter.name, (None, "", {}))
-    if told == emitter.puff and laid_out in (kernel, "any"):
-        return tables
-    recipe = recipe_of_puff(emitter)
-    free = getattr(recipe, "blobs", "") is None  # a core is laid out for its blobs
-    if free and kernel:
-        recipe = recipe_of_puff(emitter, blobs=kernel)
+    """Its tables, as a world of its own has them."""
+    recipe, velocity = recipe_of_puff(emitter), world.system(VelocitySystem)
+    if velocity is not None and getattr(recipe, "blobs", "") is None:  # a core is laid out for its blobs
+        recipe = recipe_of_puff(emitter, blobs=velocity.kernel)
     like = world.options
     alone = World(dimension=like.dimension, plane=like.plane, precision="double", seed=world.seed)
+    alone.set_fluid(**options_of(world.fluid[Fluid]).model_dump(warnings=False))
     recipe.build(alone)
     tables = {kind: rows for kind, rows in alone[recipe.holder].tables.items() if kind is not RowId}
     single = Position in tables and Pose not in tables and all(kind.per_row for kind in tables)
@@ -365,7 +363,6 @@ def rows_of_puff(emitter: Emitter, world: World) -> Tables:
             f"puff of emitter {emitter.name!r}: kind = {recipe.kind!r} makes no rows to give off; take one "
             "of vortons or tracers"
         )
-    made[emitter.name] = emitter.puff, kernel if free else "any", tables
     return tables
 
 
@@ -404,6 +401,29 @@ def _given(emitter: Emitter, time: float) -> float:
 def _whole(total: float) -> int:
     """Whole particles; round-off must not hold back one that is due exactly at the end of a tick."""
     return math.floor(total * (1 + 1e-12) + 1e-9)
+
+
+def _of_rows(own: Tables, kind: type[Component], name: str, told: Any, moments: Array) -> Array | None:
+    """A column (n,) of new rows: that of the puff, or what the emitter tells; None if neither has it."""
+    if kind in own:
+        return column(own, kind, name)
+    return None if told is None else _told(told, moments)
+
+
+def _refuse_twice(emitter: Emitter, puff: Tables | None, world: World) -> None:
+    """Raise RecipeError where the emitter tells what its puff has already, or what follows from that."""
+    law = world.fluid[Fluid].law != LAWS["none"]
+    for kind, told, name in (
+        (Temperature, emitter.temperature is not None, "temperature"),
+        (Density, emitter.density is not None, "density"),
+        (Species, any(emitter.fractions.values()), "a mass fraction"),
+    ):
+        follows = law and kind is not Species and bool({Temperature, Density} & (puff or {}).keys())
+        if told and (kind in (puff or {}) or follows):
+            raise RecipeError(
+                f"emitter {emitter.name!r} has {name}, and its puff tells what it carries; leave it out in "
+                "one of them"
+            )
 
 
 def _told(value: Any, moments: Array) -> Array:

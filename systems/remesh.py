@@ -48,9 +48,10 @@ class RemeshSystem(System):
 
     Volumes become spacing^3 (spacing^2 in a plane), shared where several populations have a vorton at one
     point. Vortons that carry matter (density,
-    temperature, species, or what else the population has) instead share their volume, mass and what the mass
-    carries by weights of the same reach that are never negative: nothing leaves its range and the totals
-    stay, at the price of a spread by h^2/4 on average each time. New rows get new RowIds; tracers are left
+    temperature, species, or what else the population has) instead share their volume, and each value times
+    volume, by weights of the same reach that are never negative: nothing leaves its range and the totals
+    (mass, and heat and fuel as ThermalSystem counts them) stay, at the price of a spread by h^2/4 on average
+    each time. New rows get new RowIds; tracers are left
     alone. It is for filled cores: a line of single vortons becomes a bundle of lines.
 
     Where a CollisionSystem keeps vortons out of bodies and in containers, lattice points that are not where a

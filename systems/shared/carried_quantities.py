@@ -10,7 +10,6 @@ from ecs_fluid.component import Array, Component
 from ecs_fluid.components import (
     Age,
     CoreRadius,
-    Density,
     Position,
     RowId,
     Strength,
@@ -41,10 +40,10 @@ class Column:
 
 
 class Cargo:
-    """Extensive quantities of every vorton of an entity: volume, mass, and value times mass of every column.
+    """Extensive quantities of every vorton of an entity: volume, and value times volume of every column.
 
-    Without Volume every vorton counts as 1; without Density the volume stands for the mass. `matter` says
-    whether there is more than an Age.
+    So mass is kept with the Density, and heat and fuel as ThermalSystem and CombustionSystem count them, per
+    volume. Without Volume every vorton counts as 1. `matter` says whether there is more than an Age.
 
     Raises FluidError when a table can neither be shared nor started anew.
     """
@@ -52,10 +51,9 @@ class Cargo:
     def __init__(self, entity: Entity) -> None:
         rows = len(entity)
         volume = entity[Volume].volume.astype(np.float64) if Volume in entity else np.ones(rows)
-        mass = volume * entity[Density].rho if Density in entity else volume
         self.has_volume = Volume in entity
         self.columns: list[Column] = []
-        parts = [volume, mass]
+        parts = [volume]
         for kind, table in sorted(entity.tables.items(), key=lambda item: item[0].__name__):
             if kind.derived or not kind.per_row or kind in REPLACED:
                 continue
@@ -64,11 +62,9 @@ class Cargo:
                 continue
             for field, array in table.items():
                 values = array.reshape(rows, -1).astype(np.float64)
-                first = 1 if kind is Density else len(parts)
                 limits = float(values.min()), float(values.max())
-                self.columns.append(Column(kind, field.name, array.shape[1:], first, *limits))
-                if kind is not Density:
-                    parts += list(values.T * mass)
+                self.columns.append(Column(kind, field.name, array.shape[1:], len(parts), *limits))
+                parts += list(values.T * volume)
         self.extensive = np.stack(parts, axis=1)
         self.matter = any(column.kind is not Age for column in self.columns)
 
@@ -87,12 +83,12 @@ class Cargo:
             share = share + share[:, :1] / share[:, 0].sum() * (load.sum(axis=0) - share.sum(axis=0))
             volume = share[:, 0]
         else:  # points that got nothing are as old as the mean
-            share = np.where(share[:, 1:2] > 0, share, load.sum(axis=0))
+            share = np.where(share[:, :1] > 0, share, load.sum(axis=0))
         found: dict[type[Component], dict[str, Array]] = {}
         for column in self.columns:
             width = int(np.prod(column.shape))
             held = share[:, column.first : column.first + width]
-            value = held / share[:, 0 if column.kind is Density else 1, None]
+            value = held / share[:, :1]
             # Only rounding is cut off: values are means of old ones.
             value = np.clip(value, column.least, column.most).reshape(len(kept), *column.shape)
             found.setdefault(column.kind, {})[column.name] = value

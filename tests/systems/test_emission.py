@@ -14,7 +14,6 @@ from hypothesis import given, strategies as st
 import ecs_fluid as ef
 from ecs_fluid.errors import ComponentError, FluidError, RecipeError
 from ecs_fluid.systems.emission import _given, _whole
-from ecs_fluid.worlds.tracers import Tracers
 
 
 def world_of(*emitters: dict[str, Any], dt: float = 0.1, seed: int = 1) -> ef.World:
@@ -391,25 +390,6 @@ def test_a_puff_needs_no_import_of_recipes() -> None:
     assert (done.returncode, done.stdout) == (0, "26\n"), done.stderr
 
 
-def test_rows_of_a_puff_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the entity and by the system that gives them off, which made them anew: seconds for many tracers."""
-    made = list[str]()
-    spawn = Tracers.spawn
-
-    def counted(self: Tracers, world: ef.World) -> None:
-        made.append(self.name)
-        spawn(self, world)
-
-    monkeypatch.setattr(Tracers, "spawn", counted)
-    points = {"kind": "tracers", "points": [[0.0, 0.0, 0.0], [0.1, 0.0, 0.0]]}
-    jets = [{"kind": "emitter", "name": name, "into": "smoke", "rate": 10.0, "puff": points} for name in "ab"]
-    for _ in range(2):  # a second world makes its own
-        world = ef.load({"world": {"dt": 0.1}, "entity": jets})
-        world.step(3)
-        assert made == ["a", "b"] and len(world["smoke"]) == 12
-        made.clear()
-
-
 def test_rows_of_a_puff_carry_what_the_emitter_and_the_puff_have() -> None:
     """Ages are those of the moment of birth (0.25 and 0.5 s, with ticks of 0.2 s), for all rows alike."""
     block = {"kind": "fluid_block", "sphere": {"radius": 0.3}, "spacing": 0.1, "temperature": "400 + 10*x"}
@@ -425,6 +405,58 @@ def test_rows_of_a_puff_carry_what_the_emitter_and_the_puff_have() -> None:
     assert gas[ef.Temperature].T[:n].max() > 402.0
     assert gas[ef.Temperature].T[:n].tolist() == gas[ef.Temperature].T[n:].tolist()
     assert (gas[ef.Species].smoke == 0.1).all() and (gas[ef.CoreRadius].sigma > 0.1).all()
+
+
+@pytest.mark.parametrize("law", ["none", "liquid"])
+def test_rows_of_a_puff_are_fluid_at_rest_at_their_own_heights(law: str) -> None:
+    """A ring that carries nothing of its own is no heavier or lighter than what is around it, row by row.
+
+    Fluid of 1000 - 2 z kg/m^3: with the density at the ring's middle, its upper half was 1 kg/m^3 too heavy.
+    """
+    ring = {**RING, "radius": 0.5, "axis": AXIS}
+    emitter = {
+        "kind": "emitter",
+        "name": "e",
+        "into": "rings",
+        "rate": 10.0,
+        "center": [0, 0, 1],
+        "puff": ring,
+    }
+    fluid = {"law": law, "density": 1000.0, "density_profile": [[-5.0, 1010.0], [5.0, 990.0]]}
+    options = {"dt": 0.1, "precision": "double"}
+    world = ef.load(
+        {"world": options, "fluid": fluid, "entity": [emitter], "system": [{"kind": "baroclinic"}]}
+    )
+    world.step()  # those of the second half of a tick appear at its end, where they are
+    z = world["rings"][ef.Position].x[:, 2]
+    assert z.max() - z.min() > 0.9
+    assert world["rings"][ef.Density].rho == pytest.approx(1000.0 - 2 * z, abs=1e-9)
+
+
+def test_a_puff_that_tells_its_density_has_the_temperature_that_belongs_to_it() -> None:
+    """Liquid of 1000 (1 - 2e-4 (T - 300)) kg/m^3: at 980 it has 400 K, however long, and so have an entity's.
+
+    By the ambient's temperature a puff was as heavy as its surroundings after a tick.
+    """
+    block = {"kind": "fluid_block", "sphere": {"radius": 0.2}, "spacing": 0.1, "density": 980.0}
+    emitter = {"kind": "emitter", "name": "e", "into": "oil", "rate": 10.0, "puff": block}
+    fluid = {"law": "liquid", "density": 1000.0, "temperature": 300.0, "expansion": 2e-4}
+    table = {"world": {"dt": 0.1, "precision": "double"}, "fluid": fluid, "system": [{"kind": "thermal"}]}
+    world = ef.load({**table, "entity": [emitter, {**block, "name": "drop"}]})
+    world.step(3)
+    for name in ("oil", "drop"):
+        T, rho = world[name][ef.Temperature].T, world[name][ef.Density].rho
+        assert len(T)
+        np.testing.assert_allclose(T, 400.0, rtol=1e-12)
+        np.testing.assert_allclose(rho, 980.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("told", [{"temperature": 400.0}, {"density": 1.0}, {"smoke": 0.1}])
+def test_what_a_puff_carries_is_told_once(told: dict[str, float]) -> None:
+    block = {"kind": "fluid_block", "sphere": {"radius": 0.2}, "temperature": 350.0, "fuel": 0.1}
+    emitter = {"kind": "emitter", "name": "e", "into": "gas", "puff": block, **told}
+    with pytest.raises(RecipeError, match=r"emitter 'e' has .*, and its puff tells what it carries"):
+        ef.load({"fluid": {"law": "ideal_gas"}, "entity": [emitter]})
 
 
 @pytest.mark.parametrize(

@@ -48,17 +48,16 @@ def matter(count: int) -> list[ef.Component]:
 
 
 def contents(world: ef.World) -> np.ndarray:
-    """Volume, mass, heat (mass times temperature), mass of flame and smoke, and age times mass."""
+    """Volume, and per volume: mass, heat, flame and smoke as thermal and combustion count them, age."""
     one = world["vortex0"]
     volume, species = one[ef.Volume].volume, one[ef.Species]
-    mass = volume * one[ef.Density].rho
     return np.array(
         [
             volume.sum(),
-            mass.sum(),
-            (mass * one[ef.Temperature].T).sum(),
-            (mass * species.flame).sum(),
-            (mass * species.smoke).sum(),
-            (mass * one[ef.Age].t).sum(),
+            (volume * one[ef.Density].rho).sum(),
+            (volume * one[ef.Temperature].T).sum(),
+            (volume * species.flame).sum(),
+            (volume * species.smoke).sum(),
+            (volume * one[ef.Age].t).sum(),
         ]
     )

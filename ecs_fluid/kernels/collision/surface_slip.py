@@ -288,8 +288,10 @@ def exchanged(
 ) -> tuple[Array, Array, Array]:
     """(impulse, moment, slip) of the bodies at `centers` (count, 3), from vortons before and after.
 
-    impulse (count, 3): change of 1/2 sum x cross alpha, m^4/s. moment (count, 3): of 1/3 sum r cross
+    impulse (count, 3): change of 1/2 sum r cross alpha, m^4/s. moment (count, 3): of 1/3 sum r cross
     (r cross alpha), r from the centre, m^5/s. slip (count,): root of the mean |slip|^2, m/s.
+    Places count from the centre, since what is shed when a spin changes sums to -2 V times that change; the
+    body's own vorticity, which has no impulse about its centre, makes up for it.
     """
     count = len(centers)
     before, after = np.zeros((count, 6)), np.zeros((count, 6))
@@ -316,9 +318,10 @@ def _rms(who: Array, values: Array, count: int) -> Array:
 
 @njit(cache=True, error_model="numpy")
 def _add_moments(total: Array, center: Array, x: Array, alpha: Array, sign: float) -> None:
-    """Add sign times 1/2 x cross alpha, and 1/3 r cross (r cross alpha), to total (6,)."""
+    """Add sign times 1/2 r cross alpha, and 1/3 r cross (r cross alpha), to total (6,)."""
     arm = minus(x, center)
-    half, third = cross_of(x, alpha), cross_of(arm, cross_of(arm, alpha))
+    half = cross_of(arm, alpha)
+    third = cross_of(arm, half)
     for k in range(3):
         total[k] += 0.5 * sign * half[k]
         total[3 + k] += sign / 3.0 * third[k]

@@ -79,16 +79,16 @@ def test_slip_of_a_fluid_that_half_turns_with_its_body(share: float) -> None:
 
 
 def test_exchange_and_changes() -> None:
-    """Sums of 1/2 x cross alpha and 1/3 r cross (r cross alpha), and the ways by their parts."""
+    """Sums of 1/2 r cross alpha and 1/3 r cross (r cross alpha), and the ways by their parts."""
     draw, who = rows(4)
     centers = draw.standard_normal((4, 3))
     x0, a0, x1, a1, slip = draw.standard_normal((5, C, 3))
     impulse, moment, rms = exchanged(centers, who, x0, a0, x1, a1, slip)
     for i in range(3):
         own = who == i
-        gain = [0.5 * np.cross(x[own], a[own]).sum(axis=0) for x, a in ((x0, a0), (x1, a1))]
-        assert np.allclose(impulse[i], gain[1] - gain[0], rtol=1e-12)
         arms = [(x[own] - centers[i], a[own]) for x, a in ((x0, a0), (x1, a1))]
+        gain = [0.5 * np.cross(r, a).sum(axis=0) for r, a in arms]
+        assert np.allclose(impulse[i], gain[1] - gain[0], rtol=1e-12)
         gain = [np.cross(r, np.cross(r, a)).sum(axis=0) / 3 for r, a in arms]
         assert np.allclose(moment[i], gain[1] - gain[0], rtol=1e-12)
         assert np.isclose(rms[i], np.sqrt((slip[own] ** 2).sum(axis=1).mean()))
