@@ -229,7 +229,10 @@ class EmissionSystem(System):
                     system.keep_back()
 
     def _puff(self, emitter: Emitter, world: World) -> Tables | None:
-        """What the emitter gives off at once, if that is more than a particle; made anew when it, or the fluid, is another."""
+        """What the emitter gives off at once, if that is more than a particle.
+
+        Made anew where it, or the fluid, is another.
+        """
         if emitter.puff is None:
             return None
         fluid = b"".join(numbers.tobytes() for numbers in vars(world.fluid[Fluid]).values())
