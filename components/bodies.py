@@ -187,7 +187,8 @@ class BoundaryExchange(Component, derived=True, given=(Pose, RigidMotion, Body))
     """What the boundary condition at a body gave to the vortons in this tick, per density of the fluid.
 
     impulse: change of 1/2 sum x cross alpha; moment: of 1/3 sum r cross (r cross alpha), r from the centre of
-    mass. slip: rms velocity of the fluid relative to the surface that it found where it looked.
+    mass; in a plane of sum x cross alpha and 1/2 sum r cross (r cross alpha). slip: rms velocity of the fluid
+    relative to the surface that it found where it looked.
     """
 
     impulse: Array = column("m^4/s", shape=(3,))
