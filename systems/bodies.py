@@ -129,18 +129,19 @@ class BodySystem(System):
         bodies, _ = gathered(entities)
         solid, found = bodies.shape != CONTAINER, []
         way = "panels" if world.dimension == 3 else "layer"
-        flows = f"a system of kind = 'boundary' with boundary = {way!r} makes the fluid flow around them"
         if winds(world) and (solid & (bodies.motion == FIXED)).any():
             found.append(
                 "BodySystem: the wind blows through the fixed bodies, which only stop particles at the "
-                f"surface; {flows}"
+                f"surface; a system of kind = 'boundary' with boundary = {way!r} makes the fluid flow "
+                "around them"
             )
         moving = solid & self._going(world, entities, bodies)
         names = [repr(entity.name) for entity, rows in rows_of_each(entities) if moving[rows].any()]
         if names:
             found.append(
                 f"BodySystem: the fluid does not notice that bodies of {' and '.join(names)} move through "
-                f"it, and particles are pushed by their surfaces alone; {flows}"
+                f"it, and particles are pushed by their surfaces alone; a system of kind = 'boundary' with "
+                f"boundary = {way!r} makes the fluid flow around them"
             )
         return found
 
