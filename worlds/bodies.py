@@ -185,7 +185,7 @@ class BodyRecipe(_Placed):
                 inertia = 0.4 * mass * radius**2 * np.eye(3)
             else:  # a metre of a cylinder
                 mass = self.mass or self.density * np.pi * radius**2
-                arms = np.where(np.arange(3) == across, radius**2 / 2, radius**2 / 4 + 1 / 12)
+                arms = np.where(np.arange(3) == across, radius**2 / 2, radius**2 / 4)
                 inertia = mass * np.diag(arms)
             self._spawn(world, np.zeros(3), mass, inertia, BallShape([radius]), *self._added())
             return

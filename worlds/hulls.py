@@ -159,6 +159,8 @@ def hull_of_mesh(file: str) -> Hull:
 def prism_of(section: Array, across: int) -> Hull:
     """The prism on the convex hull of points (n, 3) m of a plane; volume and inertia are those of a metre.
 
+    About axes in the plane the inertia is that of a thin slice, whose metre has no part in it.
+
     It reaches 3/4 of its largest extent to either side of the plane: sides are nearer than ends everywhere in
     the plane. What lies in the plane, or across it, is so exactly.
     """
@@ -174,9 +176,9 @@ def prism_of(section: Array, across: int) -> Hull:
     table = hull.table._replace(vertices=vertices, planes=planes)
     volume = hull.volume / (2 * half)
     inertia = hull.inertia / (2 * half)
-    # About axes in the plane there is int z^2 dV too, w^2/12 of the volume.
-    slab = volume * (1.0 - (2 * half) ** 2) / 12 * (np.eye(3) - np.diag(np.eye(3)[across]))
-    return Hull(table, np.where(np.arange(3) == across, 0.0, hull.center), volume, inertia + slab)
+    # Less int z^2 dV, w^2/12 of the volume.
+    slab = volume * (2 * half) ** 2 / 12 * (np.eye(3) - np.diag(np.eye(3)[across]))
+    return Hull(table, np.where(np.arange(3) == across, 0.0, hull.center), volume, inertia - slab)
 
 
 def section_of(hull: Hull, across: int) -> Hull:

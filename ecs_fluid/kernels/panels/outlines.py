@@ -65,10 +65,11 @@ def prism_outline(hulls: Hulls, hull: int, edge: float, across: int) -> Panels:
 
 
 def segment_layers(panels: Panels) -> tuple[Array, Array]:
-    """S in m and K in 1 (n, n): potentials of the segments j at the centres i, by -ln(r)/(2 pi), r in m.
+    """S in m and K in 1 (n, n): potentials of the segments j at the centres i, by -ln(r/L)/(2 pi).
 
-    With h the distance of a centre behind the line of a segment, and s the way along it from there, the
-    segment is seen at the angle atan(s/h), from end to end, and int ln(r) ds = s (ln(r) - 1) + h atan(s/h).
+    L is the length of the outline, which makes no difference where as much flows in as out. With h the
+    distance of a centre behind the line of a segment, and s the way along it from there, the segment is seen
+    at the angle atan(s/h), from end to end, and int ln(r) ds = s (ln(r) - 1) + h atan(s/h).
     """
     start, end = (panels.vertices[panels.corners[:, k]] for k in (0, 1))
     along = (end - start) / panels.area[:, None]
@@ -77,5 +78,6 @@ def segment_layers(panels: Panels) -> tuple[Array, Array]:
     s0, s1 = (((p - panels.center[:, None]) * along).sum(axis=2) for p in (start, end))
     angle = np.arctan2(height * (s1 - s0), height**2 + s0 * s1)
     np.fill_diagonal(angle, 0.0)
-    logs = [s * (0.5 * np.log(s**2 + height**2) - 1.0) for s in (s0, s1)]
+    size = panels.area.sum()
+    logs = [s * (0.5 * np.log((s**2 + height**2) / size**2) - 1.0) for s in (s0, s1)]
     return -(logs[1] - logs[0] + height * angle) / (2 * np.pi), -angle / (2 * np.pi)
