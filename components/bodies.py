@@ -187,9 +187,9 @@ class BoundaryExchange(Component, derived=True, given=(Pose, RigidMotion, Body))
     """What the boundary condition at a body gave to the vortons in this tick, per density of the fluid.
 
     impulse: change of 1/2 sum r cross alpha; moment: of 1/3 sum r cross (r cross alpha), both with r from the
-    centre of mass: what a change of spin takes from the vortons the body itself has, so that this is no
-    impulse, wherever the body is. slip: rms velocity of the fluid relative to the surface that it found where
-    it looked.
+    centre of mass; in a plane of sum r cross alpha and 1/2 sum r cross (r cross alpha). What a change of spin
+    takes from the vortons the body itself has, so that this is no impulse, wherever the body is. slip: rms
+    velocity of the fluid relative to the surface that it found where it looked.
     """
 
     impulse: Array = column("m^4/s", shape=(3,))

@@ -22,6 +22,14 @@ ACROSS = {"Strength": "alpha", "RigidMotion": "angular_velocity"}
 """Columns that point across the plane: their other components are 0."""
 
 
+def impulse_factors(world: World) -> tuple[float, float]:
+    """Factors of 1/2 sum x cross alpha and 1/3 sum x cross (x cross alpha) to impulse and angular impulse.
+
+    In a plane the sums are 1 and 1/2, without the halves and thirds of closed lines (Saffman, chapter 3).
+    """
+    return (2.0, 1.5) if world.dimension == 2 else (1.0, 1.0)
+
+
 def check_dimension(kind: type[Any], world: World, error: type[FluidError], name: str = "") -> None:
     """Raise `error` if a class of systems, recipes or solvers does not list the world's dimension."""
     if world.dimension in kind.dimensions:

@@ -17,11 +17,12 @@ from ecs_fluid.components.bodies import (
     BodyLoad,
     ContactMemory,
     FormerPose,
+    HullTable,
     Pose,
     RigidMotion,
 )
 from ecs_fluid.entity import Entity
-from ecs_fluid.errors import RecipeError
+from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.input_limits import check_memory, limits
 from ecs_fluid.keyframes import Keyed, KeyedVector, value_at
@@ -53,6 +54,10 @@ LEAST_ANGLE = 1e-6
 NEAR, TOUCHING = 50, 1000
 """Bytes of a pair of bodies that may meet within the tick (its arrays have 48), and of one that touches
 (930 measured)."""
+
+
+UPRIGHT = 1e-6
+"""Part of a normal across a plane, or in it, that is rounding in a world of single precision."""
 
 
 class BodyScript(Settings):
@@ -95,6 +100,7 @@ class BodySystem(System):
     may_read = (*SHAPES, BodyLoad)
     writes = (Pose, RigidMotion, FormerPose, ContactMemory)
     phase = "move"
+    dimensions = (2, 3)
     periodic = False
 
     substeps: int = Field(default=8, ge=1, le=MOST_SUBSTEPS)
@@ -122,10 +128,11 @@ class BodySystem(System):
             return []
         bodies, _ = gathered(entities)
         solid, found = bodies.shape != CONTAINER, []
+        way = "panels" if world.dimension == 3 else "layer"
         if winds(world) and (solid & (bodies.motion == FIXED)).any():
             found.append(
                 "BodySystem: the wind blows through the fixed bodies, which only stop particles at the "
-                "surface; a system of kind = 'boundary' with boundary = 'panels' makes the fluid flow "
+                f"surface; a system of kind = 'boundary' with boundary = {way!r} makes the fluid flow "
                 "around them"
             )
         moving = solid & self._going(world, entities, bodies)
@@ -133,8 +140,8 @@ class BodySystem(System):
         if names:
             found.append(
                 f"BodySystem: the fluid does not notice that bodies of {' and '.join(names)} move through "
-                "it, and particles are pushed by their surfaces alone; a system of kind = 'boundary' with "
-                "boundary = 'panels' makes the fluid flow around them"
+                f"it, and particles are pushed by their surfaces alone; a system of kind = 'boundary' with "
+                f"boundary = {way!r} makes the fluid flow around them"
             )
         return found
 
@@ -173,6 +180,8 @@ class BodySystem(System):
         from ecs_fluid.kernels.bodies.isolated import move_alone
 
         entities = body_entities(self.world)
+        if self.world.across is not None:
+            _check_in_plane(entities, self.world.across)
         for entity in entities:
             pose, former = entity[Pose], entity[FormerPose]
             former.x[...], former.q[...] = pose.x, pose.q
@@ -289,6 +298,23 @@ class BodySystem(System):
                 spin = with_turns(short, script.rotation, self.world.time, end) / dt
             ends.append((entity, there, turned, v, spin))
         return ends
+
+
+def _check_in_plane(entities: list[Entity], across: int) -> None:
+    """Bodies in a plane are disks or prisms, and moved as told."""
+    for entity in entities:
+        if HullTable in entity:
+            along = np.abs(entity[HullTable].planes[:, across])
+            if ((along > UPRIGHT) & (along < 1.0 - UPRIGHT)).any():
+                raise FluidError(
+                    f"BodySystem: a polytope of {entity.name!r} is no prism across the plane, as those of "
+                    "kind = 'body' are in a world of dimension = 2"
+                )
+        if (entity[Body].motion == FREE).any():
+            raise FluidError(
+                f"BodySystem: {entity.name!r} moves freely, which is for a world of dimension = 3; in a "
+                "plane bodies are fixed or scripted"
+            )
 
 
 def brake_spin(bodies: Bodies, brake: Array, swirl: Array, dt: float) -> None:

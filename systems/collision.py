@@ -48,6 +48,7 @@ class DepartureSystem(System):
     reads = (Position,)
     writes = (FormerPosition,)
     phase = "spawn"
+    dimensions = (2, 3)
     periodic = False
     distribution = "rows"
 
@@ -76,6 +77,7 @@ class CollisionSystem(System):
     may_read = (*SHAPES, BoundVorticity, BoundaryLayer)
     writes = (Position, InertialVelocity, CollisionCount, Contact)
     phase = "constrain"
+    dimensions = (2, 3)
     periodic = False
     distribution = "ranks"
 

@@ -22,6 +22,7 @@ from ecs_fluid.components import (
 )
 from ecs_fluid.components.bodies import FluidReaction
 from ecs_fluid.errors import FluidWarning
+from ecs_fluid.plane import impulse_factors
 from ecs_fluid.system import System, Types
 from ecs_fluid.systems.remesh import narrow_lattice
 from ecs_fluid.systems.shared.nearest import nearest_distances
@@ -143,8 +144,8 @@ class DiagnosticsSystem(System):
 
     @property
     def _in_plane(self) -> tuple[float, float, float]:
-        """Factors of the `INVARIANTS` of space: in a plane the impulses are 1 and 1/2 of the sums."""
-        return (1.0, 2.0, 1.5) if self.world.dimension == 2 else (1.0, 1.0, 1.0)
+        """Factors of the `INVARIANTS` of space."""
+        return 1.0, *impulse_factors(self.world)
 
     def _invariants(self) -> tuple[str, ...]:
         """Those with a meaning: impulses depend on where a box that repeats begins."""

@@ -63,6 +63,7 @@ class ReactionSystem(System):
     may_read = (*SHAPES, Velocity, Strength, Contact, BoundaryExchange)
     writes = (RigidMotion, FluidReaction)
     phase = "constrain"
+    dimensions = (2, 3)
     periodic = False
     after = ("CollisionSystem", "BoundarySystem")
 

@@ -22,7 +22,8 @@ from ecs_fluid.components.bodies import (
 )
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.input_limits import SPHERE
-from ecs_fluid.keyframes import KeyedVector, value_at
+from ecs_fluid.keyframes import Keyed, KeyedVector, value_at
+from ecs_fluid.periodic import AXES
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
@@ -34,7 +35,7 @@ from ecs_fluid.worlds.cells import lattice_of_at_most
 from ecs_fluid.worlds.hulls import Hull
 from ecs_fluid.worlds.parameters import Length, Point
 from ecs_fluid.worlds.regions import Box
-from ecs_fluid.worlds.shapes import AnyPolytope, AnyShape, Ball
+from ecs_fluid.worlds.shapes import AnyPolytope, AnyShape, Ball, CylinderShape
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -147,11 +148,16 @@ def _hull_tables(hull: Hull, container: bool) -> tuple[Component, Component]:
 class BodyRecipe(_Placed):
     """One rigid body: a ball or a convex polytope.
 
+    In a world of two dimensions it is what the plane cuts out of the shape through its centre of mass: a disk
+    of a ball, and of a cylinder across the plane; a rectangle of a box. Its mass is that of a metre of it. It
+    is fixed or scripted there, and turns about the axis across the plane.
+
     Mass and inertia follow from the shape and the density, exactly. A free body moves by gravity and
     contacts, a scripted one along its keys, or steadily by `velocity` and `angular_velocity`.
     """
 
     kind: ClassVar[str] = "body"
+    dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     shape: AnyShape
     """shape: {shape = 'box', size = [1, 1, 1]}, for example"""
     motion: Literal["fixed", "scripted", "free"] = "free"
@@ -169,16 +175,38 @@ class BodyRecipe(_Placed):
 
     def spawn(self, world: World) -> None:
         """Spawn the body."""
-        if isinstance(self.shape, Ball):
+        across = world.across
+        if across is not None:
+            self._check_plane(across)
+        if isinstance(self.shape, Ball) or (across == 2 and isinstance(self.shape, CylinderShape)):
             radius = self.shape.radius
-            mass = self.mass or self.density * 4 / 3 * np.pi * radius**3
-            inertia = 0.4 * mass * radius**2 * np.eye(3)
+            if across is None:
+                mass = self.mass or self.density * 4 / 3 * np.pi * radius**3
+                inertia = 0.4 * mass * radius**2 * np.eye(3)
+            else:  # a metre of a cylinder
+                mass = self.mass or self.density * np.pi * radius**2
+                arms = np.where(np.arange(3) == across, radius**2 / 2, radius**2 / 4)
+                inertia = mass * np.diag(arms)
             self._spawn(world, np.zeros(3), mass, inertia, BallShape([radius]), *self._added())
             return
-        hull = self.shape.hull()
+        hull = self.shape.hull() if across is None else self.shape.section(across)
         mass = self.mass or self.density * hull.volume
         tables = (*_hull_tables(hull, False), *self._added())
         self._spawn(world, hull.center, mass, hull.inertia * (mass / hull.volume), *tables)
+
+    def _check_plane(self, across: int) -> None:
+        """What moves freely, or turns about an axis in the plane, is for space."""
+        axis = AXES[across]
+        if self.motion == "free":
+            raise RecipeError(
+                "motion = 'free' is for a world of dimension = 3; in a plane use 'fixed' or 'scripted'"
+            )
+        turns = self.rotation.values if isinstance(self.rotation, Keyed) else np.array([self.rotation])
+        for name, values in (("rotation", turns), ("angular_velocity", np.array([self.angular_velocity]))):
+            if np.delete(values, across, axis=1).any():
+                raise RecipeError(
+                    f"{name} turns the body out of the plane; only a part along {axis} is allowed"
+                )
 
     def _added(self) -> tuple[Component, ...]:
         return () if self.added_mass is None else (AddedMass(np.diag(self.added_mass)[None]),)

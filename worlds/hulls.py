@@ -156,6 +156,45 @@ def hull_of_mesh(file: str) -> Hull:
     return hull
 
 
+def prism_of(section: Array, across: int) -> Hull:
+    """The prism on the convex hull of points (n, 3) m of a plane; volume and inertia are those of a metre.
+
+    About axes in the plane the inertia is that of a thin slice, whose metre has no part in it.
+
+    It reaches 3/4 of its largest extent to either side of the plane: sides are nearer than ends everywhere in
+    the plane. What lies in the plane, or across it, is so exactly.
+    """
+    points = np.where(np.arange(3) == across, 0.0, section)
+    half = 0.75 * float(np.ptp(points, axis=0).max())
+    up = half * np.eye(3)[across]
+    hull = hull_of_vertices(np.concatenate([points - up, points + up]))
+    vertices, planes = hull.table.vertices.copy(), hull.table.planes.copy()
+    vertices[:, across] = np.copysign(half, vertices[:, across])
+    ends = np.abs(planes[:, across]) > 0.5
+    planes[:, across] = np.where(ends, np.sign(planes[:, across]), 0.0)
+    planes[ends, 3] = half
+    table = hull.table._replace(vertices=vertices, planes=planes)
+    volume = hull.volume / (2 * half)
+    inertia = hull.inertia / (2 * half)
+    # Less int z^2 dV, w^2/12 of the volume.
+    slab = volume * (2 * half) ** 2 / 12 * (np.eye(3) - np.diag(np.eye(3)[across]))
+    return Hull(table, np.where(np.arange(3) == across, 0.0, hull.center), volume, inertia - slab)
+
+
+def section_of(hull: Hull, across: int) -> Hull:
+    """The prism on what the plane through its centre of mass, across an axis, cuts out of a polytope."""
+    start, end = (hull.table.vertices[hull.table.edges[:, k]] for k in (0, 1))
+    low, high = start[:, across], end[:, across]
+    cut = low * high < 0.0
+    part = (low[cut] / (low[cut] - high[cut]))[:, None]
+    level = hull.table.vertices[hull.table.vertices[:, across] == 0.0]
+    prism = prism_of(np.concatenate([start[cut] + part * (end[cut] - start[cut]), level]), across)
+    center = hull.center + prism.center
+    if abs(center[across]) < 1e-12 * prism.table.radius[0]:
+        center[across] = 0.0
+    return prism._replace(center=center)
+
+
 def _rounding(points: Array) -> Array:
     """How wrong each coordinate (3,) may be, m: half a digit, of float32 where all are such numbers."""
     single = bool((points == points.astype(np.float32)).all())

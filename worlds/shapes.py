@@ -11,7 +11,7 @@ from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.settings import Settings
-from ecs_fluid.worlds.hulls import Hull, hull_of_mesh, hull_of_planes, hull_of_vertices
+from ecs_fluid.worlds.hulls import Hull, hull_of_mesh, hull_of_planes, hull_of_vertices, prism_of, section_of
 from ecs_fluid.worlds.parameters import Coordinate, Length, Point
 
 GOLDEN = (1 + math.sqrt(5)) / 2
@@ -31,6 +31,10 @@ class Polytope(Settings):
     @abstractmethod
     def hull(self) -> Hull:
         """The polytope, in axes about its centre of mass."""
+
+    def section(self, across: int) -> Hull:
+        """The prism on what the plane through its centre of mass, across an axis, cuts out of it."""
+        return section_of(self.hull(), across)
 
 
 class Cornered(Polytope):
@@ -157,15 +161,20 @@ class PlatonicShape(Cornered):
 
 
 class PointsShape(Cornered):
-    """The convex hull of points."""
+    """The convex hull of points; in a plane, points that all lie in it are the corners of the outline."""
 
     shape: Literal["points"] = "points"
-    points: list[Point] = Field(min_length=4, max_length=100_000)
+    points: list[Point] = Field(min_length=3, max_length=100_000)
     """points, m"""
 
     def corners(self) -> Array:
         """The points."""
         return np.array(self.points)
+
+    def section(self, across: int) -> Hull:
+        """The prism on the points, if they lie in the plane, else on the section of their hull."""
+        points = self.corners()
+        return super().section(across) if points[:, across].any() else prism_of(points, across)
 
 
 class PlanesShape(Polytope):

@@ -9,6 +9,7 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Velocity, Volume
 from ecs_fluid.components.bodies import FREE, Body, BoundaryExchange, RigidMotion
+from ecs_fluid.plane import impulse_factors
 from ecs_fluid.systems.operations import wind_at
 from ecs_fluid.systems.shared.body_tables import gathered, standing
 from ecs_fluid.systems.shared.fluid_at_rest import own_or_fluids
@@ -101,7 +102,9 @@ def record_exchange(
     """Fill BoundaryExchange from vortons (x, alpha) before and after, of the bodies `who`."""
     from ecs_fluid.kernels.collision.surface_slip import exchanged
 
-    _record(entities, *exchanged(centers, who, *before, *after, slip))
+    impulse, moment, found = exchanged(centers, who, *before, *after, slip)
+    linear, angular = impulse_factors(entities[0].world)
+    _record(entities, linear * impulse, angular * moment, found)
 
 
 def _record(entities: list[Entity], impulse: Array, moment: Array, rms: Array) -> None:

@@ -108,7 +108,7 @@ class LayerBoundary(PanelBoundary):
         strengths = spun + self._rings(surfaces, sheet, sheet.wall - flow, spun)
         places, who, shares = _cut_sheets(bodies, surfaces, strengths, spacing)
         every = np.concatenate([new.who, who])
-        slip = np.array([[rms((flow - sheet.wall)[s.rows], sheet.area[s.rows])] for s in surfaces])
+        slip = np.array([[rms((flow - sheet.wall)[s.rows], sheet.area[s.rows]), 0.0, 0.0] for s in surfaces])
         record_exchange(
             entities, bodies.x, every,
             (np.concatenate([old.x[old.rows], places]), np.concatenate([old.alpha[old.rows], 0.0 * shares])),
@@ -119,10 +119,22 @@ class LayerBoundary(PanelBoundary):
             vortons = np.concatenate([new.x, places]), np.concatenate([new.alpha, shares])
             self._to_lattice(bodies, former.ids, hulls, surfaces, vortons, spacing)
 
+    @property
+    def _flat(self) -> Array:
+        """Mask (3,) of the axis across a plane."""
+        return np.asarray(np.arange(3) == self.world.across)
+
     def _spacing(self, surfaces: list[Surface]) -> float:
         """Of the lattice, m."""
         smallest = min(float(np.ptp(s.panels.vertices, axis=0).max()) for s in surfaces)
         return self.system.lattice or smallest / FINE
+
+    def _edge(self, bodies: Bodies, hulls: Hulls, i: int) -> float:
+        """Edge of the panels of body i, m; in a plane, where they are cheap, at most that of the lattice."""
+        edge = super()._edge(bodies, hulls, i)
+        if self.world.dimension == 3 or self.system.spacing:
+            return edge
+        return min(edge, self.system.lattice or self._extent(bodies, hulls, i) / FINE)
 
     def _fluid_vortons(self, bodies: Bodies, hulls: Hulls, former: ShedSpin) -> Vortons:
         """The vortons of the wake, without the vorticity 2 spin inside bodies.
@@ -151,11 +163,12 @@ class LayerBoundary(PanelBoundary):
         for i in np.flatnonzero(bodies.angular_velocity.any(axis=1)):
             low = np.floor((bodies.x[i] - bodies.radius[i]) / spacing).astype(np.int64) - 1
             high = np.ceil((bodies.x[i] + bodies.radius[i]) / spacing).astype(np.int64) + 1
+            low[self._flat], high[self._flat] = 0, 0
             lines = [np.arange(a, b + 1) for a, b in zip(low, high, strict=True)]
             at = spacing * np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 3)
             rows, body, gap, _ = near_bodies(bodies, hulls, at, np.full(len(at), 0.5 * spacing))
             rows, gap = rows[body == i], gap[body == i]
-            share = np.clip(0.5 - gap / spacing, 0.0, 1.0) * spacing**3
+            share = np.clip(0.5 - gap / spacing, 0.0, 1.0) * spacing**self.world.dimension
             places.append(at[rows])
             who.append(np.full(len(rows), i))
             parts.append(share * (surfaces[i].panels.volume / share.sum()))
@@ -215,8 +228,11 @@ class LayerBoundary(PanelBoundary):
         from ecs_fluid.kernels.grids.lattice import to_lattice
         from ecs_fluid.kernels.vorticity.moments import with_moments
 
-        low, field = to_lattice("m4_prime", *vortons, spacing, np.zeros(3, bool))
-        low, field = low - MARGIN, np.pad(field, [(MARGIN, MARGIN)] * 3 + [(0, 0)])
+        low, field = to_lattice("m4_prime", *vortons, spacing, self._flat)
+        if self.world.across is not None:
+            field = field.take([0], axis=self.world.across)
+        margin = np.where(self._flat, 0, MARGIN)
+        low, field = low - margin, np.pad(field, [*np.stack([margin, margin], axis=1), (0, 0)])
         strength = field.reshape(-1, 3)
         size = np.sqrt((strength**2).sum(axis=1))
         order = np.argsort(size, kind="stable")
@@ -237,8 +253,9 @@ class LayerBoundary(PanelBoundary):
         new = strength.copy()
         if weak.any():
             new[stay], _ = with_moments(x[stay], strength[stay], x[weak], strength[weak])
+        cell = spacing**self.world.dimension
         within, body = np.zeros(len(x)), np.full(len(x), -1)
-        within[at], body[at] = parts / spacing**3, ids[who]
+        within[at], body[at] = parts / cell, ids[who]
         new[at] += 2.0 * parts[:, None] * bodies.angular_velocity[who]
         wake, n = self.world[self.system.wake], int(stay.sum())
         wake.kill(np.ones(len(wake), bool))
@@ -246,7 +263,7 @@ class LayerBoundary(PanelBoundary):
             Position(x[stay]),
             Strength(new[stay]),
             CoreRadius(np.full(n, self.system.overlap * spacing)),
-            Volume(np.full(n, spacing**3)),
+            Volume(np.full(n, cell)),
             BoundaryLayer(within[stay], body[stay]),
         )
 
@@ -267,9 +284,9 @@ def _cut_sheets(
     """(Places, bodies, strengths) of the sheets cut into pieces no longer than the lattice spacing."""
     places, who, shares = [], [], []
     for k, s in enumerate(surfaces):
-        corners = s.panels.vertices[s.panels.triangles]
+        corners = s.panels.vertices[s.panels.corners]
         longest = float(np.sqrt(((corners - np.roll(corners, 1, axis=1)) ** 2).sum(axis=2).max()))
-        weights = _sub_centers(max(1, int(np.ceil(longest / spacing))))
+        weights = _sub_centers(max(1, int(np.ceil(longest / spacing))), corners.shape[1])
         at = np.einsum("sk,tkj->tsj", weights, corners).reshape(-1, 3)
         places.append(turned(s.turn, at) + bodies.x[k])
         who.append(np.full(len(at), k))
@@ -277,8 +294,11 @@ def _cut_sheets(
     return np.concatenate(places), np.concatenate(who), np.concatenate(shares)
 
 
-def _sub_centers(parts: int) -> Array:
-    """Barycentric weights (parts^2, 3) of the middles of a triangle's equal pieces."""
+def _sub_centers(parts: int, corners: int) -> Array:
+    """Barycentric weights of the middles of equal parts of triangles (parts^2, 3), segments (parts, 2)."""
+    if corners == 2:
+        second = (np.arange(parts) + 0.5) / parts
+        return np.stack([1.0 - second, second], axis=1)
     pairs = []
     for i in range(parts):
         for j in range(parts - i):

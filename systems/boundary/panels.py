@@ -138,7 +138,7 @@ class PanelBoundary:
             return 0.0
         bodies, hulls = gathered(entities)
         speed = np.linalg.norm(wind_at(self.world, self.world.time) - bodies.v, axis=1)
-        return max(float(speed[i]) * _extent(bodies, hulls, i) for i in range(len(speed)))
+        return max(float(speed[i]) * self._extent(bodies, hulls, i) for i in range(len(speed)))
 
     # ------------------------------------------------------------------ the tick
 
@@ -174,22 +174,42 @@ class PanelBoundary:
         from ecs_fluid.kernels.bodies.rotation import matrix_of
         from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
         from ecs_fluid.kernels.panels.panel_flow import ring_factors
-        from ecs_fluid.kernels.panels.panels import ball_panels, hull_panels
 
         first = 0
         for i in range(len(bodies.x)):
             ball = bodies.shape[i] == BALL
-            hull, radius = int(bodies.hull[i]), float(bodies.radius[i])
-            corners = _corners(bodies, hulls, i)
-            edge = self.system.spacing or _extent(bodies, hulls, i) / self.system.panels_across
+            radius, corners = float(bodies.radius[i]), _corners(bodies, hulls, i)
+            edge = self._edge(bodies, hulls, i)
             key = np.append(radius if ball else corners, edge).tobytes()
             if key not in self._known:
-                panels = ball_panels(radius, edge) if ball else hull_panels(hulls, hull, edge)
+                panels = self._panels(bodies, hulls, i, edge)
                 self._known[key] = panels, ring_factors(panels)
             panels, factors = self._known[key]
             turn = np.eye(3) if ball else matrix_of(bodies.q[i])
             yield Surface(panels, factors, turn, -1.0 if bodies.shape[i] == CONTAINER else 1.0, first)
             first += len(panels.area)
+
+    def _edge(self, bodies: Bodies, hulls: Hulls, i: int) -> float:
+        """Edge of the panels of body i, m."""
+        return self.system.spacing or self._extent(bodies, hulls, i) / self.system.panels_across
+
+    def _panels(self, bodies: Bodies, hulls: Hulls, i: int, edge: float) -> Panels:
+        """Panels on body i, in its own axes."""
+        from ecs_fluid.kernels.bodies.table import BALL
+        from ecs_fluid.kernels.panels.outlines import disk_outline, prism_outline
+        from ecs_fluid.kernels.panels.panels import ball_panels, hull_panels
+
+        across, hull, radius = self.world.across, int(bodies.hull[i]), float(bodies.radius[i])
+        if bodies.shape[i] == BALL:
+            return ball_panels(radius, edge) if across is None else disk_outline(radius, edge, across)
+        return hull_panels(hulls, hull, edge) if across is None else prism_outline(hulls, hull, edge, across)
+
+    def _extent(self, bodies: Bodies, hulls: Hulls, i: int) -> float:
+        """Longest extent of body i along its axes, in a plane along those in it, m."""
+        corners = _corners(bodies, hulls, i)
+        if not len(corners):
+            return 2.0 * float(bodies.radius[i])
+        return float(np.ptp(corners, axis=0)[np.arange(3) != self.world.across].max())
 
     def _sheet(self, bodies: Bodies, hulls: Hulls, surfaces: list[Surface]) -> Sheet:
         """All panels in the world."""
@@ -200,7 +220,7 @@ class PanelBoundary:
         normal = np.concatenate([s.outward * turned(s.turn, s.panels.normal) for s in surfaces])
         area = np.concatenate([s.panels.area for s in surfaces])
         # One size for a whole body: vortons of equal cores keep their total strength when they stretch.
-        size = np.concatenate([np.full(len(s.panels.area), _size(s.panels)) for s in surfaces])
+        size = np.concatenate([np.full(len(s.panels.area), self._size(s.panels)) for s in surfaces])
         shed = center + (self.system.offset * size)[:, None] * normal
         for part in (0.5, 0.25, 0.0):
             # Where bodies are closer than that, nearer to the surface.
@@ -210,6 +230,11 @@ class PanelBoundary:
         wall = bodies.v[who] + np.cross(bodies.angular_velocity[who], arm)
         sigma = self.system.overlap * size
         return Sheet(who, center, arm, wall, normal, area, shed, sigma, size * area)
+
+    def _size(self, panels: Panels) -> float:
+        """Root of the triangles' area, or length of the segments, in the mean over the surface, m."""
+        mean = float((panels.area**2).sum() / panels.area.sum())
+        return mean if self.world.dimension == 2 else float(np.sqrt(mean))
 
     # ------------------------------------------------------------------ spin
 
@@ -368,17 +393,6 @@ def _corners(bodies: Bodies, hulls: Hulls, i: int) -> Array:
     hull = int(bodies.hull[i])
     first, last = (0, 0) if bodies.shape[i] == BALL else hulls.vertex_start[hull : hull + 2]
     return hulls.vertices[first:last]
-
-
-def _extent(bodies: Bodies, hulls: Hulls, i: int) -> float:
-    """Longest extent of body i along its axes, m."""
-    corners = _corners(bodies, hulls, i)
-    return float(np.ptp(corners, axis=0).max()) if len(corners) else 2.0 * float(bodies.radius[i])
-
-
-def _size(panels: Panels) -> float:
-    """Root of the triangles' area in the mean over the surface, m."""
-    return float(np.sqrt((panels.area**2).sum() / panels.area.sum()))
 
 
 def strengths_of_rings(surfaces: list[Surface], mu: list[Array]) -> Array:

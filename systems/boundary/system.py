@@ -15,6 +15,7 @@ from ecs_fluid.components.bodies import (
     RigidMotion,
     ShedAngularVelocity,
 )
+from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
@@ -84,6 +85,7 @@ class BoundarySystem(System):
     )
     asks = (VelocitySystem, "WindSystem")
     phase = "constrain"
+    dimensions = (2, 3)
     makes_vorticity = True
     periodic = False
     after = ("CollisionSystem",)
@@ -142,6 +144,11 @@ class BoundarySystem(System):
 
     def added(self, world: World) -> None:
         """The velocity must be known, and bodies must move."""
+        if world.dimension == 2 and self.boundary != "layer":
+            raise RecipeError(
+                f"BoundarySystem: boundary = {self.boundary!r} is for a world of dimension = 3; in a plane "
+                "use boundary = 'layer'"
+            )
         for name in self.on:
             world[name][Strength]
         world.require(VelocitySystem)

@@ -10,6 +10,7 @@ import sys
 
 import numba
 from boundary_flows import busy_world
+from test_plane_bodies import shedding
 
 
 def main() -> None:
@@ -18,8 +19,8 @@ def main() -> None:
     for threads in sys.argv[1].split(","):
         numba.set_num_threads(int(threads))
         result[threads] = {}
-        for boundary in ("article", "panels"):
-            world = busy_world(boundary)
+        worlds = {"article": busy_world("article"), "panels": busy_world("panels"), "plane": shedding()}
+        for boundary, world in worlds.items():
             world.step(4)
             result[threads][boundary] = world.state_hash()
     print(json.dumps(result))

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from boundary_flows import busy_world, directions, empty_world, ring, rms, run_systems, shell
 from solids import balls, box, room, solid
+from test_plane_bodies import shedding
 
 import ecs_fluid as ef
 from docs.generator import programs
@@ -509,8 +510,8 @@ def hashes(threads: str) -> dict[str, dict[str, str]]:
 def test_threads_do_not_matter() -> None:
     """Case 109: 1, 2 and 4 threads, in another process and in this one, give the same bits."""
     found = hashes("1,2,4")
-    for boundary in ("article", "panels"):
-        world = busy_world(boundary)
+    worlds = {"article": busy_world("article"), "panels": busy_world("panels"), "plane": shedding()}
+    for boundary, world in worlds.items():
         world.step(4)
         assert {each[boundary] for each in found.values()} == {world.state_hash()}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,81 @@ def test_script_of_a_free_body_is_refused() -> None:
     script = ef.BodyScript(name="crate", center=(0.0, 0.0, 0.0))
     with pytest.raises(ef.RecipeError, match="crate"):
         world.add_system(ef.BodySystem(scripts=[script]))
+
+
+PLANE: dict[str, Any] = {"dimension": 2}
+DISK = {"kind": "body", "name": "disk", "shape": {"shape": "ball", "radius": 0.5}, "motion": "fixed"}
+
+
+def test_bodies_in_a_plane_are_what_it_cuts_out() -> None:
+    """Disk: m = rho pi r^2, m r^2/2. Rectangle: 2 x 0.5 in y and z, m (2^2 + 0.5^2)/12. Of one metre."""
+    for world in ({**PLANE, "plane": "xy"}, {**PLANE, "plane": "xz"}):
+        across = 2 if world["plane"] == "xy" else 1
+        table = built({**DISK, "density": 100.0}, **world)["disk"][ef.Body]
+        assert table.mass[0] == pytest.approx(25 * np.pi, rel=1e-14)
+        assert table.inertia[0, across, across] == pytest.approx(25 * np.pi / 8, rel=1e-14)
+    crate = {"kind": "body", "name": "crate", "shape": BOX, "motion": "fixed", "density": 10.0}
+    table = built(crate, **PLANE)["crate"][ef.Body]
+    assert table.mass[0] == pytest.approx(20.0, rel=1e-12)
+    assert table.inertia[0, 2, 2] == pytest.approx(20.0 * 5 / 12, rel=1e-12)
+    tube = {**DISK, "shape": {"shape": "cylinder", "radius": 0.5, "height": 3.0}}
+    assert ef.BallShape in built(tube, **PLANE)["disk"] and ef.BallShape not in built(tube)["disk"]
+    upright = built({**tube, "density": 1.0}, plane="xz", **PLANE)["disk"]
+    # The middle of a prism of 24 sides and the volume of the cylinder is 1.0058 r wide from corner to corner.
+    assert upright[ef.Body].mass[0] == pytest.approx(3.0 * 1.0058, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"motion": "free"}, "motion = 'free' is for a world of dimension = 3; in a plane use"),
+        (
+            {"rotation": [0.1, 0, 0]},
+            "rotation turns the body out of the plane; only a part along z is allowed",
+        ),
+        (
+            {"motion": "scripted", "angular_velocity": [0, 1.0, 0]},
+            "angular_velocity turns the body out of the plane; only a part along z is allowed",
+        ),
+        (
+            {"motion": "scripted", "rotation": {"keys": [[0, [0, 0, 0]], [1, [0, 1, 0]]]}},
+            "rotation turns the body out of the plane",
+        ),
+    ],
+)
+def test_bodies_that_leave_the_plane_are_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ef.RecipeError, match=re.escape(said)):
+        built({**DISK, **given}, **PLANE)
+
+
+def test_what_a_plane_has_no_bodies_for_is_refused() -> None:
+    """Boundary conditions other than the layer; free bodies and polytopes that are no prisms, by hand."""
+    for boundary in ("article", "panels"):
+        said = f"boundary = '{boundary}' is for a world of dimension = 3; in a plane use boundary = 'layer'"
+        with pytest.raises(ef.RecipeError, match=said):
+            built(DISK, system=({"kind": "boundary", "boundary": boundary},), **PLANE)
+    world = built(DISK, **PLANE)
+    world["disk"][ef.Body].motion[0] = 2
+    with pytest.raises(ef.FluidError, match="'disk' moves freely, which is for a world of dimension = 3"):
+        world.step()
+    solid = built({"kind": "body", "name": "rock", "shape": {"shape": "octahedron", "radius": 1.0}})["rock"]
+    world = built(DISK, **PLANE)
+    tables = [solid[kind] for kind in (ef.Pose, ef.RigidMotion, ef.HullShape, ef.HullTable)]
+    world.spawn("rock", *tables, ef.Body(np.ones(1), np.eye(3)[None], [0]))
+    with pytest.raises(ef.FluidError, match="a polytope of 'rock' is no prism across the plane"):
+        world.step()
+    off = [[0, 0, 1], [1, 0, 1], [0, 1, 1], [0, 0, 2]]
+    rock = {"kind": "body", "name": "rock", "shape": {"shape": "points", "points": off}, "motion": "fixed"}
+    with pytest.raises(ef.ComponentError, match=r"Pose.x row 0 along z is 1.25; in a world of dimension = 2"):
+        built(rock, **PLANE).step()
+
+
+def test_a_wind_through_a_disk_is_told() -> None:
+    world = built(
+        DISK, {"kind": "tracers", "name": "smoke", "box": {"low": [1, 0, 0], "high": [2, 1, 0]}, "cell": 0.5},
+        system=({"kind": "wind", "velocity": [1.0, 0.0, 0.0]},), **PLANE,
+    )  # fmt: skip
+    assert any("boundary = 'layer' makes the fluid flow around them" in text for text in world.lint())
 
 
 def test_schema_knows_bodies() -> None:

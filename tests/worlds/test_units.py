@@ -78,7 +78,10 @@ SMALL = {"rotating_container": 1e-11, "sloshing_container": 1e-11}
 OWN = ("SolverTimes", "SolverMeshes")
 """Components not compared: the computer's clock, and notes on meshes with several units in one column."""
 
-PER_METRE = ("Strength.alpha", "StrengthRate.dalpha", "Sources.alpha", "Volume.volume")
+PER_METRE = (
+    "Strength.alpha", "StrengthRate.dalpha", "Sources.alpha", "Volume.volume",
+    "Body.mass", "Body.inertia", "BoundaryExchange.impulse", "BoundaryExchange.moment",
+)  # fmt: skip
 """Columns that are, in a plane, of a layer one metre thick, whatever the metre."""
 
 

@@ -90,7 +90,7 @@ def near_surfaces(
             if s < count and SURELY * size - radius[i] >= best:
                 continue
             if shape[i] == BALL:
-                distance, outward = size - radius[i], (0.0, 0.0, 1.0)
+                distance, outward = size - radius[i], (1.0, 0.0, 0.0)  # x lies in every plane
                 if size > 0.0:
                     outward = parted(d, size)
             else:

@@ -95,7 +95,7 @@ def _meets_ball(a: Vector, b: Vector, radius: float) -> tuple[float, Vector]:
     if s > 1.0:
         return 2.0, a
     place = plus(a, s, way)
-    return s, parted(place, length(place)) if length(place) > 0.0 else (0.0, 0.0, 1.0)
+    return s, parted(place, length(place)) if length(place) > 0.0 else (1.0, 0.0, 0.0)
 
 
 @njit(cache=True, error_model="numpy")

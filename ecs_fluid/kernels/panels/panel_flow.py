@@ -2,9 +2,9 @@
 
 With the velocity g along the outward normal given on the surface, the potentials outside and inside obey
 (1/2 - K) phi_out = -S g and (1/2 + K) phi_in = S g, K f = int f dG/dn dS, S g = int g G dS, G = 1/(4 pi r),
-both constant on every triangle. Their jump mu is a vortex ring of circulation mu round every triangle; see
-docs/notes/bodies.md for what its flow is. Linear systems are solved by Gauss elimination whose sums do not
-depend on the number of threads.
+in a plane -ln(r)/(2 pi), both constant on every triangle, or segment. Their jump mu is a vortex ring of
+circulation mu round every triangle; see docs/notes/bodies.md for what its flow is. Linear systems are solved
+by Gauss elimination whose sums do not depend on the number of threads.
 
 Source: Katz and Plotkin, Low-Speed Aerodynamics (2001), chapters 3 and 10; van Oosterom and Strackee, IEEE
 Trans. Biomed. Eng. 30 (1983), for solid angles; Wilton et al., IEEE Trans. Antennas Propag. 32 (1984), for
@@ -22,6 +22,7 @@ from numba import njit
 from ecs_fluid.kernels.compiled import CHUNKS, FAST, Array
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.triples import cross_of, dot, length, minus, parted, row_of
+from ecs_fluid.kernels.panels.outlines import segment_layers
 from ecs_fluid.kernels.panels.panels import Panels
 
 BLOCK = 32
@@ -173,8 +174,11 @@ def ring_factors(panels: Panels) -> Factors:
     every row, which fixes it at zero.
     """
     n = len(panels.area)
-    single, double = np.empty((n, n)), np.empty((n, n))
-    layers(panels.center, panels.vertices, panels.triangles, single, double)
+    if panels.corners.shape[1] == 2:
+        single, double = segment_layers(panels)
+    else:
+        single, double = np.empty((n, n)), np.empty((n, n))
+        layers(panels.center, panels.vertices, panels.corners, single, double)
     weight = panels.area / panels.area.sum()
     parts = []
     for matrix in (0.5 * np.eye(n) - double, 0.5 * np.eye(n) + double + weight):
@@ -197,14 +201,6 @@ def ring_circulations(panels: Panels, factors: Factors, normal_velocity: Array) 
     return np.asarray((mu * weight).sum() - mu)
 
 
-def lines_of(panels: Panels) -> tuple[Array, Array]:
-    """Starts and ends (e, 3) m of the edges."""
-    return (
-        np.ascontiguousarray(panels.vertices[panels.edges[:, 0]]),
-        np.ascontiguousarray(panels.vertices[panels.edges[:, 1]]),
-    )
-
-
 def line_circulations(panels: Panels, mu: Array) -> Array:
     """Circulations (e,) m^2/s of the edges, from those of the rings."""
     return np.asarray(mu[panels.sides[:, 0]] - mu[panels.sides[:, 1]])
@@ -216,8 +212,7 @@ def sheet_strengths(panels: Panels, mu: Array) -> Array:
     Their sum is that of all vortex lines, zero; with the edges' middles in place of the triangles' centres
     the impulse 1/2 sum x cross alpha would be exact too, here it is to second order.
     """
-    start, end = lines_of(panels)
-    half = 0.5 * line_circulations(panels, mu)[:, None] * (end - start)
+    half = 0.5 * line_circulations(panels, mu)[:, None] * panels.lines
     out = np.zeros((len(mu), 3))
     np.add.at(out, panels.sides[:, 0], half)
     np.add.at(out, panels.sides[:, 1], half)

@@ -27,16 +27,18 @@ EVENINGS = 10
 
 
 class Panels(NamedTuple):
-    """A closed surface of n triangles, in axes of its body.
+    """A closed surface of n triangles, in axes of its body; in a plane (`outlines`), of n straight segments.
 
-    vertices (v, 3) m. triangles (n, 3): vertex numbers, counterclockwise seen from outside. edges (e, 2):
-    vertex numbers; sides (e, 2): the triangle that has the edge in this direction, and the one that has it
-    reversed. center (n, 3) m, normal (n, 3) outward, area (n,) m^2. volume: enclosed, m^3.
+    vertices (v, 3) m. corners (n, 3): vertex numbers of the triangles, counterclockwise seen from outside.
+    edges (e, 2): vertex numbers; lines (e, 3) m: the ways along them; sides (e, 2): the triangle that has the
+    edge in this direction, and the one that has it reversed. center (n, 3) m, normal (n, 3) outward, area
+    (n,) m^2. volume: enclosed, m^3.
     """
 
     vertices: Array
-    triangles: Array
+    corners: Array
     edges: Array
+    lines: Array
     sides: Array
     center: Array
     normal: Array
@@ -55,8 +57,9 @@ def panels_of(vertices: Array, triangles: Array) -> Panels:
     first, second = order[0::2], order[1::2]
     return Panels(
         vertices=np.ascontiguousarray(vertices, dtype=np.float64),
-        triangles=np.ascontiguousarray(triangles, dtype=np.int64),
+        corners=np.ascontiguousarray(triangles, dtype=np.int64),
         edges=ends[first],
+        lines=vertices[ends[first, 1]] - vertices[ends[first, 0]],
         sides=np.stack([owner[first], owner[second]], axis=1),
         center=corners.mean(axis=1),
         normal=across / size[:, None],
@@ -102,7 +105,7 @@ def ball_panels(radius: float, edge: float) -> Panels:
         sphere = _evened(sphere, faces)
     unit = panels_of(sphere, faces)
     grown = radius * (4 / 3 * np.pi / unit.volume) ** (1 / 3)
-    return panels_of(grown * unit.vertices, unit.triangles)
+    return panels_of(grown * unit.vertices, unit.corners)
 
 
 def _evened(points: Array, triangles: Array) -> Array:

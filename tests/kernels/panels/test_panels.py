@@ -8,7 +8,6 @@ import pytest
 from ecs_fluid.kernels.panels.panel_flow import (
     factorise,
     line_circulations,
-    lines_of,
     product,
     ring_circulations,
     ring_factors,
@@ -41,12 +40,12 @@ def shapes() -> list[tuple[str, Panels, float, float]]:
 @pytest.mark.parametrize(("name", "panels", "volume", "area"), shapes(), ids=lambda value: str(value)[:12])
 def test_surfaces_are_closed(name: str, panels: Panels, volume: float, area: float) -> None:
     """Euler's V - E + F = 2; an edge has one triangle on its left, the other on its right; exact volume."""
-    v, e, f = len(panels.vertices), len(panels.edges), len(panels.triangles)
+    v, e, f = len(panels.vertices), len(panels.edges), len(panels.corners)
     assert v - e + f == 2 and 2 * e == 3 * f
     for (a, b), (left, right) in zip(panels.edges, panels.sides, strict=True):
-        cycle = [tuple(np.roll(panels.triangles[left], -k)[:2]) for k in range(3)]
+        cycle = [tuple(np.roll(panels.corners[left], -k)[:2]) for k in range(3)]
         assert (a, b) in cycle
-        cycle = [tuple(np.roll(panels.triangles[right], -k)[:2]) for k in range(3)]
+        cycle = [tuple(np.roll(panels.corners[right], -k)[:2]) for k in range(3)]
         assert (b, a) in cycle
     assert abs(panels.volume - volume) < 1e-12 * volume
     assert abs(panels.area.sum() - area) < 1e-12 * area
@@ -99,6 +98,11 @@ def test_elimination(n: int) -> None:
     assert np.abs(product(a, solve(factors, pivot, b)) - b).max() < 1e-9
 
 
+def lines_of(panels: Panels) -> tuple[Array, Array]:
+    """Starts and ends (e, 3) m of the edges."""
+    return panels.vertices[panels.edges[:, 0]], panels.vertices[panels.edges[:, 1]]
+
+
 def flow_of(panels: Panels, wanted: Array) -> tuple[Array, Array, Array, Array]:
     """(mu, starts, ends, Gamma) of the sheet for a velocity along the normals."""
     mu = ring_circulations(panels, ring_factors(panels), wanted)
@@ -129,11 +133,11 @@ def surface_gradient(panels: Panels, mu: Array) -> Array:
     all triangles that share a corner with it.
     """
     at: list[set[int]] = [set() for _ in panels.vertices]
-    for t, corners in enumerate(panels.triangles):
+    for t, corners in enumerate(panels.corners):
         for v in corners:
             at[v].add(t)
     out = np.zeros((len(mu), 3))
-    for t, corners in enumerate(panels.triangles):
+    for t, corners in enumerate(panels.corners):
         near = np.array(sorted(set.union(*(at[v] for v in corners)) - {t}))
         one = panels.vertices[corners[1]] - panels.vertices[corners[0]]
         one = one / np.linalg.norm(one)
@@ -237,7 +241,7 @@ def test_added_mass_of_a_spheroid() -> None:
     errors = []
     for edge in (0.53, 0.265):
         ball = ball_panels(1.0, edge)
-        panels = panels_of(ball.vertices * np.array([2.0, 1.0, 1.0]), ball.triangles)
+        panels = panels_of(ball.vertices * np.array([2.0, 1.0, 1.0]), ball.corners)
         found = [impulse(panels, panels.normal[:, k])[k] / panels.volume - 1 for k in (0, 1)]
         errors.append(np.abs(found - exact))
     assert (errors[1] < [0.03, 0.01]).all()
