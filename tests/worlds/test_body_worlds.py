@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
 
 BODIES = (
     "ball_in_tube", "ball_through_smoke", "bubbles", "curve_ball", "fire_and_balloon", "flow_past_sphere",
-    "hot_ball", "plate_at_angle", "plate_over_flame", "rifled_ball", "rotating_container",
+    "hot_ball", "karman_street", "plate_at_angle", "plate_over_flame", "rifled_ball", "rotating_container",
     "sloshing_container", "spinning_ball", "spinning_box", "two_layers_ball",
 )  # fmt: skip
 

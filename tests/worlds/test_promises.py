@@ -199,6 +199,21 @@ def vortices_merge() -> float:
 
 
 @measure
+def karman_street() -> float:
+    world = march(lean("karman_street", "upper_rake", "lower_rake"), 20.0)
+    times, lift = [], []
+    while world.time < 40.0 - 1e-9:
+        world.step()
+        times.append(world.time)
+        lift.append(-world["disk"][ef.BoundaryExchange].impulse[0, 1])
+    t, f = np.array(times), np.array(lift)
+    rising = np.flatnonzero((f[:-1] < 0.0) & (f[1:] >= 0.0))
+    zeros = t[rising] - f[rising] * world.dt / (f[rising + 1] - f[rising])
+    # Diameter and wind are 1.
+    return float((len(zeros) - 1) / (zeros[-1] - zeros[0]))
+
+
+@measure
 def shear_layer() -> float:
     return abs(march(lean("shear_layer"), 0.2)["layer"][ef.Strength].alpha[:, 1].sum())
 

@@ -55,6 +55,7 @@ BODIES = (
     "fire_and_balloon",
     "flow_past_sphere",
     "hot_ball",
+    "karman_street",
     "plate_at_angle",
     "plate_over_flame",
     "rifled_ball",
