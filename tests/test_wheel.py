@@ -89,7 +89,7 @@ def test_the_oldest_libraries_that_are_allowed(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "env"], check=True)
     tools = tmp_path / "env/bin"
     subprocess.run([tools / "pip", "-q", "install", *oldest, "-e", ROOT], check=True)
-    tests = ["tests/api", "tests/cli", "tests/exports", "tests/io", "tests/viz"]
+    tests = ["tests/api", "tests/cli", "tests/exports", "tests/io", "tests/viz", "tests/kernels/compiled"]
     command = [tools / "pytest", "-q", "-n", "2", "--dist", "loadfile", "-p", "no:cacheprovider", *tests]
     done = subprocess.run(command, cwd=ROOT, env=os.environ | {"HOME": str(tmp_path)}, check=False)
     assert done.returncode == 0

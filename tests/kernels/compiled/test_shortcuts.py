@@ -82,7 +82,7 @@ def test_arrays_of_unequal_shapes_are_told_of_shortly_by_kernels_and_at_length_b
         x[:] = y
 
     ours = types.FunctionType(assign.__code__, {"__name__": "ecs_fluid.kernels.made_up"}, "assign")
-    for function, told in ((ours, "different shape$"), (assign, r"shape \(3,\) from input of shape \(2,\)$")):
+    for function, told in ((ours, "different shape$"), (assign, "from input of shape ")):
         inner, x = numba.njit(function), np.zeros(3)
         compiled = numba.njit(lambda x, y, inner=inner: inner(x, y))
         compiled(x, np.ones(3))
