@@ -53,7 +53,8 @@ class DiagnosticsSystem(System):
     * helicity: sum_p alpha_p . u(x_p), m^4/s^2
     * speed: largest velocity among all particles in the last stage, m/s
     * overlap: median of core radius over the distance to the nearest vorton, 1
-    * dt_grad_u: dt times the largest Frobenius norm of the velocity gradient, 1
+    * dt_grad_u: dt times the largest Frobenius norm of the velocity gradient, 1; None where there are more
+      than `pair_limit` vortons, and all were made when the tick ended, as by `boundary` = "layer"
     * jerk: mean of |d^3 x / dt^3| from the last three velocities, m/s^3; with `jerk` only, 0 in the first two
       ticks
     * velocity_error: RMS difference of the velocities from the sum over all vortons, relative to its RMS, at
@@ -187,12 +188,13 @@ class DiagnosticsSystem(System):
 
         if self.world.tick == 0:
             return None
-        gradients = [
-            entity[VelocityGradient].du
+        gradients = (
+            max_norm(entity[VelocityGradient].du)
             for entity, _ in self.entities(Position, Strength, CoreRadius)
             if VelocityGradient in entity and len(entity)
-        ]
-        return self.world.dt * max(map(max_norm, gradients)) if gradients else None
+        )
+        # Vortons that a boundary put on a lattice when the tick ended have none: it is not known, not zero.
+        return self.world.dt * max(gradients, default=0.0) or None
 
     def advice(self, record: dict[str, Any]) -> dict[str, str]:
         """Sentences, by topic, for what a record shows to be too coarse."""

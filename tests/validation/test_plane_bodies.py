@@ -297,3 +297,13 @@ def test_resumed_wakes_go_on(tmp_path: Path) -> None:
     world.step(3)
     again.step(3)
     assert world.state_hash() == again.state_hash()
+
+
+def test_a_gradient_that_is_not_known_is_not_told_as_zero() -> None:
+    """The lattice of the layer is made when the tick ends, so its vortons have had no gradient yet."""
+    world = plane_world(0.125, 0.01, 0.05, wind=(1.0, 0.0, 0.0), solver="direct")
+    world.add_system(ef.DiagnosticsSystem(every=1, pair_limit=10))
+    body(world, motion="fixed")
+    world.step(2)
+    assert world.history[-1]["vortons"] > 10 and world.history[-1]["dt_grad_u"] is None
+    assert world.diagnostics()["dt_grad_u"] > 0.1
