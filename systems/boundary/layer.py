@@ -10,6 +10,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Volume
 from ecs_fluid.components.bodies import BoundaryLayer, HullShape
 from ecs_fluid.errors import FluidError
+from ecs_fluid.input_limits import GRID_POINT, check_memory
 from ecs_fluid.systems.boundary.article import flow_at, record_exchange, summed
 from ecs_fluid.systems.boundary.panels import (
     PanelBoundary,
@@ -126,8 +127,12 @@ class LayerBoundary(PanelBoundary):
 
     def _spacing(self, surfaces: list[Surface]) -> float:
         """Of the lattice, m."""
-        smallest = min(float(np.ptp(s.panels.vertices, axis=0).max()) for s in surfaces)
-        return self.system.lattice or smallest / FINE
+        extents = np.array([np.ptp(s.panels.vertices, axis=0) for s in surfaces])
+        spacing = self.system.lattice or float(extents.max(axis=1).min()) / FINE
+        points = np.prod(np.where(self._flat, 1.0, extents / spacing + 2 * FILLED), axis=1).sum()
+        what = f"lattice points of {spacing:g} m for BoundarySystem around bodies"
+        check_memory(GRID_POINT, float(points), what, "use a larger lattice")
+        return spacing
 
     def _edge(self, bodies: Bodies, hulls: Hulls, i: int) -> float:
         """Edge of the panels of body i, m; in a plane, where they are cheap, at most that of the lattice."""

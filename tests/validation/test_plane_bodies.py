@@ -307,3 +307,20 @@ def test_a_gradient_that_is_not_known_is_not_told_as_zero() -> None:
     world.step(2)
     assert world.history[-1]["vortons"] > 10 and world.history[-1]["dt_grad_u"] is None
     assert world.diagnostics()["dt_grad_u"] > 0.1
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_a_lattice_that_no_memory_holds_is_told_before_it_is_made(dimension: int) -> None:
+    """By the room of the body and four spacings around: 100,008^2 points in a plane."""
+    table = {
+        "world": {"dimension": dimension, "dt": 0.05},
+        "entity": [
+            {"kind": "body", "name": "disk", "shape": {"shape": "ball", "radius": 0.5}, "motion": "fixed"}
+        ],
+        "system": [
+            {"kind": "wind", "velocity": [1.0, 0.0, 0.0]},
+            {"kind": "boundary", "boundary": "layer", "lattice": 1e-5},
+        ],
+    }
+    with pytest.raises(ef.LimitError, match="lattice points of 1e-05 m for BoundarySystem"):
+        ef.load(table).step()
