@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.columns import choose
+
+if TYPE_CHECKING:
+    from ecs_fluid.world_options import WorldOptions
 
 Vector = NDArray[np.float64]
 Triple = tuple[float, float, float]
@@ -63,6 +67,19 @@ def facing(lo: Vector, hi: Vector, camera: str) -> str:
     extent = hi - lo
     thin = camera == "auto" and extent.min() < 0.02 * extent.max()
     return FACING["xyz"[int(extent.argmin())]] if thin else camera
+
+
+def of_world(world: WorldOptions, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a picture of that world: with its periods, and for a flow in a plane with slices in it.
+
+    The camera looks straight at the plane unless it is told otherwise, as bodies reach across it.
+    """
+    found = {**options, "periods": world.periodic}
+    if world.across is not None:
+        found["normal"] = "xyz"[world.across]
+        if found.get("camera", "auto") == "auto":
+            found["camera"] = FACING[found["normal"]]
+    return found
 
 
 def corners(lo: Vector, hi: Vector) -> Vector:

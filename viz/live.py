@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ecs_fluid.errors import FluidError
 from ecs_fluid.recipe import colors_in
 from ecs_fluid.viz.bodies import hulls_in
+from ecs_fluid.viz.camera import of_world
 from ecs_fluid.viz.columns import Frame, drawable
 from ecs_fluid.viz.flow import Flow
 from ecs_fluid.viz.shared_limits import View, drawn, kept, survey
@@ -188,9 +189,5 @@ def _roomy(view: View) -> View:
 
 def live_options(world: World, **given: object) -> Options:
     """Options of pictures with the world's own polytopes, periods and colours."""
-    own = {
-        "hulls": hulls_in(world),
-        "periods": world.options.periodic,
-        "colors": colors_in(world.recipe or {}),
-    }
-    return Options.of({**own, **given})
+    own = {"hulls": hulls_in(world), "colors": colors_in(world.recipe or {})}
+    return Options.of(of_world(world.options, {**own, **given}))

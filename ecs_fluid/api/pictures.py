@@ -24,8 +24,8 @@ from ecs_fluid.api.stored import (
     hulls_of_run,
     look_of_run,
     look_of_tables,
-    periods_of_run,
     real_time_fps,
+    world_of_run,
 )
 from ecs_fluid.arguments import check_progress, is_number, names_of, path_of
 from ecs_fluid.errors import FluidError, FluidWarning
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ecs_fluid.viz.camera import Camera
     from ecs_fluid.viz.camera_path import CameraPath
     from ecs_fluid.viz.surfaces import Distances
+    from ecs_fluid.world_options import WorldOptions
 
 What = Literal["particles", "glyphs", "slice", "streamlines", "sdf", "sdf_slice"]
 LookName = Literal["smoke", "paper", "dye", "temperature", "fire", "vorticity", "liquid"]
@@ -115,7 +116,7 @@ class Moment:
     velocity: Callable[[Any], Any]
     distances: Callable[[], Distances]
     hulls: Polytopes
-    periods: Sequence[float]
+    options: WorldOptions
     look: str
     colors: Mapping[str, str]
     declared: Mapping[str, Mapping[str, str]]
@@ -129,7 +130,7 @@ def stored_moment(folder: Path, number: int) -> Moment:
         run = RunFolder.open(folder)
         return distances_at(run.fields, int(run.read_trajectory().ticks[number]))
 
-    drawn = hulls_of_run(folder), periods_of_run(folder), look_of_run(folder), colors_of_run(folder)
+    drawn = hulls_of_run(folder), world_of_run(folder), look_of_run(folder), colors_of_run(folder)
     return Moment(time, columns, velocity, distances, *drawn, RunFolder.open(folder).columns())
 
 
@@ -151,8 +152,8 @@ def present_moment(world: World) -> Moment:
         return Distances(*found)
 
     columns = {name: dict(columns) for name, columns in world.snapshot().items()}
-    tables, periods = world.recipe or {}, world.options.periodic
-    drawn = hulls_in(world), periods, look_of_tables(tables), colors_in(tables)
+    tables = world.recipe or {}
+    drawn = hulls_in(world), world.options, look_of_tables(tables), colors_in(tables)
     return Moment(world.time, columns, Flow(lambda: world), distances, *drawn, {})
 
 
@@ -226,8 +227,11 @@ def _options(moment: Moment | None, drawing: PictureKeywords, look: str) -> dict
     options["look"] = options.get("look") or look
     options["populations"] = list(names_of(options.pop("only", ()), "only")) or None
     if moment is not None:
-        options |= {"hulls": moment.hulls, "periods": moment.periods, "declared": moment.declared}
+        options |= {"hulls": moment.hulls, "declared": moment.declared}
         options["colors"] = {**moment.colors, **drawing.get("colors", {})}
+        from ecs_fluid.viz.camera import of_world
+
+        options = of_world(moment.options, options)
     return options
 
 
@@ -320,6 +324,7 @@ def write_movie(
         recording = SurfaceRecording(folder, rows, speed=drawing.get("color_by") == "speed")
         surface_movie(target, recording, **more, **_surface_options(drawing, look))
     else:
+        from ecs_fluid.viz.camera import of_world
         from ecs_fluid.viz.movie import movie
         from ecs_fluid.viz.shared_limits import Recording
 
@@ -327,11 +332,11 @@ def write_movie(
         colors = colors_of_run(folder)
         check_populations(drawing.get("look") or look, drawing, labels, colors)
         flow = VelocityOf(folder) if what in ("slice", "streamlines") else None
-        placed: dict[str, Any] = {"hulls": hulls_of_run(folder), "periods": periods_of_run(folder)}
-        options = _options(None, drawing, look)
+        options = of_world(world_of_run(folder), _options(None, drawing, look))
+        options["hulls"] = hulls_of_run(folder)
         options["colors"] = {**colors, **drawing.get("colors", {})}
         options["declared"] = RunFolder.open(folder).columns()
-        movie(target, Recording(stored, rows), velocity_of=flow, **more, **options, **placed)
+        movie(target, Recording(stored, rows), velocity_of=flow, **more, **options)
     return target
 
 

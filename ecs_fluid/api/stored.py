@@ -12,6 +12,7 @@ from ecs_fluid.errors import FluidError, StorageError
 from ecs_fluid.io.fields import field_ticks
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.recipe import colors_in, tables_in
+from ecs_fluid.world_options import WorldOptions
 
 if TYPE_CHECKING:
     from ecs_fluid.exports.bodies import Polytopes
@@ -34,14 +35,14 @@ def hulls_of_run(folder: Path) -> Polytopes:
         return {}  # a trajectory can be drawn without checkpoints
 
 
-def periods_of_run(folder: Path) -> Sequence[float]:
-    """Periods (3,) m of the world of a run."""
+def world_of_run(folder: Path) -> WorldOptions:
+    """What the world of a run was told about itself, such as its periods and its dimension."""
     from ecs_fluid.worlds.world_recipe import WorldTable
 
     try:
-        return WorldTable(**tables_of(RunFolder.open(folder)).get("world", {})).periodic
+        return WorldTable(**tables_of(RunFolder.open(folder)).get("world", {}))
     except (FluidError, TypeError):
-        return (0.0, 0.0, 0.0)  # a damaged recipe does not hide the particles
+        return WorldOptions()  # a damaged recipe does not hide the particles
 
 
 def status_of(run: RunFolder) -> str:

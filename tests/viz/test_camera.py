@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.camera import CAMERAS, VIEW_ANGLE, place
+from ecs_fluid.viz.camera import CAMERAS, VIEW_ANGLE, of_world, place
+from ecs_fluid.world_options import WorldOptions
 
 
 @pytest.mark.parametrize("name", CAMERAS)
@@ -52,3 +53,15 @@ def test_point_like_box_still_gives_a_camera() -> None:
 def test_bad_cameras(camera: object, words: str) -> None:
     with pytest.raises(FluidError, match=words):
         place(camera, np.zeros(3), np.ones(3), 1.0)  # type: ignore[arg-type]
+
+
+def test_a_flow_in_a_plane_is_seen_in_that_plane() -> None:
+    """Bodies reach across the plane, so that the box tells nothing; slices were smears across it."""
+    told = {"camera": "auto", "normal": "y", "what": "slice"}
+    for plane, normal, camera in (("xy", "z", "top"), ("xz", "y", "front")):
+        world = WorldOptions(dimension=2, plane=plane)
+        seen = of_world(world, told)
+        assert seen == told | {"normal": normal, "camera": camera, "periods": world.periodic}
+        assert of_world(world, told | {"camera": "left"})["camera"] == "left"
+    space = WorldOptions(periodic=(1.0, 0.0, 0.0))
+    assert of_world(space, told) == told | {"periods": (1.0, 0.0, 0.0)}
