@@ -140,7 +140,7 @@ class BodySystem(System):
         if names:
             found.append(
                 f"BodySystem: the fluid does not notice that bodies of {' and '.join(names)} move through "
-                f"it, and particles are pushed by their surfaces alone; a system of kind = 'boundary' with "
+                "it, and particles are pushed by their surfaces alone; a system of kind = 'boundary' with "
                 f"boundary = {way!r} makes the fluid flow around them"
             )
         return found

@@ -227,12 +227,19 @@ def _options(moment: Moment | None, drawing: PictureKeywords, look: str) -> dict
     options["look"] = options.get("look") or look
     options["populations"] = list(names_of(options.pop("only", ()), "only")) or None
     if moment is not None:
-        options |= {"hulls": moment.hulls, "declared": moment.declared}
-        options["colors"] = {**moment.colors, **drawing.get("colors", {})}
-        from ecs_fluid.viz.camera import of_world
-
-        options = of_world(moment.options, options)
+        options = _of_what_is_drawn(options, moment.hulls, moment.options, moment.colors, moment.declared)
     return options
+
+
+def _of_what_is_drawn(
+    options: dict[str, Any], hulls: Polytopes, world: WorldOptions, colors: Mapping[str, str],
+    declared: Mapping[str, Mapping[str, str]],
+) -> dict[str, Any]:  # fmt: skip
+    """The options with what a world or a run says of itself; colours that the drawing names go first."""
+    from ecs_fluid.viz.camera import of_world
+
+    colors = {**colors, **options.get("colors", {})}
+    return of_world(world, options | {"hulls": hulls, "colors": colors, "declared": declared})
 
 
 def _surface_options(drawing: PictureKeywords, look: str) -> dict[str, Any]:
@@ -324,7 +331,6 @@ def write_movie(
         recording = SurfaceRecording(folder, rows, speed=drawing.get("color_by") == "speed")
         surface_movie(target, recording, **more, **_surface_options(drawing, look))
     else:
-        from ecs_fluid.viz.camera import of_world
         from ecs_fluid.viz.movie import movie
         from ecs_fluid.viz.shared_limits import Recording
 
@@ -332,10 +338,8 @@ def write_movie(
         colors = colors_of_run(folder)
         check_populations(drawing.get("look") or look, drawing, labels, colors)
         flow = VelocityOf(folder) if what in ("slice", "streamlines") else None
-        options = of_world(world_of_run(folder), _options(None, drawing, look))
-        options["hulls"] = hulls_of_run(folder)
-        options["colors"] = {**colors, **drawing.get("colors", {})}
-        options["declared"] = RunFolder.open(folder).columns()
+        own = hulls_of_run(folder), world_of_run(folder), colors, RunFolder.open(folder).columns()
+        options = _of_what_is_drawn(_options(None, drawing, look), *own)
         movie(target, Recording(stored, rows), velocity_of=flow, **more, **options)
     return target
 
