@@ -22,7 +22,7 @@ from ecs_fluid.components.bodies import (
     HullTable as HullTable,
     Pose as Pose,
     RigidMotion as RigidMotion,
-    ShedAngularVelocity as ShedAngularVelocity,
+    ShedMotion as ShedMotion,
     Surroundings as Surroundings,
 )
 from ecs_fluid.components.fields import (

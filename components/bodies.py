@@ -69,11 +69,13 @@ class HullTable(Component, per_row=False):
     inner: Array = column("m", shape=(None,))
 
 
-class FormerPose(Component, derived=True, given=(Pose,)):
-    """Pose of a body when the tick began."""
+class FormerPose(Component, derived=True, given=(Pose, RigidMotion)):
+    """Pose and motion of a body when the tick began."""
 
     x: Array = column("m", shape=(3,))
     q: Array = column("1", shape=(4,))
+    v: Array = column("m/s", shape=(3,))
+    angular_velocity: Array = column("rad/s", shape=(3,))
 
 
 class FormerPosition(Component, derived=True, given=(Position,)):
@@ -211,14 +213,19 @@ class BoundaryLayer(Component):
     body: Array = column("1", kind="int", default=-1, minimum=-1)
 
 
-class ShedAngularVelocity(Component, per_row=False):
-    """Angular velocity of bodies for which vorticity has been shed: the fluid knows of this much spin.
+class ShedMotion(Component, per_row=False):
+    """Velocity and angular velocity of bodies for which vorticity has been shed: so much the fluid knows of.
 
-    id: their RowId. bound: how many vortons on its surface stand for it, in the order of the bodies. A body
-    that is not here has shed none yet, and one that is here and no more in the world leaves its vorticity to
-    the fluid.
+    id: their RowId. v_change, spin_change: what the last tick changed. added: the mass of fluid that sheets
+    of a boundary layer accelerate along with a free body. bound: how many vortons on its surface stand for
+    its spin, in the order of the bodies. A body that is not here has shed none yet, and one that is here and
+    no more in the world leaves its vorticity to the fluid.
     """
 
     id: Array = column("1", shape=(None,), kind="int")
+    v: Array = column("m/s", shape=(None, 3))
     angular_velocity: Array = column("rad/s", shape=(None, 3))
+    v_change: Array = column("m/s", shape=(None, 3))
+    spin_change: Array = column("rad/s", shape=(None, 3))
+    added: Array = column("kg", shape=(None, 3, 3))
     bound: Array = column("1", shape=(None,), kind="int")

@@ -45,7 +45,7 @@ _HOMES = {
         "BoundaryExchange BoundaryLayer CollisionCount Contact ContactMemory CoreRadius CoreRadiusRate "
         "Density DensityField Emission FireField FluidReaction FormerPose FormerPosition Grid HullShape "
         "HullTable InertialVelocity Liquid LiquidBudget LiquidModel LiquidPressure LiquidState Pose Position "
-        "RigidMotion ShedAngularVelocity SignedDistance SolverMeshes SolverTimes Sources Species "
+        "RigidMotion ShedMotion SignedDistance SolverMeshes SolverTimes Sources Species "
         "SpeciesField SpeciesRate Strength StrengthRate SubfilterAverage SubfilterTerms SurfaceMesh "
         "Surroundings Temperature TemperatureField TemperatureRate TransferGrid Velocity VelocityField "
         "VelocityGradient VelocityHistory VelocityMemory Volume"

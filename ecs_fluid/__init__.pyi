@@ -52,7 +52,7 @@ from ecs_fluid.components import (
     Pose as Pose,
     Position as Position,
     RigidMotion as RigidMotion,
-    ShedAngularVelocity as ShedAngularVelocity,
+    ShedMotion as ShedMotion,
     SignedDistance as SignedDistance,
     SolverMeshes as SolverMeshes,
     SolverTimes as SolverTimes,

@@ -20,6 +20,7 @@ from ecs_fluid.components.bodies import (
     HullTable,
     Pose,
     RigidMotion,
+    ShedMotion,
 )
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, RecipeError
@@ -29,7 +30,15 @@ from ecs_fluid.keyframes import Keyed, KeyedVector, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
-from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered, row_ids, rows_of, write_back
+from ecs_fluid.systems.shared.body_tables import (
+    SHAPES,
+    added_masses,
+    body_entities,
+    gathered,
+    row_ids,
+    rows_of,
+    write_back,
+)
 from ecs_fluid.systems.shared.braking import gained
 from ecs_fluid.systems.shared.populations import rows_of_each
 from ecs_fluid.world import World
@@ -55,6 +64,9 @@ NEAR, TOUCHING = 50, 1000
 """Bytes of a pair of bodies that may meet within the tick (its arrays have 48), and of one that touches
 (930 measured)."""
 
+
+HELD = 1e12
+"""Inertia about axes in a plane, over a body's own."""
 
 UPRIGHT = 1e-6
 """Part of a normal across a plane, or in it, that is rounding in a world of single precision."""
@@ -97,7 +109,7 @@ class BodySystem(System):
     """
 
     reads = (Body, Fluid)
-    may_read = (*SHAPES, BodyLoad)
+    may_read = (*SHAPES, BodyLoad, ShedMotion)
     writes = (Pose, RigidMotion, FormerPose, ContactMemory)
     phase = "move"
     dimensions = (2, 3)
@@ -180,17 +192,22 @@ class BodySystem(System):
         from ecs_fluid.kernels.bodies.isolated import move_alone
 
         entities = body_entities(self.world)
-        if self.world.across is not None:
-            _check_in_plane(entities, self.world.across)
+        across = self.world.across
+        if across is not None:
+            _check_in_plane(entities, across)
         for entity in entities:
             pose, former = entity[Pose], entity[FormerPose]
             former.x[...], former.q[...] = pose.x, pose.q
+            motion = entity[RigidMotion]
+            former.v[...], former.angular_velocity[...] = motion.v, motion.angular_velocity
         if not entities:
             return
         ends = self.scripted(dt)
         for entity, *_, v, spin in ends:
             entity[RigidMotion].v[0], entity[RigidMotion].angular_velocity[0] = v, spin
         bodies, hulls = gathered(entities)
+        if across is not None:
+            bodies = _turning_in_plane(bodies, across)
         brake, swirl = self._brake(entities, bodies)
         bodies, push, torque = self._loaded(entities, bodies)
         loads = push, torque
@@ -200,6 +217,8 @@ class BodySystem(System):
         least = max(self.least_bounce, 2.0 * fastest * dt / steps)
         self._advance(entities, bodies, hulls, loads, rest, dt, steps, least)
         brake_spin(bodies, brake, swirl, 0.5 * dt)
+        if across is not None:
+            _keep_in_plane(bodies, across)
         write_back(entities, bodies)
         for entity, x, q, *_ in ends:
             entity[Pose].x[0], entity[Pose].q[0] = x, q
@@ -220,22 +239,21 @@ class BodySystem(System):
         n, free = len(bodies.x), bodies.motion == FREE
         if not free.any():
             return bodies, np.zeros((n, 3)), np.zeros((n, 3))
-        push = np.where(free[:, None], self.world.gravity, 0.0)
+        push = np.where(free[:, None], self.world.gravity * (np.arange(3) != self.world.across), 0.0)
         torque, kick = np.zeros((n, 3)), np.zeros((n, 3))
         heavier = bodies.mass.copy()
+        added, force = added_masses(self.world, entities), np.zeros((n, 3))
         for entity, rows in rows_of_each(entities):
-            if BodyLoad not in entity or not free[rows].any():
-                continue
-            load, own = entity[BodyLoad], bodies.mass[rows, None]
-            force, added = load.force.astype(np.float64), load.added.astype(np.float64)
-            if added.any():
-                whole = own[..., None] * np.eye(3) + added
-                push[rows] = np.linalg.solve(whole, (own * push[rows] + force)[..., None])[..., 0]
-                heavier[rows] += np.trace(added, axis1=1, axis2=2) / 3
-            else:
-                push[rows] += force / own
-            torque[rows] = load.torque
-            kick[rows] = load.kick
+            if BodyLoad in entity:
+                load = entity[BodyLoad]
+                force[rows], torque[rows], kick[rows] = load.force, load.torque, load.kick
+        own = bodies.mass[:, None]
+        light = added.any(axis=(1, 2))
+        whole = own[light, :, None] * np.eye(3) + added[light]
+        push[light] = np.linalg.solve(whole, (own * push + force)[light, :, None])[..., 0]
+        push[~light] += force[~light] / own[~light]
+        heavier[light] += np.trace(added[light], axis1=1, axis2=2) / 3
+        kick *= free[:, None]
         if kick.any():
             twist(bodies, kick, 1.0)
         bodies = bodies._replace(mass=heavier)
@@ -301,7 +319,7 @@ class BodySystem(System):
 
 
 def _check_in_plane(entities: list[Entity], across: int) -> None:
-    """Bodies in a plane are disks or prisms, and moved as told."""
+    """Bodies in a plane are disks or prisms."""
     for entity in entities:
         if HullTable in entity:
             along = np.abs(entity[HullTable].planes[:, across])
@@ -310,11 +328,21 @@ def _check_in_plane(entities: list[Entity], across: int) -> None:
                     f"BodySystem: a polytope of {entity.name!r} is no prism across the plane, as those of "
                     "kind = 'body' are in a world of dimension = 2"
                 )
-        if (entity[Body].motion == FREE).any():
-            raise FluidError(
-                f"BodySystem: {entity.name!r} moves freely, which is for a world of dimension = 3; in a "
-                "plane bodies are fixed or scripted"
-            )
+
+
+def _turning_in_plane(bodies: Bodies, across: int) -> Bodies:
+    """The same bodies, which nothing turns out of the plane, rounding errors of contacts neither."""
+    held = np.arange(3) != across
+    return bodies._replace(inertia=np.where(np.diag(held), HELD * bodies.inertia, bodies.inertia))
+
+
+def _keep_in_plane(bodies: Bodies, across: int) -> None:
+    """Take off, in place, what rounding errors moved and turned bodies out of the plane."""
+    held = np.arange(3) != across
+    bodies.x[:, across], bodies.v[:, across] = 0.0, 0.0
+    bodies.angular_velocity[:, held] = 0.0
+    bodies.q[:, 1:][:, held] = 0.0
+    bodies.q[...] /= np.linalg.norm(bodies.q, axis=1, keepdims=True)
 
 
 def brake_spin(bodies: Bodies, brake: Array, swirl: Array, dt: float) -> None:

@@ -11,6 +11,7 @@ class LoadSystem(System):
 
     writes = (BodyLoad,)
     phase = "spawn"
+    dimensions = (2, 3)
     periodic = False
 
     def process(self, dt: float) -> None:

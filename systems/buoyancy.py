@@ -35,9 +35,10 @@ class BuoyancySystem(System):
     BodyHeat the displaced volume grows by `expansion` times its temperature above the `reference`.
 
     Added mass: a body that accelerates takes fluid along, C rho V, with C = 1/2 for a ball exactly (released
-    at rest it starts with (m - m_f) g / (m + m_f/2)); polytopes have none unless an AddedMass gives their
-    tensor. What a tensor that turns with the body adds to forces and torques (Kirchhoff, Munk) is left out,
-    and so is the force of fluid that accelerates by itself. A boundary of panels has its own added mass.
+    at rest it starts with (m - m_f) g / (m + m_f/2)), and 1 for a disk in a plane; polytopes have none unless
+    an AddedMass gives their tensor. What a tensor that turns with the body adds to forces and torques
+    (Kirchhoff, Munk) is left out, and so is the force of fluid that accelerates by itself. A boundary of
+    panels has its own added mass; with one of a layer that moves the body, either will do.
 
     The weight m g stays with the BodySystem.
     Source: Fluid Simulation for Video Games, part 9 (which takes three points of the density); Lamb,
@@ -49,6 +50,7 @@ class BuoyancySystem(System):
     writes = (BodyHeat,)
     adds = (BodyLoad,)
     phase = "move"
+    dimensions = (2, 3)
     periodic = False
     before = (BodySystem, "ConductionSystem")
 
@@ -72,7 +74,7 @@ class BuoyancySystem(System):
         fluid = fluid_at_rest(self.world)
         bodies, hulls = gathered(entities)
         go_on(bodies, 0.5 * dt)
-        mass, moment, volume = displacement(bodies, hulls, *profile(fluid))
+        mass, moment, volume = displacement(bodies, hulls, *profile(fluid), self.world.across)
         if self.local:
             around = [entity[Surroundings] for entity in entities]
             excess = np.concatenate([each.excess for each in around], dtype=np.float64)
@@ -91,7 +93,8 @@ class BuoyancySystem(System):
             (-np.cross(moment * solid[:, None], gravity)).astype(number), [load.torque for load in loads]
         )
         if self.added_mass:
-            whole = _coefficients(entities, bodies) * (mass * solid)[:, None, None]
+            ball = 0.5 if self.world.dimension == 3 else 1.0
+            whole = _coefficients(entities, bodies, ball) * (mass * solid)[:, None, None]
             add_spread(whole.astype(number), [load.added for load in loads])
 
     def lint(self, world: World) -> list[str]:
@@ -127,13 +130,13 @@ def _swelling(entities: list[Entity], fluid: FluidAtRest) -> Array:
     return np.maximum(factor, 0.0)
 
 
-def _coefficients(entities: list[Entity], bodies: Bodies) -> Array:
-    """Added over displaced mass (n, 3, 3) in world axes."""
+def _coefficients(entities: list[Entity], bodies: Bodies, ball: float) -> Array:
+    """Added over displaced mass (n, 3, 3) in world axes, `ball` of a ball or disk."""
     from ecs_fluid.kernels.bodies.rotation import matrix_of
     from ecs_fluid.kernels.bodies.table import BALL
 
     out = np.zeros((len(bodies.x), 3, 3))
-    out[bodies.shape == BALL] = 0.5 * np.eye(3)
+    out[bodies.shape == BALL] = ball * np.eye(3)
     for entity, rows in rows_of_each(entities):
         if AddedMass in entity:
             for k, tensor in enumerate(entity[AddedMass].coefficient.astype(np.float64), rows.start):

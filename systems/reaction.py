@@ -25,7 +25,7 @@ from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.boundary.system import BoundarySystem
 from ecs_fluid.systems.collision import CollisionSystem
-from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered
+from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered, set_motion
 from ecs_fluid.systems.shared.fluid_at_rest import constant_lint, own_or_fluids
 from ecs_fluid.systems.shared.populations import rows_of_each, spread
 from ecs_fluid.systems.surroundings import volumes
@@ -50,7 +50,9 @@ class ReactionSystem(System):
     and implicitly (`kernels.collision.reaction`): momentum is exact, and a light body is never thrown back.
 
     vortons: -`density` times the impulse, and the angular impulse about the body's centre, that the
-    BoundarySystem gave to the vortons near that body (its BoundaryExchange).
+    BoundarySystem gave to the vortons near that body (its BoundaryExchange). With `boundary` "layer" the
+    BoundarySystem itself moves the bodies by them, as they and their sheets have to be solved for together;
+    the record counts the fluid in the body with it, as that does.
 
     `linear` and `angular` choose which of the two sets the bodies' velocity and spin. The article takes
     momentum from tracers, which resolve it finer, and spin from vortons, which is what the BoundarySystem's
@@ -103,13 +105,15 @@ class ReactionSystem(System):
     def lint(self, world: World) -> list[str]:
         """Another density than the fluid's, and bodies that the impulses of vortons throw about.
 
-        A sheet that stops the flow around a body at rest carries (1 + c) times the fluid that its panels
+        A sheet of panels that stops the flow around a body at rest carries (1 + c) times the fluid that they
         enclose, with c = 1/2 for a ball. Given to the body after the tick, that throws it by (1 + c) rho V/m
         times the difference of velocity, and beyond 2 each throw is wider than the one before. Coarse panels
         enclose up to three times V.
         """
         said = constant_lint(self, world, "density")
-        if "vortons" not in (self.linear, self.angular):
+        boundary = world.system(BoundarySystem)
+        layered = boundary is not None and boundary.boundary == "layer"
+        if layered or "vortons" not in (self.linear, self.angular):
             return said
         rho = own_or_fluids(self, "density")
         for entity in body_entities(world):
@@ -119,7 +123,8 @@ class ReactionSystem(System):
                 said.append(
                     f"ReactionSystem: {entity.name!r} weighs less than {LEAST:g} times the fluid that it "
                     "displaces, so the impulses of vortons throw it about ever faster; take "
-                    "heavier bodies, or a DragSystem with linear and angular other than 'vortons'"
+                    "heavier bodies, boundary = 'layer', or a DragSystem with linear and angular other than "
+                    "'vortons'"
                 )
         return said
 
@@ -141,6 +146,9 @@ class ReactionSystem(System):
         matrix, given = self._meetings(bodies, hulls)
         rest = given - np.einsum("nab,nb->na", matrix, motion)
         by_vortons = self._from_vortons(entities)
+        # A boundary layer has moved them already, together with its sheets.
+        boundary = self.world.system(BoundarySystem)
+        layered = boundary is not None and boundary.boundary == "layer"
         free = bodies.motion == FREE
         change = np.zeros((len(free), 6))
         sources = (self.linear, self.angular)
@@ -149,10 +157,13 @@ class ReactionSystem(System):
             whole = np.where(np.outer(moved, moved), masses + matrix, np.eye(6))
             change = np.linalg.solve(whole, np.where(moved, rest, 0.0)[..., None])[..., 0]
         by_tracers = np.where(moved & free[:, None], np.einsum("nab,nb->na", masses, change), rest)
-        taken = np.repeat([source == "vortons" for source in sources], 3)
+        taken = np.repeat([source == "vortons" and not layered for source in sources], 3)
         change += np.linalg.solve(masses, np.where(taken, by_vortons, 0.0)[..., None])[..., 0]
         self._report(entities, by_tracers, by_vortons)
-        self._move(entities, bodies, np.where(free[:, None], change, 0.0))
+        change = np.where(free[:, None], change, 0.0)
+        bodies.v[...] += change[:, :3]
+        bodies.angular_velocity[...] += change[:, 3:]
+        set_motion(entities, bodies, np.flatnonzero(change.any(axis=1)))
 
     def _meetings(self, bodies: Bodies, hulls: Hulls) -> tuple[Array, Array]:
         """A (n, 6, 6) and b (n, 6) of all tracers that met a body."""
@@ -186,10 +197,3 @@ class ReactionSystem(System):
         for way, impulses in (("tracers", by_tracers), ("vortons", by_vortons)):
             spread(impulses[:, :3], [getattr(table, way) for table in tables])
             spread(impulses[:, 3:], [getattr(table, f"{way}_angular") for table in tables])
-
-    def _move(self, entities: list[Entity], bodies: Bodies, change: Array) -> None:
-        for entity, rows in rows_of_each(entities):
-            if change[rows].any():
-                motion = entity[RigidMotion]
-                motion.v = bodies.v[rows] + change[rows, :3]
-                motion.angular_velocity = bodies.angular_velocity[rows] + change[rows, 3:]

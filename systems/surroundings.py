@@ -37,6 +37,7 @@ class SurroundingsSystem(System):
     writes = (Surroundings,)
     asks = (VelocitySystem, "WindSystem")
     phase = "rates"
+    dimensions = (2, 3)
 
     @property
     def needs_fields(self) -> bool:
@@ -92,7 +93,7 @@ class SurroundingsSystem(System):
         found = np.zeros((len(bodies.x), 4))
         out = 0.5 * float(grid.spacing.min(initial=np.inf))
         if field.excess.any():
-            places, owner = probes(bodies, hulls, out)
+            places, owner = probes(bodies, hulls, out, self.world.across)
             inside = ((places >= grid.origin) & (places <= grid.origin + grid.spacing * grid.cells)).all(
                 axis=1
             )
@@ -119,35 +120,60 @@ def volumes(bodies: Bodies, hulls: Hulls) -> Array:
     return displacement(bodies, hulls, np.zeros(1), np.ones(1))[2]
 
 
-def displacement(bodies: Bodies, hulls: Hulls, heights: Array, rho: Array) -> tuple[Array, Array, Array]:
-    """Displaced mass (n,) kg, its moment (n, 3) kg m, and volume (n,) m^3 in a fluid of those densities."""
-    from ecs_fluid.kernels.bodies.buoyancy import displaced
+def displacement(
+    bodies: Bodies, hulls: Hulls, heights: Array, rho: Array, across: int | None = None
+) -> tuple[Array, Array, Array]:
+    """Displaced mass (n,) kg, its moment (n, 3) kg m, and volume (n,) m^3 in a fluid of those densities.
+
+    In a plane, `across` which nothing changes, those of a metre.
+    """
+    from ecs_fluid.kernels.bodies.buoyancy import displaced, displaced_by_disks
+    from ecs_fluid.kernels.bodies.table import BALL
 
     n = len(bodies.x)
+    if across == 2:  # the plane lies at one height
+        heights, rho = np.zeros(1), np.interp([0.0], heights, rho)
     mass, moment, volume = np.empty(n), np.empty((n, 3)), np.empty(n)
     shapes = bodies.shape, bodies.radius, bodies.hull, hulls
     displaced(*shapes, bodies.x, bodies.q, heights, rho, mass, moment, volume)
+    if across is not None:
+        disks = bodies.shape == BALL
+        thick = np.ones(n)
+        for i in np.flatnonzero(~disks):
+            rows = slice(*hulls.vertex_start[bodies.hull[i] : bodies.hull[i] + 2])
+            thick[i] = np.ptp(hulls.vertices[rows, across])
+        mass, moment, volume = mass / thick, moment / thick[:, None], volume / thick
+        volume[disks] = np.pi * bodies.radius[disks] ** 2
+        mass[disks], moment[disks, 2] = displaced_by_disks(
+            bodies.radius[disks], bodies.x[disks, 2], heights, rho
+        )
     return mass, moment, volume
 
 
-def probes(bodies: Bodies, hulls: Hulls, out: float) -> tuple[Array, Array]:
-    """Places (m, 3) `out` m off the surfaces of solid bodies, and the bodies (m,) they belong to, rising."""
+def probes(bodies: Bodies, hulls: Hulls, out: float, across: int | None = None) -> tuple[Array, Array]:
+    """Places (m, 3) `out` m off the surfaces of solid bodies, and the bodies (m,) they belong to, rising.
+
+    In a plane they lie in it.
+    """
     from ecs_fluid.kernels.bodies.rotation import matrix_of
     from ecs_fluid.kernels.bodies.table import BALL, SOLID
 
     balls = np.flatnonzero(bodies.shape == BALL)
-    spheres = bodies.x[balls, None] + (bodies.radius[balls, None] + out)[..., None] * _directions()
+    spheres = bodies.x[balls, None] + (bodies.radius[balls, None] + out)[..., None] * _directions(across)
     places, owner = [spheres.reshape(-1, 3)], [np.repeat(balls, spheres.shape[1])]
+    flat = np.where(np.arange(3) == across, 0.0, 1.0)
     for i in np.flatnonzero(bodies.shape == SOLID):
         h = bodies.hull[i]
-        corners = hulls.vertices[hulls.vertex_start[h] : hulls.vertex_start[h + 1]]
+        corners = flat * hulls.vertices[hulls.vertex_start[h] : hulls.vertex_start[h + 1]]
         planes = hulls.planes[hulls.plane_start[h] : hulls.plane_start[h + 1]]
+        sides = np.abs(planes[:, :3][:, flat == 0.0]).sum(axis=1) < 0.5
         middles = [
             corners[hulls.loops[hulls.loop_start[k] : hulls.loop_start[k + 1]]].mean(axis=0)
             for k in range(hulls.plane_start[h], hulls.plane_start[h + 1])
         ]
         sizes = np.linalg.norm(corners, axis=1, keepdims=True)
-        local = np.vstack([np.array(middles) + out * planes[:, :3], corners * (1 + out / sizes)])
+        beside = (np.array(middles) + out * planes[:, :3])[sides]
+        local = np.vstack([beside, corners * (1 + out / sizes)])
         places.append(bodies.x[i] + local @ matrix_of(bodies.q[i]).T)
         owner.append(np.full(len(local), i))
     whose = np.concatenate(owner)
@@ -155,7 +181,13 @@ def probes(bodies: Bodies, hulls: Hulls, out: float) -> tuple[Array, Array]:
     return np.concatenate(places)[order], whose[order]
 
 
-def _directions() -> Array:
-    """Corners (12, 3) of an icosahedron: means over them are exact for polynomials up to degree 5."""
+def _directions(across: int | None) -> Array:
+    """Corners (12, 3) of an icosahedron, in a plane of a dodecagon in it.
+
+    Means over them are exact for polynomials up to degree 5, and 11.
+    """
+    if across is not None:
+        turn = np.arange(12) * np.pi / 6
+        return np.insert(np.stack([np.cos(turn), np.sin(turn)], axis=1), across, 0.0, axis=1)
     rows = [np.roll([0.0, a, b * GOLDEN], k) for k in range(3) for a in (-1, 1) for b in (-1, 1)]
     return np.asarray(np.array(rows) / np.sqrt(1 + GOLDEN**2))

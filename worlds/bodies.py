@@ -149,8 +149,8 @@ class BodyRecipe(_Placed):
     """One rigid body: a ball or a convex polytope.
 
     In a world of two dimensions it is what the plane cuts out of the shape through its centre of mass: a disk
-    of a ball, and of a cylinder across the plane; a rectangle of a box. Its mass is that of a metre of it. It
-    is fixed or scripted there, and turns about the axis across the plane.
+    of a ball, and of a cylinder across the plane; a rectangle of a box. Its mass is that of a metre of it,
+    and it turns about the axis across the plane.
 
     Mass and inertia follow from the shape and the density, exactly. A free body moves by gravity and
     contacts, a scripted one along its keys, or steadily by `velocity` and `angular_velocity`.
@@ -195,12 +195,8 @@ class BodyRecipe(_Placed):
         self._spawn(world, hull.center, mass, hull.inertia * (mass / hull.volume), *tables)
 
     def _check_plane(self, across: int) -> None:
-        """What moves freely, or turns about an axis in the plane, is for space."""
+        """What turns about an axis in the plane is for space."""
         axis = AXES[across]
-        if self.motion == "free":
-            raise RecipeError(
-                "motion = 'free' is for a world of dimension = 3; in a plane use 'fixed' or 'scripted'"
-            )
         turns = self.rotation.values if isinstance(self.rotation, Keyed) else np.array([self.rotation])
         for name, values in (("rotation", turns), ("angular_velocity", np.array([self.angular_velocity]))):
             if np.delete(values, across, axis=1).any():

@@ -64,7 +64,7 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
     if len(tables) > 1:
         spread(x, [position.x for _, position, *_ in tables])
         spread(strengths, [strength.alpha for _, _, strength, *_ in tables])
-    _record(entities, *exchange)
+    record_exchange(entities, *exchange)
     if reacts:
         _take_spin(entities, bodies, near.who, momentum * change)
 
@@ -91,23 +91,24 @@ def astray(bodies: Bodies, hulls: Hulls, x: Array) -> Array:
     return depth > 0.0
 
 
-def record_exchange(
-    entities: list[Entity],
+def exchange_of(
+    world: World,
     centers: Array,
     who: Array,
     before: tuple[Array, Array],
     after: tuple[Array, Array],
     slip: Array,
-) -> None:
-    """Fill BoundaryExchange from vortons (x, alpha) before and after, of the bodies `who`."""
+) -> tuple[Array, Array, Array]:
+    """The columns of BoundaryExchange, by vortons (x, alpha) before and after, of the bodies `who`."""
     from ecs_fluid.kernels.collision.surface_slip import exchanged
 
     impulse, moment, found = exchanged(centers, who, *before, *after, slip)
-    linear, angular = impulse_factors(entities[0].world)
-    _record(entities, linear * impulse, angular * moment, found)
+    linear, angular = impulse_factors(world)
+    return linear * impulse, angular * moment, found
 
 
-def _record(entities: list[Entity], impulse: Array, moment: Array, rms: Array) -> None:
+def record_exchange(entities: list[Entity], impulse: Array, moment: Array, rms: Array) -> None:
+    """Fill BoundaryExchange."""
     spread(impulse, [entity[BoundaryExchange].impulse for entity in entities])
     spread(moment, [entity[BoundaryExchange].moment for entity in entities])
     spread(rms, [entity[BoundaryExchange].slip for entity in entities])

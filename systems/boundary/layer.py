@@ -11,17 +11,19 @@ from ecs_fluid.components import CoreRadius, Position, Strength, Volume
 from ecs_fluid.components.bodies import BoundaryLayer, HullShape
 from ecs_fluid.errors import FluidError
 from ecs_fluid.input_limits import GRID_POINT, check_memory
-from ecs_fluid.systems.boundary.article import flow_at, record_exchange, summed
+from ecs_fluid.systems.boundary.article import exchange_of, flow_at, record_exchange, summed
+from ecs_fluid.systems.boundary.coupling import Coupling, coupling_of, filled, moved
 from ecs_fluid.systems.boundary.panels import (
+    FormerMotion,
     PanelBoundary,
-    ShedSpin,
     Sheet,
     Surface,
     rms,
     strengths_of_rings,
     turned,
 )
-from ecs_fluid.systems.shared.body_tables import body_entities, gathered, near_bodies, rows_of
+from ecs_fluid.systems.diffusion import DiffusionSystem
+from ecs_fluid.systems.shared.body_tables import body_entities, gathered, near_bodies, rows_of, set_motion
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
@@ -83,15 +85,15 @@ class LayerBoundary(PanelBoundary):
                     f"BoundarySystem: boundary = 'layer' is for solids, but {entity.name!r} is a container; "
                     "use boundary = 'panels'"
                 )
-        self._attach_spin_memory(world)
+        self._attach_memory(world)
 
     # ------------------------------------------------------------------ the tick
 
     def process(self, entities: list[Entity]) -> None:
         """Reflect what came into bodies, find the sheets, and put everything on the lattice."""
-        former = self._shed_spin(entities)
+        former = self._former_motion(entities)
         if not len(former.ids):
-            self._store_spin(former, np.zeros((0, 3)), np.zeros(0, np.int64))
+            self._store_motion(former, np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0, np.int64))
             return
         bodies, hulls = gathered(entities)
         surfaces = list(self._surfaces(bodies, hulls))
@@ -102,21 +104,48 @@ class LayerBoundary(PanelBoundary):
         new = _reflected(bodies, hulls, old)
         # The flow below is that of these vortons; the lattice replaces them in the next tick.
         wake[Position].x, wake[Strength].alpha = new.x, new.alpha
-        self._store_spin(former, bodies.angular_velocity, np.zeros(len(bodies.x), np.int64))
-        inner = self._points_in_turning(bodies, hulls, surfaces, spacing)
-        flow = flow_at(self.world, sheet.center) + self._flow_of_turning(bodies, inner, sheet.center, spacing)
-        spun = self._compensation(bodies, surfaces, sheet, old, new, former.spin)
-        strengths = spun + self._rings(surfaces, sheet, sheet.wall - flow, spun)
-        places, who, shares = _cut_sheets(bodies, surfaces, strengths, spacing)
-        every = np.concatenate([new.who, who])
-        slip = np.array([[rms((flow - sheet.wall)[s.rows], sheet.area[s.rows]), 0.0, 0.0] for s in surfaces])
-        record_exchange(
-            entities, bodies.x, every,
-            (np.concatenate([old.x[old.rows], places]), np.concatenate([old.alpha[old.rows], 0.0 * shares])),
-            (np.concatenate([new.x[old.rows], places]), np.concatenate([new.alpha[old.rows], shares])),
-            slip[every],
-        )  # fmt: skip
+        coupling = coupling_of(self.system, bodies, former)
+        turning = np.asarray(bodies.angular_velocity.any(axis=1))
+        turning[coupling.rows] = True
+        inner = self._points_inside(bodies, hulls, surfaces, spacing, turning)
+        spin = bodies.angular_velocity
+        flow = flow_at(self.world, sheet.center) + self._flow_of_spin(spin, inner, sheet.center, spacing)
+        spun, mirrored = sheet.around(-(spin - former.spin)), self._mirrored(surfaces, sheet, old, new)
+        missing = sheet.wall - flow
+        normal = (missing * sheet.normal).sum(axis=1)
+        self.residual = rms(normal[:, None], sheet.area) / max(rms(missing, sheet.area), 1e-300)
+        strengths = mirrored + self._rings(surfaces, sheet, missing, spun + mirrored)
+        slip = np.array([[rms(missing[s.rows], sheet.area[s.rows]), 0.0, 0.0] for s in surfaces])
+
+        def given(strengths: Array) -> tuple[Array, Array, Array]:
+            """The columns of BoundaryExchange of what was mirrored and of sheets of these strengths."""
+            places, who, shares = _cut_sheets(bodies, surfaces, strengths, spacing)
+            every = np.concatenate([new.who, who])
+            before = (
+                np.concatenate([old.x[old.rows], places]),
+                np.concatenate([old.alpha[old.rows], 0.0 * shares]),
+            )
+            after = np.concatenate([new.x[old.rows], places]), np.concatenate([new.alpha[old.rows], shares])
+            return exchange_of(self.world, bodies.x, every, before, after, slip[every])
+
+        volume = np.array([s.panels.volume for s in surfaces])
+        added: Array | float = 0.0
+        if len(coupling.rows):
+            units, *answers = self._unit_sheets(bodies, surfaces, sheet, inner, coupling, spacing)
+            change, added = moved(entities, bodies, former, coupling, volume, given(strengths), answers)
+            bodies.v[...] += change[:, :3]
+            bodies.angular_velocity[...] += change[:, 3:]
+            set_motion(entities, bodies, coupling.rows)
+            strengths = strengths + np.einsum("apk,pa->pk", units, change[sheet.who])
+            spun = sheet.around(-(bodies.angular_velocity - former.spin))
+        impulse, moment, found = given(strengths)
+        moment += filled(bodies, volume, bodies.angular_velocity - former.spin)
+        record_exchange(entities, impulse, moment, found)
+        none = np.zeros(len(bodies.x), np.int64)
+        self._store_motion(former, bodies.v, bodies.angular_velocity, none, added)
+        strengths = spun + strengths
         if np.isfinite(strengths).all():
+            places, _, shares = _cut_sheets(bodies, surfaces, strengths, spacing)
             vortons = np.concatenate([new.x, places]), np.concatenate([new.alpha, shares])
             self._to_lattice(bodies, former.ids, hulls, surfaces, vortons, spacing)
 
@@ -141,7 +170,7 @@ class LayerBoundary(PanelBoundary):
             return edge
         return min(edge, self.system.lattice or self._extent(bodies, hulls, i) / FINE)
 
-    def _fluid_vortons(self, bodies: Bodies, hulls: Hulls, former: ShedSpin) -> Vortons:
+    def _fluid_vortons(self, bodies: Bodies, hulls: Hulls, former: FormerMotion) -> Vortons:
         """The vortons of the wake, without the vorticity 2 spin inside bodies.
 
         That of a body that was removed stays, as the fluid's.
@@ -160,12 +189,12 @@ class LayerBoundary(PanelBoundary):
 
     # ------------------------------------------------------------------ spin
 
-    def _points_in_turning(
-        self, bodies: Bodies, hulls: Hulls, surfaces: list[Surface], spacing: float
+    def _points_inside(
+        self, bodies: Bodies, hulls: Hulls, surfaces: list[Surface], spacing: float, some: Array
     ) -> tuple[Array, Array, Array]:
-        """(Lattice points in or at turning bodies, the bodies, the volume inside that each stands for)."""
+        """(Lattice points in or at `some` (n,) bodies, the bodies, the volume inside that each has)."""
         places, who, parts = [np.zeros((0, 3))], [np.zeros(0, np.int64)], [np.zeros(0)]
-        for i in np.flatnonzero(bodies.angular_velocity.any(axis=1)):
+        for i in np.flatnonzero(some):
             low = np.floor((bodies.x[i] - bodies.radius[i]) / spacing).astype(np.int64) - 1
             high = np.ceil((bodies.x[i] + bodies.radius[i]) / spacing).astype(np.int64) + 1
             low[self._flat], high[self._flat] = 0, 0
@@ -179,28 +208,20 @@ class LayerBoundary(PanelBoundary):
             parts.append(share * (surfaces[i].panels.volume / share.sum()))
         return np.concatenate(places), np.concatenate(who), np.concatenate(parts)
 
-    def _flow_of_turning(
-        self, bodies: Bodies, inner: tuple[Array, Array, Array], points: Array, spacing: float
+    def _flow_of_spin(
+        self, spin: Array, inner: tuple[Array, Array, Array], points: Array, spacing: float
     ) -> Array:
-        """Velocity (p, 3) of the vorticity 2 spin inside of bodies."""
+        """Velocity (p, 3) of the vorticity 2 spin inside of bodies, spin (n, 3)."""
         places, who, parts = inner
-        alpha = 2.0 * parts[:, None] * bodies.angular_velocity[who]
+        alpha = 2.0 * parts[:, None] * spin[who]
         return self._velocity(points, places, alpha, np.full(len(places), self.system.overlap * spacing))
 
-    def _compensation(
-        self,
-        bodies: Bodies,
-        surfaces: list[Surface],
-        sheet: Sheet,
-        old: Vortons,
-        new: Vortons,
-        before: Array,
-    ) -> Array:
-        """Strengths (p, 3) that cancel what mirrors and changes of spin did to the total around each body."""
+    def _mirrored(self, surfaces: list[Surface], sheet: Sheet, old: Vortons, new: Vortons) -> Array:
+        """Strengths (p, 3) that cancel what mirrors did to the total around each body."""
         gained = new.alpha[new.rows] - old.alpha[old.rows]
-        total = summed(gained, new.who, len(bodies.x))
+        total = summed(gained, new.who, len(surfaces))
         volume = np.array([s.panels.volume for s in surfaces])[:, None]
-        return sheet.around(-(bodies.angular_velocity - before) - total / (2.0 * volume))
+        return sheet.around(-total / (2.0 * volume))
 
     # ------------------------------------------------------------------ sheets
 
@@ -209,12 +230,50 @@ class LayerBoundary(PanelBoundary):
         from ecs_fluid.kernels.panels.panel_flow import ring_circulations
 
         left = (missing * sheet.normal).sum(axis=1)
-        self.residual = rms(left[:, None], sheet.area) / max(rms(missing, sheet.area), 1e-300)
         if given.any():
             made = self._velocity(sheet.center, sheet.center, given, sheet.sigma)
             left -= (made * sheet.normal).sum(axis=1)
         mu = [ring_circulations(s.panels, s.factors, left[s.rows]) for s in surfaces]
         return strengths_of_rings(surfaces, mu)
+
+    # ------------------------------------------------------------------ free bodies
+
+    def _unit_sheets(
+        self,
+        bodies: Bodies,
+        surfaces: list[Surface],
+        sheet: Sheet,
+        inner: tuple[Array, Array, Array],
+        coupling: Coupling,
+        spacing: float,
+    ) -> tuple[Array, Array, Array]:
+        """Strengths (6, p, 3), impulses (n, 6, 6) of the rings of bodies that are faster by 1 m/s or 1 rad/s.
+
+        Along the axes that the fluid changes, each body alone. The sheet n x (spin x r), which has no normal
+        flow together with the vorticity in the body, is not among them. Third: the volume (n, 6, 6), in these
+        units, of the fluid that clings to the surfaces until the next tick: by how much cores and diffusion
+        then have taken of the sheet into the body, found at balls and disks, lattice of R/6 to R/16.
+        """
+        diffusion = self.world.system(DiffusionSystem)
+        viscosity = 0.0 if diffusion is None else diffusion.total
+        thickness = spacing / 5 + viscosity * self.world.dt / spacing
+        n = len(surfaces)
+        units, walls = np.zeros((2, 6, len(sheet.who), 3))
+        response, clinging = np.zeros((2, n, 6, 6))
+        for axis in coupling.axes:
+            v, spin = (np.tile(part, (n, 1)) for part in np.eye(6)[axis].reshape(2, 3))
+            flow = self._flow_of_spin(spin, inner, sheet.center, spacing)
+            wall = v[sheet.who] + np.cross(spin[sheet.who], sheet.arm)
+            walls[axis] = wall - (wall * sheet.normal).sum(axis=1, keepdims=True) * sheet.normal
+            units[axis] = self._rings(surfaces, sheet, wall - flow, sheet.around(-spin))
+            places, who, shares = _cut_sheets(bodies, surfaces, units[axis], spacing)
+            sheets = (places, 0.0 * shares), (places, shares)
+            gained = exchange_of(self.world, bodies.x, who, *sheets, np.zeros_like(places))
+            response[:, :, axis] = np.concatenate(gained[:2], axis=1)
+        for i, s in enumerate(surfaces):
+            along = walls[:, s.rows]
+            clinging[i] = thickness * np.einsum("apk,bpk,p->ab", along, along, sheet.area[s.rows])
+        return units, response, clinging
 
     # ------------------------------------------------------------------ lattice
 
@@ -249,7 +308,8 @@ class LayerBoundary(PanelBoundary):
         x = spacing * (np.stack(np.unravel_index(np.arange(len(size)), field.shape[:3]), axis=1) + low)
         near, _, gap, _ = near_bodies(bodies, hulls, x, np.full(len(x), FILLED * spacing))
         stay[near[gap > -FILLED * spacing]] = True
-        places, who, parts = self._points_in_turning(bodies, hulls, surfaces, spacing)
+        turning = np.asarray(bodies.angular_velocity.any(axis=1))
+        places, who, parts = self._points_inside(bodies, hulls, surfaces, spacing, turning)
         at = np.ravel_multi_index(
             tuple((np.rint(places / spacing).astype(np.int64) - low).T), field.shape[:3]
         )

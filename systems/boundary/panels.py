@@ -9,9 +9,9 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Volume
-from ecs_fluid.components.bodies import FIXED, BoundVorticity, ShedAngularVelocity
+from ecs_fluid.components.bodies import FIXED, BoundVorticity, ShedMotion
 from ecs_fluid.errors import FluidError
-from ecs_fluid.systems.boundary.article import astray, flow_at, record_exchange
+from ecs_fluid.systems.boundary.article import astray, exchange_of, flow_at, record_exchange
 from ecs_fluid.systems.shared.body_tables import gathered, near_bodies, row_ids, rows_of
 from ecs_fluid.systems.velocity.system import VelocitySystem
 
@@ -72,15 +72,21 @@ class Sheet(NamedTuple):
         return np.asarray(self.area[:, None] * np.cross(self.normal, np.cross(spin[self.who], self.arm)))
 
 
-class ShedSpin(NamedTuple):
-    """Spin of bodies whose vorticity is in the fluid already, from ShedAngularVelocity."""
+class FormerMotion(NamedTuple):
+    """Motion of bodies whose vorticity is in the fluid already, from ShedMotion."""
 
     ids: Array
     """RowId (n,) of the present bodies"""
+    known: Array
+    """mask (n,) of those that are not new"""
+    v: Array
+    """(n, 3) m/s, 0 for new bodies"""
     spin: Array
     """(n, 3) rad/s that was shed, 0 for new bodies"""
+    change: Array
+    """(n, 6) of both in the last tick, 0 for bodies that were new in it"""
     gone: Array
-    """mask of the rows of ShedAngularVelocity whose bodies were removed"""
+    """mask of the rows of ShedMotion whose bodies were removed"""
 
 
 class WakeVortons(NamedTuple):
@@ -116,14 +122,14 @@ class PanelBoundary:
             if name not in world:
                 kind = Volume(np.zeros(0)) if name == self.system.wake else BoundVorticity()
                 world.spawn(name, Position(nothing), Strength(nothing), CoreRadius(np.zeros(0)), kind)
-        self._attach_spin_memory(world)
+        self._attach_memory(world)
 
     @staticmethod
-    def _attach_spin_memory(world: World) -> None:
-        """Attach the component that keeps the spin that bodies have shed."""
-        if ShedAngularVelocity not in world.fluid:
-            none = np.zeros(0, np.int64)
-            world.attach("fluid", ShedAngularVelocity(none, np.zeros((0, 3)), none))
+    def _attach_memory(world: World) -> None:
+        """Attach the component that keeps the motion that the fluid knows of."""
+        if ShedMotion not in world.fluid:
+            none, nothing = np.zeros(0, np.int64), np.zeros((0, 3))
+            world.attach("fluid", ShedMotion(none, *4 * [nothing], np.zeros((0, 3, 3)), none))
 
     @property
     def bound_name(self) -> str:
@@ -146,11 +152,11 @@ class PanelBoundary:
         """Find the sheets and shed them."""
         from ecs_fluid.kernels.bodies.table import CONTAINER
 
-        former = self._shed_spin(entities)
+        former = self._former_motion(entities)
         left = self._released(former)
         if not len(former.ids):
             self._fill_wake(left)
-            self._store_spin(former, np.zeros((0, 3)), np.zeros(0, np.int64))
+            self._store_motion(former, np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0, np.int64))
             return
         bodies, hulls = gathered(entities)
         surfaces = list(self._surfaces(bodies, hulls))
@@ -161,11 +167,14 @@ class PanelBoundary:
             flow += self._velocity(sheet.center, left.x, left.alpha, left.sigma)
         # Vorticity that closes the lines of the bound vorticity, so that the sum of both stays zero.
         strengths = -sheet.around(_solid_spin(bodies) - former.spin)
-        self._store_spin(former, _solid_spin(bodies), np.bincount(sheet.who[bound], minlength=len(bodies.x)))
+        number = np.bincount(sheet.who[bound], minlength=len(bodies.x))
+        self._store_motion(former, bodies.v, _solid_spin(bodies), number)
         slip = flow - sheet.wall
         strengths = strengths + self._solved(surfaces, sheet, sheet.wall - flow, strengths)
         nothing = np.zeros((len(sheet.who), 3))
-        record_exchange(entities, bodies.x, sheet.who, (nothing, nothing), (sheet.shed, strengths), slip)
+        new = sheet.shed, strengths
+        given = exchange_of(self.world, bodies.x, sheet.who, (nothing, nothing), new, slip)
+        record_exchange(entities, *given)
         # Numbers that are not finite are in BoundaryExchange, where the guard finds them.
         if np.isfinite(strengths).all():
             self._shed(bodies, hulls, sheet, strengths, left)
@@ -238,29 +247,36 @@ class PanelBoundary:
 
     # ------------------------------------------------------------------ spin
 
-    def _shed_spin(self, entities: list[Entity]) -> ShedSpin:
-        """The spin that was shed by the present bodies, and which bodies were removed."""
-        memory = self.system.field(ShedAngularVelocity)
+    def _former_motion(self, entities: list[Entity]) -> FormerMotion:
+        """The motion of the present bodies that the fluid knows of, and which bodies were removed."""
+        memory = self.system.field(ShedMotion)
         ids = row_ids(entities)
-        rows, met = rows_of(memory.id, ids)
-        before = np.zeros((len(ids), 3))
-        before[met] = memory.angular_velocity[rows[met]]
-        return ShedSpin(ids, before, ~np.isin(memory.id, ids))
+        rows, known = rows_of(memory.id, ids)
+        columns = memory.v, memory.angular_velocity, memory.v_change, memory.spin_change
+        motion = np.zeros((len(ids), 12))
+        motion[known] = np.concatenate(columns, axis=1)[rows[known]]
+        gone = ~np.isin(memory.id, ids)
+        return FormerMotion(ids, known, motion[:, :3], motion[:, 3:6], motion[:, 6:], gone)
 
-    def _store_spin(self, former: ShedSpin, angular_velocity: Array, bound: Array) -> None:
-        """Keep the spin (n, 3) that is shed now, for which each body has `bound` (n,) vortons."""
-        memory = self.system.field(ShedAngularVelocity)
-        memory.angular_velocity = angular_velocity.astype(self.world.dtype)
+    def _store_motion(
+        self, former: FormerMotion, v: Array, spin: Array, bound: Array, added: Array | float = 0.0
+    ) -> None:
+        """Keep the motion (n, 3) that the fluid knows of now; `bound` (n,) vortons stand for each spin."""
+        memory, number, known = self.system.field(ShedMotion), self.world.dtype, former.known[:, None]
+        memory.v, memory.angular_velocity = v.astype(number), spin.astype(number)
+        memory.v_change = (known * (v - former.v)).astype(number)
+        memory.spin_change = (known * (spin - former.spin)).astype(number)
+        memory.added = np.broadcast_to(added, (len(v), 3, 3)).astype(number)
         memory.id, memory.bound = former.ids, bound
 
-    def _released(self, former: ShedSpin) -> WakeVortons:
+    def _released(self, former: FormerMotion) -> WakeVortons:
         """Bound vortons of bodies that were removed; from now on they belong to the fluid.
 
         The vorticity 2 spin V that a body had stays where it was, so that neither the flow nor the total of
         wake and bound vorticity, zero, changes as the body goes: what fills its place turns as it did.
         """
         entity = self.world[self.bound_name]
-        rows = np.repeat(former.gone, self.system.field(ShedAngularVelocity).bound)
+        rows = np.repeat(former.gone, self.system.field(ShedMotion).bound)
         x, alpha = entity[Position].x[rows], entity[Strength].alpha[rows]
         sigma = entity[CoreRadius].sigma[rows].astype(np.float64)
         volume = (sigma / self.system.overlap) ** 3

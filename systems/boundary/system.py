@@ -9,11 +9,13 @@ from pydantic import Field
 from ecs_fluid.components import CoreRadius, Position, Strength, Velocity, Volume
 from ecs_fluid.components.bodies import (
     Body,
+    BodyLoad,
     BoundaryExchange,
     BoundaryLayer,
+    FormerPose,
     Pose,
     RigidMotion,
-    ShedAngularVelocity,
+    ShedMotion,
 )
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid
@@ -63,8 +65,8 @@ class BoundarySystem(System):
     layer: the sheet of `panels` and all of the wake are vortons on a lattice, whose spacing resolves the
     boundary layer, and are put back on it at every tick by M4'. With a DiffusionSystem, drag, torque and lift
     then follow from the vorticity, see `systems.boundary.layer`. For solids, with a `lattice` of at most a
-    third of the layer, which is about sqrt(4 nu R/U) thick, and dt of at most lattice/U. Fluid that fills a
-    moving body counts as fluid, so a free body acts as if it were heavier by what it displaces.
+    third of the layer, which is about sqrt(4 nu R/U) thick, and dt of at most lattice/U. With a
+    ReactionSystem by vortons, free bodies and their sheets are solved together, light bodies too.
 
     Runs after collisions, on the state at the end of the tick. What each body gave to the vortons is in its
     BoundaryExchange. Source: Fluid Simulation for Video Games, parts 4 and 7; Ploumhans, Winckelmans,
@@ -72,7 +74,7 @@ class BoundarySystem(System):
     """
 
     reads = (Pose, Body, Fluid)
-    may_read = (*SHAPES, Velocity)
+    may_read = (*SHAPES, Velocity, FormerPose, BodyLoad)
     writes = (
         Position,
         Strength,
@@ -80,7 +82,7 @@ class BoundarySystem(System):
         Volume,
         RigidMotion,
         BoundaryExchange,
-        ShedAngularVelocity,
+        ShedMotion,
         BoundaryLayer,
     )
     asks = (VelocitySystem, "WindSystem")

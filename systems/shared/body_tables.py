@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ecs_fluid.component import Array, RowId
-from ecs_fluid.components.bodies import FIXED, FREE, BallShape, Body, HullShape, HullTable, Pose, RigidMotion
+from ecs_fluid.components.bodies import (
+    FIXED,
+    FREE,
+    BallShape,
+    Body,
+    BodyLoad,
+    HullShape,
+    HullTable,
+    Pose,
+    RigidMotion,
+    ShedMotion,
+)
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.shared.populations import rows_of_each
@@ -131,6 +142,35 @@ def write_back(entities: list[Entity], bodies: Bodies) -> None:
         pose.x[moved], pose.q[moved] = bodies.x[rows][moved], bodies.q[rows][moved]
         motion.v[free] = bodies.v[rows][free]
         motion.angular_velocity[free] = bodies.angular_velocity[rows][free]
+
+
+def added_masses(world: World, entities: list[Entity]) -> Array:
+    """Fluid (n, 3, 3) kg that bodies take along as the BodySystem accelerates them.
+
+    That of their BodyLoad, or, where it has none, what sheets of a boundary layer took along last.
+    """
+    ids = row_ids(entities)
+    added = np.zeros((len(ids), 3, 3))
+    if ShedMotion in world.fluid:
+        memory = world.fluid[ShedMotion]
+        places, known = rows_of(memory.id, ids)
+        added[known] = memory.added[places[known]]
+    for entity, rows in rows_of_each(entities):
+        if BodyLoad in entity:
+            own = entity[BodyLoad].added.astype(np.float64)
+            given = own.any(axis=(1, 2))
+            added[rows][given] = own[given]
+    return added
+
+
+def set_motion(entities: list[Entity], bodies: Bodies, changed: Array) -> None:
+    """Write velocities and spins of the bodies with the numbers `changed` into their tables."""
+    some = np.zeros(len(bodies.x), bool)
+    some[changed] = True
+    for entity, rows in rows_of_each(entities):
+        motion, mine = entity[RigidMotion], some[rows]
+        motion.v[mine] = bodies.v[rows][mine]
+        motion.angular_velocity[mine] = bodies.angular_velocity[rows][mine]
 
 
 def standing(bodies: Bodies, clearance: float) -> Obstacles:

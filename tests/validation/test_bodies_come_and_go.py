@@ -48,7 +48,7 @@ def total(world: ef.World, *names: str) -> Array:
 def test_a_body_that_comes_later(boundary: str) -> None:
     """It sheds what it would have shed at the start, wherever and whenever it comes; the total stays zero.
 
-    A run stopped with "entity has no ShedAngularVelocity". Without other bodies around, the sheet that it
+    A run stopped with "entity has no ShedMotion". Without other bodies around, the sheet that it
     sheds is the one of a world in which it was from the start, to the last bit.
     """
     late, early = fluid(boundary), fluid(boundary)

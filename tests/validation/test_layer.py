@@ -223,7 +223,11 @@ def test_a_spinning_ball_is_bent_by_its_own_wake(angular_velocity: float) -> Non
 
     The fluid pushes it along spin cross v, which is +y, and not at all along z; without spin along neither.
     Only the sign is known: between a fiftieth and half of Rubinow and Keller's pi rho R^3 spin v = 0.79 N.
+    The spin falls by a tenth, as that of a ball in creeping motion: by the torque -8/3 pi mu R^3 (z^2 + 3 z +
+    3)/(z + 1) times the spin, z = R sqrt(s/nu), to 3 %; found 1.7 % more, as friction begins a tick late.
     """
+    from test_plane_bodies import inverse_laplace
+
     world = empty_world(dt=0.05, precision="single")
     ball = balls(world, "ball", [0, 0, 0], radius=R, mass=10 * VOLUME, v=[1.0, 0, 0])
     ball[ef.RigidMotion].angular_velocity[0] = [0.0, 0.0, angular_velocity]
@@ -237,9 +241,46 @@ def test_a_spinning_ball_is_bent_by_its_own_wake(angular_velocity: float) -> Non
     assert along < -0.2 and abs(over) < 3e-3
     if angular_velocity:
         assert 0.016 < aside < 0.4
-        assert 0.5 * angular_velocity < ball[ef.RigidMotion].angular_velocity[0, 2] < 0.9 * angular_velocity
+        inertia = 0.4 * 10 * VOLUME * R**2
+
+        def spin(s: np.ndarray) -> np.ndarray:
+            z = R * np.sqrt(s / 0.01)
+            braked = 8 / 3 * np.pi * 0.01 * R**3 * (z**2 + 3 * z + 3) / (z + 1)
+            return np.asarray(inertia * angular_velocity / (inertia * s + braked))
+
+        found = ball[ef.RigidMotion].angular_velocity[0, 2]
+        assert found == pytest.approx(inverse_laplace(spin, world.time), rel=0.03)
     else:
         assert abs(aside) < 3e-3
+
+
+@pytest.mark.parametrize("ratio", [0.05, 2.0])
+def test_a_ball_that_is_let_go(ratio: float) -> None:
+    """A free ball, light or heavy, as Basset has it: (m + m_f/2) v' = (m_f - m) g less drag and history, 4 %.
+
+    The drag of slow motion is 6 pi mu R (v + R int v'/sqrt(pi nu (t - t')) dt'), so the transform of the
+    speed is V = F/(s ((m + m_f/2) s + 6 pi mu R (1 + R sqrt(s/nu)))) for the force F = (m_f - m) g, which is
+    so small that Stokes's equations hold. Found at R/6 and nu t/R^2 = 0.15: 2.2 and 1.8 % too large.
+    """
+    from test_plane_bodies import inverse_laplace
+
+    nu, rho, h, g = 0.05, 1.2, R / 6, 1e-4
+    world = empty_world(dt=0.3 * h**2 / nu)
+    mass = ratio * rho * VOLUME
+    ball = balls(world, "ball", list(np.array((0.3, 0.1, 0.7)) * h), radius=R, mass=mass)
+    forces = ef.ReactionSystem(linear="vortons", angular="vortons"), ef.BuoyancySystem()
+    layer(world, nu, h, *forces)
+    world.set_fluid(density=rho, gravity=(0.0, 0.0, -g))
+    world.step(18)
+
+    def speed(s: np.ndarray) -> np.ndarray:
+        resistance = 6 * np.pi * rho * nu * R * (1 + R * np.sqrt(s / nu))
+        return np.asarray((rho * VOLUME - mass) * g / s / ((mass + 0.5 * rho * VOLUME) * s + resistance))
+
+    motion, exact = ball[ef.RigidMotion], inverse_laplace(speed, world.time)
+    assert motion.v[0, 2] == pytest.approx(exact, rel=0.04)
+    assert np.abs(motion.v[0, :2]).max() < 1e-3 * abs(exact)
+    assert R * np.abs(motion.angular_velocity).max() < 3e-3 * abs(exact)
 
 
 def test_resumed_layers_go_on(tmp_path: Path) -> None:

@@ -201,7 +201,6 @@ def test_bodies_in_a_plane_are_what_it_cuts_out() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"motion": "free"}, "motion = 'free' is for a world of dimension = 3; in a plane use"),
         (
             {"rotation": [0.1, 0, 0]},
             "rotation turns the body out of the plane; only a part along z is allowed",
@@ -222,15 +221,11 @@ def test_bodies_that_leave_the_plane_are_refused(given: dict[str, Any], said: st
 
 
 def test_what_a_plane_has_no_bodies_for_is_refused() -> None:
-    """Boundary conditions other than the layer; free bodies and polytopes that are no prisms, by hand."""
+    """Boundary conditions other than the layer; polytopes that are no prisms, by hand."""
     for boundary in ("article", "panels"):
         said = f"boundary = '{boundary}' is for a world of dimension = 3; in a plane use boundary = 'layer'"
         with pytest.raises(ef.RecipeError, match=said):
             built(DISK, system=({"kind": "boundary", "boundary": boundary},), **PLANE)
-    world = built(DISK, **PLANE)
-    world["disk"][ef.Body].motion[0] = 2
-    with pytest.raises(ef.FluidError, match="'disk' moves freely, which is for a world of dimension = 3"):
-        world.step()
     solid = built({"kind": "body", "name": "rock", "shape": {"shape": "octahedron", "radius": 1.0}})["rock"]
     world = built(DISK, **PLANE)
     tables = [solid[kind] for kind in (ef.Pose, ef.RigidMotion, ef.HullShape, ef.HullTable)]

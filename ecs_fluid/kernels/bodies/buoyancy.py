@@ -142,3 +142,28 @@ def displaced(
                 moment[i, 0] += heavy * cx
                 moment[i, 1] += heavy * cy
                 moment[i, 2] += heavy * z
+
+
+def displaced_by_disks(radius: Array, z: Array, heights: Array, values: Array) -> tuple[Array, Array]:
+    """Mass (n,) kg, and its moment (n,) kg m over the centre's height, of a metre of fluid in upright disks.
+
+    Integrals of (a + b z) and (a + b z) z over chords 2 sqrt(R^2 - z^2), exact in each linear piece of the
+    density.
+
+    Args:
+        radius, z: of the disks and heights of their centres (n,), m.
+        heights, values: density kg/m^3 over the height m, at rising heights.
+    """
+    mass, moment = np.zeros(len(radius)), np.zeros(len(radius))
+    for i, r in enumerate(radius):
+        cuts = np.unique(np.clip(np.concatenate([[-r, r], heights - z[i]]), -r, r))
+        rho = np.interp(cuts + z[i], heights, values)
+        slope = np.diff(rho) / np.diff(cuts)
+        start = rho[:-1] - slope * cuts[:-1]
+        half, angle = np.sqrt((r - cuts) * (r + cuts)), r**2 * np.arcsin(cuts / r)
+        first = np.diff(cuts * half + angle)
+        second = np.diff(-2 / 3 * half**3)
+        third = np.diff(0.25 * (cuts * half * (2 * cuts**2 - r**2) + r**2 * angle))
+        mass[i] = (start * first + slope * second).sum()
+        moment[i] = (start * second + slope * third).sum()
+    return mass, moment
