@@ -98,13 +98,17 @@ def record_exchange(
     before: tuple[Array, Array],
     after: tuple[Array, Array],
     slip: Array,
+    own: Array,
 ) -> None:
-    """Fill BoundaryExchange from vortons (x, alpha) before and after, of the bodies `who`."""
+    """Fill BoundaryExchange from vortons (x, alpha) before and after, of the bodies `who`.
+
+    `own` (n, 3): what 1/3 sum r cross (r cross alpha) of the bodies' own vorticity changes by, m^5/s.
+    """
     from ecs_fluid.kernels.collision.surface_slip import exchanged
 
     impulse, moment, found = exchanged(centers, who, *before, *after, slip)
     linear, angular = impulse_factors(entities[0].world)
-    _record(entities, linear * impulse, angular * moment, found)
+    _record(entities, linear * impulse, angular * (moment + own), found)
 
 
 def _record(entities: list[Entity], impulse: Array, moment: Array, rms: Array) -> None:

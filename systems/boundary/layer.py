@@ -114,7 +114,7 @@ class LayerBoundary(PanelBoundary):
             entities, bodies.x, every,
             (np.concatenate([old.x[old.rows], places]), np.concatenate([old.alpha[old.rows], 0.0 * shares])),
             (np.concatenate([new.x[old.rows], places]), np.concatenate([new.alpha[old.rows], shares])),
-            slip[every],
+            slip[every], self._own_moment(sheet, bodies.angular_velocity - former.spin),
         )  # fmt: skip
         if np.isfinite(strengths).all():
             vortons = np.concatenate([new.x, places]), np.concatenate([new.alpha, shares])

@@ -11,7 +11,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Volume
 from ecs_fluid.components.bodies import FIXED, BoundVorticity, ShedAngularVelocity
 from ecs_fluid.errors import FluidError
-from ecs_fluid.systems.boundary.article import astray, flow_at, record_exchange
+from ecs_fluid.systems.boundary.article import astray, flow_at, record_exchange, summed
 from ecs_fluid.systems.shared.body_tables import gathered, near_bodies, row_ids, rows_of
 from ecs_fluid.systems.velocity.system import VelocitySystem
 
@@ -160,12 +160,14 @@ class PanelBoundary:
         if len(left.x):
             flow += self._velocity(sheet.center, left.x, left.alpha, left.sigma)
         # Vorticity that closes the lines of the bound vorticity, so that the sum of both stays zero.
-        strengths = -sheet.around(_solid_spin(bodies) - former.spin)
+        turning = _solid_spin(bodies) - former.spin
+        strengths = -sheet.around(turning)
         self._store_spin(former, _solid_spin(bodies), np.bincount(sheet.who[bound], minlength=len(bodies.x)))
         slip = flow - sheet.wall
         strengths = strengths + self._solved(surfaces, sheet, sheet.wall - flow, strengths)
         nothing = np.zeros((len(sheet.who), 3))
-        record_exchange(entities, bodies.x, sheet.who, (nothing, nothing), (sheet.shed, strengths), slip)
+        shed, own = (sheet.shed, strengths), self._own_moment(sheet, turning)
+        record_exchange(entities, bodies.x, sheet.who, (nothing, nothing), shed, slip, own)
         # Numbers that are not finite are in BoundaryExchange, where the guard finds them.
         if np.isfinite(strengths).all():
             self._shed(bodies, hulls, sheet, strengths, left)
@@ -292,6 +294,17 @@ class PanelBoundary:
         entity.kill(np.ones(len(entity), bool))
         entity.spawn(Position(place), Strength(strength), CoreRadius(core))
         return self._velocity(sheet.center, place, strength, core)
+
+    def _own_moment(self, sheet: Sheet, spin: Array) -> Array:
+        """1/3 sum r cross (r cross alpha) (n, 3) m^5/s of the vorticity 2 spin (n, 3) rad/s inside of bodies.
+
+        With the sheet -n x (spin x r) it is that of a flow spin x r inside and none outside. So both together
+        have int r x (spin x r) dV, and it alone -2/3 of that: -2/5 of what the sheet has. In a plane, where
+        1/2 stands for 1/3, it has the opposite of both: -1/2 of what the sheet has.
+        """
+        of_sheet = -np.cross(sheet.arm, np.cross(sheet.arm, sheet.around(spin))) / 3
+        part = 1 / 2 if self.world.dimension == 2 else 2 / 5
+        return -part * summed(of_sheet, sheet.who, len(spin))
 
     # ------------------------------------------------------------------ solution
 
