@@ -190,7 +190,8 @@ class BoundaryExchange(Component, derived=True, given=(Pose, RigidMotion, Body))
 
     impulse: change of 1/2 sum r cross alpha; moment: of 1/3 sum r cross (r cross alpha), both with r from the
     centre of mass; in a plane of sum r cross alpha and 1/2 sum r cross (r cross alpha). What a change of spin
-    takes from the vortons the body itself has, so that this is no impulse, wherever the body is. slip: rms
+    takes from the vortons the body itself has, so that this is no impulse, wherever the body is; its angular
+    impulse is in the moment. With "panels" and "layer" what is inside of the body counts as fluid. slip: rms
     velocity of the fluid relative to the surface that it found where it looked.
     """
 

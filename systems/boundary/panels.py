@@ -12,6 +12,7 @@ from ecs_fluid.components import CoreRadius, Position, Strength, Volume
 from ecs_fluid.components.bodies import FIXED, BoundVorticity, ShedMotion
 from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.boundary.article import astray, exchange_of, flow_at, record_exchange
+from ecs_fluid.systems.boundary.coupling import filled
 from ecs_fluid.systems.shared.body_tables import gathered, near_bodies, row_ids, rows_of
 from ecs_fluid.systems.velocity.system import VelocitySystem
 
@@ -166,15 +167,17 @@ class PanelBoundary:
         if len(left.x):
             flow += self._velocity(sheet.center, left.x, left.alpha, left.sigma)
         # Vorticity that closes the lines of the bound vorticity, so that the sum of both stays zero.
-        strengths = -sheet.around(_solid_spin(bodies) - former.spin)
+        turning = _solid_spin(bodies) - former.spin
+        spun = -sheet.around(turning)
         number = np.bincount(sheet.who[bound], minlength=len(bodies.x))
         self._store_motion(former, bodies.v, _solid_spin(bodies), number)
         slip = flow - sheet.wall
-        strengths = strengths + self._solved(surfaces, sheet, sheet.wall - flow, strengths)
-        nothing = np.zeros((len(sheet.who), 3))
-        new = sheet.shed, strengths
-        given = exchange_of(self.world, bodies.x, sheet.who, (nothing, nothing), new, slip)
-        record_exchange(entities, *given)
+        rings = self._solved(surfaces, sheet, sheet.wall - flow, spun)
+        strengths, nothing = spun + rings, np.zeros_like(rings)
+        shed = (nothing, nothing), (sheet.shed, rings)
+        impulse, moment, found = exchange_of(self.world, bodies.x, sheet.who, *shed, slip)
+        volume = np.array([s.panels.volume for s in surfaces])
+        record_exchange(entities, impulse, moment + filled(bodies, volume, turning), found)
         # Numbers that are not finite are in BoundaryExchange, where the guard finds them.
         if np.isfinite(strengths).all():
             self._shed(bodies, hulls, sheet, strengths, left)
