@@ -14,9 +14,9 @@ from ecs_fluid.worlds.world_recipe import WorldRecipe, read, shipped
 pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
 
 BODIES = (
-    "ball_in_tube", "ball_through_smoke", "bubbles", "curve_ball", "fire_and_balloon", "flow_past_sphere",
-    "hot_ball", "karman_street", "plate_at_angle", "plate_over_flame", "rifled_ball", "rotating_container",
-    "sloshing_container", "spinning_ball", "spinning_box", "two_layers_ball",
+    "ball_in_tube", "ball_through_smoke", "bubbles", "curve_ball", "falling_plate", "fire_and_balloon",
+    "flow_past_sphere", "hot_ball", "karman_street", "plate_at_angle", "plate_over_flame", "rifled_ball",
+    "rotating_container", "sloshing_container", "spinning_ball", "spinning_box", "two_layers_ball",
 )  # fmt: skip
 
 

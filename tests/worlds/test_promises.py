@@ -214,6 +214,16 @@ def karman_street() -> float:
 
 
 @measure
+def falling_plate() -> float:
+    world = march(lean("falling_plate", "left_edge", "right_edge"), 1.0)
+    gamma = world["wake"][ef.Strength].alpha[:, 1].astype(np.float64)
+    impulse = gamma @ places(world, "wake")[:, 0]
+    plate = world["plate"]
+    displaced = 1000.0 * 0.1 * 0.0125
+    return float((plate[ef.Body].mass[0] - displaced) * plate[ef.RigidMotion].v[0, 2] + 1000.0 * impulse)
+
+
+@measure
 def shear_layer() -> float:
     return abs(march(lean("shear_layer"), 0.2)["layer"][ef.Strength].alpha[:, 1].sum())
 

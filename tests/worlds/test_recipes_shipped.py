@@ -52,6 +52,7 @@ BODIES = (
     "ball_through_smoke",
     "bubbles",
     "curve_ball",
+    "falling_plate",
     "fire_and_balloon",
     "flow_past_sphere",
     "hot_ball",

@@ -80,7 +80,9 @@ OWN = ("SolverTimes", "SolverMeshes")
 
 PER_METRE = (
     "Strength.alpha", "StrengthRate.dalpha", "Sources.alpha", "Volume.volume",
-    "Body.mass", "Body.inertia", "BoundaryExchange.impulse", "BoundaryExchange.moment",
+    "Body.mass", "Body.inertia", "BoundaryExchange.impulse", "BoundaryExchange.moment", "BodyLoad.force",
+    "BodyLoad.torque", "BodyLoad.added", "FluidReaction.vortons", "FluidReaction.vortons_angular",
+    "ShedMotion.added",
 )  # fmt: skip
 """Columns that are, in a plane, of a layer one metre thick, whatever the metre."""
 
@@ -165,6 +167,8 @@ def unset(world: ef.World) -> set[tuple[str, str]]:
     """Entities and columns that are 1 in any units: masses of what stands, distances of no vortons."""
     still = [table["name"] for table in (world.recipe or {})["entity"] if table["kind"] == "container"]
     left = {(name, label) for name in still for label in ("Body.mass", "Body.inertia")}
+    if ef.TransferGrid in world.fluid and (world.fluid[ef.TransferGrid].cells == 1).all():
+        left.add(("fluid", "TransferGrid.spacing"))
     if any(ef.Strength in entity for entity in world.entities):
         return left
     return left | {("fluid", f"{grid}.spacing") for grid in ("Sources", "Grid", "TransferGrid")}
