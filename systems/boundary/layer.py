@@ -323,7 +323,7 @@ def _cut_sheets(
     for k, s in enumerate(surfaces):
         corners = s.panels.vertices[s.panels.corners]
         longest = float(np.sqrt(((corners - np.roll(corners, 1, axis=1)) ** 2).sum(axis=2).max()))
-        weights = _sub_centers(max(1, int(np.ceil(longest / spacing))), corners.shape[1])
+        weights = _sub_centers(max(1, int(np.ceil(longest / spacing - 1e-9))), corners.shape[1])
         at = np.einsum("sk,tkj->tsj", weights, corners).reshape(-1, 3)
         places.append(turned(s.turn, at) + bodies.x[k])
         who.append(np.full(len(at), k))
