@@ -14,6 +14,7 @@ from ecs_fluid.components.bodies import (
     FREE,
     SCRIPTED,
     Body,
+    BodyHeat,
     BodyLoad,
     ContactMemory,
     FormerPose,
@@ -125,7 +126,7 @@ class BodySystem(System):
     """motions of scripted bodies"""
 
     def lint(self, world: World) -> list[str]:
-        """A wind that blows through bodies, and bodies that go through a fluid that does not notice."""
+        """Heat without effect, wind that blows through bodies, and a fluid that does not notice bodies."""
         from ecs_fluid.kernels.bodies.table import CONTAINER
         from ecs_fluid.systems.boundary.system import BoundarySystem
         from ecs_fluid.systems.operations import winds
@@ -136,10 +137,11 @@ class BodySystem(System):
             for entity in world.entities
         )
         entities = [entity for entity in body_entities(world) if len(entity)]
+        found = _unused_heat(world, entities)
         if not (entities and seen) or world.system(BoundarySystem) is not None:
-            return []
+            return found
         bodies, _ = gathered(entities)
-        solid, found = bodies.shape != CONTAINER, []
+        solid = bodies.shape != CONTAINER
         way = "panels" if world.dimension == 3 else "layer"
         if winds(world) and (solid & (bodies.motion == FIXED)).any():
             found.append(
@@ -316,6 +318,22 @@ class BodySystem(System):
                 spin = with_turns(short, script.rotation, self.world.time, end) / dt
             ends.append((entity, there, turned, v, spin))
         return ends
+
+
+def _unused_heat(world: World, entities: list[Entity]) -> list[str]:
+    """A sentence on bodies whose `heat` no system uses."""
+    used = any(
+        BodyHeat in kinds
+        for other in world.systems
+        for kinds in (other.reads, other.may_read, other.writes, other.adds)
+    )
+    names = [repr(entity.name) for entity in entities if BodyHeat in entity]
+    if used or not names:
+        return []
+    way = "leave it out, in a plane bodies conduct none"
+    if world.dimension == 3:
+        way = "a system of kind = 'conduction' exchanges it with the particles near them"
+    return [f"BodySystem: nothing takes up the heat of {' and '.join(names)}; {way}"]
 
 
 def _check_in_plane(entities: list[Entity], across: int) -> None:

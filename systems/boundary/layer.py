@@ -87,6 +87,38 @@ class LayerBoundary(PanelBoundary):
                 )
         self._attach_memory(world)
 
+    def lint(self, entities: list[Entity], method: str, viscosity: float) -> list[str]:
+        """Diffusion that the lattice undoes or does not resolve, and more than a spacing of way in a tick."""
+        speed, extent = self.speeds_and_extents(entities)
+        if not speed.any():
+            return []
+        spacing, dt = self.system.lattice or float(extent.min()) / FINE, self.world.dt
+        said, fastest = [], float(speed.max())
+        past = speed > 0.0
+        layer = float(np.sqrt(2.0 * viscosity * extent[past] / speed[past]).min())
+        if method == "core_spreading":
+            said.append(
+                "BoundarySystem: boundary = 'layer' gives the vortons of its lattice one core radius in each "
+                "tick, so method = 'core_spreading' spreads nothing there; use method = 'pse'"
+            )
+        elif viscosity == 0.0:
+            said.append(
+                "BoundarySystem: boundary = 'layer' has no layer in a fluid without viscosity, and drag is "
+                "that of its lattice; give the fluid a viscosity"
+            )
+        elif method == "pse" and spacing > layer:
+            said.append(
+                f"BoundarySystem: a lattice of {spacing:.3g} m does not resolve the layer at bodies, about "
+                f"sqrt(4 nu R/U) = {layer:.3g} m thick, so drag is that of the lattice; use lattice <= "
+                f"{layer / 3:.2g} m, or a larger viscosity"
+            )
+        if fastest * dt > spacing * (1.0 + 1e-6):
+            said.append(
+                f"BoundarySystem: in a tick the fluid goes {fastest * dt / spacing:.3g} spacings of the "
+                f"lattice past bodies; use dt <= {spacing / fastest:.2g} s"
+            )
+        return said
+
     # ------------------------------------------------------------------ the tick
 
     def process(self, entities: list[Entity]) -> None:
@@ -351,7 +383,7 @@ def _cut_sheets(
     for k, s in enumerate(surfaces):
         corners = s.panels.vertices[s.panels.corners]
         longest = float(np.sqrt(((corners - np.roll(corners, 1, axis=1)) ** 2).sum(axis=2).max()))
-        weights = _sub_centers(max(1, int(np.ceil(longest / spacing))), corners.shape[1])
+        weights = _sub_centers(max(1, int(np.ceil(longest / spacing - 1e-9))), corners.shape[1])
         at = np.einsum("sk,tkj->tsj", weights, corners).reshape(-1, 3)
         places.append(turned(s.turn, at) + bodies.x[k])
         who.append(np.full(len(at), k))

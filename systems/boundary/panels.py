@@ -137,15 +137,15 @@ class PanelBoundary:
         """Entity of the vorticity of spinning bodies."""
         return f"{self.system.wake}-bound"
 
-    def speed_by_extent(self, entities: list[Entity]) -> float:
-        """Largest speed of the wind past a body times its extent, m^2/s: over nu, the Reynolds number."""
+    def speeds_and_extents(self, entities: list[Entity]) -> tuple[Array, Array]:
+        """Speeds (n,) m/s of the wind past bodies, and their extents (n,) m."""
         from ecs_fluid.systems.operations import wind_at
 
         if not any(len(entity) for entity in entities):
-            return 0.0
+            return np.zeros(0), np.zeros(0)
         bodies, hulls = gathered(entities)
         speed = np.linalg.norm(wind_at(self.world, self.world.time) - bodies.v, axis=1)
-        return max(float(speed[i]) * self._extent(bodies, hulls, i) for i in range(len(speed)))
+        return speed, np.array([self._extent(bodies, hulls, i) for i in range(len(speed))])
 
     # ------------------------------------------------------------------ the tick
 

@@ -174,9 +174,12 @@ class BoundarySystem(System):
                 "the fluid flows through its bodies; with boundary = 'panels' bodies make their own",
             ]
         stretch, diffusion = world.system(StretchSystem), world.system(DiffusionSystem)
+        viscosity = diffusion.total if diffusion is not None else 0.0
+        if isinstance(self._sheets, LayerBoundary):
+            method = "pse" if diffusion is None else diffusion.method
+            said += self._sheets.lint(body_entities(world), method, viscosity)
         if self.boundary == "article" or stretch is None or stretch.scheme == "none" or stretch.rate == 0.0:
             return said
-        viscosity = diffusion.total if diffusion is not None else 0.0
         if viscosity == 0.0:
             return [
                 *said,
@@ -184,7 +187,8 @@ class BoundarySystem(System):
                 "lasts for a few body lengths of flow only; give the fluid a viscosity, best with "
                 "StretchSystem.rate = 0.5 too, or set StretchSystem.scheme = 'none'",
             ]
-        reynolds = self._sheets.speed_by_extent(body_entities(world)) / viscosity
+        speed, extent = self._sheets.speeds_and_extents(body_entities(world))
+        reynolds = float((speed * extent).max(initial=0.0)) / viscosity
         if self.boundary == "panels" and stretch.rate > 0.5 and reynolds > LASTING:
             said.append(
                 f"BoundarySystem: vortons shed by bodies are stretched in full at a Reynolds number of "

@@ -86,3 +86,40 @@ def test_containers_and_liquids_need_no_boundary() -> None:
     water = {"kind": "liquid", "name": "water", "box": {"low": low, "high": high}, "spacing": 0.1}
     poured = ef.load({"entity": [tank, it, water], "system": [{"kind": "sph"}]})
     assert not any("notice" in text for text in poured.lint())
+
+
+@pytest.mark.parametrize(
+    ("told", "changes"),
+    [
+        ("", {}),
+        ("sqrt(4 nu R/U) = 0.00447 m thick, so drag is that of the lattice", {"viscosity": 1e-5}),
+        ("in a tick the fluid goes 1.2 spacings", {"dt": 0.06}),
+        ("has no layer in a fluid without viscosity", {"viscosity": 0.0}),
+        ("'core_spreading' spreads nothing there", {"diffusion": {"method": "core_spreading"}}),
+    ],
+)
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_advice_on_layers(told: str, changes: dict[str, Any], dimension: int) -> None:
+    """Where the lattice of a `layer` does not resolve the layer, or undoes what spreads it."""
+    it = {"kind": "body", "name": "it", "shape": BALL, "motion": "fixed"}
+    fluid = {"viscosity": 0.01, "stretch": {"scheme": "none"}}
+    fluid |= {key: value for key, value in changes.items() if key != "dt"}
+    systems = [
+        {"kind": "wind", "velocity": list(WIND)},
+        {"kind": "boundary", "boundary": "layer", "lattice": 0.05},
+    ]
+    options = {"dimension": dimension, "dt": changes.get("dt", 0.05)}
+    world = ef.load({"world": options, "fluid": fluid, "entity": [it], "system": systems})
+    said = [text for text in world.lint() if text.startswith("BoundarySystem")]
+    assert len(said) == bool(told) and all(told in text for text in said)
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_advice_on_heat_of_bodies_that_nothing_takes_up(dimension: int) -> None:
+    """A warm body warms nothing without a system of conduction, and there is none in a plane."""
+    it = {"kind": "body", "name": "it", "shape": BALL, "motion": "fixed", "heat": {"temperature": 500.0}}
+    cold = ef.load({"world": {"dimension": dimension}, "entity": [it]})
+    assert [text for text in cold.lint() if "nothing takes up the heat of 'it'" in text]
+    if dimension == 3:
+        warm = ef.load({"entity": [it], "system": [{"kind": "conduction", "reach": 0.1}]})
+        assert not any("heat of" in text for text in warm.lint())

@@ -538,6 +538,20 @@ def test_a_wind_is_a_body_that_moves() -> None:
     assert drags[0] == pytest.approx(drags[1], rel=1e-9)
 
 
+def test_sides_of_whole_spacings_are_cut_alike_in_any_units() -> None:
+    """Five spacings of 0.08 m or 80 m: a side's parts are as many, whatever the last bits of their length."""
+    found = []
+    for unit in (1.0, 1000.0):
+        world = plane_world(0.08 * unit, 0.01 * unit**2, 0.04, wind=(unit, 0.0, 0.0), solver="direct")
+        size = [0.4 * unit, 0.7 * unit, unit]
+        box = body(
+            world, {"shape": "box", "size": size}, motion="fixed", center=(1.51 * unit, 0.307 * unit, 0.0)
+        )
+        world.step(2)
+        found.append(box[ef.BoundaryExchange].impulse[0] / unit**3)
+    assert found[0] == pytest.approx(found[1], rel=1e-9, abs=1e-12)
+
+
 def test_smoke_stays_out_of_bodies() -> None:
     """Of 300 particles none is in the box or the disk after 10 ticks, to rounding, and some have been met."""
     world = shedding()
