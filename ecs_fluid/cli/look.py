@@ -64,7 +64,7 @@ def show(
         camera: auto, a side (x, -x, y, -y, z, -z), or a path: file.toml with tables [[key]]
         orbit: turn the camera: degrees per second of the movie
         look: smoke (dark), paper (light), dye, temperature, fire, vorticity, liquid; default the world's
-        only: entities to draw; default all
+        only: entities to draw, --only ring --only smoke; default all
         normal: normal of a slice: x, y or z
         level: sdf: distance of the drawn surface from that of the liquid, m
         clip: sdf: cut the surface open, across the normal

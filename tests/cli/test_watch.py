@@ -112,6 +112,20 @@ def test_keyed_numbers_get_sliders_by_themselves(world: ef.World) -> None:
     assert system is not None and tuple(system.velocity) == (0.0, 0.0, 3.0)
 
 
+def test_sliders_of_whole_numbers_take_whole_numbers(world: ef.World) -> None:
+    (slider,) = sliders_of(world, ("fluid.diagnostics.every=1:10",))
+    diagnostics = world.system(ef.DiagnosticsSystem)
+    assert slider.move(0.33) == 4.0 and diagnostics is not None and diagnostics.every == 4
+
+
+def test_a_slider_stays_where_another_makes_its_value_impossible(world: ef.World) -> None:
+    """Fuel and smoke of 0.7 each are possible, but not both."""
+    fuel, smoke = sliders_of(world, ("wick.fuel=0:0.7", "wick.smoke=0:0.7"))
+    fuel.move(1.0)
+    assert smoke.move(1.0) == 0.0 and "'wick': fuel + flame + smoke is 1.4; at most 1" in smoke.text
+    assert smoke.move(0.1) == pytest.approx(0.07) and smoke.text == "wick.smoke = 0.07"
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
