@@ -74,9 +74,10 @@ def show(
         save: write a picture: file.png
         movie: write a movie: file.mp4 or .gif, or a sequence of pictures: film/frame_%04d.png
     """
-    if movie is None and (frames is not None or jobs != 1 or orbit):
+    if movie is None and (frames is not None or fps is not None or jobs != 1 or orbit):
         raise FluidError(
-            "--frames, --jobs and --orbit are for movies; add --movie file.mp4, or take --frame for one frame"
+            "--frames, --fps, --jobs and --orbit are for movies; add --movie file.mp4, or take --frame for "
+            "one frame"
         )
     drawing: Any = {  # values may be wrong; drawing raises the error
         "what": what,
