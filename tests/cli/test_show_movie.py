@@ -118,7 +118,7 @@ def test_slice_of_distances_to_a_movie(run: Path, tmp_path: Path) -> None:
         (["--orbit", "30"], "are for movies"),
         (["--fps", "30", "--save", "a.png"], "are for movies"),
         (["--level", "0.1", "--save", "a.png"], "level and clip are of surfaces, and what is 'particles'"),
-        (["--what", "slice", "--clip", "--movie", "a.gif"], "and what is 'slice'; sdf or sdf_slice is needed"),
+        (["--what", "slice", "--clip", "--movie", "a.gif"], "'slice'; sdf or sdf_slice is needed"),
         (["--orbit", "1e9", "--movie", "a.gif"], "-3600 to 3600"),
         (["--jobs", "0", "--movie", "a.gif"], "1 to 256"),
         (["--movie", "a.png"], "frame_%04d.png"),

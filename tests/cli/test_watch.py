@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -329,6 +330,17 @@ def test_page_shows_and_steps() -> None:
     let_in = {name: status for name, status in found.items() if status != 403}
     assert let_in == {"/index.html key": 200, "/ws key": 101, "/ key": 200} and len(found) == 16
     assert one.world.tick == 4 and turned[-1] == 2.0 and page.server.state.text_0 == "nu = 2"
+
+
+def test_a_port_that_is_in_use_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """And no address before: it was printed, and led to whatever listens there."""
+    pytest.importorskip("trame.app")
+    pytest.importorskip("trame.widgets.vuetify3")
+    with socket.create_server(("localhost", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert main(["watch", "vortex_ring", "--serve", "--port", port, "--size", "64", "48"]) == 2
+    said = capsys.readouterr()
+    assert said.err == f"error: port {port} is in use; take another by --port\n" and not said.out
 
 
 @pytest.mark.nightly
