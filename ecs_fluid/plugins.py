@@ -169,9 +169,10 @@ def class_named(
         short = {key for key in known if ":" not in key}
         points = {point.name: point for point in entry_points(group=group_of(base))}
         if name not in points:
-            raise RecipeError(
-                f"{place}: {key} = {shown(name)} is not known; {nearest(name[:60], short | set(points))}"
-            )
+            module, dot, last = name.rpartition(".")
+            hint = nearest(name[:60], short | set(points))
+            hint = f"a class of yours is written '{module[:60]}:{last[:60]}'" if dot else hint
+            raise RecipeError(f"{place}: {key} = {shown(name)} is not known; {hint}")
         name = f"{points[name].module}:{points[name].attr}"
     else:
         refuse_code(name, place, allow_code, key)

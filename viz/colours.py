@@ -27,6 +27,9 @@ GLOW = np.array(
 )
 """Colours of flame from cool to hot: dark red, orange, yellow, nearly white."""
 
+LEAST_FLAME = 0.01
+"""Mass fraction of flame below which none is bright: even oil, of 4.5e7 J/kg, heats air by just 450 K, too
+little to glow. Otherwise what is left where a fire goes out would blaze."""
 
 DULL, WHITE = 750.0, 2200.0
 """Temperatures at which a body begins to glow in the dark (Draper: 798 K) and at which it is white, K."""
@@ -120,7 +123,7 @@ def _shares(columns: Columns, limits: tuple[float, float]) -> tuple[Array, Array
     flame, smoke = (np.asarray(columns[name], np.float64) for name in (FLAME, SMOKE))
     # A glow in much smoke stays a glow: flame counts as bright when there is half as much of it as of smoke.
     most_smoke = max(limits[1], 1e-9)
-    most_flame = max(limits[0], 0.5 * most_smoke)
+    most_flame = max(limits[0], 0.5 * most_smoke, LEAST_FLAME)
     parts = (smoke / most_smoke, flame / most_flame)
     thick, strong = (np.sqrt(np.clip(part, 0.0, 1.0)) for part in parts)
     return thick, strong

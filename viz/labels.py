@@ -14,6 +14,14 @@ def bar_title(title: str) -> str:
     return title + "\n"
 
 
+def digits(span: tuple[float, float]) -> str:
+    """Format of the numbers at a bar: close ones, such as densities, need another digit to differ."""
+    largest = max(map(abs, span))
+    if span[1] - span[0] < 0.1 * largest:
+        return "{0:.4g}"
+    return "{0:.0f}" if 1e3 <= largest < 1e5 else "{0:.3g}"  # a power of ten would be wider than its place
+
+
 def scalar_bar(
     plotter: pv.Plotter, title: str, table: pv.LookupTable, span: tuple[float, float], look: Look
 ) -> Any:
@@ -21,11 +29,9 @@ def scalar_bar(
     key = pv.DataSetMapper()
     key.lookup_table = table
     key.scalar_range = span
-    # Close values, such as densities, need another digit to differ.
-    digits = "{0:.4g}" if span[1] - span[0] < 0.1 * abs(span[1]) else "{0:.3g}"
     height = plotter.window_size[1]
     return plotter.add_scalar_bar(
-        bar_title(title), mapper=key, fmt=digits, color=look.text, n_labels=4, vertical=False,
+        bar_title(title), mapper=key, fmt=digits(span), color=look.text, n_labels=4, vertical=False,
         width=0.3, height=0.1, position_x=0.67, position_y=0.03, unconstrained_font_size=True,
         label_font_size=max(8, height // 42), title_font_size=max(8, height // 38),
     )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from numpy.typing import NDArray
@@ -31,13 +31,16 @@ PATIENCE = 1000  # ticks in which a world that starts empty must show something
 
 @dataclass
 class Slider:
-    """A parameter from `low` to `high`, and the function `put` that sets it."""
+    """A parameter from `low` to `high`, and the function `put` that sets it; `whole`: whole numbers alone."""
 
     label: str
     low: float
     high: float
     value: float
     put: Callable[[float], None]
+    whole: bool = False
+    refused: str = field(default="", init=False)
+    """Why the last value was not taken: another slider may have made it impossible"""
 
     @property
     def logarithmic(self) -> bool:
@@ -53,19 +56,25 @@ class Slider:
         return min(max(share, 0.0), 1.0)
 
     def move(self, share: float) -> float:
-        """Set the parameter to that share of the slider's length, and return its value."""
+        """Set the parameter to that share of the slider's length, if it can be; return its value."""
         share = min(max(share, 0.0), 1.0)
         if self.logarithmic:
-            self.value = self.low * (self.high / self.low) ** share
+            value = self.low * (self.high / self.low) ** share
         else:
-            self.value = self.low + share * (self.high - self.low)
-        self.put(self.value)
+            value = self.low + share * (self.high - self.low)
+        value = float(round(value)) if self.whole else value
+        try:
+            self.put(value)
+        except FluidError as error:
+            self.refused = str(error)
+        else:
+            self.value, self.refused = value, ""
         return self.value
 
     @property
     def text(self) -> str:
-        """Label and value."""
-        return f"{self.label} = {self.value:.3g}"
+        """Label and value, or why there is no other."""
+        return self.refused or f"{self.label} = {self.value:.3g}"
 
 
 class Live:

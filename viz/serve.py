@@ -8,6 +8,7 @@ optional packages come with ``pip install "ecs-fluid[watch]"``.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import secrets
 import time
@@ -104,13 +105,19 @@ class Page:
         keeper = doorkeeper(self.key, host in LOOPBACK)
         self.server.controller.on_server_bind.add(lambda served: served.app.middlewares.append(keeper))
 
-    def run(self, host: str, port: int) -> None:
-        """Serve until interrupted or told to quit."""
+    def run(self, host: str, port: int, say: Callable[[str], None]) -> None:
+        """Serve until interrupted or told to quit; `say` gets the address with its key once it is served."""
         brace()
         self.guard(host)
+        told = f"serving http://{host}:{port}/?key={self.key} until Ctrl-C"
+        self.server.controller.on_server_ready.add(lambda **_: say(told))
         self.server.controller.on_server_ready.add_task(self.simulate)
         try:
             self.server.start(host=host, port=port, open_browser=False, show_connection_info=False, argv=[])
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            raise FluidError(f"port {port} is in use; take another by --port") from None
         finally:
             self.scene.close()
 
@@ -172,6 +179,4 @@ class Page:
 
 def serve(live: Live, host: str, port: int, say: Callable[[str], None]) -> None:
     """Serve the world at http://host:port until interrupted; `say` gets the address with its key."""
-    page = Page(live)
-    say(f"serving http://{host}:{port}/?key={page.key} until Ctrl-C")
-    page.run(host, port)
+    Page(live).run(host, port, say)

@@ -88,6 +88,9 @@ def _check_keywords(drawing: PictureKeywords) -> None:
             raise FluidError(f"{name} = {shown(given)}; a name is needed")
     if not is_number(level := drawing.get("level", 0.0)):
         raise FluidError(f"level = {shown(level)}; a distance in m is needed")
+    if what not in SURFACES and (level or drawing.get("clip")):
+        needed = " or ".join(SURFACES)
+        raise FluidError(f"level and clip are of surfaces, and what is {what!r}; {needed} is needed")
     names_of(drawing.get("only", ()), "only")
     if not isinstance(colors := drawing.get("colors", {}), Mapping):
         raise FluidError(f'colors = {shown(colors)}; colours by names are needed: {{"smoke": "orange"}}')
@@ -162,7 +165,6 @@ def present_moment(world: World) -> Moment:
 
 def show(moment: Moment, drawing: PictureKeywords, save: str | Path | None = None) -> Picture | None:
     """Show a moment in a window, or in a notebook as a picture; with `save` write a .png file instead."""
-    _check_keywords(drawing)
     if save is not None:
         target = path_of(save, "save")
         check_picture(target)
@@ -179,6 +181,7 @@ def show(moment: Moment, drawing: PictureKeywords, save: str | Path | None = Non
 
 def draw(moment: Moment, drawing: PictureKeywords, save: Path | None) -> None:
     """Show a moment in a window, or write it to a file; without OpenGL matplotlib writes the file."""
+    _check_keywords(drawing)
     what = drawing.get("what", "particles")
     check_populations(drawing.get("look") or moment.look, drawing, moment.columns, moment.colors)
     if save is not None and _without_gl(what):

@@ -11,7 +11,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError, StorageError
 from ecs_fluid.io.fields import field_ticks
 from ecs_fluid.io.runfolder import RunFolder
-from ecs_fluid.recipe import colors_in, tables_in
+from ecs_fluid.recipe import tables_in
 from ecs_fluid.world_options import WorldOptions
 
 if TYPE_CHECKING:
@@ -72,10 +72,9 @@ def look_of_run(folder: Path) -> str:
 
 def colors_of_run(folder: Path) -> dict[str, str]:
     """Colours, by name, that the recipe of a run gives to its entities."""
-    try:
-        return colors_in(tables_of(RunFolder.open(folder)))
-    except FluidError:
-        return {}
+    from ecs_fluid.exports.colours import named_colours
+
+    return named_colours(RunFolder.open(folder))
 
 
 def look_of_tables(tables: dict[str, Any]) -> str:

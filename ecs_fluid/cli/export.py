@@ -25,7 +25,7 @@ def export(
         run: folder of a run, such as runs/vortex_ring
         to: usd, vtp, vti, vdb, xdmf, npz, gltf, obj or ply; see docs/exports.md
         out_: folder to make; default RUN/exports/FORMAT
-        only: populations to write; default all
+        only: populations to write, --only ring --only smoke; default all
         voxel: edge of a voxel of volumes, m; default the mean spacing of tracers; usd: no volumes without it
         replace: replace an earlier export
     """

@@ -73,19 +73,27 @@ def _plot(run: RunFolder, target: Path, diagnostics: str | None) -> None:
     from ecs_fluid.sweeps import plot
     from ecs_fluid.sweeps.member import Member
 
-    known = list(dict.fromkeys(name for record in run.records() for name in record))
+    records = run.records()
+    known = list(dict.fromkeys(name for record in records for name in record))
+    if not known:
+        raise StorageError(
+            f"{run.path} has recorded no diagnostics; each tenth tick does, unless [fluid] diagnostics = "
+            "{ every = 5 } or the like says otherwise"
+        )
+    vectors = dict.fromkeys(name for record in records for name in record if isinstance(record[name], list))
+    parts = [f"{name}.{axis}" for name in vectors for axis in "xyz"]
     names = [name.strip() for name in diagnostics.split(",")] if diagnostics is not None else None
     for name in names or ():
-        if name.partition(".")[0] not in known or name in ("tick", "time"):
+        if name not in (*known, *parts) or name in ("tick", "time"):
             raise StorageError(
-                f"--diagnostics {name}: {run.path} did not record that; {nearest(name, known)}"
+                f"--diagnostics {name}: {run.path} did not record that; {nearest(name, [*known, *parts])}"
             )
+    if len(names or ()) > plot.MOST_PANELS:
+        raise FluidError(f"--diagnostics names {len(names or ())}; at most {plot.MOST_PANELS} can be drawn")
     # A liquid has none of the usual ones, so others that were recorded follow.
     usual = [name for name in (*plot.USUAL, *known) if name in known and name not in ("tick", "time")]
     if not plot.plot(target, [Member(run.path.name, {}, run.path)], names or list(dict.fromkeys(usual))):
-        raise StorageError(
-            f"{run.path} recorded no diagnostics to draw; [fluid] diagnostics = {{ every = 10 }} would"
-        )
+        raise StorageError(f"{run.path} has recorded no numbers that can be drawn over time")
 
 
 def _systems(systems: dict[str, Any]) -> None:

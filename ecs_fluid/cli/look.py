@@ -64,7 +64,7 @@ def show(
         camera: auto, a side (x, -x, y, -y, z, -z), or a path: file.toml with tables [[key]]
         orbit: turn the camera: degrees per second of the movie
         look: smoke (dark), paper (light), dye, temperature, fire, vorticity, liquid; default the world's
-        only: entities to draw; default all
+        only: entities to draw, --only ring --only smoke; default all
         normal: normal of a slice: x, y or z
         level: sdf: distance of the drawn surface from that of the liquid, m
         clip: sdf: cut the surface open, across the normal
@@ -74,9 +74,10 @@ def show(
         save: write a picture: file.png
         movie: write a movie: file.mp4 or .gif, or a sequence of pictures: film/frame_%04d.png
     """
-    if movie is None and (frames is not None or jobs != 1 or orbit):
+    if movie is None and (frames is not None or fps is not None or jobs != 1 or orbit):
         raise FluidError(
-            "--frames, --jobs and --orbit are for movies; add --movie file.mp4, or take --frame for one frame"
+            "--frames, --fps, --jobs and --orbit are for movies; add --movie file.mp4, or take --frame for "
+            "one frame"
         )
     drawing: Any = {  # values may be wrong; drawing raises the error
         "what": what,

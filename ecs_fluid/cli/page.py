@@ -27,7 +27,7 @@ def page(
     Args:
         run: folder of a run, such as runs/vortex_ring
         out_: folder to make; default RUN/exports/page
-        only: populations to show; default all
+        only: populations to show, --only ring --only smoke; default all
         field: what particles can be coloured by: speed, Temperature.T, Velocity.u.z; default all columns
         color_by: the field to begin with; default the colours of show
         look: smoke (dark), paper (light), dye, temperature, fire, vorticity, liquid; default the world's

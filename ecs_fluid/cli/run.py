@@ -149,7 +149,8 @@ def resume(
         runner = continued(folder, ticks, allow_code, anyway)
         if runner is None:
             tick = RunFolder.open(folder).read_info()["ticks"]
-            out.print(f"{folder} is complete at tick {tick}; --ticks makes it longer")
+            where = f"is at tick {tick} already" if ticks and ticks < tick else f"is complete at tick {tick}"
+            out.print(f"{folder} {where}; a larger --ticks makes it longer")
             return 0
         share(runner.world)
         return _execute(runner)

@@ -12,7 +12,7 @@ from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import Fluid, options_of
 from ecs_fluid.keyframes import Keyed, value_at
 from ecs_fluid.systems import DiffusionSystem, EmissionSystem
-from ecs_fluid.validation_errors import nearest
+from ecs_fluid.validation_errors import nearest, validated
 from ecs_fluid.viz.live import Slider
 from ecs_fluid.world import World
 from ecs_fluid.worlds.world_recipe import FLUID
@@ -75,8 +75,8 @@ def _slider_of_text(world: World, text: str) -> Slider:
     try:
         for end in (low, high):
             parameter.turn(end, world.time)
-    except (FluidError, ValueError) as error:
-        raise RecipeError(f"--slide {text!r}: {' '.join(str(error).split())}") from None
+    except FluidError as error:
+        raise RecipeError(f"--slide {text!r}: {error}") from None
     finally:
         parameter.put(before)
     return _slider(world, path.strip(), parameter, low, high)
@@ -84,7 +84,8 @@ def _slider_of_text(world: World, text: str) -> Slider:
 
 def _slider(world: World, path: str, parameter: Parameter, low: float, high: float) -> Slider:
     put: Callable[[float], None] = lambda value: parameter.turn(value, world.time)  # noqa: E731
-    return Slider(path, low, high, parameter.read(world.time), put)
+    whole = isinstance(parameter.get(), int)
+    return Slider(path, low, high, parameter.read(world.time), put, whole)
 
 
 def _parameter_at(world: World, path: str, place: str) -> Parameter:
@@ -139,7 +140,8 @@ def _parameters(holder: Callable[[], Any], put: Callable[[str, Any], None]) -> d
 def _of_emitter(system: Any, number: int) -> dict[str, Parameter]:
     def put(name: str, value: Any) -> None:
         emitters = list(system.emitters)
-        emitters[number] = type(emitters[number]).model_validate(dict(emitters[number]) | {name: value})
+        old = emitters[number]
+        emitters[number] = validated(type(old), dict(old) | {name: value}, repr(old.name))
         system.emitters = emitters
 
     return _parameters(lambda: system.emitters[number], put)

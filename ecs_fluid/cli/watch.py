@@ -48,7 +48,7 @@ def watch(
         color_by: colour: speed, vorticity, a column (CoreRadius.sigma); of a slice temperature, smoke, ...
         camera: where it begins: auto, or a side: x, -x, y, -y, z, -z
         look: smoke (dark), paper (light), dye, temperature, fire, vorticity, liquid; default the world's
-        only: entities to draw; default all
+        only: entities to draw, --only ring --only smoke; default all
         normal: normal of a slice: x, y or z
         size: width and height in pixels
         ticks: pause after this tick; default never

@@ -49,13 +49,17 @@ def by_name(color: str) -> Colour:
     return red, green, blue
 
 
-def colours_of_run(run: RunFolder) -> Mapping[str, Colour]:
-    """Colours that the recipe of a run gives to entities, by population; none where it is damaged."""
+def named_colours(run: RunFolder) -> dict[str, str]:
+    """Names of the colours that the recipe of a run gives to populations; none where it is damaged."""
     try:
-        named = colors_in(tables_in(run.recipe, str(run.path / "world.toml")))
+        return colors_in(tables_in(run.recipe, str(run.path / "world.toml")))
     except FluidError:
         return {}
-    return {name: by_name(color) for name, color in named.items()}
+
+
+def colours_of_run(run: RunFolder) -> Mapping[str, Colour]:
+    """The same as colours."""
+    return {name: by_name(color) for name, color in named_colours(run).items()}
 
 
 def linear(colour: Colour) -> Colour:

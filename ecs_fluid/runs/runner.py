@@ -232,25 +232,29 @@ def _check_same_run(world: World, frames: Trajectory, checkpoint: Path) -> None:
     first, after = (int(np.searchsorted(frames.ticks, world.tick, side)) for side in ("left", "right"))
     earlier, later = frames.times[:first].max(initial=-1.0), frames.times[after:].min(initial=np.inf)
     unlike = (
-        "" if earlier < world.time < later and (frames.times[first:after] == world.time).all() else "time"
+        ""
+        if earlier < world.time < later and (frames.times[first:after] == world.time).all()
+        else "another time"
     )
     if first < after and world.tick > 0:  # before the first tick some systems have their rows still to fill
         unlike = unlike or _first_difference(world, frames.frame(first))
     if unlike:
         raise StorageError(
-            f"{checkpoint} is not of the run whose trajectory is beside it: that has another {unlike} at "
+            f"{checkpoint} is not of the run whose trajectory is beside it: that has {unlike} at "
             f"tick {world.tick}; put together what belongs together, or remove the checkpoint to go on from "
             "an earlier one"
         )
 
 
 def _first_difference(world: World, frame: Mapping[str, Mapping[str, Array]]) -> str:
-    """The first state column that a frame of the same tick lacks or has in other bits; "" if none."""
+    """What a frame of the same tick lacks, or the first state column with other bits; "" if none."""
     for name, columns in stored_columns(world).items():
+        if name not in frame and any(array.size for array in columns.values()):
+            return f"no {name!r} (is {name}.vtkhdf missing?)"
         for label in sorted(columns.keys() - {"Velocity.u"}):
             array, stored = columns[label], frame.get(name, {}).get(label, np.empty(0))
             if array.size != stored.size or array.tobytes() != stored.tobytes():
-                return f"{name}: {label}"
+                return f"another {name}: {label}"
     return ""
 
 

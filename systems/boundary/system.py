@@ -193,7 +193,7 @@ class BoundarySystem(System):
             said.append(
                 f"BoundarySystem: vortons shed by bodies are stretched in full at a Reynolds number of "
                 f"{reynolds:.3g}, and break up after four to ten radii of flow; set StretchSystem.rate = 0.5 "
-                "([fluid] stretch = { rate = 0.5 }), or give the fluid an eddy viscosity"
+                "([fluid] stretch = { rate = 0.5 }), or give the fluid a larger eddy viscosity"
             )
         return said
 

@@ -193,13 +193,21 @@ def test_diagnostics_are_drawn(folder: Path, tmp_path: Path, capsys: pytest.Capt
     for words, said in (
         (["--plot", "a.jpg"], "--plot a.jpg: a file ending in .png is needed"),
         (["--plot", str(tmp_path / "a.png"), "--diagnostics", "enrgy"], "did you mean 'energy'"),
+        (["--plot", str(tmp_path / "a.png"), "--diagnostics", "impulse.w"], "did you mean 'impulse.z'"),
+        (["--plot", str(tmp_path / "a.png"), "--diagnostics", "energy.x"], "did you mean 'energy'"),
+        (
+            ["--plot", str(tmp_path / "a.png"), "--diagnostics", "energy," * 9 + "overlap"],
+            "names 10; at most 9",
+        ),
     ):
         assert main(["info", str(folder), *words]) == 2
         assert said in capsys.readouterr().err
     assert not (tmp_path / "a.png").exists()
 
 
-def test_damaged_records_are_drawn_as_far_as_they_are_numbers(copy: Path, tmp_path: Path) -> None:
+def test_damaged_records_are_drawn_as_far_as_they_are_numbers(
+    copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with (copy / "diagnostics.jsonl").open("a", encoding="utf-8") as file:
         file.write(
             '{"tick": 90, "time": "late", "energy": 1.0}\n{"tick": 91, "time": 9.0, "impulse": ["a", 2]}\n'
@@ -208,6 +216,7 @@ def test_damaged_records_are_drawn_as_far_as_they_are_numbers(copy: Path, tmp_pa
     assert main(["info", str(copy), "--plot", str(tmp_path / "a.png")]) == 0
     (copy / "diagnostics.jsonl").write_text("")
     assert main(["info", str(copy), "--plot", str(tmp_path / "b.png")]) == 2
+    assert "has recorded no diagnostics; each tenth tick does" in capsys.readouterr().err.replace("\n", " ")
     assert not (tmp_path / "b.png").exists()
 
 

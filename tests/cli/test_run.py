@@ -121,8 +121,11 @@ def test_a_second_run_does_not_touch_the_first(world: Path) -> None:
     assert RunFolder.open(Path("runs/puffs")).read_info()["ticks"] == 4
 
 
-def test_resume_continues_a_shorter_run(world: Path) -> None:
+def test_resume_continues_a_shorter_run(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", str(world), "--ticks", "7", "--out", "part"]) == 0
+    for ticks, said in (("3", "part is at tick 7 already"), ("7", "part is complete at tick 7")):
+        assert main(["resume", "part", "--ticks", ticks]) == 0
+        assert said in capsys.readouterr().out
     assert main(["resume", "part", "--ticks", "20"]) == 0
     assert main(["run", str(world), "--out", "whole"]) == 0
     assert final_hash(Path("part")) == final_hash(Path("whole"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -110,6 +111,20 @@ def test_keyed_numbers_get_sliders_by_themselves(world: ef.World) -> None:
     emission, system = world.system(ef.EmissionSystem), world.system(ef.WindSystem)
     assert emission is not None and emission.emitters[0].rate == 20.0
     assert system is not None and tuple(system.velocity) == (0.0, 0.0, 3.0)
+
+
+def test_sliders_of_whole_numbers_take_whole_numbers(world: ef.World) -> None:
+    (slider,) = sliders_of(world, ("fluid.diagnostics.every=1:10",))
+    diagnostics = world.system(ef.DiagnosticsSystem)
+    assert slider.move(0.33) == 4.0 and diagnostics is not None and diagnostics.every == 4
+
+
+def test_a_slider_stays_where_another_makes_its_value_impossible(world: ef.World) -> None:
+    """Fuel and smoke of 0.7 each are possible, but not both."""
+    fuel, smoke = sliders_of(world, ("wick.fuel=0:0.7", "wick.smoke=0:0.7"))
+    fuel.move(1.0)
+    assert smoke.move(1.0) == 0.0 and "'wick': fuel + flame + smoke is 1.4; at most 1" in smoke.text
+    assert smoke.move(0.1) == pytest.approx(0.07) and smoke.text == "wick.smoke = 0.07"
 
 
 @pytest.mark.parametrize(
@@ -315,6 +330,17 @@ def test_page_shows_and_steps() -> None:
     let_in = {name: status for name, status in found.items() if status != 403}
     assert let_in == {"/index.html key": 200, "/ws key": 101, "/ key": 200} and len(found) == 16
     assert one.world.tick == 4 and turned[-1] == 2.0 and page.server.state.text_0 == "nu = 2"
+
+
+def test_a_port_that_is_in_use_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """And no address before: it was printed, and led to whatever listens there."""
+    pytest.importorskip("trame.app")
+    pytest.importorskip("trame.widgets.vuetify3")
+    with socket.create_server(("localhost", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert main(["watch", "vortex_ring", "--serve", "--port", port, "--size", "64", "48"]) == 2
+    said = capsys.readouterr()
+    assert said.err == f"error: port {port} is in use; take another by --port\n" and not said.out
 
 
 @pytest.mark.nightly

@@ -386,6 +386,7 @@ def test_schema_takes_both_forms_of_dt() -> None:
         ({"entity": [{**RING, "name": "fluid"}]}, "name = 'fluid' is taken"),
         ({"entity": [{**RING, "name": "a b"}]}, "name = 'a b'"),
         ({"system": [{"kind": "wnd"}]}, r"\[\[system\]\] 1: kind = 'wnd' is not known; did you mean 'wind'?"),
+        ({"system": [{"kind": "my.magnet.Magnet"}]}, "a class of yours is written 'my.magnet:Magnet'"),
         ({"system": [{"kind": "wind"}]}, r"\[\[system\]\] 1 'wind': 'velocity' is missing"),
         ({"system": [{"kind": "wind", "velocity": [1, 2, 3], "n": 1}]}, "unknown key 'n'"),
         ({"system": [{"kind": "velocity"}]}, r"is of the \[fluid\] table; write velocity = "),

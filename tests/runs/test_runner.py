@@ -26,10 +26,10 @@ def run(out: Path, *settings: str, **more: Any) -> ef.Run:
 @pytest.mark.parametrize(
     ("setting", "what"),
     [
-        ("ring.circulation=2", "ring: Position.x"),
-        ("ring.spacing=0.2", "ring: CoreRadius.sigma|ring: Position.x"),
-        ("ring.name=other", "other: Position.x|other: CoreRadius.sigma"),
-        ("world.dt=0.01", "time"),
+        ("ring.circulation=2", "another ring: Position.x"),
+        ("ring.spacing=0.2", "another ring: (CoreRadius.sigma|Position.x)"),
+        ("ring.name=other", "no 'other' "),
+        ("world.dt=0.01", "another time"),
     ],
 )
 @pytest.mark.parametrize("part", ["checkpoint", "trajectory"])
@@ -41,9 +41,9 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path, setting: str, wh
     else:
         shutil.rmtree(own.path / "trajectory")
         shutil.copytree(other.path / "trajectory", own.path / "trajectory")
-        what = what if setting == "world.dt=0.01" else "ring: "
+        what = what if setting == "world.dt=0.01" else "another ring: |no 'ring' .is ring.vtkhdf missing"
     before = [frame.time for frame in own]
-    with pytest.raises(ef.FluidError, match=rf"is not of the run .* has another ({what}).* at tick 4; put"):
+    with pytest.raises(ef.FluidError, match=rf"is not of the run .* has ({what}).* at tick 4; put"):
         own.resume(6)
     assert [frame.time for frame in ef.open_run(own.path)] == before
     (own.path / LAST).unlink()  # as the sentence says

@@ -96,11 +96,18 @@ def test_without_the_column_tracers_keep_their_tint() -> None:
         assert (found.lit == 1.0).all() and found.cover is None and found.glow is None
 
 
-@pytest.mark.parametrize("amount", [0.001, 1.0])
+@pytest.mark.parametrize("amount", [0.01, 1.0])
 def test_a_dense_flame_is_bright_and_never_turns_dark(amount: float) -> None:
     """Sums of light beyond 1 would turn black: thousands of flames behind one another are nearly white."""
     red, green, blue = colour_of("fire", cloud(Species_flame=amount, Species_smoke=0.0))
     assert red > 240 and red >= green >= blue > 100
+
+
+def test_what_is_left_of_a_flame_does_not_blaze() -> None:
+    """A wick whose gas is too cold to burn keeps flame of 5e-4, which was drawn as bright as any flame."""
+    left = paint(LOOKS["fire"], cloud(Species_smoke=0.001, Species_flame=0.0005), TINT, (0.0005, 0.001))
+    # A square root of 0.05 is 0.22 of the scale: dark red.
+    assert left.glow is not None and 0.1 < left.glow[:, 0].max() < 0.6 and left.glow[:, 2].max() < 0.05
 
 
 def test_smoke_alone_is_grey_and_nothing_is_background() -> None:

@@ -12,6 +12,7 @@ from PIL import Image
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.columns import Frame
+from ecs_fluid.viz.labels import digits
 from ecs_fluid.viz.scene import pixels, render, save_png
 
 SMALL = (200, 150)
@@ -139,6 +140,20 @@ def test_population_without_rows_is_hidden_again(frame: Frame) -> None:
     scene.show({"smoke": {"Position.x": np.zeros((0, 3))}})
     assert pixels(scene.plotter).max() == 0
     scene.close()
+
+
+@pytest.mark.parametrize(
+    ("span", "shown"),
+    [
+        ((300.0, 1832.0), "1832"),  # not 1.83e+03, which is wider than its place
+        ((-2.5e4, 10.0), "-25000"),
+        ((998.0, 1002.04), "1002"),
+        ((0.0, 39.84), "39.8"),
+        ((0.0, 3.2e6), "3.2e+06"),
+    ],
+)
+def test_numbers_at_a_bar_are_short(span: tuple[float, float], shown: str) -> None:
+    assert digits(span).format(max(span, key=abs)) == shown
 
 
 def test_time_is_written(frame: Frame) -> None:

@@ -13,9 +13,9 @@ from matplotlib import colormaps
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.exports.bodies import Placed
+from ecs_fluid.exports.colours import named_colours
 from ecs_fluid.exports.frames import Frame, Frames
 from ecs_fluid.exports.surfaces import Surfaces
-from ecs_fluid.recipe import colors_in, tables_in
 from ecs_fluid.runs.surface_frames import stored_mesh
 from ecs_fluid.viz.camera import CAMERAS, ROOM, VIEW_ANGLE, facing
 from ecs_fluid.viz.colours import HEAT, PAINTED, colours_of_bodies
@@ -227,7 +227,7 @@ def _view(frames: Frames, surfaces: Surfaces, look: str) -> View:
     """The view that `show` would use for these frames in a look; for a surface alone, its box."""
     names = [*frames.particles, *frames.bodies]
     if names:
-        colors = colors_in(tables_in(frames.run.recipe, str(frames.run.path / "world.toml")))
+        colors = named_colours(frames.run)
         options = Options(populations=names, hulls=surfaces.polytopes, look=look, colors=colors)
         view = survey(Recording(frames.stored, frames.numbers), options)
         clouds = [name for name in view.clouds if "Liquid.mass" not in frames.columns(name)]

@@ -102,6 +102,13 @@ def test_no_run_and_no_frames_are_one_sentence(tmp_path: Path, capsys: pytest.Ca
     assert "there is nothing to draw" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("text", [None, "[world"])
+def test_a_damaged_recipe_does_not_hide_the_particles(text: str | None, tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run")
+    (run / "world.toml").unlink() if text is None else (run / "world.toml").write_text(text)
+    assert Page(ef.page(run, frames="0:2")).header["times"] == [time_of(0), time_of(1)]
+
+
 def test_only_a_whole_page_takes_the_place_of_one(run: Path, tmp_path: Path) -> None:
     target = ef.page(run, out=tmp_path / "out", frames="0:3")
     ef.page(run, out=target, frames="4:6", replace=True)
