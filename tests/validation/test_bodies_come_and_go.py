@@ -163,7 +163,7 @@ def test_a_layer_keeps_the_vorticity_of_a_body_that_goes() -> None:
 
 
 def test_a_box_that_ends_at_a_body_takes_none_of_its_vorticity() -> None:
-    """Half of a turning ball was beyond the box: its vortons there went, and the next tick was an IndexError."""
+    """Half of a turning ball was beyond it: its vortons there went, and the next tick was an IndexError."""
     world = fluid("panels")
     spinning(world, "ball", (0.0, 0.0, 0.0))
     world.add_system(ef.KillBoxSystem(low=(-1, -1, -1), high=(1, 1, 0)))
