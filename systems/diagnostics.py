@@ -29,7 +29,8 @@ from ecs_fluid.systems.shared.nearest import nearest_distances
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
-LEAST_OVERLAP = 1.5
+LEAST_OVERLAP, NEARLY = 1.5, 5e-3
+"""Core radius over spacing, and the part by which less is not told: it would round to the same number."""
 MOST_ERROR = 0.05
 """Of the velocity, relative."""
 
@@ -201,10 +202,11 @@ class DiagnosticsSystem(System):
         found: dict[str, str] = {}
         velocity = self.world.require(VelocitySystem)
         smooth = velocity.at == "vortons" and velocity.from_grid and narrow_lattice(self.world) > 0
-        if record["overlap"] is not None and record["overlap"] < LEAST_OVERLAP and not smooth:
-            ratio = LEAST_OVERLAP / max(record["overlap"], 1e-12)
+        overlap = record["overlap"]
+        if overlap is not None and overlap < LEAST_OVERLAP * (1 - NEARLY) and not smooth:
+            ratio = LEAST_OVERLAP / max(overlap, 1e-12)
             found["overlap"] = (
-                f"overlap {record['overlap']:.2f} is below {LEAST_OVERLAP}: vorticity between vortons is "
+                f"overlap {overlap:.2f} is below {LEAST_OVERLAP}: vorticity between vortons is "
                 f"noisy; make the spacing or the number of vortons {ratio:.3g} times finer, or the core "
                 "radius larger"
             )

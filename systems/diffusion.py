@@ -7,15 +7,14 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, CoreRadiusRate, Position, Sources, Strength, StrengthRate, Volume
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
 from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.remesh import RemeshSystem
-from ecs_fluid.systems.shared.exchange_lint import SPACINGS, exchange_lint
-from ecs_fluid.systems.shared.populations import add_spread, exchanged, with_images
+from ecs_fluid.systems.shared.exchange_lint import SPACINGS, Words, crowded_lint, exchange_lint
+from ecs_fluid.systems.shared.populations import add_spread, exchanged
 from ecs_fluid.systems.shared.properties import volume_lint
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
@@ -30,8 +29,7 @@ TAKES = {
 }
 """Parameters by method."""
 
-CROWDED = 1.5
-"""Volumes of vortons over their space from which on a lint says so."""
+WORDS = Words("DiffusionSystem", "vorticity", "viscosity", "use method = 'core_spreading', or ")
 
 
 class DiffusionSystem(System):
@@ -193,36 +191,8 @@ class DiffusionSystem(System):
             ]
         if self.method != "pse" or self.total == 0.0:
             return []
-        found = volume_lint(self, world)
         entities, columns = self.joined(Position, Strength, CoreRadius, Volume)
-        x, _, sigma, volume = columns
-        owner = np.repeat(np.arange(len(entities)), [len(entity) for entity in entities])
-        x, volume, owner = with_images(world, x, 3 * float(sigma.max(initial=0.0)), volume, owner)
-        if len(entities) > 1 and world.system(RemeshSystem) is None:
-            times, who = _crowded(x, volume, owner, world.dimension)
-            if times > CROWDED:
-                names = " and ".join(repr(entities[k].name) for k in who)
-                found.append(
-                    f"DiffusionSystem: vortons of {names} stand for one space {times:.2g} times over, so "
-                    "there exchange goes as much too fast; share their volumes by a RemeshSystem, or keep "
-                    "them apart"
-                )
-        return found + exchange_lint(world, entities, columns, *self._order_and_radius(world))
-
-
-def _crowded(x: Array, volume: Array, owner: Array, dimension: int) -> tuple[float, list[int]]:
-    """Most volume of vortons over the space they are in, a ball of three spacings, and whose they are there.
-
-    On a lattice it is 1.09, in a plane 1.03; looked at about some 200 vortons of all.
-    """
-    from scipy.spatial import cKDTree
-
-    if not len(x):
-        return 0.0, []
-    some = slice(None, None, max(1, len(x) // 200))
-    reach = 3.0 * volume[some].astype(np.float64) ** (1 / dimension)
-    near = cKDTree(x).query_ball_point(x[some], reach)
-    space = np.pi * reach**2 if dimension == 2 else 4 / 3 * np.pi * reach**3
-    full = np.array([volume[rows].sum(dtype=np.float64) for rows in near]) / space
-    most = int(full.argmax())
-    return float(full[most]), np.unique(owner[near[most]]).tolist()
+        found = volume_lint(self, world)
+        if world.system(RemeshSystem) is None:
+            found += crowded_lint(WORDS, world, entities, columns)
+        return found + exchange_lint(WORDS, world, entities, columns, *self._order_and_radius(world))

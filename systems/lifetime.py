@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from ecs_fluid.components import Age, Position, Species
+from ecs_fluid.components.bodies import BoundVorticity
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Name, Vector
 from ecs_fluid.system import System
@@ -76,9 +77,13 @@ class AgeLimitSystem(System):
 
 
 class KillBoxSystem(System):
-    """Removal of particles outside (keep = "inside") or inside (keep = "outside") an axis-parallel box."""
+    """Removal of particles outside (keep = "inside") or inside (keep = "outside") an axis-parallel box.
+
+    Vortons on the surfaces of bodies, which stand for their spin, go with these alone.
+    """
 
     reads = (Position,)
+    may_read = (BoundVorticity,)
     phase = "spawn"
     distribution = "rows"
     dimensions = (2, 3)
@@ -105,8 +110,9 @@ class KillBoxSystem(System):
 
         box = np.array(self.low), np.array(self.high)
         for entity, (position,) in self.chosen(Position):
-            within = inside(position.x, *box)
-            entity.kill(~within if self.keep == "inside" else within)
+            if BoundVorticity not in entity:
+                within = inside(position.x, *box)
+                entity.kill(~within if self.keep == "inside" else within)
 
 
 class SpeciesLimitSystem(System):

@@ -25,6 +25,8 @@ from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.diffusion import DiffusionSystem
 from ecs_fluid.systems.particle_mesh import STEFAN_BOLTZMANN
+from ecs_fluid.systems.remesh import RemeshSystem
+from ecs_fluid.systems.shared.exchange_lint import Words, crowded_lint, exchange_lint
 from ecs_fluid.systems.shared.fluid_at_rest import density_of, fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.populations import add_spread, exchanged, joined
 from ecs_fluid.systems.shared.properties import attach_to_vortons
@@ -35,6 +37,8 @@ TURBULENT_PRANDTL = 0.85
 
 STEPS = 4
 """Steps of a tick in which radiation is taken."""
+
+WORDS = Words("ThermalSystem", "heat", "diffusivity")
 
 EXCHANGING: tuple[type[Component], ...] = (Position, CoreRadius, Volume)
 """What an entity needs, beside what is conducted, to take part in the exchange."""
@@ -107,6 +111,16 @@ class ThermalSystem(System):
                 tables = [vars(rates) for *_, rates in self.query(*EXCHANGING, kind, of)]
                 for k, column in enumerate(of.columns if tables else ()):
                     add_spread(rate[:, k], [table[column] for table in tables])
+
+    def lint(self, world: World) -> list[str]:
+        """Populations in which exchange takes another diffusivity than is told."""
+        if not any(self.diffusivities):
+            return []
+        entities, (x, sigma, volume, warmth) = self.joined(*EXCHANGING, Temperature)
+        warmth = (warmth - np.average(warmth, weights=volume)) if len(warmth) else warmth
+        columns = x, (warmth * volume)[:, None], sigma, volume
+        found = [] if world.system(RemeshSystem) else crowded_lint(WORDS, world, entities, columns)
+        return found + exchange_lint(WORDS, world, entities, columns, self.order, self.radius)
 
     def _exchanged(
         self, dt: float, kind: type[Component], of: type[Component], kappa: float, name: str

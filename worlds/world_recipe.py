@@ -281,7 +281,12 @@ class WorldRecipe(Settings):
         world = World(**checked.world.model_dump(include=set(WorldOptions.model_fields)))
         world.set_fluid(**checked.fluid.constants())
         world.recipe = checked.tables()
-        for recipe in checked.entity:
+        for number, recipe in enumerate(checked.entity, start=1):
+            if recipe.holder != recipe.name and recipe.holder in (it.name for it in checked.entity[number:]):
+                raise RecipeError(
+                    f"[[entity]] {recipe.name!r}: its particles go to {recipe.holder!r}, which stands after "
+                    "it; put it after that entity"
+                )
             try:
                 with users_code(f"spawn of {recipe.kind}"):
                     recipe.build(world)

@@ -280,6 +280,11 @@ class PanelBoundary:
         """
         entity = self.world[self.bound_name]
         rows = np.repeat(former.gone, self.system.field(ShedMotion).bound)
+        if len(rows) != len(entity):
+            raise FluidError(
+                f"BoundarySystem: {entity.name!r} has {len(entity)} rows in place of {len(rows)}; they stand "
+                "for the spin of bodies, so nothing else may add or remove any"
+            )
         x, alpha = entity[Position].x[rows], entity[Strength].alpha[rows]
         sigma = entity[CoreRadius].sigma[rows].astype(np.float64)
         volume = (sigma / self.system.overlap) ** 3

@@ -40,6 +40,46 @@ def test_populations_in_one_place_are_told_of(apart: float, told: bool) -> None:
     assert not [text for text in world.lint() if "stand for one space" in text]
 
 
+@pytest.mark.parametrize("rows", [10, 12, 20])
+def test_cubes_in_one_place_are_told_of(rows: int) -> None:
+    """Of 2 x 8,000 vortons every 80th was looked at: all of one face, where the balls are half empty."""
+    x = lattice((0, 0, 0), (rows,) * 3, 1.0)
+    world = ef.World(precision="double")
+    for name in ("a", "b"):
+        one = np.ones(len(x))
+        heat = ef.Temperature(300 + 50 * np.exp(-((x - rows / 2) ** 2).sum(axis=1) / 9))
+        world.spawn(name, ef.Position(x), ef.Strength(0 * x), ef.CoreRadius(1.5 * one), ef.Volume(one), heat)
+    world.set_fluid(viscosity=1e-3)
+    world.add_systems([ef.DiffusionSystem(), ef.ThermalSystem(eddy_diffusivity=1e-3), ef.AdvectionSystem()])
+    told = [
+        text.split(":")[0] for text in world.lint() if "'a' and 'b' stand for one space 2.2 times" in text
+    ]
+    assert told == ["DiffusionSystem", "ThermalSystem"]
+
+
+@pytest.mark.parametrize(("order", "overlap", "radius"), [(2, 1.5, 1.0), (4, 1.5, 0.45), (4, 0.5, 1.0)])
+def test_advice_on_heat_tells_what_conduction_takes(order: int, overlap: float, radius: float) -> None:
+    """Against the growth of the second moment of the heat, 6 kappa a second; -0.35 of it was not told."""
+    x = lattice((0, 0, 0), (15, 15, 15), 1.0)
+    r2 = ((x - x.mean(axis=0)) ** 2).sum(axis=1)
+    warm = ef.Temperature(300 + 50 * np.exp(-r2 / 9))
+    one = np.ones(len(x))
+    world = ef.World(dt=0.1, precision="double")
+    world.spawn("air", ef.Position(x), ef.Strength(0 * x), ef.CoreRadius(overlap * one), ef.Volume(one), warm)
+    system = world.add_system(ef.ThermalSystem(eddy_diffusivity=0.1, order=order, radius=radius))
+    world.add_system(ef.AdvectionSystem())
+    told = [text for text in world.lint() if "times the diffusivity from 'air'" in text]
+    before = r2 @ (world["air"][ef.Temperature].T - 300)
+    world.step()
+    after = world["air"][ef.Temperature].T - 300
+    part = (r2 @ after - before) / after.sum() / (6 * 0.1 * 0.1)
+    assert len(told) == (abs(part - 1) > 0.05)
+    if told:
+        assert float(told[0].split("takes ")[1].split(" times")[0]) == pytest.approx(part, abs=0.01)
+    system.eddy_diffusivity = 0.0
+    assert not [text for text in world.lint() if "ThermalSystem" in text]
+
+
 def test_advice_goes_by_the_strength_of_each_population() -> None:
     """1,331 vortons with cores of 1.5 spacings hide no 216 with 0.5, nor many weak ones strong thin ones.
 

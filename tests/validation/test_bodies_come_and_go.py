@@ -10,6 +10,7 @@ from boundary_flows import directions, empty_world, rms, run_systems
 from solids import balls, box, room, solid
 
 import ecs_fluid as ef
+from ecs_fluid.errors import FluidError
 
 Array = np.ndarray
 R = 0.25
@@ -159,6 +160,18 @@ def test_a_layer_keeps_the_vorticity_of_a_body_that_goes() -> None:
     other.kill([0])
     world.step(2)
     assert np.abs(total(world)).max() < 1e-10 and len(world["wake"]) > 100
+
+
+def test_a_box_that_ends_at_a_body_takes_none_of_its_vorticity() -> None:
+    """Half of a turning ball was beyond it: its vortons there went, and the next tick was an IndexError."""
+    world = fluid("panels")
+    spinning(world, "ball", (0.0, 0.0, 0.0))
+    world.add_system(ef.KillBoxSystem(low=(-1, -1, -1), high=(1, 1, 0)))
+    world.step(3)
+    assert len(world["wake-bound"]) == 80
+    world["wake-bound"].kill([0])
+    with pytest.raises(FluidError, match="'wake-bound' has 79 rows in place of 80; they stand for the spin"):
+        world.step()
 
 
 @pytest.mark.parametrize("boundary", ["panels", "layer"])

@@ -224,3 +224,15 @@ def test_degrees_celsius_are_noticed() -> None:
     assert said[1].startswith("'vent': temperature = 60 K") and len(said) == 2
     emitter["temperature"] = {"keys": [[0.0, 300.0], [1.0, 400.0]]}
     assert not WorldRecipe.from_tables({"fluid": {"temperature": 293.15}, "entity": [emitter]}).lint()
+
+
+def test_an_emitter_stands_after_the_entity_that_it_fills() -> None:
+    """It was the entity that was told that the world "already has" one of its name."""
+    smoke = {"kind": "tracers", "name": "smoke", "points": [[0, 0, 0]]}
+    tap = {"kind": "emitter", "name": "tap", "into": "smoke"}
+    with pytest.raises(RecipeError) as told:
+        WorldRecipe.from_tables({"entity": [tap, smoke]}).build()
+    assert str(told.value) == (
+        "[[entity]] 'tap': its particles go to 'smoke', which stands after it; put it after that entity"
+    )
+    assert len(WorldRecipe.from_tables({"entity": [smoke, tap]}).build()["smoke"]) == 1
