@@ -41,9 +41,9 @@ class StretchSystem(System):
       turns without growing: a line that is drawn out until its blobs no longer touch loses circulation,
       where the other forms run away. A blob alone would make all of it, 2/3 zeta(0) alpha/sigma^3.
     * classical: J alpha.
-    * transposed: J^T alpha, which conserves the total strength of any particle set exactly, open ends and
-      all. It turns the strengths of a bent line out of the line, as the blobs smooth the vorticity that it
-      follows.
+    * transposed: J^T alpha, which conserves the total strength of any vortons with one core radius exactly,
+      open ends and all (two with different radii do not change each other by equal and opposite parts). It
+      turns the strengths of a bent line out of the line, as the blobs smooth the vorticity that it follows.
     * mixed: the mean of the last two.
 
     They agree where the vortons' vorticity is the curl of u and the blobs are narrow; measured in

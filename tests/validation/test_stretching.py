@@ -116,3 +116,18 @@ def test_helicity_of_a_random_field(spacing: float) -> None:
         for form in ("auto", "transposed")
     )
     assert ours < 0.5 * transposed
+
+
+@pytest.mark.parametrize(("other", "least", "most"), [(0.3, 0.0, 1e-15), (0.15, 1e-3, 1e-1)])
+def test_transposed_keeps_the_total_of_like_cores(other: float, least: float, most: float) -> None:
+    """A pair's parts are equal and opposite by one kernel alone; "of any particle set" was said."""
+    draw = np.random.default_rng(1)
+    world = ef.World(dt=0.01, precision="double", integrator="euler")
+    for name, sigma in (("a", 0.3), ("b", other)):
+        alpha = ef.Strength(0.05 * draw.normal(size=(60, 3)))
+        world.spawn(name, ef.Position(draw.uniform(-0.5, 0.5, (60, 3))), alpha, ef.CoreRadius([sigma] * 60))
+    world.add_systems([ef.VelocitySystem(), ef.StretchSystem(scheme="transposed"), ef.AdvectionSystem()])
+    before = sum(world[name][ef.Strength].alpha.sum(axis=0) for name in "ab")
+    world.step(20)
+    alpha = np.concatenate([world[name][ef.Strength].alpha for name in "ab"])
+    assert least <= np.abs(alpha.sum(axis=0) - before).max() / np.abs(alpha).sum() < most
