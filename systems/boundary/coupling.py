@@ -104,8 +104,8 @@ def moved(
     whole[:, :3, :3] -= fluid
     change, some = np.zeros((len(masses), 6)), np.ix_(rows, axes)
     change[some] = np.linalg.solve(whole[np.ix_(rows, axes, axes)], right[some][..., None])[..., 0]
-    added = np.zeros_like(fluid)
-    added[rows] = (rho * response[:, :3, :3] - fluid)[rows]
+    added, along = np.zeros_like(fluid), np.ix_(rows, axes[axes < 3], axes[axes < 3])
+    added[along] = (rho * response[:, :3, :3] - fluid)[along]
     return change, added
 
 
