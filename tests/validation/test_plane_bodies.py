@@ -385,6 +385,14 @@ def test_a_prism_as_heavy_as_the_fluid_stays() -> None:
     assert added[0, 0] > 0.1 and added[2, 2] > 0.1 and not added[1].any() and not added[:, 1].any()
 
 
+def test_a_light_prism_is_not_thrown_in_its_first_tick() -> None:
+    """It goes half its new speed times dt, but for friction; without added mass 30 times that."""
+    world = ef.load(float_table(0.01, {"shape": "box", "size": [1.0, 1.0, 0.5]}))
+    world.step()
+    way = world["float"][ef.Pose].x[0, 2]
+    assert way == pytest.approx(0.5 * world.dt * world["float"][ef.RigidMotion].v[0, 2], rel=0.2)
+
+
 @pytest.mark.parametrize("density", [0.5, 1.0, 2.0])
 def test_a_body_whose_spin_alone_is_the_fluids_falls_freely(density: float) -> None:
     """With `angular` alone by vortons nothing of the fluid is added to its mass: the speed is g t."""
