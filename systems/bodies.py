@@ -100,8 +100,8 @@ class BodySystem(System):
     friction of the coefficient sqrt(mu_a mu_b). F, T and the added mass m_a are those of the BodyLoad, which
     other systems (BuoyancySystem, DragSystem, your own) add to before this one runs; its `kick` is added to L
     when the tick begins, and its `brake` works for half the tick then, and for the other half when all have
-    moved. Contacts feel the mass m + tr(m_a)/3. Bodies that nothing can touch within the tick
-    take no substeps.
+    moved. Contacts feel m plus the mean of m_a over the axes (in a plane, those in it). Bodies that nothing
+    can touch within the tick take no substeps.
 
     Balls and polytopes meet each other and the walls of the containers that their centres are in (in none:
     of the nearest); containers meet no containers. See
@@ -241,7 +241,8 @@ class BodySystem(System):
         n, free = len(bodies.x), bodies.motion == FREE
         if not free.any():
             return bodies, np.zeros((n, 3)), np.zeros((n, 3))
-        push = np.where(free[:, None], self.world.gravity * (np.arange(3) != self.world.across), 0.0)
+        inside = np.arange(3) != self.world.across
+        push = np.where(free[:, None], self.world.gravity * inside, 0.0)
         torque, kick = np.zeros((n, 3)), np.zeros((n, 3))
         heavier = bodies.mass.copy()
         added, force = added_masses(self.world, entities), np.zeros((n, 3))
@@ -254,7 +255,7 @@ class BodySystem(System):
         whole = own[light, :, None] * np.eye(3) + added[light]
         push[light] = np.linalg.solve(whole, (own * push + force)[light, :, None])[..., 0]
         push[~light] += force[~light] / own[~light]
-        heavier[light] += np.trace(added[light], axis1=1, axis2=2) / 3
+        heavier[light] += np.diagonal(added[light], axis1=1, axis2=2)[:, inside].mean(axis=1)
         kick *= free[:, None]
         if kick.any():
             twist(bodies, kick, 1.0)

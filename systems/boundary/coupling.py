@@ -29,7 +29,7 @@ class Coupling(NamedTuple):
     """density of the fluid, kg/m^3"""
 
 
-def coupling_of(system: BoundarySystem, bodies: Bodies, former: FormerMotion) -> Coupling:
+def coupling_of(system: BoundarySystem, bodies: Bodies) -> Coupling:
     """Free bodies of a world with a ReactionSystem by vortons."""
     world, axes = system.world, np.zeros(6, bool)
     rho = float(system.field(Fluid).density)
@@ -104,9 +104,15 @@ def moved(
     whole[:, :3, :3] -= fluid
     change, some = np.zeros((len(masses), 6)), np.ix_(rows, axes)
     change[some] = np.linalg.solve(whole[np.ix_(rows, axes, axes)], right[some][..., None])[..., 0]
-    added = np.zeros_like(fluid)
-    added[rows] = (rho * response[:, :3, :3] - fluid)[rows]
-    return change, added
+    return change, added_of(coupling, response, volume)
+
+
+def added_of(coupling: Coupling, response: Array, volume: Array) -> Array:
+    """Added masses (n, 3, 3) kg along the axes of velocity that the fluid changes, from R (n, 6, 6)."""
+    added, axes = np.zeros((len(volume), 3, 3)), coupling.axes[coupling.axes < 3]
+    along = np.ix_(coupling.rows, axes, axes)
+    added[along] = coupling.rho * (response[:, :3, :3] - volume[:, None, None] * np.eye(3))[along]
+    return added
 
 
 def _times(matrices: Array, vectors: Array) -> Array:

@@ -12,7 +12,7 @@ from ecs_fluid.components.bodies import BoundaryLayer, HullShape
 from ecs_fluid.errors import FluidError
 from ecs_fluid.input_limits import GRID_POINT, check_memory
 from ecs_fluid.systems.boundary.article import exchange_of, flow_at, record_exchange, summed
-from ecs_fluid.systems.boundary.coupling import Coupling, coupling_of, filled, moved
+from ecs_fluid.systems.boundary.coupling import Coupling, added_of, coupling_of, filled, moved
 from ecs_fluid.systems.boundary.panels import (
     FormerMotion,
     PanelBoundary,
@@ -136,7 +136,7 @@ class LayerBoundary(PanelBoundary):
         new = _reflected(bodies, hulls, old)
         # The flow below is that of these vortons; the lattice replaces them in the next tick.
         wake[Position].x, wake[Strength].alpha = new.x, new.alpha
-        coupling = coupling_of(self.system, bodies, former)
+        coupling = coupling_of(self.system, bodies)
         turning = np.asarray(bodies.angular_velocity.any(axis=1))
         turning[coupling.rows] = True
         inner = self._points_inside(bodies, hulls, surfaces, spacing, turning)
@@ -180,6 +180,21 @@ class LayerBoundary(PanelBoundary):
             places, _, shares = _cut_sheets(bodies, surfaces, strengths, spacing)
             vortons = np.concatenate([new.x, places]), np.concatenate([new.alpha, shares])
             self._to_lattice(bodies, former.ids, hulls, surfaces, vortons, spacing)
+
+    def added_masses(self, entities: list[Entity]) -> Array:
+        """Fluid (n, 3, 3) kg that free bodies take along, by the sheets that they have where they are."""
+        bodies, hulls = gathered(entities)
+        coupling = coupling_of(self.system, bodies)
+        added = np.zeros((len(bodies.x), 3, 3))
+        if not len(coupling.rows):
+            return added
+        surfaces = list(self._surfaces(bodies, hulls))
+        spacing, some = self._spacing(surfaces), np.zeros(len(added), bool)
+        some[coupling.rows] = True
+        sheet = self._sheet(bodies, hulls, surfaces)
+        inner = self._points_inside(bodies, hulls, surfaces, spacing, some)
+        _, response, _ = self._unit_sheets(bodies, surfaces, sheet, inner, coupling, spacing)
+        return added_of(coupling, response, np.array([s.panels.volume for s in surfaces]))
 
     @property
     def _flat(self) -> Array:

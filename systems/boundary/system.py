@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Velocity, Volume
 from ecs_fluid.components.bodies import (
     Body,
@@ -17,6 +18,7 @@ from ecs_fluid.components.bodies import (
     RigidMotion,
     ShedMotion,
 )
+from ecs_fluid.entity import Entity
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.recipe import Name
@@ -143,6 +145,11 @@ class BoundarySystem(System):
         """Entities of what is shed."""
         if self.boundary != "article":
             self._sheets.spawns(world)
+
+    def added_masses(self, entities: list[Entity]) -> Array:
+        """Fluid (n, 3, 3) kg that free bodies of a layer take along where they are."""
+        assert isinstance(self._sheets, LayerBoundary)
+        return self._sheets.added_masses(entities)
 
     def added(self, world: World) -> None:
         """The velocity must be known, and bodies must move."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -147,7 +147,8 @@ def write_back(entities: list[Entity], bodies: Bodies) -> None:
 def added_masses(world: World, entities: list[Entity]) -> Array:
     """Fluid (n, 3, 3) kg that bodies take along as the BodySystem accelerates them.
 
-    That of their BodyLoad, or, where it has none, what sheets of a boundary layer took along last.
+    That of their BodyLoad, or, where it has none, what sheets of a boundary layer took along last; of new
+    bodies, what they would take along where they are.
     """
     ids = row_ids(entities)
     added = np.zeros((len(ids), 3, 3))
@@ -155,6 +156,10 @@ def added_masses(world: World, entities: list[Entity]) -> Array:
         memory = world.fluid[ShedMotion]
         places, known = rows_of(memory.id, ids)
         added[known] = memory.added[places[known]]
+        # By its kind: BoundarySystem has to come after BodySystem, and knows it.
+        boundaries: list[Any] = [each for each in world.systems if each.kind == "boundary"]
+        if boundaries and boundaries[0].boundary == "layer" and not known.all():
+            added[~known] = boundaries[0].added_masses(entities)[~known]
     for entity, rows in rows_of_each(entities):
         if BodyLoad in entity:
             own = entity[BodyLoad].added.astype(np.float64)

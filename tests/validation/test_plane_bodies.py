@@ -375,6 +375,72 @@ def test_a_disk_is_let_go(density: float) -> None:
     assert 0.4 * part < 1 - speeds[0] / free < 1.6 * part
 
 
+def test_a_prism_as_heavy_as_the_fluid_stays() -> None:
+    """No force, no motion: the added mass across the plane is none, not the displaced fluid less."""
+    world = ef.load(float_table(1.0, {"shape": "box", "size": [1.0, 1.0, 0.5]}))
+    world.step(3)
+    motion = world["float"][ef.RigidMotion]
+    assert np.abs(motion.v).max() < 1e-12 and np.abs(motion.angular_velocity).max() < 1e-12
+    added = world.fluid[ef.ShedMotion].added[0]
+    assert added[0, 0] > 0.1 and added[2, 2] > 0.1 and not added[1].any() and not added[:, 1].any()
+
+
+def test_a_light_prism_is_not_thrown_in_its_first_tick() -> None:
+    """It goes half its new speed times dt, but for friction; without added mass 30 times that."""
+    world = ef.load(float_table(0.01, {"shape": "box", "size": [1.0, 1.0, 0.5]}))
+    world.step()
+    way = world["float"][ef.Pose].x[0, 2]
+    assert way == pytest.approx(0.5 * world.dt * world["float"][ef.RigidMotion].v[0, 2], rel=0.2)
+
+
+@pytest.mark.parametrize("density", [0.5, 1.0, 2.0])
+def test_a_body_whose_spin_alone_is_the_fluids_falls_freely(density: float) -> None:
+    """With `angular` alone by vortons nothing of the fluid is added to its mass: the speed is g t."""
+    table = float_table(density, {"shape": "box", "size": [1.0, 1.0, 0.5]})
+    table["system"] = table["system"][1:]
+    table["system"][1]["linear"] = "none"
+    world = ef.load(table)
+    world.step(3)
+    assert world["float"][ef.RigidMotion].v[0] == pytest.approx([0.0, 0.0, -0.06], abs=1e-12)
+
+
+def test_a_disk_hits_with_the_fluid_that_it_takes_along() -> None:
+    """A disk with the added mass m_f meets another as a body of the mass m + m_f, in a plane.
+
+    That has 3 (m + m_f): without a bounce both go on at a quarter of the speed.
+    """
+    world = ef.World(dimension=2, plane="xz", dt=0.1)
+    world.set_fluid(gravity=(0.0, 0.0, 0.0))
+    world.add_system(ef.BodySystem())
+    ball = {"shape": "ball", "radius": 0.5}
+    for name, mass, x, speed in (("light", 0.5, 0.0, 1.0), ("heavy", 4.5, 1.05, 0.0)):
+        BodyRecipe(
+            name=name, shape=ball, mass=mass, center=(x, 0.0, 0.0), velocity=(speed, 0.0, 0.0), motion="free"
+        ).build(world)
+    along = np.diag([1.0, 0.0, 1.0])
+
+    class Taken(ef.System):
+        """The light disk takes 1 kg of fluid along, in the plane."""
+
+        adds = (ef.BodyLoad,)
+        phase = "move"
+        dimensions = (2, 3)
+        before = ("BodySystem",)
+
+        def added(self, world: ef.World) -> None:
+            """Loads are emptied in each tick."""
+            world.require(ef.LoadSystem)
+
+        def process(self, dt: float) -> None:
+            """Add it."""
+            self.world["light"][ef.BodyLoad].added[0] += along
+
+    world.add_system(Taken())
+    world.step()
+    speeds = [float(world[name][ef.RigidMotion].v[0, 0]) for name in ("light", "heavy")]
+    assert speeds == pytest.approx([0.25, 0.25], rel=1e-6)
+
+
 def test_a_plate_slides_off_and_nothing_leaves_the_plane(tmp_path: Path) -> None:
     """A light plate at an angle rises, sideways too, and plate and fluid have the momentum of the buoyancy.
 
