@@ -6,7 +6,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Velocity, Volume
 from ecs_fluid.components.bodies import (
     Body,
@@ -18,7 +17,6 @@ from ecs_fluid.components.bodies import (
     RigidMotion,
     ShedMotion,
 )
-from ecs_fluid.entity import Entity
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.recipe import Name
@@ -146,11 +144,6 @@ class BoundarySystem(System):
         if self.boundary != "article":
             self._sheets.spawns(world)
 
-    def added_masses(self, entities: list[Entity]) -> Array:
-        """Fluid (n, 3, 3) kg that free bodies of a layer take along where they are."""
-        assert isinstance(self._sheets, LayerBoundary)
-        return self._sheets.added_masses(entities)
-
     def added(self, world: World) -> None:
         """The velocity must be known, and bodies must move."""
         if world.dimension == 2 and self.boundary != "layer":
@@ -203,6 +196,11 @@ class BoundarySystem(System):
                 "([fluid] stretch = { rate = 0.5 }), or give the fluid a larger eddy viscosity"
             )
         return said
+
+    @property
+    def sheets(self) -> PanelBoundary:
+        """What solves for the sheets of `panels` and `layer`."""
+        return self._sheets
 
     @property
     def residual(self) -> float:

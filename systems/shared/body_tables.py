@@ -159,7 +159,7 @@ def added_masses(world: World, entities: list[Entity]) -> Array:
         # By its kind: BoundarySystem has to come after BodySystem, and knows it.
         boundaries: list[Any] = [each for each in world.systems if each.kind == "boundary"]
         if boundaries and boundaries[0].boundary == "layer" and not known.all():
-            added[~known] = boundaries[0].added_masses(entities)[~known]
+            added[~known] = boundaries[0].sheets.added_masses(entities)[~known]
     for entity, rows in rows_of_each(entities):
         if BodyLoad in entity:
             own = entity[BodyLoad].added.astype(np.float64)
