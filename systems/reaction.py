@@ -111,9 +111,7 @@ class ReactionSystem(System):
         enclose up to three times V.
         """
         said = constant_lint(self, world, "density")
-        boundary = world.system(BoundarySystem)
-        layered = boundary is not None and boundary.boundary == "layer"
-        if layered or "vortons" not in (self.linear, self.angular):
+        if _layered(world) or "vortons" not in (self.linear, self.angular):
             return said
         rho = own_or_fluids(self, "density")
         for entity in body_entities(world):
@@ -146,9 +144,7 @@ class ReactionSystem(System):
         matrix, given = self._meetings(bodies, hulls)
         rest = given - np.einsum("nab,nb->na", matrix, motion)
         by_vortons = self._from_vortons(entities)
-        # A boundary layer has moved them already, together with its sheets.
-        boundary = self.world.system(BoundarySystem)
-        layered = boundary is not None and boundary.boundary == "layer"
+        layered = _layered(self.world)
         free = bodies.motion == FREE
         change = np.zeros((len(free), 6))
         sources = (self.linear, self.angular)
@@ -197,3 +193,9 @@ class ReactionSystem(System):
         for way, impulses in (("tracers", by_tracers), ("vortons", by_vortons)):
             spread(impulses[:, :3], [getattr(table, way) for table in tables])
             spread(impulses[:, 3:], [getattr(table, f"{way}_angular") for table in tables])
+
+
+def _layered(world: World) -> bool:
+    """Whether a boundary layer moves bodies by its vortons itself, together with its sheets."""
+    boundary = world.system(BoundarySystem)
+    return boundary is not None and boundary.boundary == "layer"

@@ -21,6 +21,7 @@ from ecs_fluid.systems.boundary.panels import (
     rms,
     strengths_of_rings,
     turned,
+    volumes_of,
 )
 from ecs_fluid.systems.diffusion import DiffusionSystem
 from ecs_fluid.systems.shared.body_tables import body_entities, gathered, near_bodies, rows_of, set_motion
@@ -160,7 +161,7 @@ class LayerBoundary(PanelBoundary):
             after = np.concatenate([new.x[old.rows], places]), np.concatenate([new.alpha[old.rows], shares])
             return exchange_of(self.world, bodies.x, every, before, after, slip[every])
 
-        volume = np.array([s.panels.volume for s in surfaces])
+        volume = volumes_of(surfaces)
         added: Array | float = 0.0
         if len(coupling.rows):
             units, *answers = self._unit_sheets(bodies, surfaces, sheet, inner, coupling, spacing)
@@ -194,7 +195,7 @@ class LayerBoundary(PanelBoundary):
         sheet = self._sheet(bodies, hulls, surfaces)
         inner = self._points_inside(bodies, hulls, surfaces, spacing, some)
         _, response, _ = self._unit_sheets(bodies, surfaces, sheet, inner, coupling, spacing)
-        return added_of(coupling, response, np.array([s.panels.volume for s in surfaces]))
+        return added_of(coupling, response, volumes_of(surfaces))
 
     @property
     def _flat(self) -> Array:
@@ -267,7 +268,7 @@ class LayerBoundary(PanelBoundary):
         """Strengths (p, 3) that cancel what mirrors did to the total around each body."""
         gained = new.alpha[new.rows] - old.alpha[old.rows]
         total = summed(gained, new.who, len(surfaces))
-        volume = np.array([s.panels.volume for s in surfaces])[:, None]
+        volume = volumes_of(surfaces)[:, None]
         return sheet.around(-total / (2.0 * volume))
 
     # ------------------------------------------------------------------ sheets

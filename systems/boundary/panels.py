@@ -176,7 +176,7 @@ class PanelBoundary:
         strengths, nothing = spun + rings, np.zeros_like(rings)
         shed = (nothing, nothing), (sheet.shed, rings)
         impulse, moment, found = exchange_of(self.world, bodies.x, sheet.who, *shed, slip)
-        volume = np.array([s.panels.volume for s in surfaces])
+        volume = volumes_of(surfaces)
         record_exchange(entities, impulse, moment + filled(bodies, volume, turning), found)
         # Numbers that are not finite are in BoundaryExchange, where the guard finds them.
         if np.isfinite(strengths).all():
@@ -425,6 +425,11 @@ def strengths_of_rings(surfaces: list[Surface], mu: list[Array]) -> Array:
 
     parts = [turned(s.turn, sheet_strengths(s.panels, m)) for s, m in zip(surfaces, mu, strict=True)]
     return np.concatenate(parts)
+
+
+def volumes_of(surfaces: list[Surface]) -> Array:
+    """Volumes (n,) m^3 that the panels enclose."""
+    return np.array([s.panels.volume for s in surfaces])
 
 
 def turned(turn: Array, vectors: Array) -> Array:

@@ -10,7 +10,7 @@ import sys
 
 import numba
 from boundary_flows import busy_world
-from test_plane_bodies import shedding
+from plane_flows import shedding
 
 
 def main() -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from boundary_flows import busy_world, directions, empty_world, ring, rms, run_systems, shell
+from plane_flows import shedding
 from solids import balls, box, room, solid
-from test_plane_bodies import shedding
 
 import ecs_fluid as ef
 from docs.generator import programs

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from boundary_flows import empty_world
+from plane_flows import inverse_laplace
 from scipy.integrate import quad
 from scipy.special import erfcx
 from solids import balls, box, room
@@ -226,8 +227,6 @@ def test_a_spinning_ball_is_bent_by_its_own_wake(angular_velocity: float) -> Non
     The spin falls by a tenth, as that of a ball in creeping motion: by the torque -8/3 pi mu R^3 (z^2 + 3 z +
     3)/(z + 1) times the spin, z = R sqrt(s/nu), to 3 %; found 1.7 % more, as friction begins a tick late.
     """
-    from test_plane_bodies import inverse_laplace
-
     world = empty_world(dt=0.05, precision="single")
     ball = balls(world, "ball", [0, 0, 0], radius=R, mass=10 * VOLUME, v=[1.0, 0, 0])
     ball[ef.RigidMotion].angular_velocity[0] = [0.0, 0.0, angular_velocity]
@@ -262,8 +261,6 @@ def test_a_ball_that_is_let_go(ratio: float) -> None:
     speed is V = F/(s ((m + m_f/2) s + 6 pi mu R (1 + R sqrt(s/nu)))) for the force F = (m_f - m) g, which is
     so small that Stokes's equations hold. Found at R/6 and nu t/R^2 = 0.15: 2.2 and 1.8 % too large.
     """
-    from test_plane_bodies import inverse_laplace
-
     nu, rho, h, g = 0.05, 1.2, R / 6, 1e-4
     world = empty_world(dt=0.3 * h**2 / nu)
     mass = ratio * rho * VOLUME
