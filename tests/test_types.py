@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
 import pytest
 
@@ -65,8 +65,7 @@ FOR_OTHERS = ("bpy", "paraview/__init__", "paraview/simple", "vtk")
 has, and vtk, which pyvista imports and no program does. Pyright reads all of VTK for it."""
 
 PYVISTA_TOO = "pyright with pyvista"
-"""By night pyright reads the types of pyvista too, which take 9 of its 21 s: that programs call pyvista well
-is seen by day where they run."""
+"""Pyright reads the types of pyvista too, which take 9 of its 21 s."""
 
 NODE = shutil.which("node")
 
@@ -160,20 +159,19 @@ def anything(typings: Path, modules: Sequence[str]) -> None:
         )
 
 
-def by_night(*names: str) -> list[Any]:
-    return [pytest.param(name, marks=pytest.mark.nightly) for name in names]
-
-
-@pytest.mark.parametrize("checker", ["pyright", *by_night("mypy", PYVISTA_TOO)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("checker", ["pyright", "mypy", PYVISTA_TOO])
 def test_programs_of_the_manual_are_typed(programs: Path, checker: str) -> None:
     if checker != "mypy" and not NODE:
         pytest.skip("pyright needs node")
     assert checked(programs, checker, "programs") == []
 
 
-@pytest.mark.parametrize("checker", ["pyright", *by_night("mypy")] if NODE else ["mypy"])
+@pytest.mark.nightly
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
 def test_wrong_names_are_errors(programs: Path, checker: str) -> None:
-    """By day to one of the two: they are told of the same types."""
+    if checker != "mypy" and not NODE:
+        pytest.skip("pyright needs node")
     found = checked(programs, checker, "wrong.py")
     assert {int(line.split("wrong.py:")[1].split(":")[0]) for line in found} == MISTAKES, found
 

@@ -183,7 +183,9 @@ def test_a_served_page_is_opened_with_its_key_alone(tmp_path: Path, monkeypatch:
         assert "Traceback" not in told.read_text()
 
 
-@pytest.mark.parametrize(("launcher", "own"), [("mpiexec.gforker", 0), ("mpiexec.hydra", 1)])
+@pytest.mark.parametrize(
+    ("launcher", "own"), [pytest.param("mpiexec.gforker", 0, marks=pytest.mark.nightly), ("mpiexec.hydra", 1)]
+)
 def test_ranks_of_one_machine_have_no_doors(
     launcher: str, own: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -149,6 +149,7 @@ def test_files_are_numbered_without_gaps(
             assert (int(file["tick"]), float(file["time"])) == (frame["tick"], frame["time"])
 
 
+@pytest.mark.nightly
 def test_memory_does_not_grow_with_frames(tmp_path: Path) -> None:
     """Ten times the frames: the peak may differ by their numbers, times and file names, 1 kB a frame."""
     peaks = {}

@@ -310,6 +310,7 @@ def test_links_out_of_the_file_and_claims_beyond_it_are_refused(tmp_path: Path) 
         Trajectory(tmp_path).frame(0)
 
 
+@pytest.mark.nightly
 def test_memory_does_not_grow_with_stored_frames(tmp_path: Path) -> None:
     """A stored frame leaves its tick and its time, 16 bytes; the sidecar is written frame by frame.
 

@@ -139,8 +139,12 @@ def ecs_fluid(*words: object, python: str = sys.executable, **variables: str) ->
     [
         ({"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}, " as generic "),
         ({"NUMBA_OPT": "1"}, "numba's OPT (unknown) (here 1)"),
-        ({"NUMBA_OPT": "max"}, "numba's OPT (unknown) (here max)"),
-        ({"NUMBA_BOUNDSCHECK": "1"}, "numba's BOUNDSCHECK (unknown) (here 1)"),
+        *(
+            pytest.param(
+                {f"NUMBA_{name}": to}, f"numba's {name} (unknown) (here {to})", marks=pytest.mark.nightly
+            )
+            for name, to in (("OPT", "max"), ("BOUNDSCHECK", "1"))
+        ),
         ({"NPY_DISABLE_CPU_FEATURES": "AVX512_SKX"}, "NPY_DISABLE_CPU_FEATURES (unknown) (here AVX512_SKX)"),
     ],
     ids=str,
@@ -392,6 +396,7 @@ def test_a_damaged_list_of_stretches_is_one_sentence(run: Path, capsys: pytest.C
         (run / "run.json").write_bytes(kept)
 
 
+@pytest.mark.nightly
 def test_going_on_a_thousand_times_leaves_run_json_small(run: Path) -> None:
     with RunFolder.resume(run) as folder:
         size = (run / "run.json").stat().st_size

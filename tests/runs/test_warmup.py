@@ -65,7 +65,8 @@ print(json.dumps(report))
 """
 
 
-@pytest.mark.parametrize("precision", ["single", pytest.param("double", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("precision", ["single", "double"])
 def test_surfaces_and_liquids_compile_nothing_after_warmup(precision: str) -> None:
     """Every kernel has the types it will ever get when warmup is done: no world of the kind, and no change in
     one (rows that come and go, drops that merge, walls that move), makes a new one."""

@@ -133,6 +133,7 @@ def test_two_workers_give_the_bits_of_one_process_though_one_is_stopped(
     assert len(named) == 1 and f"(process {killer.owner})" in named[0]
 
 
+@pytest.mark.nightly
 def test_an_error_is_told_though_members_run(world: Path) -> None:
     """The workers end, and the sweep says that it does not run."""
 

@@ -134,6 +134,7 @@ def test_a_ball_that_passes_a_corner_is_not_braked() -> None:
         assert np.array_equal(ball[ef.RigidMotion].v[0], [5.0, 0, 0])
 
 
+@pytest.mark.nightly
 def test_elastic_balls_keep_their_energy_in_a_container() -> None:
     """Case 91, eight balls: thousands of impacts with each other and the walls in 60 s; energy to 1e-12."""
     world = body_world(dt=0.02, gravity=(0.0, 0.0, 0.0), least_bounce=0.0)
@@ -196,6 +197,7 @@ def stack(world: ef.World, count: int, edge: float = 0.2) -> list[ef.Entity]:
     ]  # fmt: skip
 
 
+@pytest.mark.nightly
 def test_resting_stack() -> None:
     """Case 93: five boxes for 10 s; sinking < 1e-3 of the half edge, jitter < 1e-4, no energy gained."""
     world = body_world(dt=1 / 60)
@@ -214,7 +216,7 @@ def test_resting_stack() -> None:
     assert np.abs(heights).max() < 1e-3 * half
 
 
-@pytest.mark.parametrize(("count", "aside"), [(12, 0.0), (10, 0.1)])
+@pytest.mark.parametrize(("count", "aside"), [pytest.param(12, 0.0, marks=pytest.mark.nightly), (10, 0.1)])
 def test_a_tall_stack_comes_to_rest(count: int, aside: float) -> None:
     """Equal boxes, all defaults: after 4 s no speed above 1e-4 m/s (1e-11 found), no drift of 1e-4 edges."""
     world = body_world(dt=1 / 60)

@@ -99,7 +99,7 @@ def settled(kind: str) -> dict[float, tuple[float, float]]:
 
 
 @pytest.mark.parametrize("share", SHARES)
-@pytest.mark.parametrize("kind", ["ball", "box"])
+@pytest.mark.parametrize("kind", ["ball", pytest.param("box", marks=pytest.mark.nightly)])
 def test_between_two_layers(share: float, kind: str) -> None:
     """Case 81: the submerged part of the volume is (rho_b - rho_1)/(rho_2 - rho_1), here to 1e-3 (gate 2 %).
 

@@ -146,6 +146,7 @@ def test_a_driven_ball_turns_nothing_at_a_distance() -> None:
     assert abs(rotation_rate(world, 0.6)) < 1e-3 * 5.0 and abs(rotation_rate(world, 0.9)) < 1e-3 * 5.0
 
 
+@pytest.mark.nightly
 def test_viscosity_carries_the_rotation_of_a_driven_ball_outwards() -> None:
     """Stokes' flow of a ball that turns from t = 0 on, by Laplace's transform, s = sqrt(nu t), a = r - R:
 

@@ -46,6 +46,7 @@ def measured(study: str, names: Any, **how: Any) -> dict[str, jerk.Found]:
     return {name: jerk.measure(study, name, **how) for name in names}
 
 
+@pytest.mark.nightly
 def test_order_of_the_methods_of_part_12() -> None:
     """J1 to J5, J7, J8 on two colliding rings of 1016 vortons, over ticks 20 to 60.
 

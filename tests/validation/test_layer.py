@@ -253,7 +253,7 @@ def test_a_spinning_ball_is_bent_by_its_own_wake(angular_velocity: float) -> Non
         assert abs(aside) < 3e-3
 
 
-@pytest.mark.parametrize("ratio", [0.05, 2.0])
+@pytest.mark.parametrize("ratio", [0.05, pytest.param(2.0, marks=pytest.mark.nightly)])
 def test_a_ball_that_is_let_go(ratio: float) -> None:
     """A free ball, light or heavy, as Basset has it: (m + m_f/2) v' = (m_f - m) g less drag and history, 4 %.
 
