@@ -33,7 +33,6 @@ LONG = (
     "ranks",
     "determinism",
     "tutorials",
-    "types",
     "plane",
     "velocity_errors",
 )

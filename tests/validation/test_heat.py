@@ -81,7 +81,9 @@ def test_density_follows_temperature_at_the_end_of_every_tick() -> None:
     assert len(world["air"]) == len(x) + 8
 
 
-@pytest.mark.parametrize(("order", "orders"), [(2, (1.8, 1.9)), (4, (3.5, 3.75))])
+@pytest.mark.parametrize(
+    ("order", "orders"), [(2, (1.8, 1.9)), pytest.param(4, (3.5, 3.75), marks=pytest.mark.nightly)]
+)
 def test_conduction_spreads_a_hot_spot_in_square_metres_per_second(
     order: int, orders: tuple[float, float]
 ) -> None:

@@ -71,7 +71,10 @@ STEPS = {"euler": (400, 800), "rk2": (150, 300), "rk3": (100, 200), "rk4": (100,
 
 
 @pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
-@pytest.mark.parametrize(("integrator", "order"), [("euler", 1), ("rk2", 2), ("rk3", 3), ("rk4", 4)])
+@pytest.mark.parametrize(
+    ("integrator", "order"),
+    [pytest.param("euler", 1, marks=pytest.mark.nightly), ("rk2", 2), ("rk3", 3), ("rk4", 4)],
+)
 def test_order_of_the_integrator(integrator: str, order: int) -> None:
     """Case 113: halving dt divides the error of positions and strengths by 2^order, to 0.1 in the order.
 

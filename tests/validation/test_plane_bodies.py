@@ -325,7 +325,7 @@ def test_a_lattice_that_no_memory_holds_is_told_before_it_is_made(dimension: int
         ],
         "system": [
             {"kind": "wind", "velocity": [1.0, 0.0, 0.0]},
-            {"kind": "boundary", "boundary": "layer", "lattice": 1e-5},
+            {"kind": "boundary", "boundary": "layer", "lattice": 1e-5, "spacing": 0.1},
         ],
     }
     with pytest.raises(ef.LimitError, match="lattice points of 1e-05 m for BoundarySystem"):

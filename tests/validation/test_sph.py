@@ -145,7 +145,7 @@ def test_open_tank_settles_with_its_books_in_order() -> None:
     ("around", "ticks", "least", "most"),
     [
         (None, 60, 1.0, 1.1**3),
-        (500.0, 60, 1.0, 1.1**3),
+        pytest.param(500.0, 60, 1.0, 1.1**3, marks=pytest.mark.nightly),
         pytest.param(None, 740, 0.95, 1.05, marks=pytest.mark.nightly),
     ],
 )
@@ -211,7 +211,9 @@ def gained(world: ef.World, ticks: int) -> tuple[float, float]:
     return gain / (after["mass"] * G * depth * ticks * 0.01), float(speed / np.sqrt(G * depth))
 
 
-@pytest.mark.parametrize(("sides", "rotation"), [(6, (0.0, 0.0, 0.0)), (80, LEANING)])
+@pytest.mark.parametrize(
+    ("sides", "rotation"), [(6, (0.0, 0.0, 0.0)), pytest.param(80, LEANING, marks=pytest.mark.nightly)]
+)
 def test_walls_of_a_cylinder_do_not_heat(sides: int, rotation: tuple[float, ...]) -> None:
     """Energy and what viscosity took stay, in half a second of settling: 1e-3 of m g H per second is allowed.
 

@@ -54,7 +54,9 @@ def test_a_pool_at_rest_has_its_pressure() -> None:
     assert x.min() > 0 and x[:, :2].max() < 0.3
 
 
-@pytest.mark.parametrize(("layers", "most"), [(10, 0.014), (20, 0.005)])
+@pytest.mark.parametrize(
+    ("layers", "most"), [(10, 0.014), pytest.param(20, 0.005, marks=pytest.mark.nightly)]
+)
 def test_a_pool_stays_at_rest(layers: int, most: float) -> None:
     """Rounds that end too soon make short waves grow from step to step, and long ones in deeper liquid.
 

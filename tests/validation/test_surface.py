@@ -156,7 +156,7 @@ def test_rate_and_records() -> None:
 # ------------------------------------------------------------------ carried by a flow
 
 
-@pytest.mark.parametrize("precision", ["single", "double"])
+@pytest.mark.parametrize("precision", ["single", pytest.param("double", marks=pytest.mark.nightly)])
 def test_volume_of_a_turning_ball(precision: str) -> None:
     """Case 105: one turn about an axis outside the ball, 6 cells in radius, 40 steps of 1.6 cells.
 
@@ -178,6 +178,7 @@ def test_volume_of_a_turning_ball(precision: str) -> None:
         assert np.abs(mesh.curvature * 0.3 / 2 - 1).max() < 0.1
 
 
+@pytest.mark.nightly
 def test_a_finer_ball_is_carried_better() -> None:
     """Case 105: 4, 6, 8 cells a radius and ticks as much shorter, one turn: volume and centre of order 2.
 

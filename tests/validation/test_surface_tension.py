@@ -196,6 +196,7 @@ def test_sharpened_sheet_moves_as_one_without_thickness() -> None:
     assert sharpening(((1.0, 1.0),), wide) == pytest.approx(variance, rel=2e-3)
 
 
+@pytest.mark.nightly
 def test_drop_swings() -> None:
     """Six cells of radius, 10 % of amplitude, 3/4 of a period: on the other side after half of it with the
     amplitude it had, at the grid's own frequency (the test above), volume and total strength kept.

@@ -126,7 +126,8 @@ def test_crowds_longer_than_a_list_are_met_in_full() -> None:
     np.testing.assert_allclose(lattice_weight(SUPPORT) * sums[0], expected[near.order], rtol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", [pytest.param(np.float64, marks=pytest.mark.nightly), np.float32])
+@pytest.mark.nightly
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_rows_of_more_than_16_bits_are_the_same(dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
     x, v, mass, size = cloud(6, dtype)
     few = solved(x, v, mass, size, 0.01)

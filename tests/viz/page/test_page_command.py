@@ -119,6 +119,7 @@ def test_only_a_whole_page_takes_the_place_of_one(run: Path, tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+@pytest.mark.nightly
 def test_memory_does_not_grow_with_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Forty more frames: their ticks, times and file names, 1 kB each, and no more.
 
