@@ -101,7 +101,7 @@ def lane_groups(columns, widest, start, origin, spacing, cells, width, ends, fou
     return groups
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float64, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(("n", "count"), CASES)
 def test_lanes_hold_rows_of_one_column_and_a_list_of_all_neighbours_in_order(
     n: int, count: tuple[int, int, int], dtype: type

@@ -58,7 +58,7 @@ def read_all(x: Array, inverse: float, points: Any, flat: Array, out: Array) -> 
         read(corner[p], p, weights, points, flat, True, lines, out[p])
 
 
-@pytest.mark.parametrize("real", [np.float32, np.float64])
+@pytest.mark.parametrize("real", [np.float32, pytest.param(np.float64, marks=pytest.mark.nightly)])
 def test_scatter_and_read(real: Any) -> None:
     """A scatter is the sum of the shares; reading a linear field gives it and its slopes; one is the other's
     adjoint: sum over points of scattered . field = sum over places of strength . what is read there."""

@@ -83,7 +83,9 @@ def off(found: Array, exact: Array) -> float:
 
 
 @pytest.mark.usefixtures("defined")
-@pytest.mark.parametrize(("precision", "rounding"), [("double", 1e-12), ("single", 1e-4)])
+@pytest.mark.parametrize(
+    ("precision", "rounding"), [("double", 1e-12), pytest.param("single", 1e-4, marks=pytest.mark.nightly)]
+)
 @pytest.mark.parametrize("asked", [{}, {"tracers": "solver"}, {"at": "grid"}])
 def test_it_is_the_direct_sum_over_vortons_and_images(
     precision: str, rounding: float, asked: dict[str, Any]
