@@ -123,7 +123,7 @@ def jet_ring() -> float:
 
 @measure
 def crossed_tubes() -> float:
-    # As it ships: sums on the grid, by which the strength moves, depend on its tracers and precision.
+    # With its tracers: sums on the grid, by which the strength moves, depend on them.
     world = march(ef.load("crossed_tubes"), 6.0)
     total = sum(world[name][ef.Strength].alpha.sum(axis=0, dtype=float) for name in ("upper", "lower"))
     return float(np.linalg.norm(total))
@@ -240,7 +240,7 @@ def tube() -> float:
 
 @measure
 def wind_fountain() -> float:
-    world = march(ef.load("wind_fountain", "world.precision=double"), 1.0)
+    world = march(ef.load("wind_fountain"), 1.0)
     x, age = world["drops"][ef.Position].x, world["drops"][ef.Age].t
     return float(x[np.abs(age - 5 / G) < 0.01, 2].mean())
 
