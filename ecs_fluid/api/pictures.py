@@ -30,6 +30,7 @@ from ecs_fluid.api.stored import (
 from ecs_fluid.arguments import check_progress, is_number, names_of, path_of
 from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.io.trajectory import Trajectory
 from ecs_fluid.recipe import colors_in
 from ecs_fluid.runs.surface_frames import level_of
 from ecs_fluid.validation_errors import shown
@@ -131,7 +132,7 @@ def stored_moment(folder: Path, number: int) -> Moment:
 
     def distances() -> Distances:
         run = RunFolder.open(folder)
-        return distances_at(run.fields, int(run.read_trajectory().ticks[number]))
+        return distances_at(run.fields, int(Trajectory(run.trajectory).ticks[number]))
 
     drawn = hulls_of_run(folder), world_of_run(folder), look_of_run(folder), colors_of_run(folder)
     return Moment(time, columns, velocity, distances, *drawn, RunFolder.open(folder).columns())
@@ -183,7 +184,9 @@ def draw(moment: Moment, drawing: PictureKeywords, save: Path | None) -> None:
     """Show a moment in a window, or write it to a file; without OpenGL matplotlib writes the file."""
     _check_keywords(drawing)
     what = drawing.get("what", "particles")
-    check_populations(drawing.get("look") or moment.look, drawing, moment.columns, moment.colors)
+    check_populations(
+        drawing.get("look") or moment.look, drawing, moment.columns, moment.colors, moment.hulls
+    )
     if save is not None and _without_gl(what):
         _draw_with_matplotlib(moment, drawing, save)
         return
@@ -201,8 +204,10 @@ def check_populations(
     drawing: PictureKeywords,
     populations: Mapping[str, Collection[str]],
     colors: Mapping[str, str],
+    hulls: Polytopes,
 ) -> None:
-    """Raise FluidError for colours of unknown populations; warn of a look whose columns no tracers have.
+    """Raise FluidError for colours of unknown populations; warn of bodies without a shape, and of a look
+    whose columns no tracers have.
 
     Populations with a colour of their own, in the world's ``colors`` or in the drawing, need no columns.
     """
@@ -212,7 +217,16 @@ def check_populations(
     for name in drawing.get("colors", {}):
         if name not in populations:
             raise choose("population", str(name), populations)
-    if drawing.get("what", "particles") != "particles" or drawing.get("color_by") is not None:
+    what = drawing.get("what", "particles")
+    drawn = () if what in SURFACES else names_of(drawing.get("only", ()), "only") or populations
+    for name in drawn:
+        if "HullShape.hull" in populations.get(name, ()) and name not in hulls:
+            warnings.warn(
+                f"the shapes of the bodies {name!r} are not in a checkpoint of this run; they are not drawn",
+                FluidWarning,
+                stacklevel=3,
+            )
+    if what != "particles" or drawing.get("color_by") is not None:
         return
     own = {*colors, *drawing.get("colors", {})}
     if missing := missing_columns(look, populations, own):
@@ -331,17 +345,17 @@ def write_movie(
     if what in SURFACES:
         from ecs_fluid.viz.surface_movie import surface_movie
 
-        recording = SurfaceRecording(folder, rows, speed=drawing.get("color_by") == "speed")
+        recording = SurfaceRecording(folder, stored, rows, speed=drawing.get("color_by") == "speed")
         surface_movie(target, recording, **more, **_surface_options(drawing, look))
     else:
         from ecs_fluid.viz.movie import movie
         from ecs_fluid.viz.shared_limits import Recording
 
         labels = {name: stored.index(name).columns for name in stored.populations}
-        colors = colors_of_run(folder)
-        check_populations(drawing.get("look") or look, drawing, labels, colors)
+        colors, hulls = colors_of_run(folder), hulls_of_run(folder)
+        check_populations(drawing.get("look") or look, drawing, labels, colors, hulls)
         flow = VelocityOf(folder) if what in ("slice", "streamlines") else None
-        own = hulls_of_run(folder), world_of_run(folder), colors, RunFolder.open(folder).columns()
+        own = hulls, world_of_run(folder), colors, RunFolder.open(folder).columns()
         options = _of_what_is_drawn(_options(None, drawing, look), *own)
         movie(target, Recording(stored, rows), velocity_of=flow, **more, **options)
     return target

@@ -198,11 +198,11 @@ class SurfaceRecording(Sequence["TimedDistances"]):
     A frame without liquid has None. `speed` adds the velocity function of each frame.
     """
 
-    def __init__(self, folder: Path, rows: range, speed: bool = False) -> None:
+    def __init__(self, folder: Path, stored: Trajectory, rows: range, speed: bool = False) -> None:
         from ecs_fluid.runs.surface_frames import NAME
 
         run = RunFolder.open(folder)
-        self._fields, self._stored, self._rows = run.fields, run.read_trajectory(), rows
+        self._fields, self._stored, self._rows = run.fields, stored, rows
         self._flow = VelocityOf(folder) if speed else None
         self._ticks = frozenset(field_ticks(run.fields, NAME))
         if not self._ticks:
