@@ -27,7 +27,7 @@ from ecs_fluid.api.stored import (
     real_time_fps,
     world_of_run,
 )
-from ecs_fluid.arguments import check_progress, is_number, names_of, path_of
+from ecs_fluid.arguments import check_progress, is_number, names_of, path_of, refuse_idle
 from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.io.trajectory import Trajectory
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 What = Literal["particles", "glyphs", "slice", "streamlines", "sdf", "sdf_slice"]
 LookName = Literal["smoke", "paper", "dye", "temperature", "fire", "vorticity", "liquid"]
 SURFACES = ("sdf", "sdf_slice")
+FLOW = ("particles", "glyphs", "slice", "streamlines")
 
 
 class PictureKeywords(TypedDict, total=False):
@@ -89,12 +90,28 @@ def _check_keywords(drawing: PictureKeywords) -> None:
             raise FluidError(f"{name} = {shown(given)}; a name is needed")
     if not is_number(level := drawing.get("level", 0.0)):
         raise FluidError(f"level = {shown(level)}; a distance in m is needed")
-    if what not in SURFACES and (level or drawing.get("clip")):
-        needed = " or ".join(SURFACES)
-        raise FluidError(f"level and clip are of surfaces, and what is {what!r}; {needed} is needed")
     names_of(drawing.get("only", ()), "only")
     if not isinstance(colors := drawing.get("colors", {}), Mapping):
         raise FluidError(f'colors = {shown(colors)}; colours by names are needed: {{"smoke": "orange"}}')
+    refuse_idle_drawing(drawing)
+
+
+def refuse_idle_drawing(drawing: PictureKeywords) -> None:
+    """Raise FluidError for keywords without effect in the kind of picture that is asked for."""
+    what, cut = drawing.get("what", "particles"), ("sdf",) if drawing.get("clip") else ()
+    kinds_of: dict[str, tuple[str, ...]] = {
+        "normal": ("slice", "sdf_slice", *cut),
+        "level": SURFACES,
+        "clip": ("sdf",),
+        "only": FLOW,
+        "colors": FLOW,
+        "color_by": (*FLOW, "sdf"),
+    }
+    for name, kinds in kinds_of.items():
+        given = drawing.get(name)
+        if what not in kinds and given != "y":  # the normal that is not told
+            more = " (or sdf with clip)" if name == "normal" and not cut else ""
+            refuse_idle({name: given}, f"where what = {what!r}, only with {', '.join(kinds)}{more}")
 
 
 class Picture:
@@ -333,6 +350,10 @@ def write_movie(
     check_progress(progress)
     target = path_of(path, "movie")
     check_movie(target)
+    from ecs_fluid.viz.film import is_sequence
+
+    still = is_sequence(target) and not orbit and isinstance(drawing.get("camera", "auto"), str | tuple)
+    refuse_idle({"fps": still and fps is not None}, "on a sequence of pictures from a camera at rest")
     stored, rows = chosen_frames(folder, frames)
     what, look = drawing.get("what", "particles"), look_of_run(folder)
     more: dict[str, Any] = {

@@ -233,7 +233,7 @@ def test_a_single_vorton_can_be_looked_at(what: str, tmp_path: Path) -> None:
     [
         (["--fps", "0", "--movie", "a.mp4"], "0.1 to 240"),
         (["--frame", "6", "--save", "a.png"], "frames 0 to 5"),
-        (["--ticks", "3", "--save", "a.png"], "are for worlds"),
+        (["--ticks", "3", "--save", "a.png"], "--ticks has no effect as "),
         (["--only", "smok", "--save", "a.png"], "did you mean 'smoke'"),
         (["--save", "no/a.png"], "folder no does not exist"),
         (["--movie", "a.avi"], ".mp4 or .gif"),
