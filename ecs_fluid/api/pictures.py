@@ -18,7 +18,6 @@ from ecs_fluid.api.stored import (
     SurfaceRecording,
     VelocityOf,
     chosen_frames,
-    colors_of_run,
     distances_at,
     frame_of_run,
     hulls_of_run,
@@ -29,6 +28,7 @@ from ecs_fluid.api.stored import (
 )
 from ecs_fluid.arguments import check_progress, is_number, names_of, path_of, refuse_idle
 from ecs_fluid.errors import FluidError, FluidWarning
+from ecs_fluid.exports.colours import named_colours
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.io.trajectory import Trajectory
 from ecs_fluid.recipe import colors_in
@@ -146,13 +146,13 @@ class Moment:
 def stored_moment(folder: Path, number: int) -> Moment:
     """A stored frame of a run."""
     time, columns, velocity = frame_of_run(folder, number)
+    run = RunFolder.open(folder)
 
     def distances() -> Distances:
-        run = RunFolder.open(folder)
         return distances_at(run.fields, int(Trajectory(run.trajectory).ticks[number]))
 
-    drawn = hulls_of_run(folder), world_of_run(folder), look_of_run(folder), colors_of_run(folder)
-    return Moment(time, columns, velocity, distances, *drawn, RunFolder.open(folder).columns())
+    drawn = hulls_of_run(folder), world_of_run(folder), look_of_run(folder), named_colours(run)
+    return Moment(time, columns, velocity, distances, *drawn, run.columns())
 
 
 def present_moment(world: World) -> Moment:
@@ -373,7 +373,7 @@ def write_movie(
         from ecs_fluid.viz.shared_limits import Recording
 
         labels = {name: stored.index(name).columns for name in stored.populations}
-        colors, hulls = colors_of_run(folder), hulls_of_run(folder)
+        colors, hulls = named_colours(RunFolder.open(folder)), hulls_of_run(folder)
         check_populations(drawing.get("look") or look, drawing, labels, colors, hulls)
         flow = VelocityOf(folder) if what in ("slice", "streamlines") else None
         own = hulls, world_of_run(folder), colors, RunFolder.open(folder).columns()

@@ -70,13 +70,6 @@ def look_of_run(folder: Path) -> str:
         return "smoke"
 
 
-def colors_of_run(folder: Path) -> dict[str, str]:
-    """Colours, by name, that the recipe of a run gives to its entities."""
-    from ecs_fluid.exports.colours import named_colours
-
-    return named_colours(RunFolder.open(folder))
-
-
 def look_of_tables(tables: dict[str, Any]) -> str:
     """The look that a world file names; else "liquid" for a liquid without tracers, or "smoke"."""
     from ecs_fluid.viz.style import LOOKS
