@@ -109,18 +109,23 @@ class StretchSystem(System):
         total = np.linalg.norm(strength)
         if self.form not in ("limited", "classical") or self.rate == 0.0 or total <= OPEN * size:
             return []
-        radii = np.concatenate([core.sigma for core, _ in world.query(CoreRadius, Strength)])
-        least, most, velocity = radii.min(), radii.max(), world.system(VelocitySystem)
-        limits = ""
-        if most > ALIKE * least:
-            limits += f", as far as core radii are alike ({least:.3g} to {most:.3g} m here)"
-        if velocity is not None and (velocity.from_grid or velocity.solver != "direct"):
-            limits += ", up to the error of the velocity"
         return [
             f"StretchSystem: strengths add up to {total / size:.0%} of the sum of their sizes, so vortex "
             f"lines end in the fluid; scheme = {self.form!r} does not keep that total as their ends move, "
-            f"scheme = 'transposed' does{limits}"
+            f"scheme = 'transposed' does{_kept_so_far(world)}"
         ]
+
+
+def _kept_so_far(world: World) -> str:
+    """What keeps the transposed form from conserving the total strength exactly, as the end of a sentence."""
+    radii = np.concatenate([core.sigma for core, _ in world.query(CoreRadius, Strength)])
+    least, most, velocity = radii.min(), radii.max(), world.system(VelocitySystem)
+    said = ""
+    if most > ALIKE * least:
+        said += f", as far as core radii are alike ({least:.3g} to {most:.3g} m here)"
+    if velocity is not None and (velocity.from_grid or velocity.solver != "direct"):
+        said += ", up to the error of the velocity"
+    return said
 
 
 def own_curl(world: World) -> np.floating[Any]:
