@@ -33,10 +33,12 @@ def make_run(path: Path) -> None:
 def measure(path: Path, to: str) -> None:
     """Export a tenth of the frames, then all, and print what that took."""
     import ecs_fluid as ef
+    from ecs_fluid.exports import VOLUMES
 
     for frames in (FRAMES // 10, *([] if to in ("vti", "vdb") else [FRAMES])):
         wall, cpu = time.perf_counter(), time.process_time()
-        target = ef.export(path, to, f":{frames}", path.parent / to, voxel=0.1, replace=True)
+        voxel = 0.1 if to in VOLUMES else None
+        target = ef.export(path, to, f":{frames}", path.parent / to, voxel=voxel, replace=True)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         size = sum(file.stat().st_size for file in target.iterdir()) / 1e6
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -65,3 +65,13 @@ def check_progress(given: Any) -> None:
         raise FluidError(
             f"progress = {shown(given)}; a function of the number of frames done is needed, or None"
         )
+
+
+def refuse_idle(given: Mapping[str, object], where: str) -> None:
+    """Raise FluidError for options that have no effect `where` they were given: those with a value.
+
+    None, False, 0 and what is empty are no values.
+    """
+    if named := [name for name, value in given.items() if value]:
+        has = "has" if len(named) == 1 else "have"
+        raise FluidError(f"{' and '.join(named)} {has} no effect {where}")

@@ -82,6 +82,7 @@ DECLARATIONS = (
     "distribution",
     "dimensions",
     "makes_vorticity",
+    "warms",
     "periodic",
     "watching",
 )
@@ -134,6 +135,7 @@ class System(esper.Processor):
             works in a plane, where a particle stands for one metre across it (docs/plane.md).
         makes_vorticity: whether it creates vorticity, as buoyancy and walls do; StretchSystem chooses its
             form by this.
+        warms: whether it gives temperatures to vortons that have none.
         periodic: whether it works in worlds that repeat (`World.periods`), whose positions lie in one period.
     """
 
@@ -150,6 +152,7 @@ class System(esper.Processor):
     distribution: ClassVar[Literal["rows", "whole", "ranks"]] = "whole"
     dimensions: ClassVar[tuple[int, ...]] = (3,)
     makes_vorticity: ClassVar[bool] = False
+    warms: ClassVar[bool] = False
     periodic: ClassVar[bool] = True
     watching: bool
     Parameters: ClassVar[type[Settings]] = Settings

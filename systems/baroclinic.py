@@ -100,8 +100,9 @@ class BaroclinicSystem(System):
         world.require(TransferSystem)
         if self.model == "full":
             world.require(VelocitySystem)
+        warm = any(system.warms for system in world.systems)  # whichever is added first
         for entity in self._carriers(world):
-            if Temperature not in entity or world.fluid[Fluid].law == LAWS["none"]:
+            if not (warm or Temperature in entity) or world.fluid[Fluid].law == LAWS["none"]:
                 attach_ambient(entity, Density)
             if self.model == "full" and VelocityMemory not in entity:
                 world.attach(entity.name, VelocityMemory)

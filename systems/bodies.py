@@ -31,6 +31,7 @@ from ecs_fluid.keyframes import Keyed, KeyedVector, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
+from ecs_fluid.systems.shared.body_overlaps import overlap_lint
 from ecs_fluid.systems.shared.body_tables import (
     SHAPES,
     added_masses,
@@ -126,7 +127,8 @@ class BodySystem(System):
     """motions of scripted bodies"""
 
     def lint(self, world: World) -> list[str]:
-        """Heat without effect, wind that blows through bodies, and a fluid that does not notice bodies."""
+        """Bodies that overlap, heat without effect, wind that blows through bodies, and a fluid that does not
+        notice bodies."""
         from ecs_fluid.kernels.bodies.table import CONTAINER
         from ecs_fluid.systems.boundary.system import BoundarySystem
         from ecs_fluid.systems.operations import winds
@@ -137,10 +139,10 @@ class BodySystem(System):
             for entity in world.entities
         )
         entities = [entity for entity in body_entities(world) if len(entity)]
-        found = _unused_heat(world, entities)
+        bodies, hulls = gathered(entities)
+        found = [*_unused_heat(world, entities), *overlap_lint(entities, bodies, hulls)]
         if not (entities and seen) or world.system(BoundarySystem) is not None:
             return found
-        bodies, _ = gathered(entities)
         solid = bodies.shape != CONTAINER
         way = "panels" if world.dimension == 3 else "layer"
         if winds(world) and (solid & (bodies.motion == FIXED)).any():

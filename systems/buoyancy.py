@@ -112,11 +112,11 @@ def profile(fluid: FluidAtRest) -> tuple[Array, Array]:
 
 def second_moment(bodies: Bodies, i: int) -> Array:
     """int r r^T dV / V (3, 3) m^2 of body i in world axes, from the inertia of a body of even density."""
-    from ecs_fluid.kernels.bodies.rotation import matrix_of
+    from ecs_fluid.kernels.bodies.rotation import in_world
 
-    turn = matrix_of(bodies.q[i])
     inertia = bodies.inertia[i] / bodies.mass[i]
-    return np.asarray(turn @ (0.5 * np.trace(inertia) * np.eye(3) - inertia) @ turn.T)
+    own = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    return np.asarray(in_world(own[None], bodies.q[i : i + 1])[0])
 
 
 def _swelling(entities: list[Entity], fluid: FluidAtRest) -> Array:

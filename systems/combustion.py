@@ -40,6 +40,7 @@ class CombustionSystem(System):
     distribution = "rows"
     dimensions = (2, 3)
     before = ("SpeciesLimitSystem",)
+    warms = True
 
     rate: float = Field(default=1.0, ge=0, le=1e30)
     """rate constant A of burning, 1/s"""

@@ -53,6 +53,7 @@ class ConductionSystem(System):
     symmetric = True
     periodic = False
     after = ("BodySystem", "CombustionSystem", "HeaterSystem", "CoolingSystem")
+    warms = True
 
     reach: float = Field(gt=0, le=1e6)
     """depth of the layer of fluid that touches a body, m"""

@@ -58,9 +58,9 @@ class ThermalSystem(System):
     the reference density. What else changes temperatures at a rate, such as conduction from bodies, adds to
     TemperatureRate as this does.
 
-    Vortons without a Temperature are given the ambient one. Raises FluidError when a step of dt is unstable
-    (kappa dt / eps^2 > 0.55 on a full lattice). Source: Degond and Mas-Gallic, Math. Comput. 53 (1989); Fluid
-    Simulation for Video Games, part 10.
+    Vortons without a Temperature are given the ambient one, and where species mix, those without are given
+    species of 0. Raises FluidError when a step of dt is unstable (kappa dt / eps^2 > 0.55 on a full lattice).
+    Source: Degond and Mas-Gallic, Math. Comput. 53 (1989); Fluid Simulation for Video Games, part 10.
     """
 
     reads = (Position, CoreRadius, Volume, Fluid)
@@ -69,6 +69,7 @@ class ThermalSystem(System):
     phase = "rates"
     distribution = "ranks"
     dimensions = (2, 3)
+    warms = True
 
     eddy_diffusivity: float | None = Field(default=None, ge=0, le=1e6)
     """what unresolved eddies mix of heat and species, m^2/s; default the eddy viscosity over 0.85"""
@@ -80,8 +81,10 @@ class ThermalSystem(System):
     """exchange radius eps, core radii"""
 
     def added(self, world: World) -> None:
-        """Every vorton has a temperature, and the density follows."""
+        """Every vorton has a temperature, and species if they mix and are somewhere; the density follows."""
         attach_to_vortons(world, Temperature)
+        if self.diffusivities[1] and any(Species in entity for entity in world.entities):
+            attach_to_vortons(world, Species)
         world.require(ExpansionSystem)
 
     @property

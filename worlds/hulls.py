@@ -22,6 +22,9 @@ COARSE = 0.05
 """Rounding of corners over the mean width of a polytope, its volume over its surface, at which its planes are
 wrong by some 5 % of its volume, and beyond which faces that are none are taken for one."""
 
+HOLLOW = 1e-3
+"""Depth of a point within the hull of all, over their largest extent, beyond which it is told."""
+
 FILLED = 1.02
 """Volume of a mesh's hull over that within its faces beyond which it is told."""
 
@@ -43,10 +46,11 @@ class Hull(NamedTuple):
     inertia: Array
 
 
-def hull_of_vertices(points: Array) -> Hull:
+def hull_of_vertices(points: Array, flat: str = "") -> Hull:
     """The convex hull of points (n, 3), m.
 
-    Raises RecipeError when the points are fewer than four, not finite, or lie in a plane.
+    Raises RecipeError when the points are fewer than four, not finite, or lie in a plane; `flat` is what it
+    says then.
     """
     from scipy.spatial import ConvexHull, QhullError
 
@@ -61,9 +65,10 @@ def hull_of_vertices(points: Array) -> Hull:
         # About its middle and of size 1, so that tolerances mean the same for every hull.
         found = ConvexHull((points - middle) / max(size, 1e-300))
     except (QhullError, ValueError):
-        raise RecipeError(
+        said = (
             f"the {len(points)} points of a polytope lie in a plane or on a line; they must enclose a volume"
-        ) from None
+        )
+        raise RecipeError(flat or said) from None
     if len(found.vertices) > MOST_CORNERS:
         corners = f"{len(found.vertices):,} corners; at most {MOST_CORNERS:,} are allowed"
         raise RecipeError(f"the hull of a polytope has {corners}")
@@ -167,7 +172,8 @@ def prism_of(section: Array, across: int) -> Hull:
     points = np.where(np.arange(3) == across, 0.0, section)
     half = 0.75 * float(np.ptp(points, axis=0).max())
     up = half * np.eye(3)[across]
-    hull = hull_of_vertices(np.concatenate([points - up, points + up]))
+    flat = f"the {len(points)} points of an outline lie on a line; they must enclose an area"
+    hull = hull_of_vertices(np.concatenate([points - up, points + up]), flat)
     vertices, planes = hull.table.vertices.copy(), hull.table.planes.copy()
     vertices[:, across] = np.copysign(half, vertices[:, across])
     ends = np.abs(planes[:, across]) > 0.5
@@ -179,6 +185,22 @@ def prism_of(section: Array, across: int) -> Hull:
     # Less int z^2 dV, w^2/12 of the volume.
     slab = volume * (2 * half) ** 2 / 12 * (np.eye(3) - np.diag(np.eye(3)[across]))
     return Hull(table, np.where(np.arange(3) == across, 0.0, hull.center), volume, inertia - slab)
+
+
+def tell_left_out(points: Array, hull: Hull) -> None:
+    """Warn of points (n, 3) m, given as corners, that lie within their hull, which fills hollows up."""
+    planes = hull.table.planes
+    depth = (planes[:, 3] - (points - hull.center) @ planes[:, :3].T).min(axis=1)
+    within = np.flatnonzero(depth > HOLLOW * float(np.ptp(points, axis=0).max()))
+    if len(within):
+        first = ", ".join(f"{number:g}" for number in points[within[0]])
+        warnings.warn(
+            f"{len(within)} of the {len(points)} points of a body lie within their convex hull, which is the "
+            f"body: [{first}] by {depth[within[0]]:.3g} m; leave them out, or give convex parts as several "
+            "bodies",
+            FluidWarning,
+            stacklevel=2,
+        )
 
 
 def section_of(hull: Hull, across: int) -> Hull:

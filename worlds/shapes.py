@@ -11,7 +11,15 @@ from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.settings import Settings
-from ecs_fluid.worlds.hulls import Hull, hull_of_mesh, hull_of_planes, hull_of_vertices, prism_of, section_of
+from ecs_fluid.worlds.hulls import (
+    Hull,
+    hull_of_mesh,
+    hull_of_planes,
+    hull_of_vertices,
+    prism_of,
+    section_of,
+    tell_left_out,
+)
 from ecs_fluid.worlds.parameters import Coordinate, Length, Point
 
 GOLDEN = (1 + math.sqrt(5)) / 2
@@ -171,10 +179,20 @@ class PointsShape(Cornered):
         """The points."""
         return np.array(self.points)
 
+    def hull(self) -> Hull:
+        """The hull of the points; a warning tells of those within it."""
+        hull = super().hull()
+        tell_left_out(self.corners(), hull)
+        return hull
+
     def section(self, across: int) -> Hull:
         """The prism on the points, if they lie in the plane, else on the section of their hull."""
         points = self.corners()
-        return super().section(across) if points[:, across].any() else prism_of(points, across)
+        if points[:, across].any():
+            return super().section(across)
+        prism = prism_of(points, across)
+        tell_left_out(points, prism)
+        return prism
 
 
 class PlanesShape(Polytope):

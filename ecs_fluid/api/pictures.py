@@ -18,7 +18,6 @@ from ecs_fluid.api.stored import (
     SurfaceRecording,
     VelocityOf,
     chosen_frames,
-    colors_of_run,
     distances_at,
     frame_of_run,
     hulls_of_run,
@@ -27,9 +26,11 @@ from ecs_fluid.api.stored import (
     real_time_fps,
     world_of_run,
 )
-from ecs_fluid.arguments import check_progress, is_number, names_of, path_of
+from ecs_fluid.arguments import check_progress, is_number, names_of, path_of, refuse_idle
 from ecs_fluid.errors import FluidError, FluidWarning
+from ecs_fluid.exports.colours import named_colours
 from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.io.trajectory import Trajectory
 from ecs_fluid.recipe import colors_in
 from ecs_fluid.runs.surface_frames import level_of
 from ecs_fluid.validation_errors import shown
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 What = Literal["particles", "glyphs", "slice", "streamlines", "sdf", "sdf_slice"]
 LookName = Literal["smoke", "paper", "dye", "temperature", "fire", "vorticity", "liquid"]
 SURFACES = ("sdf", "sdf_slice")
+FLOW = ("particles", "glyphs", "slice", "streamlines")
 
 
 class PictureKeywords(TypedDict, total=False):
@@ -88,12 +90,28 @@ def _check_keywords(drawing: PictureKeywords) -> None:
             raise FluidError(f"{name} = {shown(given)}; a name is needed")
     if not is_number(level := drawing.get("level", 0.0)):
         raise FluidError(f"level = {shown(level)}; a distance in m is needed")
-    if what not in SURFACES and (level or drawing.get("clip")):
-        needed = " or ".join(SURFACES)
-        raise FluidError(f"level and clip are of surfaces, and what is {what!r}; {needed} is needed")
     names_of(drawing.get("only", ()), "only")
     if not isinstance(colors := drawing.get("colors", {}), Mapping):
         raise FluidError(f'colors = {shown(colors)}; colours by names are needed: {{"smoke": "orange"}}')
+    refuse_idle_drawing(drawing)
+
+
+def refuse_idle_drawing(drawing: PictureKeywords) -> None:
+    """Raise FluidError for keywords without effect in the kind of picture that is asked for."""
+    what, cut = drawing.get("what", "particles"), ("sdf",) if drawing.get("clip") else ()
+    kinds_of: dict[str, tuple[str, ...]] = {
+        "normal": ("slice", "sdf_slice", *cut),
+        "level": SURFACES,
+        "clip": ("sdf",),
+        "only": FLOW,
+        "colors": FLOW,
+        "color_by": (*FLOW, "sdf"),
+    }
+    for name, kinds in kinds_of.items():
+        given = drawing.get(name)
+        if what not in kinds and given != "y":  # the normal that is not told
+            more = " (or sdf with clip)" if name == "normal" and not cut else ""
+            refuse_idle({name: given}, f"where what = {what!r}, only with {', '.join(kinds)}{more}")
 
 
 class Picture:
@@ -128,13 +146,13 @@ class Moment:
 def stored_moment(folder: Path, number: int) -> Moment:
     """A stored frame of a run."""
     time, columns, velocity = frame_of_run(folder, number)
+    run = RunFolder.open(folder)
 
     def distances() -> Distances:
-        run = RunFolder.open(folder)
-        return distances_at(run.fields, int(run.read_trajectory().ticks[number]))
+        return distances_at(run.fields, int(Trajectory(run.trajectory).ticks[number]))
 
-    drawn = hulls_of_run(folder), world_of_run(folder), look_of_run(folder), colors_of_run(folder)
-    return Moment(time, columns, velocity, distances, *drawn, RunFolder.open(folder).columns())
+    drawn = hulls_of_run(folder), world_of_run(folder), look_of_run(folder), named_colours(run)
+    return Moment(time, columns, velocity, distances, *drawn, run.columns())
 
 
 def present_moment(world: World) -> Moment:
@@ -183,7 +201,9 @@ def draw(moment: Moment, drawing: PictureKeywords, save: Path | None) -> None:
     """Show a moment in a window, or write it to a file; without OpenGL matplotlib writes the file."""
     _check_keywords(drawing)
     what = drawing.get("what", "particles")
-    check_populations(drawing.get("look") or moment.look, drawing, moment.columns, moment.colors)
+    check_populations(
+        drawing.get("look") or moment.look, drawing, moment.columns, moment.colors, moment.hulls
+    )
     if save is not None and _without_gl(what):
         _draw_with_matplotlib(moment, drawing, save)
         return
@@ -201,8 +221,10 @@ def check_populations(
     drawing: PictureKeywords,
     populations: Mapping[str, Collection[str]],
     colors: Mapping[str, str],
+    hulls: Polytopes,
 ) -> None:
-    """Raise FluidError for colours of unknown populations; warn of a look whose columns no tracers have.
+    """Raise FluidError for colours of unknown populations; warn of bodies without a shape, and of a look
+    whose columns no tracers have.
 
     Populations with a colour of their own, in the world's ``colors`` or in the drawing, need no columns.
     """
@@ -212,7 +234,16 @@ def check_populations(
     for name in drawing.get("colors", {}):
         if name not in populations:
             raise choose("population", str(name), populations)
-    if drawing.get("what", "particles") != "particles" or drawing.get("color_by") is not None:
+    what = drawing.get("what", "particles")
+    drawn = () if what in SURFACES else names_of(drawing.get("only", ()), "only") or populations
+    for name in drawn:
+        if "HullShape.hull" in populations.get(name, ()) and name not in hulls:
+            warnings.warn(
+                f"the shapes of the bodies {name!r} are not in a checkpoint of this run; they are not drawn",
+                FluidWarning,
+                stacklevel=3,
+            )
+    if what != "particles" or drawing.get("color_by") is not None:
         return
     own = {*colors, *drawing.get("colors", {})}
     if missing := missing_columns(look, populations, own):
@@ -319,6 +350,10 @@ def write_movie(
     check_progress(progress)
     target = path_of(path, "movie")
     check_movie(target)
+    from ecs_fluid.viz.film import is_sequence
+
+    still = is_sequence(target) and not orbit and isinstance(drawing.get("camera", "auto"), str | tuple)
+    refuse_idle({"fps": still and fps is not None}, "on a sequence of pictures from a camera at rest")
     stored, rows = chosen_frames(folder, frames)
     what, look = drawing.get("what", "particles"), look_of_run(folder)
     more: dict[str, Any] = {
@@ -331,17 +366,17 @@ def write_movie(
     if what in SURFACES:
         from ecs_fluid.viz.surface_movie import surface_movie
 
-        recording = SurfaceRecording(folder, rows, speed=drawing.get("color_by") == "speed")
+        recording = SurfaceRecording(folder, stored, rows, speed=drawing.get("color_by") == "speed")
         surface_movie(target, recording, **more, **_surface_options(drawing, look))
     else:
         from ecs_fluid.viz.movie import movie
         from ecs_fluid.viz.shared_limits import Recording
 
         labels = {name: stored.index(name).columns for name in stored.populations}
-        colors = colors_of_run(folder)
-        check_populations(drawing.get("look") or look, drawing, labels, colors)
+        colors, hulls = named_colours(RunFolder.open(folder)), hulls_of_run(folder)
+        check_populations(drawing.get("look") or look, drawing, labels, colors, hulls)
         flow = VelocityOf(folder) if what in ("slice", "streamlines") else None
-        own = hulls_of_run(folder), world_of_run(folder), colors, RunFolder.open(folder).columns()
+        own = hulls, world_of_run(folder), colors, RunFolder.open(folder).columns()
         options = _of_what_is_drawn(_options(None, drawing, look), *own)
         movie(target, Recording(stored, rows), velocity_of=flow, **more, **options)
     return target

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from ecs_fluid.api.progress import RunBar, compiling
 from ecs_fluid.api.stopping import stopping
-from ecs_fluid.arguments import MOST_THREADS, whole_or_none
+from ecs_fluid.arguments import MOST_THREADS, refuse_idle, whole_or_none
 from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.fluid import Fluid, options_of
 from ecs_fluid.io.runfolder import RunFolder
@@ -47,6 +47,7 @@ def begin(
     The arguments are those of `run`; `share` gets the world before anything is stored.
     """
     name, place = "world", None
+    refuse_idle({"replace": replace and out is None}, "without out, the folder of the run to replace")
     if isinstance(source, World):
         if settings or allow_code:
             raise FluidError("settings and allow_code are for worlds that are yet to be made, no World")

@@ -70,13 +70,6 @@ def look_of_run(folder: Path) -> str:
         return "smoke"
 
 
-def colors_of_run(folder: Path) -> dict[str, str]:
-    """Colours, by name, that the recipe of a run gives to its entities."""
-    from ecs_fluid.exports.colours import named_colours
-
-    return named_colours(RunFolder.open(folder))
-
-
 def look_of_tables(tables: dict[str, Any]) -> str:
     """The look that a world file names; else "liquid" for a liquid without tracers, or "smoke"."""
     from ecs_fluid.viz.style import LOOKS
@@ -198,11 +191,11 @@ class SurfaceRecording(Sequence["TimedDistances"]):
     A frame without liquid has None. `speed` adds the velocity function of each frame.
     """
 
-    def __init__(self, folder: Path, rows: range, speed: bool = False) -> None:
+    def __init__(self, folder: Path, stored: Trajectory, rows: range, speed: bool = False) -> None:
         from ecs_fluid.runs.surface_frames import NAME
 
         run = RunFolder.open(folder)
-        self._fields, self._stored, self._rows = run.fields, run.read_trajectory(), rows
+        self._fields, self._stored, self._rows = run.fields, stored, rows
         self._flow = VelocityOf(folder) if speed else None
         self._ticks = frozenset(field_ticks(run.fields, NAME))
         if not self._ticks:

@@ -10,6 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from ecs_fluid.api.stored import status_of
+from ecs_fluid.arguments import refuse_idle
 from ecs_fluid.cli import app, out
 from ecs_fluid.errors import FluidError, StorageError
 from ecs_fluid.validation_errors import nearest
@@ -33,8 +34,8 @@ def info(folder: Path, /, *, plot: Path | None = None, diagnostics: str | None =
         from ecs_fluid.api.pictures import check_picture
 
         check_picture(plot, "--plot")
-    elif diagnostics is not None:
-        raise FluidError("--diagnostics is what --plot draws; add --plot file.png")
+    else:
+        refuse_idle({"--diagnostics": diagnostics is not None}, "without --plot file.png, which draws them")
     run = RunFolder.open(folder)
     about, status = run.read_info(), status_of(run)
     stored = run.read_trajectory()

@@ -21,9 +21,10 @@ from ecs_fluid.api.pictures import (
     write_movie,
 )
 from ecs_fluid.api.stored import load_code_of_run
+from ecs_fluid.arguments import refuse_idle
 from ecs_fluid.cli import Frames, WorldName, app, err, out
 from ecs_fluid.cli.worlds import AllowCode, Settings
-from ecs_fluid.errors import FluidError, RecipeError, StorageError
+from ecs_fluid.errors import RecipeError, StorageError
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.validation_errors import nearest
 
@@ -74,11 +75,14 @@ def show(
         save: write a picture: file.png
         movie: write a movie: file.mp4 or .gif, or a sequence of pictures: film/frame_%04d.png
     """
-    if movie is None and (frames is not None or fps is not None or jobs != 1 or orbit):
-        raise FluidError(
-            "--frames, --fps, --jobs and --orbit are for movies; add --movie file.mp4, or take --frame for "
-            "one frame"
+    if movie is None:
+        of_movies = {"--frames": frames is not None, "--fps": fps is not None, "--jobs": jobs != 1}
+        refuse_idle(
+            {**of_movies, "--orbit": orbit},
+            "without a movie; add --movie file.mp4, or take --frame for one frame",
         )
+    else:
+        refuse_idle({"--frame": frame != -1 and save is None}, "on a movie; --frames chooses its frames")
     drawing: Any = {  # values may be wrong; drawing raises the error
         "what": what,
         "color_by": color_by,
@@ -92,10 +96,9 @@ def show(
     }
     check_pictures(movie, save)
     if (Path(source) / "run.json").is_file():
-        if ticks or set_:
-            raise FluidError(
-                f"--ticks and --set are for worlds, and {source} is a run; --frame chooses its time"
-            )
+        refuse_idle(
+            {"--ticks": ticks, "--set": set_}, f"as {source} is a run, no world; --frame chooses its time"
+        )
         run = Path(source)
         if allow_code:
             load_code_of_run(run)
@@ -114,8 +117,7 @@ def show(
         raise StorageError(f"there is no run and no world {source!r}; {nearest(source, [*runs, *shipped()])}")
     if movie is not None:
         raise RecipeError(f"--movie needs a run folder; run the world first: ecs-fluid run {source}")
-    if frame != -1:
-        raise FluidError(f"--frame is for run folders, and {source} is a world; --ticks chooses its time")
+    refuse_idle({"--frame": frame != -1}, f"as {source} is a world, no run; --ticks chooses its time")
     world = load(source, *set_, allow_code=allow_code)
     world.step(ticks)
     _show_moment(present_moment(world), drawing, save)

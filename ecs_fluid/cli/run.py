@@ -12,9 +12,9 @@ from cyclopts import Parameter
 
 from ecs_fluid.api.progress import compiling
 from ecs_fluid.api.running import begin, carry_out, continued
+from ecs_fluid.arguments import refuse_idle
 from ecs_fluid.cli import Threads, Ticks, WorldName, app, err, out, warn
 from ecs_fluid.cli.worlds import AllowCode, Anyway, Settings
-from ecs_fluid.errors import FluidError
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.runs.runner import Runner, code_folder
 from ecs_fluid.threads import use_threads
@@ -185,10 +185,12 @@ def warmup(
     from ecs_fluid.runs.warmup import check_cache, compile_for, compile_on_all_cores
     from ecs_fluid.worlds.world_recipe import load
 
-    if world is not None and precision is not None:
-        raise FluidError("--precision is for all kernels; a world has its own: --set world.precision=double")
-    if world is None and (set_ or allow_code):
-        raise FluidError("--set and --allow-code are for a world; name one: ecs-fluid warmup WORLD")
+    if world is not None:
+        own = "on a world, which has its own: --set world.precision=double"
+        refuse_idle({"--precision": precision}, own)
+    else:
+        need = "without a world; name one: ecs-fluid warmup WORLD"
+        refuse_idle({"--set": set_, "--allow-code": allow_code}, need)
     check_cache()
     started = time.perf_counter()
     with err.status("compiling kernels, once per machine") as status:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from ecs_fluid.arguments import refuse_idle
 from ecs_fluid.cli import WorldName, app, out, warn
 from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.validation_errors import nearest
@@ -54,6 +55,8 @@ def worlds(
         raise FluidError(f"{option}: the name of a world is needed: ecs-fluid worlds NAME {option}")
     if schedule and copy:
         raise FluidError("--schedule prints and --copy writes a file; choose one of them")
+    if not schedule:
+        refuse_idle({"--set": set_, "--allow-code": allow_code}, "without --schedule")
     if schedule and world is not None:
         made = read(world, set_, allow_code).build()
         stages = f", prepare and rates {made.stages} times" if made.stages > 1 else ""

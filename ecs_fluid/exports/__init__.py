@@ -13,7 +13,7 @@ import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ecs_fluid.arguments import is_number, path_of
+from ecs_fluid.arguments import is_number, names_of, path_of, refuse_idle
 from ecs_fluid.errors import StorageError, sentences
 from ecs_fluid.validation_errors import nearest, shown
 
@@ -29,6 +29,7 @@ FORMATS = {
     "ply": "points with all their columns and meshes of the bodies, one .ply each per frame",
 }
 """What each format is for; the module of its name writes it."""
+VOLUMES = ("usd", "vti", "vdb")
 
 
 @sentences()
@@ -72,6 +73,13 @@ def export(
     chosen = Frames(folder, frames, only, progress)
     if voxel is not None and not (is_number(voxel) and 0.0 < voxel < float("inf")):
         raise StorageError(f"voxel = {shown(voxel)}; the edge of a voxel in m, above 0, is needed.")
+    held = {"obj": (*chosen.bodies, chosen.surface), "vti": chosen.particles, "vdb": chosen.particles}.get(to)
+    if held is not None:
+        lost = [name for name in names_of(only, "only") if name not in held]
+        holds = "surfaces" if to == "obj" else "volumes of particles"
+        refuse_idle({f"only {name}": True for name in lost}, f"on {to}, which holds {holds} alone")
+    if to not in VOLUMES:
+        refuse_idle({"voxel": voxel}, f"on {to}, which has no volumes; {', '.join(VOLUMES)} have them")
     module = importlib.import_module(f"ecs_fluid.exports.{to}")
     target = path_of(out, "out") if out is not None else default_folder(folder.path, to)
     with new_folder(target, replace) as made:

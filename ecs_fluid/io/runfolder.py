@@ -18,6 +18,7 @@ import json
 import os
 import platform
 import shutil
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -27,7 +28,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, Field, model_validator
 
 from ecs_fluid.arguments import path_of
-from ecs_fluid.errors import StorageError
+from ecs_fluid.errors import FluidWarning, StorageError, printable
 from ecs_fluid.io import checkpoint
 from ecs_fluid.io.disk import make_folder, replace_text, storage_error
 from ecs_fluid.io.fields import drop_fields_after, field_names
@@ -92,6 +93,7 @@ class _Info(BaseModel, strict=True, allow_inf_nan=False):
     particles: dict[str, Count] = {}
     systems: dict[str, _Timing] = {}
     columns: Annotated[dict[Text, _Declared], Field(max_length=10_000)] = {}
+    populations: Annotated[list[Text], Field(max_length=10_000)] = []
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -264,8 +266,18 @@ class RunFolder:
         return TrajectoryWriter(self.trajectory, resume_at_tick)
 
     def read_trajectory(self) -> Trajectory:
-        """A reader for the trajectory of this run."""
-        return Trajectory(self.trajectory)
+        """A reader for the trajectory of this run; warns of populations whose files are missing."""
+        found = Trajectory(self.trajectory)
+        known = self.read_info().get("populations", [])
+        if gone := [name for name in known if name not in found.populations]:
+            files = printable(", ".join(f"{name}.vtkhdf" for name in gone))
+            verb = "is" if len(gone) == 1 else "are"
+            warnings.warn(
+                f"{files} {verb} missing in {self.trajectory}; all goes on without what was stored there",
+                FluidWarning,
+                stacklevel=2,
+            )
+        return found
 
     def begin_stretch(self, tick: int, code: Mapping[str, str], **changes: Any) -> None:
         """Note what computes the run from ``tick`` on, and ``update``; ``code``: digests of user modules."""

@@ -83,6 +83,11 @@ class TrajectoryWriter:
         """Ticks of the frames stored so far."""
         return tuple(self._ticks)
 
+    @property
+    def populations(self) -> tuple[str, ...]:
+        """Names of the populations stored so far."""
+        return tuple(self._files)
+
     @interrupts_delayed()
     def append(self, tick: int, time: float, populations: Mapping[str, Mapping[str, np.ndarray]]) -> None:
         """Store one frame: ``populations[name][column]`` are arrays with one row per particle.

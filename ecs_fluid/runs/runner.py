@@ -101,6 +101,7 @@ class Runner:
         self.every, self.checkpoint_seconds = every, checkpoint_seconds
         self._recorded = len(world.history)
         self._saved_at = -1
+        self._populations: list[str] = []  # that have files
         self._frames_kept: int | None = None  # the last tick of those of a run that continues
 
     @classmethod
@@ -156,6 +157,8 @@ class Runner:
                     if not frames.ticks:
                         frames.append(world.tick, world.time, stored_columns(world))
                     store_surface(world, folder.fields)
+                self._populations = list(frames.populations)
+                folder.update(populations=self._populations)
                 status = self._loop(frames, watch)
                 self._checkpoint()
         except DivergedError:
@@ -177,6 +180,7 @@ class Runner:
             if world.tick % self.every == 0 or world.tick == self.last_tick:
                 frames.append(world.tick, world.time, stored_columns(world))
                 store_surface(world, self.folder.fields)
+                self._populations = list(frames.populations)
             for record in world.history[self._recorded :]:
                 self.folder.record(**record)
             del world.history[:-1]  # they are on disk
@@ -207,6 +211,7 @@ class Runner:
             particles={entity.name: len(entity) for entity in world.entities if len(entity)},
             systems=self._system_times(),
             columns=self._earlier_columns | declared_columns(world),
+            populations=self._populations,
             state_hash=world.state_hash(),
             ranks=world._on_ranks(),
         )

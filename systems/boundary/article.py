@@ -126,9 +126,8 @@ def _bearable(system: BoundarySystem, bodies: Bodies, who: Array, gained: Array,
     speed = np.sqrt(np.bincount(who, (slip**2).sum(axis=1), count) / number)
     most = system.gain * (np.linalg.norm(bodies.angular_velocity, axis=1) + speed / bodies.radius)
     part = np.ones(count)
-    for i in np.flatnonzero((bodies.motion == FREE) & total.any(axis=1)):
-        change = float(np.linalg.norm(np.linalg.solve(_tensor(bodies.q[i], bodies.inertia[i]), total[i])))
-        part[i] = min(1.0, most[i] / change)
+    for i in np.flatnonzero((bodies.motion == FREE) & total.any(axis=1)).tolist():
+        part[i] = min(1.0, most[i] / float(np.linalg.norm(_change_of_spin(bodies, i, total[i]))))
     return part
 
 
@@ -137,12 +136,12 @@ def summed(values: Array, who: Array, count: int) -> Array:
     return np.stack([np.bincount(who, values[:, k], count) for k in range(3)], axis=1)
 
 
-def _tensor(q: Array, inertia: Array) -> Array:
-    """Inertia tensor (3, 3) in world axes."""
-    from ecs_fluid.kernels.bodies.rotation import matrix_of
+def _change_of_spin(bodies: Bodies, i: int, momentum: Array) -> Array:
+    """Change (3,) rad/s of the spin of body i by an angular momentum (3,) N m s."""
+    from ecs_fluid.kernels.bodies.rotation import in_world
 
-    turn = matrix_of(q.astype(np.float64))
-    return np.asarray(turn @ inertia.astype(np.float64) @ turn.T)
+    tensor = in_world(bodies.inertia[i : i + 1], bodies.q[i : i + 1])[0]
+    return np.asarray(np.linalg.solve(tensor, momentum))
 
 
 def _take_spin(entities: list[Entity], bodies: Bodies, who: Array, gained: Array) -> None:
@@ -152,4 +151,4 @@ def _take_spin(entities: list[Entity], bodies: Bodies, who: Array, gained: Array
         motion, free = entity[RigidMotion], entity[Body].motion == FREE
         for row in np.flatnonzero(free & lost[rows].any(axis=1)):
             i = rows.start + row
-            motion.angular_velocity[row] -= np.linalg.solve(_tensor(bodies.q[i], bodies.inertia[i]), lost[i])
+            motion.angular_velocity[row] -= _change_of_spin(bodies, i, lost[i])

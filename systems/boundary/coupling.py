@@ -47,10 +47,10 @@ def coupling_of(system: BoundarySystem, bodies: Bodies) -> Coupling:
 
 def filled(bodies: Bodies, volume: Array, spin: Array) -> Array:
     """Angular momentum (n, 3) m^5/s over the density of fluid in bodies that turns with them at `spin`."""
-    from ecs_fluid.kernels.collision.reaction import mass_matrices
+    from ecs_fluid.kernels.bodies.rotation import in_world
 
     inertia = bodies.inertia * (volume / bodies.mass)[:, None, None]
-    return _times(mass_matrices(volume, inertia, bodies.q)[:, 3:, 3:], spin)
+    return _times(in_world(inertia, bodies.q), spin)
 
 
 def moved(

@@ -32,6 +32,13 @@ CROWDED = 1.5
 THIN = 0.03
 """Least over largest second moment of the neighbours of vortons on lines or sheets, at most."""
 
+CENTRED, ENOUGH = 0.1, 16
+"""First moment of neighbours over their mean distance, at most, of vortons with neighbours all round, and how
+many of these among `SAMPLE` there must be to compare directions."""
+
+UNEVEN = 1 / 3
+"""Least over largest part by direction below which a lint says so; a cubic lattice has 1."""
+
 FINE, FAR = 0.01, 2.5
 """Step of the table of parts, and its end, beyond which exchange on a lattice takes all; spacings."""
 
@@ -84,7 +91,7 @@ def exchange_lint(
         if not len(entity):
             continue
         some = rows.start + _sample(alpha[rows], sigma[rows] / narrow[rows])
-        parts, flat = _taken(*cloud, radius * sigma, some)
+        parts, flat, by_direction = _taken(*cloud, radius * sigma, some)
         if len(entity) > 3 and np.median(flat) < THIN:
             found.append(
                 f"{words.system}: the vortons of {entity.name!r} lie on lines or sheets, so exchange cannot "
@@ -103,6 +110,13 @@ def exchange_lint(
                 f"spacings takes {part:.2g} times the {words.constant} from {entity.name!r}; use radius = "
                 f"{better:.3g}, which is {SPACINGS[order]:g} spacings of these vortons"
                 f"{', or let them overlap more' if radius < better else ''}"
+            )
+        elif by_direction[0] < UNEVEN * by_direction[-1]:
+            found.append(
+                f"{words.system}: exchange of order {order} takes {by_direction[0]:.2g} to "
+                f"{by_direction[-1]:.2g} times the {words.constant} from {entity.name!r}, by direction, as "
+                "its vortons are much closer along one axis than along another; set them at like distances, "
+                "or use a larger radius"
             )
     return found
 
@@ -148,17 +162,21 @@ def _table(order: int, dimension: int) -> tuple[Array, Array]:
     return spacings, np.array([part_of_viscosity(order, radius, dimension) for radius in spacings])
 
 
-def _taken(world: World, order: int, x: Array, volume: Array, eps: Array, some: Array) -> tuple[Array, Array]:
-    """Part of the viscosity that exchange takes at some vortons, and how flat their neighbours lie, 0 to 1.
+def _taken(
+    world: World, order: int, x: Array, volume: Array, eps: Array, some: Array
+) -> tuple[Array, Array, Array]:
+    """Part of the viscosity that exchange takes at some vortons, and how flat their neighbours lie, 0 to 1;
+    the parts (d,) along the axes where they differ most, rising, of those with neighbours all round.
 
     A vorton exchanges with each of its neighbours over eps_pq, and over a part of a lattice's places, drawn
     at random, a sum is that part of the lattice's. So the part is the mean of what a lattice takes by eps_pq,
     weighted as long waves weigh neighbours, by V_q z^2 times a bell in place of eta that is at least
-    `SPACINGS` wide. Flat is the least over the largest second moment by that bell.
+    `SPACINGS` wide. Flat is the least over the largest second moment by that bell. Of the sums as they stand,
+    the tensor of sum V_q z z^T eta/(2 eps_pq^2), means alone say how it is by direction: noise has none.
     """
     from scipy.spatial import cKDTree
 
-    from ecs_fluid.kernels.vorticity.exchange import cutoff
+    from ecs_fluid.kernels.vorticity.exchange import cutoff, falloff
 
     d, table = world.dimension, _table(order, world.dimension)
     apart, end = volume[some] ** (1 / d), cutoff(order, d)
@@ -166,6 +184,7 @@ def _taken(world: World, order: int, x: Array, volume: Array, eps: Array, some: 
     reach = end * np.maximum(np.sqrt((eps[some] ** 2 + float(eps.max()) ** 2) / 2), least)
     x, volume, eps = with_images(world, x, float(reach.max()), volume, eps)
     tree, parts, flat = cKDTree(x), np.empty(len(some)), np.ones(len(some))
+    inside, tensors = np.flatnonzero(np.arange(3) != world.across), []
     for k, p in enumerate(some):
         near = np.array(tree.query_ball_point(x[p], reach[k]))
         z, eps_pq = x[near] - x[p], np.sqrt((eps[near] ** 2 + eps[p] ** 2) / 2)
@@ -176,7 +195,11 @@ def _taken(world: World, order: int, x: Array, volume: Array, eps: Array, some: 
         flat[k] = 1.0 if alone else moments[0] / moments[-1]
         takes = np.interp(eps_pq / apart[k], *table, left=0)
         parts[k] = np.average(takes, weights=bell if alone else bell * r2)
-    return parts, flat
+        if np.linalg.norm(bell @ z) < CENTRED * (bell @ np.sqrt(r2)):
+            eta = volume[near] * falloff(order, r2 / eps_pq**2, d) / (2 * eps_pq ** (d + 2))
+            tensors.append(((eta[:, None] * z).T @ z)[np.ix_(inside, inside)])
+    mean = np.mean(tensors, axis=0) if len(tensors) >= ENOUGH else np.eye(d)
+    return parts, flat, np.linalg.eigvalsh(mean)
 
 
 def _left_to_short_waves(

@@ -256,3 +256,34 @@ def test_what_other_systems_record_is_told(copy: Path, capsys: pytest.CaptureFix
         record.update(spread=0.5 * number, drift=[3.0, 0.0, 4.0])
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     assert line(told(copy, capsys), "other records") == "spread 2, drift 5 (last values)"
+
+
+@pytest.fixture(scope="module")
+def two_rings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of two populations."""
+    place = tmp_path_factory.mktemp("two")
+    ring = WORLD[WORLD.index("[[entity]]") : WORLD.index("[output]")]
+    text = WORLD + ring.replace('"ring"', '"other"') + "center = [0.0, 0.0, 3.0]\n"
+    (place / "two.toml").write_text(text, encoding="utf-8")
+    assert main(["run", str(place / "two.toml"), "--out", str(place / "run")]) == 0
+    return place / "run"
+
+
+@pytest.mark.parametrize("command", ["info", "show --save a.png", "export --to npz", "page"])
+def test_a_population_whose_file_is_missing_is_told(
+    command: str,
+    two_rings: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = shutil.copytree(two_rings, tmp_path / "run")
+    monkeypatch.chdir(tmp_path)
+    name, *options = command.split()
+    assert main([name, "run", *options]) == 0
+    assert "warning" not in capsys.readouterr().err
+    shutil.rmtree(folder / "exports", ignore_errors=True)
+    (folder / "trajectory" / "other.vtkhdf").unlink()
+    assert main([name, "run", *options]) == 0
+    said = "warning: other.vtkhdf is missing in run/trajectory; all goes on without what was stored there\n"
+    assert capsys.readouterr().err == said

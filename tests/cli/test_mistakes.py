@@ -49,6 +49,25 @@ def test_a_wrong_command_line_is_told_plainly(line: str, capsys: pytest.CaptureF
     assert len(said.splitlines()) == 1
 
 
+IDLE = {
+    "worlds vortex_ring --set world.dt=1": "--set has no effect without --schedule",
+    "watch vortex_ring --normal x": "normal has no effect where what = 'particles', only with slice",
+    "watch vortex_ring --host 0.0.0.0 --port 80": "--host and --port have no effect without --serve",
+    "run vortex_ring --replace": "replace has no effect without out, the folder of the run to replace",
+    "info runs/a --diagnostics energy": "--diagnostics has no effect without --plot file.png",
+    "warmup --set world.dt=1": "--set has no effect without a world; name one",
+    "warmup vortex_ring --precision double": "--precision has no effect on a world, which has its own",
+    "show vortex_ring --frame 2 --save a.png": "--frame has no effect as vortex_ring is a world, no run",
+}
+
+
+@pytest.mark.parametrize("line", IDLE)
+def test_options_without_effect_are_told(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(line.split()) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {IDLE[line]}") and len(said.splitlines()) == 1
+
+
 def test_help_shows_no_options_that_nobody_needs(capsys: pytest.CaptureFixture[str]) -> None:
     """Flags that switch off what is off already, empty lists as defaults; real defaults stay, 0 too."""
     assert main(["show", "--help"]) == 0

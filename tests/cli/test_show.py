@@ -233,7 +233,7 @@ def test_a_single_vorton_can_be_looked_at(what: str, tmp_path: Path) -> None:
     [
         (["--fps", "0", "--movie", "a.mp4"], "0.1 to 240"),
         (["--frame", "6", "--save", "a.png"], "frames 0 to 5"),
-        (["--ticks", "3", "--save", "a.png"], "are for worlds"),
+        (["--ticks", "3", "--save", "a.png"], "--ticks has no effect as "),
         (["--only", "smok", "--save", "a.png"], "did you mean 'smoke'"),
         (["--save", "no/a.png"], "folder no does not exist"),
         (["--movie", "a.avi"], ".mp4 or .gif"),
@@ -319,3 +319,20 @@ def test_a_recipe_that_a_stranger_wrote_hides_no_particles(folder: Path, tmp_pat
         assert look_of_run(run) == "smoke"
     assert main(["show", str(run), "--size", "320", "180", "--save", str(tmp_path / "a.png")]) == 0
     assert (tmp_path / "a.png").stat().st_size > 1000
+
+
+def test_bodies_whose_shapes_are_missing_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Shapes of polytopes are in checkpoints alone."""
+    shape = '{ shape = "box", size = [1.0, 1.0, 1.0] }'
+    box = f'[[entity]]\nkind = "body"\nname = "box"\nshape = {shape}\nmotion = "fixed"\n'
+    (tmp_path / "box.toml").write_text(TWO_CLOUDS + box, encoding="utf-8")
+    run = tmp_path / "run"
+    assert main(["run", str(tmp_path / "box.toml"), "--set", "world.dt=0.1", "--out", str(run)]) == 0
+    shutil.rmtree(run / "checkpoints")
+    capsys.readouterr()
+    save = ["--size", "64", "36", "--save", str(tmp_path / "a.png")]
+    assert main(["show", str(run), "--only", "left", *save]) == 0
+    assert not capsys.readouterr().err
+    assert main(["show", str(run), *save]) == 0
+    said = "warning: the shapes of the bodies 'box' are not in a checkpoint of this run; they are not drawn\n"
+    assert capsys.readouterr().err == said

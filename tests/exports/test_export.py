@@ -60,8 +60,9 @@ def files_of(folder: Path) -> list[Path]:
         (["--to", "npz", "--only", "smok"], "{run} stores no population 'smok'; did you mean 'smoke'?"),
         (["--to", "vdb", "--voxel", "0"], "voxel = 0.0; the edge of a voxel in m, above 0, is needed."),
         (["--to", "vti", "--voxel", "1e-4"], "GB are allowed, choose a larger voxel"),
-        (["--to", "vdb", "--only", "box"], "hold no particles to make a volume of"),
-        (["--to", "obj", "--only", "smoke"], "stores no surfaces, and OBJ holds nothing else"),
+        (["--to", "npz", "--voxel", "0.1"], "voxel has no effect on npz, which has no volumes; usd, vti,"),
+        (["--to", "vdb", "--only", "box"], "only box has no effect on vdb, which holds volumes of particles"),
+        (["--to", "obj", "--only", "smoke"], "only smoke has no effect on obj, which holds surfaces alone"),
         (["--to", "npz", "--out", "{run}/run.json"], "it is a file; a folder is needed."),
         (
             ["--to", "npz", "--out", "{run}/trajectory"],
@@ -173,7 +174,8 @@ from ecs_fluid.cli import main
 from ecs_fluid.errors import StorageError
 resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))
 for to in ("npz", "ply", "vdb", "gltf", "obj", "vtp", "vti"):
-    words = ["export", {str(run)!r}, "--to", to, "--out", {str(tmp_path / "out")!r}, "--voxel", "0.1"]
+    words = ["export", {str(run)!r}, "--to", to, "--out", {str(tmp_path / "out")!r}]
+    words += ["--voxel", "0.1"] if to in ("vdb", "vti") else []
     assert main(words) == 2
 """
     # -B: compiled modules are written in part too, which nothing tells their readers.

@@ -384,6 +384,25 @@ print(len(world["rings"]))
 """
 
 
+@pytest.mark.parametrize(("z", "lost"), [(0.0, 25), (0.25, 0), (-0.5, 51)])
+def test_a_puff_that_a_body_cuts_open_is_told(z: float, lost: int) -> None:
+    """A ring of 0.2 m about x at a height z over a floor: half of its 51 vortons, none or all are in that.
+
+    What is told is what is missing in 6 puffs; the first vorton is at the height of the middle.
+    """
+    place = {"into": "rings", "center": [0.0, 0.0, z]}
+    jet = {"kind": "emitter", "name": "jet", **place, "puff": {**RING, "axis": AXIS}}
+    shape = {"shape": "box", "size": [4.0, 4.0, 2.0]}
+    floor = {"kind": "body", "name": "floor", "shape": shape, "center": [0, 0, -1.0], "motion": "fixed"}
+    world = ef.load({"world": {"dt": 0.1, "precision": "double"}, "entity": [jet, floor]})
+    found = [text for text in world.lint() if "cuts the puff open" in text]
+    assert [text.split(" particles")[0] for text in found] == [f"EmissionSystem: {lost} of the 51"] * (
+        lost > 0
+    )
+    world.step()
+    assert len(world["rings"]) == 6 * (51 - lost)
+
+
 def test_a_puff_needs_no_import_of_recipes() -> None:
     """The kinds were unknown where nobody had imported `ecs_fluid.worlds`; 2 pi 0.2 / 0.05 is 25.1."""
     done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, check=False)

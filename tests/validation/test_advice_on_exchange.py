@@ -57,6 +57,40 @@ def test_cubes_in_one_place_are_told_of(rows: int) -> None:
     assert told == ["DiffusionSystem", "ThermalSystem"]
 
 
+@pytest.mark.parametrize(
+    ("order", "along", "flat", "told"),
+    [
+        (2, 3.0, False, False),
+        (2, 6.0, False, True),
+        (2, 5.0, True, False),
+        (4, 4.0, False, True),
+        (4, 4.0, True, True),
+    ],
+)
+def test_directions_that_differ_are_told_of(order: int, along: float, flat: bool, told: bool) -> None:
+    """What is named is what exchange makes of x^2 and y^2 in the middle, whose Laplacian is 2.
+
+    Neighbours `along` times as far along x: the mean over directions is near 1 and says nothing.
+    """
+    d, eps = 2 if flat else 3, {2: 1.5, 4: 1.25}[order]
+    step = np.array([along, 1.0, 1.0]) / along ** (1 / d)
+    reach = [2 * int(6 * eps / h) + 1 for h in step[:d]] + [1] * (3 - d)
+    x = np.stack(np.meshgrid(*map(np.arange, reach), indexing="ij"), axis=-1).reshape(-1, 3) * step
+    x -= 0.5 * (x.min(axis=0) + x.max(axis=0))
+    one, middle = np.ones(len(x)), int((x**2).sum(axis=1).argmin())
+    parts = sorted(
+        exchange_rows(x, (x[:, [k]] ** 2) * [1.0, 0, 0], eps * one, one, 1.0, order, d)[0][middle, 0] / 2
+        for k in range(d)
+    )
+    alpha = np.zeros_like(x)
+    alpha[:, 2] = np.exp(-(x**2).sum(axis=1) / 4.0)
+    world = exchanging("rods", x, alpha, eps * one, ef.DiffusionSystem(order=order, radius=1.0))
+    found = [text for text in world.lint() if "by direction" in text]
+    assert len(found) == told == (parts[0] < parts[-1] / 3)
+    if told:
+        assert f"takes {parts[0]:.2g} to {parts[-1]:.2g} times the viscosity from 'rods'" in found[0]
+
+
 @pytest.mark.parametrize(("order", "overlap", "radius"), [(2, 1.5, 1.0), (4, 1.5, 0.45), (4, 0.5, 1.0)])
 def test_advice_on_heat_tells_what_conduction_takes(order: int, overlap: float, radius: float) -> None:
     """Against the growth of the second moment of the heat, 6 kappa a second; -0.35 of it was not told."""

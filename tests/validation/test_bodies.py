@@ -503,3 +503,36 @@ def test_each_container_keeps_its_own_bodies() -> None:
     np.testing.assert_allclose(ends[1], second["ball"][ef.Pose].x[0], atol=1e-6)
     for k, alone in ((0, first), (1, second)):
         np.testing.assert_allclose(both[f"block{k}"][ef.Pose].x[0], alone["block0"][ef.Pose].x[0], atol=1e-6)
+
+
+def test_overlaps_that_nothing_parts_are_told() -> None:
+    """Depths are those of the shapes, in single precision too: balls of 0.5 m at 0.8 m, boxes 0.9 m apart, a
+    ball at the edge of a box turned by 45 degrees. What touches, or is free, is not told."""
+    for precision in ("single", "double"):
+        world = body_world(precision=precision)
+        balls(world, "pair", [[0, 0, 0], [0.8, 0, 0]], 0.5, motion="fixed")
+        balls(world, "row", [[0, 7, 0], [1, 7, 0], [2, 7, 0]], 0.5, motion="fixed")
+        for name, x, motion in (("a", 0.0, "fixed"), ("b", 0.9, "scripted"), ("c", -1.0, "fixed")):
+            solid(world, name, box(1, 1, 1), center=(x, 20.0, 0.0), motion=motion)
+        solid(world, "loose", box(1, 1, 1), center=(0.5, 20.0, 0.0))
+        solid(world, "turned", box(1, 1, 1), center=(0, -20, 0), rotation=(0, 0, np.pi / 4), motion="fixed")
+        balls(world, "near", [[1.0, -20, 0]], 0.5, motion="fixed")
+        (said,) = (text for text in world.lint() if "overlap" in text)
+        assert (
+            "at the start: 'turned' and 'near' by 0.207 m, two of 'pair' by 0.2 m, 'a' and 'b' by 0.1" in said
+        )
+
+
+def test_bodies_in_the_wall_of_a_container_are_told() -> None:
+    """What touches the wall, stands outside, or falls free is not told."""
+    world = body_world()
+    room(world, "tank", box(2, 2, 2))
+    solid(world, "post", {"shape": "cylinder", "radius": 0.2, "height": 2.5}, motion="fixed")
+    solid(world, "block", box(0.5, 0.5, 0.5), center=(0.75, 0.75, 0.0), motion="fixed")
+    balls(world, "knob", [[-0.9, 0, 0]], 0.3, motion="scripted")
+    balls(world, "beside", [[3.0, 0, 0]], 1.0, motion="fixed")
+    balls(world, "loose", [[-0.9, 0.9, 0]], 0.2)
+    (said,) = (text for text in world.lint() if "wall" in text)
+    assert (
+        "container: 'post' into that of 'tank' by 0.25 m, 'knob' into that of 'tank' by 0.2 m; what" in said
+    )

@@ -61,6 +61,27 @@ def test_what_each_stretching_form_keeps_at_an_instant() -> None:
                 assert relative["impulse"] > 1e-4
 
 
+@pytest.mark.parametrize(
+    ("radii", "velocity"), [((0.4, 0.4), {}), ((0.4, 0.2), {}), ((0.4, 0.4), {"at": "grid"})]
+)
+def test_lint_says_when_the_transposed_form_keeps_the_total(
+    radii: tuple[float, float], velocity: dict[str, Any]
+) -> None:
+    """grad K is odd in x_p - x_q for a pair of one radius, and not for two radii; a grid has errors."""
+    draw = np.random.default_rng(7)
+    clouds = [(draw.uniform(-1, 1, (40, 3)), draw.uniform(0, 1, (40, 3)), np.full(40, s)) for s in radii]
+    found = {}
+    for scheme in ("classical", "transposed"):
+        world = world_of(clouds, ef.DiagnosticsSystem(every=0), dt=0.02, stretch=scheme, velocity=velocity)
+        world.evaluate()
+        rate = sum(rate.dalpha.sum(axis=0) for (rate,) in world.query(ef.StrengthRate))
+        size = sum(np.linalg.norm(rate.dalpha, axis=1).sum() for (rate,) in world.query(ef.StrengthRate))
+        found[scheme] = np.linalg.norm(rate) / size, [text for text in world.lint() if "Stretch" in text]
+    assert not found["transposed"][1]
+    (said,) = found["classical"][1]
+    assert said.endswith("scheme = 'transposed' does") == (found["transposed"][0] < 1e-14)
+
+
 def test_transposed_stretching_keeps_strength_at_all_times() -> None:
     """Case 18 for the default form: strength to 1e-12 whatever the flow does, rings or a random cloud.
 

@@ -133,6 +133,35 @@ def test_density_of_its_own_does_not_hang_on_the_order() -> None:
     assert worlds[0].state_hash() == worlds[1].state_hash()
 
 
+def test_columns_do_not_hang_on_the_order() -> None:
+    """With an equation of state the density is that of the temperature, whoever brings it: none is stored."""
+    for others in ([HOT, FLOATS], [FIRE, FLOATS], [FLOATS, FIRE, HOT]):
+        orders = [world_of(RING, *order, fluid={"law": "ideal_gas"}) for order in (others, others[::-1])]
+        assert all(ef.Density not in world["ring"] for world in orders)
+        assert orders[0].state_hash() == orders[1].state_hash()
+
+
+def test_fuel_mixes_into_what_had_none_with_a_fire_and_without() -> None:
+    """D laplacian(Y) asks not who carries species: so does a fire whose rates are 0, which does nothing."""
+    mixing = {"kind": "thermal", "species_diffusivity": 1e-2}
+    fuel = {
+        **BLOCK,
+        "name": "gas",
+        "fuel": 0.5,
+        "sphere": {"radius": 0.4, "center": [0.2, 0, 0]},
+    }
+    out = {**FIRE, "rate": 0.0, "flame_rate": 0.0}
+    worlds = [world_of(BLOCK, fuel, mixing, *more) for more in ([], [out])]
+    for world in worlds:
+        world.step(3)
+        carried = [
+            (world[name][ef.Species].fuel * world[name][ef.Volume].volume).sum() for name in ("air", "gas")
+        ]
+        assert carried[0] > 0.0
+        assert sum(carried) == pytest.approx(0.5 * world["gas"][ef.Volume].volume.sum(), rel=1e-12)
+    assert worlds[0].state_hash() == worlds[1].state_hash()
+
+
 def test_an_emitter_rides_on_a_body() -> None:
     """Born about the centre of the ball, x = 2 t: at the end t of a tick, at 2 t + 0.5."""
     rider = {"kind": "emitter", "name": "tap", "into": "smoke", "rate": 100.0, "attached": "ball"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,38 @@ def test_mistakes_are_named(given: dict[str, Any], word: str) -> None:
     with pytest.raises(ef.RecipeError, match=word) as caught:
         built({"kind": "body", "name": "thing", **given})
     assert "thing" in str(caught.value) and "\n" not in str(caught.value)
+
+
+L_SHAPE = [[0, 0, 0], [2, 0, 0], [2, 1, 0], [1, 1, 0], [1, 2, 0], [0, 2, 0]]
+
+
+TETRAHEDRON = [[0, 0, 0], [4, 0, 0], [0, 4, 0], [0, 0, 4]]
+
+
+@pytest.mark.parametrize(
+    ("dimension", "corners", "within", "depth"),
+    [(2, L_SHAPE, [1, 1, 0], "0.707"), (3, TETRAHEDRON, [1, 1, 1], "0.577")],
+)
+def test_points_within_their_hull_are_told(
+    dimension: int, corners: list[list[int]], within: list[int], depth: str
+) -> None:
+    """By sqrt(1/2) and sqrt(1/3) m, the distance to the face in front; one on an edge is no fault."""
+    outside = [point for point in corners if point != within]
+    for points, told in (([*outside, within], True), ([*outside, [1, 0, 0]], False)):
+        shape = {"shape": "points", "points": points}
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            built({"kind": "body", "name": "l", "shape": shape}, dimension=dimension)
+        assert [str(each.message) for each in caught] == [
+            f"1 of the {len(points)} points of a body lie within their convex hull, which is the body: "
+            f"[{', '.join(map(str, within))}] by {depth} m; leave them out, or give convex parts as several "
+            "bodies"
+        ] * told
+
+
+def test_an_outline_on_a_line_is_named() -> None:
+    shape = {"shape": "points", "points": [[0, 0, 0], [1, 1, 0], [2, 2, 0]]}
+    with pytest.raises(ef.RecipeError, match="'l': the 3 points of an outline lie on a line; they must"):
+        built({"kind": "body", "name": "l", "shape": shape}, dimension=2)
 
 
 def test_planes_that_leave_no_room_are_refused() -> None:

@@ -81,6 +81,16 @@ def matrix_of(q: Array) -> Array:
 
 
 @njit(cache=True, error_model="numpy")
+def in_world(tensors: Array, q: Array) -> Array:
+    """Tensors (n, 3, 3) of bodies turned by q (n, 4), inertia for example, from body to world axes."""
+    out = np.empty((len(q), 3, 3))
+    for i in range(len(q)):
+        turn = matrix_of(q[i])
+        out[i] = turn @ tensors[i] @ turn.T
+    return out
+
+
+@njit(cache=True, error_model="numpy")
 def product(a: Array, b: Array) -> Array:
     """Normalised quaternion product a b: the rotation b followed by a."""
     out = np.empty(4)

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.bodies.polytope import Hulls, closest, plane_bound
-from ecs_fluid.kernels.bodies.rotation import matrix_of, turn_at
+from ecs_fluid.kernels.bodies.rotation import in_world, turn_at
 from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
 from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.compiled.triples import (
@@ -49,9 +49,8 @@ def surface_normal(shape: int, hull: int, hulls: Hulls, turn: Matrix, r: Vector)
 def mass_matrices(mass: Array, inertia: Array, q: Array) -> Array:
     """Masses (n,) and inertia tensors (n, 3, 3) of bodies turned by q (n, 4) as (n, 6, 6), world axes."""
     out = np.zeros((len(mass), 6, 6))
+    out[:, 3:, 3:] = in_world(inertia, q)
     for i in range(len(mass)):
-        turn = matrix_of(q[i])
-        out[i, 3:, 3:] = turn @ inertia[i] @ turn.T
         for k in range(3):
             out[i, k, k] = mass[i]
     return out

@@ -115,13 +115,20 @@ def _factors(order: int, dimension: int) -> tuple[float, float]:
     return kernel_integral(2, d) / (ball * cutoff(2, d) ** d), 0.0
 
 
+def falloff(order: int, square: np.ndarray, dimension: int) -> np.ndarray:
+    """eta at these squares of rho = |z| / eps."""
+    end, (a, b) = cutoff(order, dimension), _factors(order, dimension)
+    eta = a * np.maximum(1 - square / end**2, 0) ** 7 if order == 2 else (a + b * square) * np.exp(-square)
+    return np.asarray(np.where(square < end**2, eta, 0.0))
+
+
 def part_of_viscosity(order: int, spacings: float, dimension: int = 3) -> float:
     """What exchange among particles on a lattice takes of the viscosity, eps being so many spacings h.
 
     The sum h^d sum_q z_x^2 eta_eps(z_q) / (2 eps^2) over the lattice, whose integral is 1: the part of
     waves that are long for eps. 0 where no neighbour is within reach.
     """
-    end, (a, b) = cutoff(order, dimension), _factors(order, dimension)
+    end = cutoff(order, dimension)
     most = min(int(end * spacings), 24)  # beyond it is 1 to many digits
     if end * spacings > most + 1:
         return 1.0
@@ -129,8 +136,7 @@ def part_of_viscosity(order: int, spacings: float, dimension: int = 3) -> float:
     z = np.stack(np.meshgrid(*[axis] * dimension, indexing="ij")).reshape(dimension, -1)
     square = (z**2).sum(axis=0)
     near = square < end**2
-    along, square = z[0, near] ** 2, square[near]
-    eta = a * (1 - square / end**2) ** 7 if order == 2 else (a + b * square) * np.exp(-square)
+    along, eta = z[0, near] ** 2, falloff(order, square[near], dimension)
     return float((along * eta).sum() / (2.0 * spacings**dimension))
 
 
