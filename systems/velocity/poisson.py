@@ -180,7 +180,7 @@ class PoissonSolver(Solver):
         return psi, omega, targets.u, targets.du
 
     def lint(self) -> list[str]:
-        """Vorticity with a mean, which a world that repeats on all sides, or in all its plane, cannot have."""
+        """Vorticity with a mean, which a world that repeats along all its axes cannot have."""
         if not self._repeats.all():
             return []
         total, size = total_strength(self.world)

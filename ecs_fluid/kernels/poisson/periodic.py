@@ -16,9 +16,9 @@ along the periodic axes and s that along the open ones, d in number,
 and at kappa = 0 (1 - cos s R)/s^2 and (1 - J_0(s R))/s^2, of a function that is shifted so that it vanishes
 at R, -(|z| - R)/2 and -ln(r/R)/(2 pi): the mean over the periodic axes is that of a sheet, with half of the
 jump on both sides, or of a line. A constant at s = 0 takes the shift back, since R follows the grid: the
-potential is that of -|z|/2 and -ln(r)/(2 pi), lengths in m. All is spectral in the grid points; what is left is the error of
-sharing vortons among them. An axis of one point is one along which nothing varies. Source: Vico, Greengard
-and Ferrando, J. Comput. Phys. 323 (2016).
+potential is that of -|z|/2 and -ln(r)/(2 pi), lengths in m. All is spectral in the grid points; what is left
+is the error of sharing vortons among them. An axis of one point is one along which nothing varies. Source:
+Vico, Greengard and Ferrando, J. Comput. Phys. 323 (2016).
 """
 
 from __future__ import annotations
