@@ -11,7 +11,6 @@ from ecs_fluid.components import CoreRadius, Position, Strength, Volume
 from ecs_fluid.components.bodies import BoundaryLayer, HullShape
 from ecs_fluid.errors import FluidError
 from ecs_fluid.input_limits import GRID_POINT, check_memory
-from ecs_fluid.plane import impulse_factors
 from ecs_fluid.systems.boundary.article import exchange_of, flow_at, record_exchange, summed
 from ecs_fluid.systems.boundary.coupling import Coupling, added_of, coupling_of, filled, moved
 from ecs_fluid.systems.boundary.panels import (
@@ -19,6 +18,7 @@ from ecs_fluid.systems.boundary.panels import (
     PanelBoundary,
     Sheet,
     Surface,
+    put_back,
     rms,
     strengths_of_rings,
     turned,
@@ -57,7 +57,7 @@ class Vortons(NamedTuple):
     who: Array
     """these bodies (c,)"""
     carried: tuple[Array, Array, Array]
-    """(places (b, 3), bodies (b,), volumes (b,)) of what stood for the rotation, as the flow has moved it"""
+    """(places (b, 3), strengths (b, 3), bodies (b,)) of what stands for their rotation, where it flowed"""
 
 
 class LayerBoundary(PanelBoundary):
@@ -163,9 +163,11 @@ class LayerBoundary(PanelBoundary):
             )
             after = np.concatenate([new.x[old.rows], places]), np.concatenate([new.alpha[old.rows], shares])
             impulse, moment, found = exchange_of(self.world, bodies.x, every, before, after, slip[every])
-            return impulse + put_back, moment, found
+            return impulse + returned, moment, found
 
-        put_back = self._put_back(bodies, old, inner, former.spin)
+        places, who, parts = inner
+        placed = places, 2.0 * parts[:, None] * former.spin[who], who
+        returned = put_back(self.world, bodies.x, old.carried, placed)
         volume = volumes_of(surfaces)
         added: Array | float = 0.0
         if len(coupling.rows):
@@ -233,11 +235,11 @@ class LayerBoundary(PanelBoundary):
         within = wake[BoundaryLayer].within.astype(np.float64) * wake[Volume].volume
         if not len(x):
             none = np.zeros(0, np.int64)
-            return Vortons(x, alpha, none, none, (x, none, within))
+            return Vortons(x, alpha, none, none, (x, alpha, none))
         owner, there = rows_of(former.ids, wake[BoundaryLayer].body)
         inner = np.flatnonzero(there & (within != 0.0))
-        alpha[inner] -= 2.0 * within[inner, None] * former.spin[owner[inner]]
-        carried = x[inner], owner[inner], within[inner]
+        carried = x[inner], 2.0 * within[inner, None] * former.spin[owner[inner]], owner[inner]
+        alpha[inner] -= carried[1]
         rows, who, gap, _ = near_bodies(bodies, hulls, x, 2.0 * wake[CoreRadius].sigma.astype(np.float64))
         deep = gap < 0.0
         return Vortons(x, alpha, rows[deep], who[deep], carried)
@@ -262,21 +264,6 @@ class LayerBoundary(PanelBoundary):
             who.append(np.full(len(rows), i))
             parts.append(share * (surfaces[i].panels.volume / share.sum()))
         return np.concatenate(places), np.concatenate(who), np.concatenate(parts)
-
-    def _put_back(
-        self, bodies: Bodies, old: Vortons, inner: tuple[Array, Array, Array], spin: Array
-    ) -> Array:
-        """Impulses (n, 3) over the density as the vorticity 2 spin returns from where it flowed to its body.
-
-        sum r cross 2 spin dV after less before, halved in space. The fluid in a body goes along with it but
-        for the errors of cores and steps, and this is the force of what blows past it: density times
-        circulation times the difference of velocity, as Magnus's is.
-        """
-        moments = np.zeros((2, len(spin), 3))
-        for moment, (places, who, parts) in zip(moments, (old.carried, inner), strict=True):
-            moment[...] = summed(parts[:, None] * (places - bodies.x[who]), who, len(spin))
-        linear, _ = impulse_factors(self.world)
-        return np.asarray(linear * np.cross(moments[1] - moments[0], spin))
 
     def _flow_of_spin(
         self, spin: Array, inner: tuple[Array, Array, Array], points: Array, spacing: float
