@@ -23,7 +23,13 @@ _PATTERNS = {COLOR: COLORS, NAME: "a name of letters a to z, digits, _ and - tha
 OTHER_WORDS = {
     "sphere": "ball",
     "ball": "sphere",
+    "disk": "ball",
+    "circle": "ball",
     "block": "box",
+    "cuboid": "box",
+    "rectangle": "box",
+    "polytope": "points",
+    "polygon": "points",
     "smoke": "tracers",
     "particles": "tracers",
     "water": "liquid",

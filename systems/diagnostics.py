@@ -68,7 +68,8 @@ class DiagnosticsSystem(System):
     1/2 sum x cross (x cross alpha); the energy is that of the logarithm of lengths in metres, which lacks a
     constant where the strengths do not add up to zero (Saffman, Vortex Dynamics, 3.10).
 
-    In a world that repeats impulses have no meaning (None), and energy and enstrophy are those of one period.
+    In a world that repeats impulses have no meaning (None), and energy and enstrophy are those of one period,
+    the energy by -|z|/2 of a sheet or -ln(r)/(2 pi) of a line, lengths in metres, where sides are open.
 
     Pair sums cost N^2, so in a run they are taken only up to `pair_limit` vortons (None in the record
     otherwise); in a world that repeats they come from the grid. Warns in words when the overlap is below 1.5

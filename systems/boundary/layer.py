@@ -18,6 +18,7 @@ from ecs_fluid.systems.boundary.panels import (
     PanelBoundary,
     Sheet,
     Surface,
+    put_back,
     rms,
     strengths_of_rings,
     turned,
@@ -55,6 +56,8 @@ class Vortons(NamedTuple):
     """of those that came into a body (c,)"""
     who: Array
     """these bodies (c,)"""
+    carried: tuple[Array, Array, Array]
+    """(places (b, 3), strengths (b, 3), bodies (b,)) of what stands for their rotation, where it flowed"""
 
 
 class LayerBoundary(PanelBoundary):
@@ -138,7 +141,7 @@ class LayerBoundary(PanelBoundary):
         # The flow below is that of these vortons; the lattice replaces them in the next tick.
         wake[Position].x, wake[Strength].alpha = new.x, new.alpha
         coupling = coupling_of(self.system, bodies)
-        turning = np.asarray(bodies.angular_velocity.any(axis=1))
+        turning = np.asarray(bodies.angular_velocity.any(axis=1) | former.spin.any(axis=1))
         turning[coupling.rows] = True
         inner = self._points_inside(bodies, hulls, surfaces, spacing, turning)
         spin = bodies.angular_velocity
@@ -159,8 +162,12 @@ class LayerBoundary(PanelBoundary):
                 np.concatenate([old.alpha[old.rows], 0.0 * shares]),
             )
             after = np.concatenate([new.x[old.rows], places]), np.concatenate([new.alpha[old.rows], shares])
-            return exchange_of(self.world, bodies.x, every, before, after, slip[every])
+            impulse, moment, found = exchange_of(self.world, bodies.x, every, before, after, slip[every])
+            return impulse + returned, moment, found
 
+        places, who, parts = inner
+        placed = places, 2.0 * parts[:, None] * former.spin[who], who
+        returned = put_back(self.world, bodies.x, old.carried, placed)
         volume = volumes_of(surfaces)
         added: Array | float = 0.0
         if len(coupling.rows):
@@ -227,13 +234,15 @@ class LayerBoundary(PanelBoundary):
         x, alpha = wake[Position].x.astype(np.float64), wake[Strength].alpha.astype(np.float64)
         within = wake[BoundaryLayer].within.astype(np.float64) * wake[Volume].volume
         if not len(x):
-            return Vortons(x, alpha, np.zeros(0, np.int64), np.zeros(0, np.int64))
+            none = np.zeros(0, np.int64)
+            return Vortons(x, alpha, none, none, (x, alpha, none))
         owner, there = rows_of(former.ids, wake[BoundaryLayer].body)
         inner = np.flatnonzero(there & (within != 0.0))
-        alpha[inner] -= 2.0 * within[inner, None] * former.spin[owner[inner]]
+        carried = x[inner], 2.0 * within[inner, None] * former.spin[owner[inner]], owner[inner]
+        alpha[inner] -= carried[1]
         rows, who, gap, _ = near_bodies(bodies, hulls, x, 2.0 * wake[CoreRadius].sigma.astype(np.float64))
         deep = gap < 0.0
-        return Vortons(x, alpha, rows[deep], who[deep])
+        return Vortons(x, alpha, rows[deep], who[deep], carried)
 
     # ------------------------------------------------------------------ spin
 
@@ -388,7 +397,7 @@ def _reflected(bodies: Bodies, hulls: Hulls, old: Vortons) -> Vortons:
     rows = old.rows[rows]
     x[rows] -= 2.0 * gap[:, None] * normal
     alpha[rows] -= 2.0 * (alpha[rows] * normal).sum(axis=1, keepdims=True) * normal
-    return Vortons(x, alpha, old.rows, old.who)
+    return old._replace(x=x, alpha=alpha)
 
 
 def _cut_sheets(

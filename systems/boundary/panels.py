@@ -11,7 +11,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Volume
 from ecs_fluid.components.bodies import FIXED, BoundVorticity, ShedMotion
 from ecs_fluid.errors import FluidError
-from ecs_fluid.systems.boundary.article import astray, exchange_of, flow_at, record_exchange
+from ecs_fluid.systems.boundary.article import astray, exchange_of, flow_at, record_exchange, summed
 from ecs_fluid.systems.boundary.coupling import filled
 from ecs_fluid.systems.shared.body_tables import gathered, near_bodies, row_ids, rows_of
 from ecs_fluid.systems.velocity.system import VelocitySystem
@@ -163,21 +163,23 @@ class PanelBoundary:
         surfaces = list(self._surfaces(bodies, hulls))
         sheet = self._sheet(bodies, hulls, surfaces)
         bound = ((bodies.shape != CONTAINER) & (bodies.motion != FIXED))[sheet.who]
+        placed, carried = sheet.around(former.spin)[bound], self._carried(former)
+        returned = put_back(self.world, bodies.x, carried, (sheet.center[bound], placed, sheet.who[bound]))
         flow = self._update_bound(bodies, sheet, np.flatnonzero(bound)) + flow_at(self.world, sheet.center)
         if len(left.x):
             flow += self._velocity(sheet.center, left.x, left.alpha, left.sigma)
-        # Vorticity that closes the lines of the bound vorticity, so that the sum of both stays zero.
-        turning = _solid_spin(bodies) - former.spin
-        spun = -sheet.around(turning)
+        # Closes the lines of the bound vorticity: the sum of both stays zero though the flow stretches it.
+        spin, volume = _solid_spin(bodies), volumes_of(surfaces)
+        spun = -sheet.around(spin - summed(*carried[1:], len(spin)) / (2.0 * volume[:, None]))
         number = np.bincount(sheet.who[bound], minlength=len(bodies.x))
-        self._store_motion(former, bodies.v, _solid_spin(bodies), number)
+        self._store_motion(former, bodies.v, spin, number)
         slip = flow - sheet.wall
         rings = self._solved(surfaces, sheet, sheet.wall - flow, spun)
         strengths, nothing = spun + rings, np.zeros_like(rings)
         shed = (nothing, nothing), (sheet.shed, rings)
         impulse, moment, found = exchange_of(self.world, bodies.x, sheet.who, *shed, slip)
-        volume = volumes_of(surfaces)
-        record_exchange(entities, impulse, moment + filled(bodies, volume, turning), found)
+        moment += filled(bodies, volume, spin - former.spin)
+        record_exchange(entities, impulse + returned, moment, found)
         # Numbers that are not finite are in BoundaryExchange, where the guard finds them.
         if np.isfinite(strengths).all():
             self._shed(bodies, hulls, sheet, strengths, left)
@@ -299,6 +301,14 @@ class PanelBoundary:
             columns = (kind(values) for (kind, _), values in zip(WAKE_COLUMNS, left, strict=True))
             self.world[self.system.wake].spawn(*columns)
 
+    def _carried(self, former: FormerMotion) -> tuple[Array, Array, Array]:
+        """(Places (b, 3), strengths (b, 3), bodies (b,)) of the bound vortons of present bodies."""
+        entity, memory = self.world[self.bound_name], self.system.field(ShedMotion)
+        owner, there = rows_of(former.ids, np.repeat(memory.id, memory.bound))
+        columns = entity[Position].x, entity[Strength].alpha
+        x, alpha = (column[there].astype(np.float64) for column in columns)
+        return x, alpha, owner[there]
+
     def _update_bound(self, bodies: Bodies, sheet: Sheet, solid: Array) -> Array:
         """Bring the bound vortons up to date; returns the velocity (p, 3) that is not in the tables yet.
 
@@ -417,6 +427,22 @@ def _corners(bodies: Bodies, hulls: Hulls, i: int) -> Array:
     hull = int(bodies.hull[i])
     first, last = (0, 0) if bodies.shape[i] == BALL else hulls.vertex_start[hull : hull + 2]
     return hulls.vertices[first:last]
+
+
+def put_back(
+    world: World, centers: Array, carried: tuple[Array, Array, Array], placed: tuple[Array, Array, Array]
+) -> Array:
+    """Impulses (n, 3) over the density as the vorticity that stands for rotation returns to its bodies.
+
+    From where it flowed, `carried`, to where it is `placed` (places, strengths, numbers of the bodies). The
+    flow takes it along nearly as the body goes; what is left is the force of what blows past it, density
+    times circulation times the difference of velocity, as Magnus's is.
+    """
+    (x, alpha, who), (places, strengths, whose) = carried, placed
+    everywhere, every = np.concatenate([x, places]), np.concatenate([who, whose])
+    before, after = np.concatenate([alpha, 0.0 * strengths]), np.concatenate([0.0 * alpha, strengths])
+    none = np.zeros_like(everywhere)
+    return exchange_of(world, centers, every, (everywhere, before), (everywhere, after), none)[0]
 
 
 def strengths_of_rings(surfaces: list[Surface], mu: list[Array]) -> Array:

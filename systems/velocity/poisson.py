@@ -154,8 +154,12 @@ class PoissonSolver(Solver):
         grid, repeats = self.grid, self.world.periods > 0
         cells = grid.cells - 2 * GHOSTS
         parts = [(sigma, folded(part, (-GHOSTS,) * 3, cells, repeats)) for sigma, part in self.scattered()]
-        # Across a plane nothing varies, as along an axis that repeats and has one point.
-        return Fourier(parts, grid.spacing, repeats | (np.arange(3) == self.world.across), self.code)
+        return Fourier(parts, grid.spacing, self._repeats, self.code)
+
+    @property
+    def _repeats(self) -> Array:
+        """Mask (3,) of the axes that repeat, the one across a plane too: nothing varies along it."""
+        return np.asarray((self.world.periods > 0) | (np.arange(3) == self.world.across))
 
     def _unfolded(self, field: Array) -> Array:
         from ecs_fluid.kernels.poisson.periodic import unfolded
@@ -176,16 +180,17 @@ class PoissonSolver(Solver):
         return psi, omega, targets.u, targets.du
 
     def lint(self) -> list[str]:
-        """Vorticity with a mean, which a world that repeats on all sides cannot have."""
-        if not self.world.periods.all():
+        """Vorticity with a mean, which a world that repeats along all its axes cannot have."""
+        if not self._repeats.all():
             return []
         total, size = total_strength(self.world)
         if np.linalg.norm(total) <= MEAN * size:
             return []
         text = ", ".join(f"{part:.3g}" for part in total)
         return [
-            f"VelocitySystem: the strengths sum to ({text}) m^3/s, but in a world that repeats along x and y "
-            "and z they must sum to 0; the velocity is that of the vortons and of even vorticity against them"
+            f"VelocitySystem: the strengths sum to ({text}) m^3/s, but in a world that repeats along "
+            f"{axes_of(self.world.periods)} they must sum to 0; the velocity is that of the vortons and of "
+            "even vorticity against them"
         ]
 
     # ------------------------------------------------------------------ too coarse a grid

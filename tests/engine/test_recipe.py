@@ -379,6 +379,13 @@ def test_schema_takes_both_forms_of_dt() -> None:
             {"entity": [{"kind": "vortex_rng"}]},
             r"\[\[entity\]\] 1: kind = 'vortex_rng' is not known; did you mean",
         ),
+        *(
+            (
+                {"entity": [{"kind": "body", "name": "a", "shape": {"shape": word}}]},
+                f"'{word}' is not known; did you mean '{own}'",
+            )
+            for word, own in (("polytope", "points"), ("cuboid", "box"), ("disk", "ball"))
+        ),
         ({"entity": [{"name": "a"}]}, r"\[\[entity\]\] 1: 'kind' is missing; known: "),
         ({"entity": [{"kind": ["tracers"]}]}, r"kind = \['tracers'\] is not known"),
         ({"entity": ["ring"]}, r"\[\[entity\]\] 1: 'ring'; a table with a 'kind' is needed"),

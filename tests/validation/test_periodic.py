@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -313,3 +314,35 @@ def test_mean_vorticity_is_told() -> None:
     assert any(
         "the strengths sum to (12, 12, 12)" in text for text in world_of(x, alpha + 1, 0.2, box).lint()
     )
+    plane = world_of(x * (1, 1, 0), alpha**2 * (0, 0, 1), 0.2, (1.0, 1.0, 0.0), dimension=2)
+    assert any("that repeats along x and y they must" in text for text in plane.lint())
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_energy_does_not_depend_on_how_far_the_grid_reaches(dimension: int) -> None:
+    """Vortices of 1 m^2/s at two distances, and beside them a vorton of next to no strength, far off or near.
+
+    Green's function of a row of vortices along x is -ln(2 (cosh 2 pi y - cos 2 pi x))/(4 pi) (Lamb, section
+    156), that of straight lines along z -ln(r)/(2 pi): where two are moved apart, the energy changes by the
+    difference. Cores of 0.06 m, and 0.12 m for the lines, which are blobs 0.1 m apart.
+    """
+    z = (np.arange(10) + 0.5) / 10 - 0.5 if dimension == 3 else np.zeros(1)
+    line, alpha = z[:, None] * (0, 0, 1), np.tile((0.0, 0.0, 1.0 / len(z)), (len(z), 1))
+    periods, sigma = ((0.0, 0.0, 1.0), 0.12) if dimension == 3 else ((1.0, 0.0, 0.0), 0.06)
+
+    def energy(x: float, y: float, far: float) -> float:
+        places = line, line + np.array((x, y, 0.0)), np.array([[0.0, far, 0.0]])
+        world = world_of(
+            np.concatenate(places), np.concatenate([alpha, alpha, 1e-9 * alpha[:1]]), sigma, periods,
+            velocity={"kernel": "gaussian"}, dimension=dimension,
+        )  # fmt: skip
+        return float(world.diagnostics()["energy"])
+
+    def green(x: float, y: float) -> float:
+        if dimension == 3:
+            return -math.log(math.hypot(x, y)) / (2 * math.pi)
+        return -math.log(2 * (math.cosh(2 * math.pi * y) - math.cos(2 * math.pi * x))) / (4 * math.pi)
+
+    near, apart, wide = energy(0.4, 0.3, 0.0), energy(0.3, 0.9, 0.0), energy(0.4, 0.3, 5.0)
+    assert wide == pytest.approx(near, abs=2e-3)
+    assert apart - near == pytest.approx(green(0.3, 0.9) - green(0.4, 0.3), abs=2e-3)

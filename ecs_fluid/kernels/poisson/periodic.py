@@ -13,11 +13,12 @@ along the periodic axes and s that along the open ones, d in number,
     d = 1    [1 - e^(-kappa R) (cos s R - (s/kappa) sin s R)]/(kappa^2 + s^2)
     d = 2    [1 + s R J_1(s R) K_0(kappa R) - kappa R J_0(s R) K_1(kappa R)]/(kappa^2 + s^2)
 
-and at kappa = 0 (1 - cos s R)/s^2 and (1 - J_0(s R))/s^2, where the function is shifted so that it vanishes
-at R (it is -(|z| - R)/2 and -ln(r/R)/(2 pi)): the mean over the periodic axes is that of a sheet, with half
-of the jump on both sides, or of a line. All is spectral in the grid points; what is left is the error of
-sharing vortons among them. An axis of one point is one along which nothing varies. Source: Vico, Greengard
-and Ferrando, J. Comput. Phys. 323 (2016).
+and at kappa = 0 (1 - cos s R)/s^2 and (1 - J_0(s R))/s^2, of a function that is shifted so that it vanishes
+at R, -(|z| - R)/2 and -ln(r/R)/(2 pi): the mean over the periodic axes is that of a sheet, with half of the
+jump on both sides, or of a line. A constant at s = 0 takes the shift back, since R follows the grid: the
+potential is that of -|z|/2 and -ln(r)/(2 pi), lengths in m. All is spectral in the grid points; what is left
+is the error of sharing vortons among them. An axis of one point is one along which nothing varies. Source:
+Vico, Greengard and Ferrando, J. Comput. Phys. 323 (2016).
 """
 
 from __future__ import annotations
@@ -147,7 +148,9 @@ def _green(sizes: Sizes, spacing: Three, repeats: tuple[bool, ...], reach: float
     number = 3 - sum(repeats)
     with np.errstate(divide="ignore", invalid="ignore"):
         green = _cut_off(number, np.sqrt(kappa2), np.sqrt(s2), reach) / (kappa2 + s2)
-    green[0, 0, 0] = (0.0, 0.5 * reach**2, 0.25 * reach**2)[number]
+    extent = math.prod(n * h for n, h, again in zip(sizes, spacing, repeats, strict=True) if not again)
+    shift = (0.0, 0.5 * reach, math.log(reach) / (2 * np.pi))[number]
+    green[0, 0, 0] = (0.0, 0.5 * reach**2, 0.25 * reach**2)[number] - shift * extent
     return np.asarray(green.astype(dtype))
 
 
