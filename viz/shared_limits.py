@@ -255,4 +255,10 @@ def _radius(columns: Columns) -> float:
         return 0.34 * float(np.cbrt(np.median(columns["Volume.volume"])))
     if "CoreRadius.sigma" in columns:
         return 0.25 * float(np.median(columns["CoreRadius.sigma"]))
-    return 0.22 * spacing_of(columns["Position.x"])
+    return 0.22 * (rest_spacing(columns) or spacing_of(columns["Position.x"]))
+
+
+def rest_spacing(columns: Columns) -> float | None:
+    """Distance of neighbours [m] in a liquid that is whole, whatever its spray is apart; None: no liquid."""
+    volume = columns.get("Liquid.volume")
+    return None if volume is None or not len(volume) else float(np.cbrt(np.median(volume)))
