@@ -183,6 +183,10 @@ class World(Entities):
 
     def system(self, kind: type[S]) -> S | None:
         """The first system of that class, or None."""
+        if not isinstance(kind, type):
+            raise FluidError(
+                f"system: {kind!r} is no class of systems; ecs_fluid.WindSystem, for example, is"
+            )
         found = next((system for system in self._systems if isinstance(system, kind)), None)
         return found if self._running is None else as_seen(self, found)
 

@@ -165,6 +165,7 @@ def present_moment(world: World) -> Moment:
 
 def show(moment: Moment, drawing: PictureKeywords, save: str | Path | None = None) -> Picture | None:
     """Show a moment in a window, or in a notebook as a picture; with `save` write a .png file instead."""
+    _check_keywords(drawing)
     if save is not None:
         target = path_of(save, "save")
         check_picture(target)

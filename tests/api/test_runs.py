@@ -107,6 +107,20 @@ def test_the_flow_of_a_frame_is_that_of_the_run(run: ef.Run) -> None:
     np.testing.assert_allclose(u, [[0.0, 0.0, 2.5 * q]], rtol=5e-6, atol=5e-6)  # single precision, 53 blobs
 
 
+def test_frames_are_found_and_compared(run: ef.Run) -> None:
+    """Those of one run with arrays of several numbers, whose equality is no single truth value."""
+    frame = run[-1]
+    assert frame in [frame] and frame != run[0] and ["ring"] not in frame
+    assert frame._ipython_key_completions_() == list(frame)
+
+
+def test_options_are_told_before_displays(run: ef.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    with pytest.raises(FluidError, match="'sav'"):
+        run.show(sav="a.png")  # type: ignore[call-arg]
+
+
 def test_diagnostics_are_columns(run: ef.Run, monkeypatch: pytest.MonkeyPatch) -> None:
     table = run.diagnostics
     assert table.rows == 3 and list(table["tick"]) == [2, 4, 6]
@@ -116,6 +130,8 @@ def test_diagnostics_are_columns(run: ef.Run, monkeypatch: pytest.MonkeyPatch) -
     assert np.isnan(table["jerk"].astype(float)).all() and "no such thing" not in table
     with pytest.raises(KeyError, match="nothing called 'enrgy' was recorded; known: tick, time, "):
         table["enrgy"]
+    with pytest.raises(KeyError, match=r"nothing called \['energy'\] was recorded"):
+        table[["energy"]]  # type: ignore[index]
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(FluidError, match="pip install pandas"):
         table.to_pandas()
