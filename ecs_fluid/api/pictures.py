@@ -17,6 +17,7 @@ import numpy as np
 from ecs_fluid.api.stored import (
     SurfaceRecording,
     VelocityOf,
+    at_surface,
     chosen_frames,
     colors_of_run,
     distances_at,
@@ -268,7 +269,7 @@ def _plotter(moment: Moment, drawing: PictureKeywords, off_screen: bool) -> Any:
     options = _surface_options(drawing, moment.look)
     if isinstance(camera := options.get("camera"), CameraPath):
         options["camera"] = camera.at(moment.time, 0.0)
-    flow = moment.velocity if drawing.get("color_by") == "speed" else None
+    flow = at_surface(moment.columns, moment.velocity) if drawing.get("color_by") == "speed" else None
     return render_surface(
         moment.distances(), velocity=flow, time=moment.time, off_screen=off_screen, **options
     )

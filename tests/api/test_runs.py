@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 import ecs_fluid as ef
+from ecs_fluid.api.stored import SurfaceRecording
 from ecs_fluid.api.table import Table
 from ecs_fluid.cli import main
 from ecs_fluid.errors import FluidError, FluidWarning, RecipeError, StorageError
@@ -112,6 +113,20 @@ def test_frames_are_found_and_compared(run: ef.Run) -> None:
     frame = run[-1]
     assert frame in [frame] and frame != run[0] and ["ring"] not in frame
     assert frame._ipython_key_completions_() == list(frame)
+
+
+def test_surfaces_of_a_liquid_have_its_velocity(tmp_path: Path) -> None:
+    """That of vortons is 0 where there are none; a drop falls at g t."""
+    drop = {"kind": "liquid", "name": "water", "sphere": {"radius": 0.2}, "spacing": 0.1}
+    table = {
+        "world": {"dt": 0.02, "integrator": "euler"},
+        "entity": [drop],
+        "system": [{"kind": "surface", "of": "liquid"}],
+    }
+    fallen = ef.run(table, ticks=5, out=tmp_path / "drop", progress=False)
+    distances = SurfaceRecording(fallen.path, range(len(fallen)), speed=True)[-1]
+    speed = distances.velocity(np.array([[0.2, 0.0, 0.0], [0.0, 0.1, -0.1]]))
+    np.testing.assert_allclose(speed, np.tile([0.0, 0.0, -9.81 * 0.1], (2, 1)), rtol=1e-3, atol=1e-5)
 
 
 def test_options_are_told_before_displays(run: ef.Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,6 +144,10 @@ def test_what_a_world_or_a_table_does_not_have_cannot_be_set() -> None:
     world = ef.load("vortex_ring")
     with pytest.raises(FluidError, match="a world has no 'fluidd' to set; did you mean 'fluid'"):
         world.fluidd = 1  # type: ignore[attr-defined]
+    with pytest.raises(FluidError, match="fluid of a world cannot be set; set_fluid tells what the fluid is"):
+        world.fluid = world["ring"]
+    with pytest.raises(FluidError, match="tick = -1; a whole number of at least 0 is needed"):
+        world.tick = -1
     with pytest.raises(ComponentError, match="Position has no column 'y'; it has x"):
         world["ring"][ef.Position].y = np.zeros(3)  # type: ignore[attr-defined]
     with pytest.raises(FluidError, match="entity 'ring' has no 'x' to set; set columns of its tables"):
