@@ -231,12 +231,16 @@ class Scene(Canvas):
             spacing = max(rest_spacing(columns) or self.view.puff.spacing for _, columns, _ in parts)
             x = np.concatenate([x for _, _, x in parts])
             mesh = liquid_mesh(x, spacing)
+            # White drops, as foam is, but of a liquid with a colour of its own.
+            water, drop = (
+                np.repeat(
+                    [self.look.named(colors[name])[0] if name in colors else plain for name, *_ in parts],
+                    [len(x) for *_, x in parts],
+                    axis=0,
+                )
+                for plain in (self.look.water, FOAM)
+            )
             if mesh.n_points:
-                tints = [
-                    self.look.named(colors[name])[0] if name in colors else self.look.water
-                    for name, *_ in parts
-                ]
-                water = np.repeat(tints, [len(x) for *_, x in parts], axis=0)
                 speed = [
                     scalar(columns, "speed") if has_scalar(columns, "speed") else np.zeros(len(x))
                     for _, columns, x in parts
@@ -246,7 +250,7 @@ class Scene(Canvas):
             drops = spray(x, spacing)
             if drops.any():
                 layer = self._layer(f"{key} drops", partial(Spheres, DROP * spacing, None, FOAM))
-                layer.update(x[drops], None)
+                layer.update(x[drops], np.rint(255.0 * drop[drops]).astype(np.uint8))
 
     def _bodies(self, found: Sequence[Placed]) -> None:
         """Balls, polytopes and the edges of containers."""

@@ -116,6 +116,13 @@ def test_spray_does_not_swell_the_liquid() -> None:
     assert np.abs(splash - alone).max() < 10
 
 
+def test_drops_have_the_colour_of_their_liquid() -> None:
+    x = SPACING * 4.0 * np.arange(9.0)[:, None] * [1.0, 0.0, 0.0]
+    red = drawn({"water": liquid(x)}, look="liquid", colors={"water": "red"})
+    white = drawn({"water": liquid(x)}, look="liquid")
+    assert ((red[..., 0] - red[..., 2]) > 60).sum() > 30 and ((white[..., 0] - white[..., 2]) > 60).sum() == 0
+
+
 def test_liquids_that_mix_are_whole() -> None:
     """Two liquids, every other particle one of each, are drawn as the one that they fill together."""
     x = block()
