@@ -204,17 +204,25 @@ def check_populations(
     populations: Mapping[str, Collection[str]],
     colors: Mapping[str, str],
 ) -> None:
-    """Raise FluidError for colours of unknown populations; warn of a look whose columns no tracers have.
+    """Raise FluidError for colours of unknown populations; warn of what shows nothing.
+
+    That is the flow by vortons where there are none, and a look whose columns no tracers have.
 
     Populations with a colour of their own, in the world's ``colors`` or in the drawing, need no columns.
     """
     from ecs_fluid.viz.colours import missing_columns
-    from ecs_fluid.viz.columns import choose
+    from ecs_fluid.viz.columns import FIELDS, choose
 
     for name in drawing.get("colors", {}):
         if name not in populations:
             raise choose("population", str(name), populations)
-    if drawing.get("what", "particles") != "particles" or drawing.get("color_by") is not None:
+    what = drawing.get("what", "particles")
+    flows = what in ("glyphs", "streamlines") or (what == "slice" and drawing.get("color_by") not in FIELDS)
+    if flows and not any("Strength.alpha" in columns for columns in populations.values()):
+        warnings.warn(
+            f"what = {what!r} shows the flow by vortons, and there are none here", FluidWarning, stacklevel=3
+        )
+    if what != "particles" or drawing.get("color_by") is not None:
         return
     own = {*colors, *drawing.get("colors", {})}
     if missing := missing_columns(look, populations, own):

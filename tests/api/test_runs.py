@@ -124,6 +124,10 @@ def test_surfaces_of_a_liquid_have_its_velocity(tmp_path: Path) -> None:
         "system": [{"kind": "surface", "of": "liquid"}],
     }
     fallen = ef.run(table, ticks=5, out=tmp_path / "drop", progress=False)
+    with pytest.warns(
+        FluidWarning, match="what = 'slice' shows the flow by vortons, and there are none here"
+    ):
+        fallen.show(what="slice", save=tmp_path / "still.png", size=(80, 60))
     distances = SurfaceRecording(fallen.path, range(len(fallen)), speed=True)[-1]
     speed = distances.velocity(np.array([[0.2, 0.0, 0.0], [0.0, 0.1, -0.1]]))
     np.testing.assert_allclose(speed, np.tile([0.0, 0.0, -9.81 * 0.1], (2, 1)), rtol=1e-3, atol=1e-5)
