@@ -94,7 +94,14 @@ class Entities:
         return Entity(self._world, self._entities[name].number, name, keep=True)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._entities
+        return isinstance(name, str) and name in self._entities
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of all entities."""
+        return iter([*self._entities])
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self]
 
     @before_sharing
     def spawn(self, name: str, *components: Component | type[Component]) -> Entity:

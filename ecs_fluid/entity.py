@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 C = TypeVar("C", bound=Component)
+T = TypeVar("T")
 
 
 class Entity:
@@ -96,6 +97,9 @@ class Entity:
             for field, array in table.items()
         }
 
+    def __reduce__(self) -> Any:
+        raise FluidError("an entity cannot be copied or pickled; take world.snapshot()[name], or its tables")
+
     def __repr__(self) -> str:
         return f"Entity({self.name!r}, rows={len(self)}, {', '.join(k.__name__ for k in self.tables)})"
 
@@ -114,7 +118,19 @@ def _range(array: Array) -> str:
     return f"{array.min():.6g} to {array.max():.6g}" if array.size else ""
 
 
-class Snapshot(Mapping[str, dict[str, Array]]):
+class Named(Mapping[str, T]):
+    """Things by their names, which notebooks complete. Equal to itself alone: arrays have no truth value."""
+
+    __eq__, __hash__ = object.__eq__, object.__hash__
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in [*self]
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self)
+
+
+class Snapshot(Named[dict[str, Array]]):
     """Columns by population name and label, at one tick."""
 
     def __init__(self, tick: int, time: float, populations: dict[str, dict[str, Array]]) -> None:
@@ -128,6 +144,10 @@ class Snapshot(Mapping[str, dict[str, Array]]):
 
     def __len__(self) -> int:
         return len(self._populations)
+
+    def __repr__(self) -> str:
+        rows = ", ".join(f"{name}: {len(columns)} columns" for name, columns in self.items())
+        return f"Snapshot(tick={self.tick}, time={self.time:.6g} s, {rows})"
 
 
 def frozen(array: Array) -> Array:

@@ -125,20 +125,28 @@ def smooth_slopes(times: Array, values: Array) -> Array:
     """Rates of change, like `values` (n, ...), at increasing times (n,) s of the smooth way through them.
 
     It is at rest at the first and the last. At others the rate is that of the parabola through a value and
-    its two neighbours: Catmull and Rom's spline, for any times. That of single numbers is at most three times
-    either mean rate to a neighbour, and 0 where these differ in sign. So they rise or fall all the way from
-    key to key, and stay between both (de Boor and Swartz, J. Approx. Theory 21, 1977); paths are not held,
-    since that would flatten their bends.
+    its two neighbours: Catmull and Rom's spline, for any times; but at most 3 (1 + cos) / 2 times the smaller
+    of both mean rates to a neighbour, with the angle between them. So what is the same at two keys stays, and
+    what turns back is at rest there. Numbers, and vectors along a line, rise or fall all the way from key to
+    key, and stay between both (de Boor and Swartz, J. Approx. Theory 21, 1977). Paths that turn by less than
+    141 degrees at a key, at an even pace, are not held, since that would flatten their bends.
     """
     step = np.diff(times).reshape(-1, *(1,) * (values.ndim - 1))
     rise = np.diff(values, axis=0) / step
     before, after = rise[:-1], rise[1:]
+    free = (step[1:] * before + step[:-1] * after) / (step[:-1] + step[1:])
+    pace, next_pace, size = _lengths(before), _lengths(after), _lengths(free)
+    product = before * after if values.ndim == 1 else (before * after).sum(axis=-1, keepdims=True)
+    cosine = np.divide(product, pace * next_pace, out=-np.ones_like(product), where=pace * next_pace > 0)
+    most = 1.5 * np.minimum(pace, next_pace) * (1 + cosine)
     slopes = np.zeros_like(values)
-    slopes[1:-1] = (step[1:] * before + step[:-1] * after) / (step[:-1] + step[1:])
-    if values.ndim == 1:
-        most = np.where(before * after > 0, 3 * np.minimum(np.abs(before), np.abs(after)), 0.0)
-        slopes[1:-1] = np.clip(slopes[1:-1], -most, most)
+    slopes[1:-1] = np.where(size > most, free / np.where(size > 0, size, 1.0) * most, free)
     return slopes
+
+
+def _lengths(rates: Array) -> Array:
+    """Sizes of numbers (n,), or lengths of vectors (..., k) as (..., 1)."""
+    return np.abs(rates) if rates.ndim == 1 else np.linalg.norm(rates, axis=-1, keepdims=True)
 
 
 def smooth_values(times: Array, values: Array, slopes: Array, time: float | Array) -> Array:

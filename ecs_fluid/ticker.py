@@ -164,8 +164,8 @@ class Guard:
         tick = self._clock[0]
         return DivergedError(
             f"tick {tick + 1} (t = {tick * world.dt:.6g} s): {who} made {bad} non-finite; the world is back "
-            "at its last good state, the start of that tick; use a smaller dt, a larger core radius or a "
-            "higher viscosity"
+            "at its last good state, the start of that tick; use a smaller dt, a larger core radius, a "
+            "higher viscosity, or reformulation and subfilter together"
         )
 
 

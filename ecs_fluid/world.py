@@ -97,6 +97,12 @@ class World(Entities):
             if not known and not hasattr(type(self), name):
                 public = [key for key in (*vars(self), *dir(type(self))) if not key.startswith("_")]
                 raise FluidError(f"a world has no {name!r} to set; {nearest(name, public)}")
+            if name in ("fluid", "dtype", "periods") and name in vars(self):
+                raise FluidError(
+                    f"{name} of a world cannot be set; set_fluid tells what the fluid is, World(...) the rest"
+                )
+            if name == "tick":
+                whole(value, "tick", 0)
             super().__setattr__(name, value)
 
     @property
@@ -183,6 +189,10 @@ class World(Entities):
 
     def system(self, kind: type[S]) -> S | None:
         """The first system of that class, or None."""
+        if not isinstance(kind, type):
+            raise FluidError(
+                f"system: {kind!r} is no class of systems; ecs_fluid.WindSystem, for example, is"
+            )
         found = next((system for system in self._systems if isinstance(system, kind)), None)
         return found if self._running is None else as_seen(self, found)
 

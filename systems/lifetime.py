@@ -48,7 +48,7 @@ class AgeLimitSystem(System):
     seconds: float = Field(gt=0)
     """age at which a particle is removed, s"""
     on: tuple[Name, ...] = ()
-    """entities it works on; default all that have an Age"""
+    """entities it works on, to which it gives an Age; default all that have one"""
 
     def added(self, world: World) -> None:
         """Give the named entities an Age, and see to it that ages grow."""

@@ -109,7 +109,7 @@ class SphSystem(System):
     artificial: float = Field(default=0.0175, ge=0, le=10)
     """artificial viscosity over c R / 20, 1"""
     sound_speed: float | None = Field(default=None, ge=1e-6, le=1e6)
-    """speed of sound c, m/s; default 10 sqrt(g H)"""
+    """speed of sound c, m/s; default 10 sqrt(g H), without gravity 10 times the largest velocity"""
     surrounded: bool = False
     """the fluid around the liquid takes weight away, by its density, as it does where a BuoyancySystem is"""
     support: float = Field(default=2.98, ge=2.2, le=4)
@@ -299,7 +299,7 @@ class SphSystem(System):
         return lacks
 
     def _default_sound(self) -> float:
-        """10 sqrt(g H), of all keys of gravity the largest."""
+        """10 sqrt(g H), of all keys of gravity the largest; without gravity 10 times the largest velocity."""
         spacing = float(self.field(LiquidModel).volume[0]) ** (1 / 3)
         liquids = list(self.query(Position, Liquid))
         places = np.concatenate([position.x for position, _ in liquids])
@@ -314,9 +314,12 @@ class SphSystem(System):
                 low = min([float(heights.min()), *floors])
                 most = max(most, pull * (float(heights.max()) - low + spacing))
         if most == 0.0:
+            own = (velocity.v for _, velocity in self.query(Liquid, InertialVelocity))
+            most = max(float((v.astype(np.float64) ** 2).sum(axis=1).max(initial=0.0)) for v in own)
+        if most == 0.0:
             raise RecipeError(
-                "SphSystem: without gravity there is no default for sound_speed; give one, 10 times the "
-                "largest velocity"
+                "SphSystem: without gravity and velocities there is no default for sound_speed; give one, 10 "
+                "times the largest velocity"
             )
         return 10 * math.sqrt(most)
 

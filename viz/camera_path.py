@@ -77,9 +77,9 @@ class CameraPath(Settings):
 
     def _placed(self, time: float) -> tuple[Triple, Triple, Triple]:
         times = np.array([key.time for key in self.key])
-        values = np.array([[*key.position, *key.focal, *key.up] for key in self.key])
+        values = np.array([(key.position, key.focal, key.up) for key in self.key])
         if self.between == "linear" or len(times) == 1:
-            found = np.array([np.interp(time, times, column) for column in values.T])
+            found = np.array([np.interp(time, times, column) for column in values.reshape(-1, 9).T])
         else:
             found = smooth_values(times, values, smooth_slopes(times, values), time)
         x, y, z = (tuple(float(v) for v in part) for part in found.reshape(3, 3))

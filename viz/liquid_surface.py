@@ -6,15 +6,13 @@ import numpy as np
 import pyvista as pv
 from numpy.typing import NDArray
 
-from ecs_fluid.exports.colours import Colour
 from ecs_fluid.exports.volumes import scatter
 from ecs_fluid.systems.surface.contour import contour
 from ecs_fluid.viz.columns import Array
 
 MAX_CELLS = 3_000_000  # of the grid on which particles are counted: 24 MB
 BLUR = 0.75  # of the particles, in spacings
-LONELY = 0.25
-"""Fullness below which particles are drops; 0.15 for a single one, 0.125 to 0.5 at edges of a block."""
+FULL = 0.5  # at the surface
 FOAM = (0.93, 0.96, 0.98)
 
 
@@ -29,7 +27,7 @@ def liquid_mesh(x: Array, spacing: float) -> pv.PolyData:
     if count is None:
         return pv.PolyData()
     fullness, origin, cell = count
-    points, faces = contour(-fullness, origin, np.full(3, cell), -0.5)
+    points, faces = contour(-fullness, origin, np.full(3, cell), -FULL)
     if not len(points) or faces.shape[1] != 3:
         return pv.PolyData()
     cells = np.column_stack((np.full(len(faces), 3), faces)).ravel()
@@ -40,15 +38,19 @@ def liquid_mesh(x: Array, spacing: float) -> pv.PolyData:
 
 
 def spray(x: Array, spacing: float) -> NDArray[np.bool_]:
-    """Which particles (n,) are too isolated for the surface to enclose them."""
+    """Which particles (n,) the surface leaves out: it is more than half a spacing away, as in a torn sheet.
+
+    Those at edges of a block are outside of the surface, but beside it.
+    """
     from scipy import ndimage
 
     count = _fullness(x, spacing)
     if count is None:
         return np.zeros(len(x), bool)
     fullness, origin, cell = count
-    here = ndimage.map_coordinates(fullness, ((x - origin) / cell).T, order=1, mode="nearest")
-    return np.asarray(here < LONELY)
+    beside = ndimage.maximum_filter(fullness, 2 * int(np.ceil(0.5 * spacing / cell)) + 1)
+    here = ndimage.map_coordinates(beside, ((x - origin) / cell).T, order=0, mode="nearest")
+    return np.asarray(here < FULL)
 
 
 def _fullness(x: Array, spacing: float) -> tuple[NDArray[np.float32], NDArray[np.float64], float] | None:
@@ -86,16 +88,18 @@ def _normals(
 
 
 def foaming(
-    mesh: pv.PolyData, x: Array, speed: Array, between: tuple[float, float], water: Colour
+    mesh: pv.PolyData, x: Array, speed: Array, between: tuple[float, float], water: Array
 ) -> NDArray[np.float64]:
     """Colours (n, 3) of a surface: water's up to the lower of two speeds (m/s), foam from the higher one on.
 
-    `speed` (m,) is that of the particles at `x` (m, 3); a point of the surface has that of its neighbours.
+    `speed` (m,) and `water` (m, 3) are those of the particles at `x` (m, 3); a point of the surface has those
+    of its neighbours.
     """
     from scipy.spatial import cKDTree
 
     _, near = cKDTree(np.asarray(x, np.float64)).query(mesh.points, k=min(6, len(x)))
-    here = np.asarray(speed, np.float64)[near.reshape(mesh.n_points, -1)].mean(axis=1)
+    near = near.reshape(mesh.n_points, -1)
+    here = np.asarray(speed, np.float64)[near].mean(axis=1)
     calm, wild = between
     share = np.clip((here - calm) / max(wild - calm, 1e-12), 0.0, 1.0)[:, None] ** 2
-    return np.asarray((1.0 - share) * np.array(water) + share * np.array(FOAM))
+    return np.asarray((1.0 - share) * np.asarray(water)[near].mean(axis=1) + share * np.array(FOAM))

@@ -39,6 +39,7 @@ from ecs_fluid.viz.shared_limits import (
     is_vortons,
     kept,
     limits,
+    rest_spacing,
     survey,
 )
 from ecs_fluid.viz.style import SMALL, Options
@@ -215,25 +216,41 @@ class Scene(Canvas):
             self._aim = self._aimed(*self._wanted_camera)
 
     def _liquid(self, frame: Frame) -> None:
-        """Tracers as the surface of a liquid, with foam where it is fast, and drops where they are few."""
+        """Tracers as the surface of a liquid, with foam where it is fast, and drops where they are few.
+
+        All liquids have one surface, in their colours: where they mix, none is whole alone.
+        """
         assert self.view.puff is not None
-        spacing, fastest = self.view.puff.spacing, self.view.painted[1]
+        fastest, colors = self.view.painted[1], self.view.colors
+        surfaces: dict[str, list[tuple[str, Columns, NDArray]]] = {}
         for name, columns, x in drawable(kept(frame, self.options)):
-            if not is_cloud(columns) or self._is_coloured(columns):
-                continue
+            if is_cloud(columns) and not self._is_coloured(columns):
+                key = name if rest_spacing(columns) is None else ""
+                surfaces.setdefault(key, []).append((name, columns, x))
+        for key, parts in surfaces.items():
+            spacing = max(rest_spacing(columns) or self.view.puff.spacing for _, columns, _ in parts)
+            x = np.concatenate([x for _, _, x in parts])
             mesh = liquid_mesh(x, spacing)
-            colors = self.view.colors
-            water = self.look.named(colors[name])[0] if name in colors else self.look.water
+            # White drops, as foam is, but of a liquid with a colour of its own.
+            water, drop = (
+                np.repeat(
+                    [self.look.named(colors[name])[0] if name in colors else plain for name, *_ in parts],
+                    [len(x) for *_, x in parts],
+                    axis=0,
+                )
+                for plain in (self.look.water, FOAM)
+            )
             if mesh.n_points:
-                colours = None
-                if has_scalar(columns, "speed"):
-                    speed = scalar(columns, "speed")
-                    colours = foaming(mesh, x, speed, (FOAMING * fastest, fastest), water)
-                self._layer(f"{name} liquid", partial(GlossyMesh, water)).update(mesh, colours)
+                speed = [
+                    scalar(columns, "speed") if has_scalar(columns, "speed") else np.zeros(len(x))
+                    for _, columns, x in parts
+                ]
+                colours = foaming(mesh, x, np.concatenate(speed), (FOAMING * fastest, fastest), water)
+                self._layer(f"{key} liquid", partial(GlossyMesh, self.look.water)).update(mesh, colours)
             drops = spray(x, spacing)
             if drops.any():
-                layer = self._layer(f"{name} drops", lambda: Spheres(DROP * spacing, None, FOAM))
-                layer.update(x[drops], None)
+                layer = self._layer(f"{key} drops", partial(Spheres, DROP * spacing, None, FOAM))
+                layer.update(x[drops], np.rint(255.0 * drop[drops]).astype(np.uint8))
 
     def _bodies(self, found: Sequence[Placed]) -> None:
         """Balls, polytopes and the edges of containers."""

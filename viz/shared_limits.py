@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ecs_fluid.components import Species
 from ecs_fluid.errors import FluidError
+from ecs_fluid.viz.camera import corners
 from ecs_fluid.viz.colours import FLAME, PAINTED, SMOKE, visible
 from ecs_fluid.viz.columns import Columns, Frame, choose, drawable, has_scalar, known_scalars, scalar
 from ecs_fluid.viz.smoke import Puff, puff, spacing_of
@@ -111,8 +112,8 @@ def survey(frames: Iterable[TimedFrame], options: Options) -> View:
     """Look through the frames (some 48 of them, evenly, if they are a sequence) and fix what they share.
 
     The box holds the central 99 % of what is drawn of every population along each axis, so that one stray
-    particle does not shrink the picture to a dot; colours likewise end at the 99.5 percentile. Raises
-    FluidError if no frame has a particle, or none has the colour asked for.
+    particle does not shrink the picture to a dot, and all of a box that repeats; colours likewise end at the
+    99.5 percentile. Raises FluidError if no frame has a particle, or none has the colour asked for.
     """
     seen = _Seen(options)
     for _, frame in evenly(frames, SAMPLES):
@@ -205,10 +206,14 @@ class _Seen:
         if color_by is None and of_particles:
             color_by = next((name for name in ("vorticity", "strength") if name in self.ranges), None)
         lo, hi = np.min([box[0] for box in shown], axis=0), np.max([box[1] for box in shown], axis=0)
+        points = np.clip(np.concatenate([box[2] for box in shown]), lo, hi)
+        if any(self.options.periods):
+            half = 0.5 * np.array(self.options.periods)
+            lo, hi = np.where(half, -half, lo), np.where(half, half, hi)
+            points = np.concatenate((points, corners(lo, hi)))
         return View(
             lo, hi, color_by, limits(color_by, *self.ranges.get(color_by or "", (0.0, 1.0))),
-            self.puff, tuple(self.clouds), self.radii,
-            np.clip(np.concatenate([box[2] for box in shown]), lo, hi), self._painted(), self.options.colors,
+            self.puff, tuple(self.clouds), self.radii, points, self._painted(), self.options.colors,
         )  # fmt: skip
 
     def _painted(self) -> tuple[float, float]:
@@ -255,4 +260,10 @@ def _radius(columns: Columns) -> float:
         return 0.34 * float(np.cbrt(np.median(columns["Volume.volume"])))
     if "CoreRadius.sigma" in columns:
         return 0.25 * float(np.median(columns["CoreRadius.sigma"]))
-    return 0.22 * spacing_of(columns["Position.x"])
+    return 0.22 * (rest_spacing(columns) or spacing_of(columns["Position.x"]))
+
+
+def rest_spacing(columns: Columns) -> float | None:
+    """Distance of neighbours [m] in a liquid that is whole, whatever its spray is apart; None: no liquid."""
+    volume = columns.get("Liquid.volume")
+    return None if volume is None or not len(volume) else float(np.cbrt(np.median(volume)))

@@ -17,6 +17,7 @@ import numpy as np
 from ecs_fluid.api.stored import (
     SurfaceRecording,
     VelocityOf,
+    at_surface,
     chosen_frames,
     distances_at,
     frame_of_run,
@@ -183,6 +184,7 @@ def present_moment(world: World) -> Moment:
 
 def show(moment: Moment, drawing: PictureKeywords, save: str | Path | None = None) -> Picture | None:
     """Show a moment in a window, or in a notebook as a picture; with `save` write a .png file instead."""
+    _check_keywords(drawing)
     if save is not None:
         target = path_of(save, "save")
         check_picture(target)
@@ -223,13 +225,15 @@ def check_populations(
     colors: Mapping[str, str],
     hulls: Polytopes,
 ) -> None:
-    """Raise FluidError for colours of unknown populations; warn of bodies without a shape, and of a look
-    whose columns no tracers have.
+    """Raise FluidError for colours of unknown populations; warn of what shows nothing.
+
+    That is a body without a shape, the flow by vortons where there are none, and a look whose columns no
+    tracers have.
 
     Populations with a colour of their own, in the world's ``colors`` or in the drawing, need no columns.
     """
     from ecs_fluid.viz.colours import missing_columns
-    from ecs_fluid.viz.columns import choose
+    from ecs_fluid.viz.columns import FIELDS, choose
 
     for name in drawing.get("colors", {}):
         if name not in populations:
@@ -243,6 +247,11 @@ def check_populations(
                 FluidWarning,
                 stacklevel=3,
             )
+    flows = what in ("glyphs", "streamlines") or (what == "slice" and drawing.get("color_by") not in FIELDS)
+    if flows and not any("Strength.alpha" in columns for columns in populations.values()):
+        warnings.warn(
+            f"what = {what!r} shows the flow by vortons, and there are none here", FluidWarning, stacklevel=3
+        )
     if what != "particles" or drawing.get("color_by") is not None:
         return
     own = {*colors, *drawing.get("colors", {})}
@@ -298,7 +307,7 @@ def _plotter(moment: Moment, drawing: PictureKeywords, off_screen: bool) -> Any:
     options = _surface_options(drawing, moment.look)
     if isinstance(camera := options.get("camera"), CameraPath):
         options["camera"] = camera.at(moment.time, 0.0)
-    flow = moment.velocity if drawing.get("color_by") == "speed" else None
+    flow = at_surface(moment.columns, moment.velocity) if drawing.get("color_by") == "speed" else None
     return render_surface(
         moment.distances(), velocity=flow, time=moment.time, off_screen=off_screen, **options
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, overload
@@ -21,6 +21,7 @@ from ecs_fluid.api.stored import VelocityOf, hulls_of_run, status_of
 from ecs_fluid.api.table import NotStored, Table
 from ecs_fluid.arguments import is_whole, path_of
 from ecs_fluid.component import Array
+from ecs_fluid.entity import Named
 from ecs_fluid.errors import FluidError, sentences
 from ecs_fluid.html import table
 from ecs_fluid.io.fields import FieldFrame, field_ticks
@@ -293,7 +294,7 @@ class Frames(Sequence["Frame"]):
         return f"Frames({len(self)} of {str(self._folder.path)!r}{span})"
 
 
-class Frame(Mapping[str, "Columns"]):
+class Frame(Named["Columns"]):
     """One stored frame: populations by name, each with its columns; ``frame["ring"]["Position.x"]``."""
 
     def __init__(self, folder: RunFolder, stored: Trajectory, number: int) -> None:
@@ -308,9 +309,6 @@ class Frame(Mapping[str, "Columns"]):
             known = ", ".join(self) or "none"
             raise NotStored(f"{self._folder.path} has no population {name!r}; it has {known}")
         return Columns(self._stored, self.number, name)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._stored.populations
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._stored.populations)
@@ -346,7 +344,7 @@ class Frame(Mapping[str, "Columns"]):
         return f"Frame({self.number}, tick={self.tick}, time={self.time:.6g} s, {rows})"
 
 
-class Columns(Mapping[str, Array]):
+class Columns(Named[Array]):
     """Columns of a population in one frame, by their label ``Component.column``; read when asked for."""
 
     def __init__(self, stored: Trajectory, number: int, population: str) -> None:
@@ -354,13 +352,10 @@ class Columns(Mapping[str, Array]):
         self._known = stored.index(population).columns
 
     def __getitem__(self, label: str) -> Array:
-        if label not in self._known:
+        if label not in self:
             known = ", ".join(self._known)
             raise NotStored(f"{self._population!r} has no column {label!r}; it has {known}")
         return self._stored.column(self._number, self._population, label)
-
-    def __contains__(self, label: object) -> bool:
-        return label in self._known
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._known)

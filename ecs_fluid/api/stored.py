@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -185,6 +186,14 @@ def distances_at(fields: Path, tick: int) -> Distances:
     return Distances(field.arrays["phi"], field.origin, field.spacing, field.arrays.get("T"))
 
 
+def at_surface(frame: Frame, flow: Velocity) -> Velocity:
+    """Velocity function of a surface: of a liquid that of its particles, else the flow's by vortons."""
+    from ecs_fluid.exports.surfaces import velocity_near
+
+    liquids = [columns for columns in frame.values() if "Liquid.mass" in columns]
+    return partial(velocity_near, liquids) if liquids else flow
+
+
 class SurfaceRecording(Sequence["TimedDistances"]):
     """The signed distances of stored frames with their times, read when asked for.
 
@@ -214,7 +223,8 @@ class SurfaceRecording(Sequence["TimedDistances"]):
         time, tick = float(self._stored.times[row]), int(self._stored.ticks[row])
         if tick not in self._ticks:
             return TimedDistances(time, None, None)
-        velocity = None if self._flow is None else self._flow(self._stored.frame(row))
+        frame = {} if self._flow is None else self._stored.frame(row)
+        velocity = None if self._flow is None else at_surface(frame, self._flow(frame))
         return TimedDistances(time, distances_at(self._fields, tick), velocity)
 
 

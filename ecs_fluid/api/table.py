@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ecs_fluid.component import Array
+from ecs_fluid.entity import Named
 from ecs_fluid.errors import FluidError, StorageError, printable
 from ecs_fluid.html import table
 
@@ -23,7 +24,7 @@ class NotStored(StorageError, KeyError):
         return printable(str(self.args[0]))  # KeyError alone would quote it
 
 
-class Table(Mapping[str, Array]):
+class Table(Named[Array]):
     """Columns by name, oldest record first: (n,) numbers, NaN where a record has none, or (n, 3) vectors.
 
     ``table["energy"]`` is an array; `to_pandas` makes a DataFrame of it where pandas is installed.
@@ -35,13 +36,10 @@ class Table(Mapping[str, Array]):
         self._columns = {name: _column([record.get(name) for record in records]) for name in names}
 
     def __getitem__(self, name: str) -> Array:
-        if name not in self._columns:
+        if name not in self:
             known = ", ".join(self._columns) or "none"
             raise NotStored(f"nothing called {name!r} was recorded; known: {known}")
         return self._columns[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._columns
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)

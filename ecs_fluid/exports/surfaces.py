@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from ecs_fluid.errors import StorageError
 from ecs_fluid.exports.bodies import Mesh, Placed, Polytopes, placed, polytopes
 from ecs_fluid.exports.frames import Frame, Frames
 
+Columns = Mapping[str, np.ndarray]
 NEIGHBOURS = 4
 """Number of particles whose velocities, weighted by inverse distance, give that of a vertex."""
 
@@ -87,11 +88,12 @@ class Surfaces:
         vertices, triangles = stored_mesh(self._frames.run.fields, frame.tick)
         starts = np.arange(0, 3 * len(triangles) + 1, 3)
         mesh = Mesh(vertices, triangles.ravel(), starts)
-        return Liquid(self._frames.surface, mesh, _velocity(frame, vertices))
+        return Liquid(self._frames.surface, mesh, velocity_near(frame.particles.values(), vertices))
 
 
-def _velocity(frame: Frame, vertices: np.ndarray) -> np.ndarray:
-    moving = [columns for columns in frame.particles.values() if "Velocity.u" in columns]
+def velocity_near(populations: Iterable[Columns], vertices: np.ndarray) -> np.ndarray:
+    """Velocities (v, 3) m/s at vertices (v, 3) m: those of the nearest particles, 0 without any."""
+    moving = [columns for columns in populations if "Velocity.u" in columns]
     x = np.concatenate([np.empty((0, 3)), *(columns["Position.x"] for columns in moving)])
     u = np.concatenate([np.empty((0, 3)), *(columns["Velocity.u"] for columns in moving)])
     if not len(x) or not len(vertices):

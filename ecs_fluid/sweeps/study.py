@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ecs_fluid.arguments import MOST_THREADS, path_of, whole, whole_or_none
 from ecs_fluid.errors import FluidError, RecipeError, StorageError, sentences
+from ecs_fluid.html import table
 from ecs_fluid.io.disk import make_folder, replace_text
 from ecs_fluid.io.lock import WriterLock
 from ecs_fluid.io.records import append_record
@@ -60,6 +61,18 @@ class Sweep:
     def failed(self) -> list[Member]:
         """Members that diverged or failed."""
         return [member for member in self.members if member.status in ("failed", "diverged")]
+
+    def __repr__(self) -> str:
+        stopped = ", stopped" if self.stopped else ""
+        return f"Sweep({str(self.folder)!r}, {len(self.members)} members, {len(self.failed)} failed{stopped})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (one.name, one.status, one.ticks, f"{one.time:.6g} s", f"{one.seconds:.1f} s", one.error)
+            for one in self.members
+        ]
+        head = ("member", "status", "ticks", "simulated time", "wall time", "error")
+        return table(f"{self.folder}, {len(rows)} members", head, rows)
 
 
 class Study:

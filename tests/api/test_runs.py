@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 import ecs_fluid as ef
+from ecs_fluid.api.stored import SurfaceRecording
 from ecs_fluid.api.table import Table
 from ecs_fluid.cli import main
 from ecs_fluid.errors import FluidError, FluidWarning, RecipeError, StorageError
@@ -107,6 +108,38 @@ def test_the_flow_of_a_frame_is_that_of_the_run(run: ef.Run) -> None:
     np.testing.assert_allclose(u, [[0.0, 0.0, 2.5 * q]], rtol=5e-6, atol=5e-6)  # single precision, 53 blobs
 
 
+def test_frames_are_found_and_compared(run: ef.Run) -> None:
+    """Those of one run with arrays of several numbers, whose equality is no single truth value."""
+    frame = run[-1]
+    assert frame in [frame] and frame != run[0] and ["ring"] not in frame
+    assert frame._ipython_key_completions_() == list(frame)
+
+
+def test_surfaces_of_a_liquid_have_its_velocity(tmp_path: Path) -> None:
+    """That of vortons is 0 where there are none; a drop falls at g t."""
+    drop = {"kind": "liquid", "name": "water", "sphere": {"radius": 0.2}, "spacing": 0.1}
+    table = {
+        "world": {"dt": 0.02, "integrator": "euler"},
+        "entity": [drop],
+        "system": [{"kind": "surface", "of": "liquid"}],
+    }
+    fallen = ef.run(table, ticks=5, out=tmp_path / "drop", progress=False)
+    with pytest.warns(
+        FluidWarning, match="what = 'slice' shows the flow by vortons, and there are none here"
+    ):
+        fallen.show(what="slice", save=tmp_path / "still.png", size=(80, 60))
+    distances = SurfaceRecording(fallen.path, range(len(fallen)), speed=True)[-1]
+    speed = distances.velocity(np.array([[0.2, 0.0, 0.0], [0.0, 0.1, -0.1]]))
+    np.testing.assert_allclose(speed, np.tile([0.0, 0.0, -9.81 * 0.1], (2, 1)), rtol=1e-3, atol=1e-5)
+
+
+def test_options_are_told_before_displays(run: ef.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    with pytest.raises(FluidError, match="'sav'"):
+        run.show(sav="a.png")  # type: ignore[call-arg]
+
+
 def test_diagnostics_are_columns(run: ef.Run, monkeypatch: pytest.MonkeyPatch) -> None:
     table = run.diagnostics
     assert table.rows == 3 and list(table["tick"]) == [2, 4, 6]
@@ -116,6 +149,8 @@ def test_diagnostics_are_columns(run: ef.Run, monkeypatch: pytest.MonkeyPatch) -
     assert np.isnan(table["jerk"].astype(float)).all() and "no such thing" not in table
     with pytest.raises(KeyError, match="nothing called 'enrgy' was recorded; known: tick, time, "):
         table["enrgy"]
+    with pytest.raises(KeyError, match=r"nothing called \['energy'\] was recorded"):
+        table[["energy"]]  # type: ignore[index]
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(FluidError, match="pip install pandas"):
         table.to_pandas()

@@ -85,9 +85,23 @@ def test_smooth_values_stay_between_keys(steps: list[tuple[float, float]], share
         assert (way >= -1e-15 * size).all() and values.min() <= fine.min() <= fine.max() <= values.max()
 
 
-@pytest.mark.parametrize("count", [8, 9, 13])
+def test_smooth_vectors_hold_and_gust_along_a_line() -> None:
+    """A wind that is the same at two keys stays, and one that gusts and drops stays between its keys: it blew
+    backwards at 2.4 m/s before the gust, as a parabola through three keys does, and at 2.5 m/s after 1 s."""
+    calm, gust, breeze = [0.0, 0.0, 0.1], [2.0, 0.0, 0.1], [0.2, 0.0, 0.1]
+    wind = Keyed(keys=[(0.0, calm), (0.9, calm), (1.0, gust), (1.3, breeze)], between="smooth")
+    held = value_at(wind, np.linspace(0.0, 0.9, 31))
+    np.testing.assert_allclose(held, np.tile(calm, (31, 1)), rtol=1e-15)
+    blown = value_at(wind, np.linspace(0.9, 1.3, 81))
+    np.testing.assert_allclose(blown[:, 1:], np.tile(calm[1:], (81, 1)), rtol=1e-14)
+    assert (np.diff(blown[:21, 0]) >= 0).all() and (np.diff(blown[20:, 0]) <= 0).all()
+    assert blown[20, 0] == 2.0
+
+
+@pytest.mark.parametrize("count", [4, 8, 9, 13])
 def test_smooth_paths_bend_where_they_turn_round(count: int) -> None:
-    """Hermite's cubic is off by h^4/384, slopes of parabolas by h^2/6, of which h/4 are felt: 1/24 h^3."""
+    """Hermite's cubic is off by h^4/384, slopes of parabolas by h^2/6, of which h/4 are felt: 1/24 h^3. They
+    are not held, not even where they turn by right angles."""
     h = 2 * np.pi / count
     angle = h * np.arange(count + 3)
     keys = [(a, [math.cos(a), math.sin(a), 0.0]) for a in angle.tolist()]

@@ -144,6 +144,10 @@ def test_what_a_world_or_a_table_does_not_have_cannot_be_set() -> None:
     world = ef.load("vortex_ring")
     with pytest.raises(FluidError, match="a world has no 'fluidd' to set; did you mean 'fluid'"):
         world.fluidd = 1  # type: ignore[attr-defined]
+    with pytest.raises(FluidError, match="fluid of a world cannot be set; set_fluid tells what the fluid is"):
+        world.fluid = world["ring"]
+    with pytest.raises(FluidError, match="tick = -1; a whole number of at least 0 is needed"):
+        world.tick = -1
     with pytest.raises(ComponentError, match="Position has no column 'y'; it has x"):
         world["ring"][ef.Position].y = np.zeros(3)  # type: ignore[attr-defined]
     with pytest.raises(FluidError, match="entity 'ring' has no 'x' to set; set columns of its tables"):
@@ -256,6 +260,30 @@ def test_worlds_are_not_copied_behind_espers_back(copying: Callable[[object], ob
     """A copy would share its tables with the original."""
     with pytest.raises(FluidError, match=r"a world cannot be copied or pickled; use world.save"):
         copying(orbiting(1))
+
+
+def test_names_of_a_world_are_gone_through_and_completed() -> None:
+    """Notebooks ask `_ipython_key_completions_` for what may stand in brackets."""
+    world = orbiting(1)
+    snapshot = world.snapshot()
+    assert list(world) == ["fluid", "a", "source"] == world._ipython_key_completions_()
+    assert snapshot._ipython_key_completions_() == ["a"]
+    assert repr(snapshot).startswith("Snapshot(tick=0, time=0 s, a: ")
+    assert snapshot == snapshot and snapshot != world.snapshot()
+    assert ["a"] not in world and ["a"] not in snapshot
+
+
+def test_systems_are_pickled_and_entities_are_not() -> None:
+    wind = ef.WindSystem(velocity=(0.0, 0.0, 1.0))
+    assert pickle.loads(pickle.dumps(wind)).parameters == wind.parameters
+    with pytest.raises(FluidError, match=r"an entity cannot be copied or pickled; take world\.snapshot"):
+        pickle.dumps(orbiting(1)["a"])
+
+
+@pytest.mark.parametrize("kind", ["wind", None])
+def test_a_system_is_asked_for_by_its_class(kind: Any) -> None:
+    with pytest.raises(FluidError, match=f"system: {kind!r} is no class of systems"):
+        orbiting(1).system(kind)
 
 
 NO_PATHS = [None, 5, {}, b"x", "", "a\0b", np.zeros(3)]

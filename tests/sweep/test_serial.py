@@ -67,6 +67,8 @@ def test_tables_hold_what_the_records_say(world: Path) -> None:
         "strength.x", "strength.y", "strength.z",
     ]  # fmt: skip
     assert [int(row["tick"]) for row in table] == 2 * [2, 4, 6, 8, 10]
+    assert repr(done) == f"Sweep({str(done.folder)!r}, 2 members, 0 failed)"
+    assert "<td>core=0.25</td><td>finished</td><td>10</td>" in done._repr_html_()
     for member in done.members:
         mine = [row for row in table if row["member"] == member.name]
         assert {float(row["ring.core"]) for row in mine} == {member.values["ring.core"]}

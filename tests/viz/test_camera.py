@@ -10,6 +10,8 @@ import pytest
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.camera import CAMERAS, VIEW_ANGLE, of_world, place
+from ecs_fluid.viz.shared_limits import survey
+from ecs_fluid.viz.style import Options
 from ecs_fluid.world_options import WorldOptions
 
 
@@ -65,3 +67,12 @@ def test_a_flow_in_a_plane_is_seen_in_that_plane() -> None:
         assert of_world(world, told | {"camera": "left"})["camera"] == "left"
     space = WorldOptions(periodic=(1.0, 0.0, 0.0))
     assert of_world(space, told) == told | {"periods": (1.0, 0.0, 0.0)}
+
+
+def test_all_of_a_box_that_repeats_is_seen() -> None:
+    """A tall box with little in it: its edges are drawn, and were cut off above and below."""
+    x = np.random.default_rng(1).uniform(-0.1, 0.1, (50, 3))
+    view = survey([(0.0, {"dust": {"Position.x": x}})], Options(periods=(0.0, 0.0, 4.0)))
+    assert view.points is not None
+    np.testing.assert_array_equal([view.lo[2], view.hi[2]], [-2.0, 2.0])
+    np.testing.assert_array_equal([view.points[:, 2].min(), view.points[:, 2].max()], [-2.0, 2.0])

@@ -43,6 +43,15 @@ def test_two_blocks_are_two_surfaces_and_a_lonely_particle_is_a_drop() -> None:
     assert not drops[:-1].any()
 
 
+def test_a_torn_sheet_is_drops() -> None:
+    """Of a layer as thick as a particle 4/3 / sqrt(2 pi) = 0.53 is left by the blur; torn to 1.3 spacings,
+    0.31, which no surface encloses."""
+    place = 1.3 * SPACING * np.arange(12.0)
+    x = np.stack(np.meshgrid(place, place, [0.0], indexing="ij"), axis=-1).reshape(-1, 3)
+    assert liquid_mesh(x, SPACING).n_points == 0
+    assert spray(x, SPACING).all()
+
+
 def test_nothing_makes_no_surface() -> None:
     assert liquid_mesh(np.zeros((0, 3)), SPACING).n_points == 0
     assert not len(spray(np.zeros((0, 3)), SPACING))
@@ -52,7 +61,7 @@ def test_foam_is_where_it_is_fast() -> None:
     """Speed grows along x from 0 to 1 m/s: water up to 0.5, foam from 0.9 on."""
     x, water = block(), (0.1, 0.2, 0.3)
     mesh = liquid_mesh(x, SPACING)
-    colours = foaming(mesh, x, x[:, 0] / 0.6, (0.5, 0.9), water)
+    colours = foaming(mesh, x, x[:, 0] / 0.6, (0.5, 0.9), np.tile(water, (len(x), 1)))
     slow, fast = mesh.points[:, 0] < 0.25, mesh.points[:, 0] > 0.58
     np.testing.assert_allclose(colours[slow], np.tile(water, (slow.sum(), 1)), atol=1e-9)
     np.testing.assert_allclose(colours[fast], np.tile(FOAM, (fast.sum(), 1)), atol=0.02)
@@ -91,3 +100,33 @@ def test_looks_are_known_by_their_names() -> None:
     for command in (look.show, page.page, watch.watch):
         told = command.__doc__.partition(" look: ")[2].partition(";")[0]
         assert [name.partition(" ")[0] for name in told.split(", ")] == list(LOOKS)
+
+
+def liquid(x: np.ndarray) -> dict[str, np.ndarray]:
+    """Particles at `x` (n, 3) m, each of the volume of a cube of 0.05 m."""
+    return {"Position.x": x, "Velocity.u": np.zeros_like(x), "Liquid.volume": np.full(len(x), SPACING**3)}
+
+
+def test_spray_does_not_swell_the_liquid() -> None:
+    """Drops far apart, beside the picture, widen the mean distance of neighbours, not that in the liquid."""
+    camera = ((0.3, -2.0, 0.3), (0.3, 0.3, 0.3), (0.0, 0.0, 1.0))
+    alone = drawn({"water": liquid(block())}, look="liquid", camera=camera)
+    far = np.concatenate((block(), block(10) * 4.0 + [2.5, 0.0, 0.0]))
+    splash = drawn({"water": liquid(far)}, look="liquid", camera=camera)
+    assert np.abs(splash - alone).max() < 10
+
+
+def test_drops_have_the_colour_of_their_liquid() -> None:
+    x = SPACING * 4.0 * np.arange(9.0)[:, None] * [1.0, 0.0, 0.0]
+    red = drawn({"water": liquid(x)}, look="liquid", colors={"water": "red"})
+    white = drawn({"water": liquid(x)}, look="liquid")
+    assert ((red[..., 0] - red[..., 2]) > 60).sum() > 30 and ((white[..., 0] - white[..., 2]) > 60).sum() == 0
+
+
+def test_liquids_that_mix_are_whole() -> None:
+    """Two liquids, every other particle one of each, are drawn as the one that they fill together."""
+    x = block()
+    odd = np.rint(x.sum(axis=1) / SPACING - 1.5).astype(int) % 2 == 1
+    whole = drawn({"water": liquid(x)}, look="liquid")
+    mixed = drawn({"a": liquid(x[odd]), "b": liquid(x[~odd])}, look="liquid")
+    assert np.abs(mixed - whole).mean() < 2.0

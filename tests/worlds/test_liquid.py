@@ -163,6 +163,19 @@ def test_liquid_in_files_that_is_not_where_it_should_be(
     )
 
 
+def test_sound_of_a_liquid_without_gravity_goes_by_its_velocity() -> None:
+    """Tait's stiffness rho c^2 / 7, with c ten times the largest velocity; of what rests there is none."""
+    drop = {"kind": "liquid", "name": "drop", "sphere": {"radius": 0.2}, "spacing": 0.1}
+    free = {"fluid": {"gravity": [0.0, 0.0, 0.0]}}
+    world = WorldRecipe.from_tables(free | {"entity": [drop | {"velocity": [0.0, 3.0, -4.0]}]}).build()
+    world.step()
+    assert world.fluid[ef.LiquidModel].stiffness[0] == pytest.approx(1000.0 * 50.0**2 / 7.0)
+    with pytest.raises(
+        ef.FluidError, match="without gravity and velocities there is no default for sound_speed"
+    ):
+        WorldRecipe.from_tables(free | {"entity": [drop]}).build().step()
+
+
 def test_hydrostatic_start_is_compressed_by_its_weight() -> None:
     """Each layer sinks by the strain below it; the surface by g H^2 / (2 c^2) to first order in it."""
     world = built(fills="tank", spacing=0.1)
