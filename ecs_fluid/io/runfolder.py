@@ -268,16 +268,16 @@ class RunFolder:
     def read_trajectory(self) -> Trajectory:
         """A reader for the trajectory of this run; warns of populations whose files are missing."""
         found = Trajectory(self.trajectory)
-        known = self.read_info().get("populations", [])
-        if gone := [name for name in known if name not in found.populations]:
-            files = printable(", ".join(f"{name}.vtkhdf" for name in gone))
-            verb = "is" if len(gone) == 1 else "are"
-            warnings.warn(
-                f"{files} {verb} missing in {self.trajectory}; all goes on without what was stored there",
-                FluidWarning,
-                stacklevel=2,
-            )
+        if said := self.missing(found):
+            warnings.warn(f"{said}; all goes on without what was stored there", FluidWarning, stacklevel=2)
         return found
+
+    def missing(self, found: Trajectory) -> str:
+        """Which files of populations are missing in the trajectory, in words; "" if none is."""
+        known = self.read_info().get("populations", [])
+        gone = [f"{name}.vtkhdf" for name in known if name not in found.populations]
+        verb = "is" if len(gone) == 1 else "are"
+        return printable(f"{', '.join(gone)} {verb} missing in {self.trajectory}") if gone else ""
 
     def begin_stretch(self, tick: int, code: Mapping[str, str], **changes: Any) -> None:
         """Note what computes the run from ``tick`` on, and ``update``; ``code``: digests of user modules."""

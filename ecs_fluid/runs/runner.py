@@ -119,7 +119,10 @@ class Runner:
             with searching(code_folder(path) if allow_code else None):
                 world = resume(found.path, allow_code, anyway)
             if folder.trajectory.is_dir():  # without one, a new one is begun
-                _check_same_run(world, folder.read_trajectory(), found.path)
+                stored = Trajectory(folder.trajectory)
+                _check_same_run(world, stored, found.path)
+                if said := folder.missing(stored):  # of one without rows at this tick
+                    raise StorageError(f"{said}; the run goes on when what was stored there is back")
             last, every = last_tick or plan["last_tick"], plan["every"]
             # The frame of an end between two others goes where the run goes on: a straight one has none.
             between = world.tick % every != 0 and world.tick < last

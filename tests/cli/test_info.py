@@ -287,3 +287,22 @@ def test_a_population_whose_file_is_missing_is_told(
     assert main([name, "run", *options]) == 0
     said = "warning: other.vtkhdf is missing in run/trajectory; all goes on without what was stored there\n"
     assert capsys.readouterr().err == said
+
+
+def test_a_run_whose_population_is_missing_does_not_go_on(
+    two_rings: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = shutil.copytree(two_rings, tmp_path / "run")
+    kept = (folder / "trajectory" / "other.vtkhdf").rename(tmp_path / "other.vtkhdf")
+    assert main(["resume", str(folder), "--ticks", "12"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ") and "that has no 'other' (is other.vtkhdf missing?) at tick 10" in said
+    about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    about["populations"].append("spray")  # which had no rows at that tick
+    (folder / "run.json").write_text(json.dumps(about), encoding="utf-8")
+    shutil.copy(kept, folder / "trajectory")
+    assert main(["resume", str(folder), "--ticks", "12"]) == 2
+    said = f"error: spray.vtkhdf is missing in {folder / 'trajectory'}; the run goes on when what was stored"
+    assert capsys.readouterr().err.startswith(said)
+    shutil.copytree(two_rings, folder, dirs_exist_ok=True)
+    assert main(["resume", str(folder), "--ticks", "12"]) == 0
