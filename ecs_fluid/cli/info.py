@@ -35,7 +35,7 @@ def info(folder: Path, /, *, plot: Path | None = None, diagnostics: str | None =
 
         check_picture(plot, "--plot")
     else:
-        refuse_idle({"--diagnostics": diagnostics is not None}, "without --plot file.png, which draws them")
+        refuse_idle({"--diagnostics": diagnostics is not None}, "without a picture; add --plot file.png")
     run = RunFolder.open(folder)
     about, status = run.read_info(), status_of(run)
     stored = run.read_trajectory()
