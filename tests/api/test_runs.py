@@ -17,6 +17,7 @@ from ecs_fluid.api.stored import SurfaceRecording
 from ecs_fluid.api.table import Table
 from ecs_fluid.cli import main
 from ecs_fluid.errors import FluidError, FluidWarning, RecipeError, StorageError
+from ecs_fluid.io.trajectory import Trajectory
 from ecs_fluid.worlds import VortexRing
 
 RING: dict[str, Any] = {
@@ -128,7 +129,8 @@ def test_surfaces_of_a_liquid_have_its_velocity(tmp_path: Path) -> None:
         FluidWarning, match="what = 'slice' shows the flow by vortons, and there are none here"
     ):
         fallen.show(what="slice", save=tmp_path / "still.png", size=(80, 60))
-    distances = SurfaceRecording(fallen.path, range(len(fallen)), speed=True)[-1]
+    stored = Trajectory(fallen.path / "trajectory")
+    distances = SurfaceRecording(fallen.path, stored, range(len(fallen)), speed=True)[-1]
     speed = distances.velocity(np.array([[0.2, 0.0, 0.0], [0.0, 0.1, -0.1]]))
     np.testing.assert_allclose(speed, np.tile([0.0, 0.0, -9.81 * 0.1], (2, 1)), rtol=1e-3, atol=1e-5)
 

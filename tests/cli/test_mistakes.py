@@ -54,7 +54,7 @@ IDLE = {
     "watch vortex_ring --normal x": "normal has no effect where what = 'particles', only with slice",
     "watch vortex_ring --host 0.0.0.0 --port 80": "--host and --port have no effect without --serve",
     "run vortex_ring --replace": "replace has no effect without out, the folder of the run to replace",
-    "info runs/a --diagnostics energy": "--diagnostics has no effect without --plot file.png",
+    "info runs/a --diagnostics energy": "--diagnostics has no effect without a picture; add --plot file.png",
     "warmup --set world.dt=1": "--set has no effect without a world; name one",
     "warmup vortex_ring --precision double": "--precision has no effect on a world, which has its own",
     "show vortex_ring --frame 2 --save a.png": "--frame has no effect as vortex_ring is a world, no run",
