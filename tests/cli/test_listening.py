@@ -121,6 +121,7 @@ def ask(port: int, path: str, **headers: str) -> tuple[int, str]:
         page.close()
 
 
+@pytest.mark.nightly
 def test_a_sweep_is_reached_by_nobody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever is let in by a scheduler or a worker can run code in it; Dask's pages are not served."""
     pytest.importorskip("distributed", reason="needs Dask: pip install 'ecs-fluid[sweep]'")

@@ -15,10 +15,10 @@ def some(names: Iterable[str], by_day: int = 2) -> list[Any]:
     return [name if row < by_day else pytest.param(name, marks=nightly) for row, name in enumerate(names)]
 
 
-def pairs(names: Iterable[str]) -> list[Any]:
-    """(name, precision): by day the first two in double precision and the first in single."""
+def pairs(names: Iterable[str], by_day: int = 1) -> list[Any]:
+    """(name, precision): by day the first ones in double precision and the first in single."""
     return [
-        pytest.param(name, real, marks=pytest.mark.nightly if row >= by_day else ())
-        for real, by_day in ((np.float64, 2), (np.float32, 1))
+        pytest.param(name, real, marks=pytest.mark.nightly if row >= number else ())
+        for real, number in ((np.float64, by_day), (np.float32, 1))
         for row, name in enumerate(names)
     ]

@@ -12,6 +12,7 @@ from scipy.special import erf, erfc, hyp1f1
 
 from ecs_fluid.kernels.biot_savart import direct
 from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES, record
+from tests.kernels.by_day import pairs
 
 Array = NDArray[np.float64]
 REALS = (np.float32, np.float64)
@@ -60,8 +61,7 @@ def equator(rho: Array) -> Array:
     return np.stack([rho, 0.0 * rho, 0.0 * rho], axis=1)
 
 
-@pytest.mark.parametrize("real", REALS)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "real"), pairs(NAMES, len(NAMES)))
 def test_speed_of_one_blob_is_q_over_four_pi_r_squared(name: str, real: type) -> None:
     # Case 1. float32 gets the rounded rho, so that only the kernel's own rounding is measured.
     rho = RHO.astype(real).astype(float)
@@ -87,8 +87,7 @@ def test_largest_speed_and_slope_at_the_centre(name: str) -> None:
     assert du[0, 1, 0] == pytest.approx(slope, rel=5e-6)
 
 
-@pytest.mark.parametrize("real", REALS)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "real"), pairs(NAMES, len(NAMES)))
 def test_a_vorton_does_not_move_itself(name: str, real: type) -> None:
     # Case 2: exactly zero, wherever the vorton is, and no NaN at r = 0.
     x = np.array([[0.1, -3.7, 12.3]], real)

@@ -31,7 +31,9 @@ def summed(strength: Array) -> Array:
     return np.asarray(u.reshape(strength.shape))
 
 
-@pytest.mark.parametrize(("real", "error"), [(np.float32, 1e-6), (np.float64, 1e-14)])
+@pytest.mark.parametrize(
+    ("real", "error"), [(np.float32, 1e-6), pytest.param(np.float64, 1e-14, marks=pytest.mark.nightly)]
+)
 def test_is_the_sum_over_all_points(monkeypatch: pytest.MonkeyPatch, real: Any, error: float) -> None:
     """But for rounding, where splines are not made up for; of two parts it is the sum; on any threads.
 

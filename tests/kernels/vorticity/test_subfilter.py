@@ -72,6 +72,7 @@ def test_gradient_change_is_local(name: str) -> None:
     assert np.abs(found[0] + found[4] + found[8]).max() < 1e-12 * np.abs(found).max()
 
 
+@pytest.mark.nightly
 def test_single_precision_stays_single() -> None:
     """float32 vortons give float32 sums, within 1e-5 of those of float64."""
     single, double = sorted_cloud(np.float32), sorted_cloud()
