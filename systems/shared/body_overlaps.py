@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,25 @@ FAR = 1e-6
 
 TOLD = 3
 """Pairs that a sentence names."""
+
+MOST_EDGES = 10_000
+"""Pairs of edges of two polytopes beyond which their faces are so many that these alone part them."""
+
+
+class Solid(NamedTuple):
+    """A ball, or a polytope, in world axes."""
+
+    x: Array
+    """centre (3,) m"""
+    corners: Array
+    """(v, 3) m; of a ball its centre"""
+    normals: Array
+    """of the faces, outward (f, 3)"""
+    edges: Array
+    """numbers (e, 2) of corners"""
+    radius: float
+    """of a ball, m, else 0"""
+
 
 Told = dict[tuple[str, str], float]
 """Names of two entities, and the largest overlap of their bodies, m."""
@@ -75,33 +94,69 @@ def _listed(found: Told, pair: Callable[[str, str], str]) -> str:
 
 def _depths(bodies: Bodies, hulls: Hulls, pairs: Array, walls: Array) -> Array:
     """How far the bodies of each pair (m, 2) overlap, m; 0 or less where they do not."""
-    from ecs_fluid.kernels.bodies.contacts import contacts_of_pair
-    from ecs_fluid.kernels.bodies.manifold import MOST_CONTACTS
-    from ecs_fluid.kernels.bodies.table import BALL
-
-    a, b = pairs.T
-    depth = bodies.radius[a] + bodies.radius[b] - np.linalg.norm(bodies.x[b] - bodies.x[a], axis=1)
-    still, out = np.zeros_like(bodies.x), np.empty((MOST_CONTACTS, 7))
-    for k in np.flatnonzero((bodies.shape[a] != BALL) | (bodies.shape[b] != BALL)):
-        if walls[k]:
-            depth[k] = _beyond(bodies, hulls, a[k], b[k])
-        else:
-            count = contacts_of_pair(bodies, hulls, still, a[k], b[k], 0.0, out)
-            depth[k] = -out[:count, 6].min(initial=0.0)
-    return np.asarray(depth)
+    solids = {k: _solid(bodies, hulls, k) for k in np.unique(pairs)}
+    measures = (_beyond if wall else _depth for wall in walls)
+    return np.array([f(solids[a], solids[b]) for f, (a, b) in zip(measures, pairs, strict=True)])
 
 
-def _beyond(bodies: Bodies, hulls: Hulls, a: int, b: int) -> float:
-    """How far body b reaches beyond the walls of container a, m; 0 where none of it is inside."""
+def _solid(bodies: Bodies, hulls: Hulls, k: int) -> Solid:
     from ecs_fluid.kernels.bodies.rotation import matrix_of
     from ecs_fluid.kernels.bodies.table import BALL
 
-    planes = hulls.planes[hulls.plane_start[bodies.hull[a]] : hulls.plane_start[bodies.hull[a] + 1]]
-    points, ball = np.zeros((1, 3)), bodies.radius[b]
-    if bodies.shape[b] != BALL:
-        number, ball = bodies.hull[b], 0.0
-        corners = hulls.vertices[hulls.vertex_start[number] : hulls.vertex_start[number + 1]]
-        points = np.concatenate([points, corners @ matrix_of(bodies.q[b]).T])
-    seen = (points + bodies.x[b] - bodies.x[a]) @ matrix_of(bodies.q[a])
-    out = seen @ planes[:, :3].T - planes[:, 3]
-    return float(out.max() + ball) if out.max(axis=1).min() < ball else 0.0
+    x, hull = bodies.x[k], bodies.hull[k]
+    if bodies.shape[k] == BALL:
+        return Solid(x, x[None], np.zeros((0, 3)), np.zeros((0, 2), np.int64), bodies.radius[k])
+    turn = matrix_of(bodies.q[k])
+    corners, planes, edges = (
+        table[start[hull] : start[hull + 1]]
+        for table, start in (
+            (hulls.vertices, hulls.vertex_start),
+            (hulls.planes, hulls.plane_start),
+            (hulls.edges, hulls.edge_start),
+        )
+    )
+    return Solid(x, x + corners @ turn.T, planes[:, :3] @ turn.T, edges, 0.0)
+
+
+def _depth(a: Solid, b: Solid) -> float:
+    """How far two solids have to be parted, m: the least overlap of their shadows along any direction.
+
+    It is found along a normal of a face or, of polytopes, across an edge of each; of a ball, along the way
+    from a corner or an edge to its centre. Less than 0 is a distance.
+    """
+    (sa, ta), (sb, tb) = (
+        (
+            solid.corners[solid.edges[:, 0]],
+            solid.corners[solid.edges[:, 1]] - solid.corners[solid.edges[:, 0]],
+        )
+        for solid in (a, b)
+    )
+    directions = [np.eye(3), a.normals, b.normals]
+    if len(ta) * len(tb) <= MOST_EDGES:
+        directions.append(np.cross(ta[:, None], tb).reshape(-1, 3))
+    for ball, other, start, along in ((a, b, sb, tb), (b, a, sa, ta)):
+        if ball.radius:
+            way = ball.x - start
+            share = (way * along).sum(axis=1) / (along**2).sum(axis=1)
+            directions += [ball.x - other.corners, way - share[:, None] * along]
+    n = np.concatenate(directions)
+    length = np.linalg.norm(n, axis=1)
+    n = n[length > 1e-9 * length.max()] / length[length > 1e-9 * length.max(), None]
+    overlap = min(
+        float((_reach(a.corners, sign * n) + _reach(b.corners, -sign * n)).min()) for sign in (1.0, -1.0)
+    )
+    return overlap + a.radius + b.radius
+
+
+def _reach(corners: Array, directions: Array) -> Array:
+    """Largest coordinate (m,) m of corners (v, 3) along each direction (m, 3)."""
+    parts = np.array_split(directions, 1 + len(directions) * len(corners) // 10**6)
+    return np.concatenate([(part @ corners.T).max(axis=1) for part in parts])
+
+
+def _beyond(container: Solid, b: Solid) -> float:
+    """How far a solid reaches beyond the walls of a container, m; 0 where none of it is inside."""
+    points = np.concatenate([b.corners, b.x[None]]) if not b.radius else b.corners
+    walls = _reach(container.corners, container.normals)
+    out = points @ container.normals.T - walls
+    return float(out.max() + b.radius) if out.max(axis=1).min() < b.radius else 0.0
