@@ -456,10 +456,8 @@ def parameter_model(cls: Any, root: type) -> type[Settings]:
             number: Any = Annotated[(inherited.annotation, *limits)] if limits else inherited.annotation
             fields[name] = (number, FieldInfo(default=cls.__dict__[name], description=inherited.description))
     model = create_model(f"{cls.__name__}Parameters", __base__=base, __doc__=cls.__doc__, **fields)
-    model.__module__, model.__qualname__ = (
-        cls.__module__,
-        f"{cls.__qualname__}.Parameters",
-    )  # where pickle looks
+    # Where pickle looks for it.
+    model.__module__, model.__qualname__ = cls.__module__, f"{cls.__qualname__}.Parameters"
     model.written_in = cls
     model.untyped = tuple(
         name
