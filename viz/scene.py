@@ -16,7 +16,7 @@ from vtkmodules.vtkRenderingOpenGL2 import vtkRenderStepsPass, vtkToneMappingPas
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.exports.bodies import Placed
-from ecs_fluid.exports.colours import SOLID
+from ecs_fluid.exports.colours import SOLID, Colour
 from ecs_fluid.viz.arrows import glyphs
 from ecs_fluid.viz.bodies import bodies_in, fluid_within, surface, wires
 from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, Camera, corners
@@ -221,7 +221,7 @@ class Scene(Canvas):
         All liquids have one surface, in their colours: where they mix, none is whole alone.
         """
         assert self.view.puff is not None
-        fastest, colors = self.view.painted[1], self.view.colors
+        fastest = self.view.painted[1]
         surfaces: dict[str, list[tuple[str, Columns, NDArray]]] = {}
         for name, columns, x in drawable(kept(frame, self.options)):
             if is_cloud(columns) and not self._is_coloured(columns):
@@ -232,12 +232,9 @@ class Scene(Canvas):
             x = np.concatenate([x for _, _, x in parts])
             mesh = liquid_mesh(x, spacing)
             # White drops, as foam is, but of a liquid with a colour of its own.
+            counts = [len(x) for *_, x in parts]
             water, drop = (
-                np.repeat(
-                    [self.look.named(colors[name])[0] if name in colors else plain for name, *_ in parts],
-                    [len(x) for *_, x in parts],
-                    axis=0,
-                )
+                np.repeat([self._own_colour(name, plain) for name, *_ in parts], counts, axis=0)
                 for plain in (self.look.water, FOAM)
             )
             if mesh.n_points:
@@ -311,10 +308,15 @@ class Scene(Canvas):
         opacity = 0.25 if what == "streamlines" else 1.0
         radius = self.view.radii.get(name, 0.02)
         key = f"{name} {'coloured' if coloured else 'plain'}"
-        plain = self.look.named(self.view.colors[name])[0] if name in self.view.colors else self.look.plain
+        plain = self._own_colour(name, self.look.plain)
         layer = self._layer(key, lambda: Spheres(radius, colours, plain, opacity))
         layer.update(x, values, self._sizes(values))
         return True
+
+    def _own_colour(self, name: str, plain: Colour) -> Colour:
+        """That of a population's recipe, or `plain`."""
+        colors = self.view.colors
+        return self.look.named(colors[name])[0] if name in colors else plain
 
     def _is_coloured(self, columns: Columns) -> bool:
         """Whether a population is coloured by the picture's column: tracers only if `color_by` is given."""

@@ -382,10 +382,11 @@ def write_movie(
         from ecs_fluid.viz.shared_limits import Recording
 
         labels = {name: stored.index(name).columns for name in stored.populations}
-        colors, hulls = named_colours(RunFolder.open(folder)), hulls_of_run(folder)
+        run, hulls = RunFolder.open(folder), hulls_of_run(folder)
+        colors = named_colours(run)
         check_populations(drawing.get("look") or look, drawing, labels, colors, hulls)
         flow = VelocityOf(folder) if what in ("slice", "streamlines") else None
-        own = hulls, world_of_run(folder), colors, RunFolder.open(folder).columns()
+        own = hulls, world_of_run(folder), colors, run.columns()
         options = _of_what_is_drawn(_options(None, drawing, look), *own)
         movie(target, Recording(stored, rows), velocity_of=flow, **more, **options)
     return target

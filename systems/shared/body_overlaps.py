@@ -37,8 +37,10 @@ class Solid(NamedTuple):
     """(v, 3) m; of a ball its centre"""
     normals: Array
     """of the faces, outward (f, 3)"""
-    edges: Array
-    """numbers (e, 2) of corners"""
+    starts: Array
+    """of the edges (e, 3) m"""
+    along: Array
+    """from there to their ends (e, 3) m"""
     radius: float
     """of a ball, m, else 0"""
 
@@ -105,7 +107,8 @@ def _solid(bodies: Bodies, hulls: Hulls, k: int) -> Solid:
 
     x, hull = bodies.x[k], bodies.hull[k]
     if bodies.shape[k] == BALL:
-        return Solid(x, x[None], np.zeros((0, 3)), np.zeros((0, 2), np.int64), bodies.radius[k])
+        none = np.zeros((0, 3))
+        return Solid(x, x[None], none, none, none, bodies.radius[k])
     turn = matrix_of(bodies.q[k])
     corners, planes, edges = (
         table[start[hull] : start[hull + 1]]
@@ -115,7 +118,9 @@ def _solid(bodies: Bodies, hulls: Hulls, k: int) -> Solid:
             (hulls.edges, hulls.edge_start),
         )
     )
-    return Solid(x, x + corners @ turn.T, planes[:, :3] @ turn.T, edges, 0.0)
+    corners = x + corners @ turn.T
+    start, end = corners[edges[:, 0]], corners[edges[:, 1]]
+    return Solid(x, corners, planes[:, :3] @ turn.T, start, end - start, 0.0)
 
 
 def _depth(a: Solid, b: Solid) -> float:
@@ -124,24 +129,18 @@ def _depth(a: Solid, b: Solid) -> float:
     It is found along a normal of a face or, of polytopes, across an edge of each; of a ball, along the way
     from a corner or an edge to its centre. Less than 0 is a distance.
     """
-    (sa, ta), (sb, tb) = (
-        (
-            solid.corners[solid.edges[:, 0]],
-            solid.corners[solid.edges[:, 1]] - solid.corners[solid.edges[:, 0]],
-        )
-        for solid in (a, b)
-    )
     directions = [np.eye(3), a.normals, b.normals]
-    if len(ta) * len(tb) <= MOST_EDGES:
-        directions.append(np.cross(ta[:, None], tb).reshape(-1, 3))
-    for ball, other, start, along in ((a, b, sb, tb), (b, a, sa, ta)):
+    if len(a.along) * len(b.along) <= MOST_EDGES:
+        directions.append(np.cross(a.along[:, None], b.along).reshape(-1, 3))
+    for ball, other in ((a, b), (b, a)):
         if ball.radius:
-            way = ball.x - start
-            share = (way * along).sum(axis=1) / (along**2).sum(axis=1)
-            directions += [ball.x - other.corners, way - share[:, None] * along]
+            way = ball.x - other.starts
+            share = (way * other.along).sum(axis=1) / (other.along**2).sum(axis=1)
+            directions += [ball.x - other.corners, way - share[:, None] * other.along]
     n = np.concatenate(directions)
-    length = np.linalg.norm(n, axis=1)
-    n = n[length > 1e-9 * length.max()] / length[length > 1e-9 * length.max(), None]
+    length = np.linalg.norm(n, axis=1, keepdims=True)
+    long = (length > 1e-9 * length.max())[:, 0]
+    n = n[long] / length[long]
     overlap = min(
         float((_reach(a.corners, sign * n) + _reach(b.corners, -sign * n)).min()) for sign in (1.0, -1.0)
     )

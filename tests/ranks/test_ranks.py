@@ -354,14 +354,16 @@ with on_ranks(threads=1, code=Path()) as share:
     ("how", "ranks", "told"),
     [
         pytest.param(
-            *("stops", 3),
+            "stops",
+            3,
             r"rank 0 of 3: rank 1 \(process \d+\) has not answered for 2 s \(ECS_FLUID_TIMEOUT\)",
             marks=pytest.mark.nightly,
         ),
         ("hangs", 2, r"rank 0 of 2: rank 1 \(process \d+\) has not answered for 2 s \(ECS_FLUID_TIMEOUT\)"),
         ("fails", 3, r"rank 1 of 3: process of idle:Idles fails: KeyError: 'here alone'"),
         pytest.param(
-            *("is lost", 2),
+            "is lost",
+            2,
             r"rank 1 of 2: process of idle:Idles fails: Exception: Other MPI error",
             marks=pytest.mark.nightly,
         ),
