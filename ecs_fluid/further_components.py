@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,6 +47,18 @@ def component_of(table: Any, place: str, allow_code: bool = False) -> type[Compo
                 "kind, or a default in its class"
             )
     return kind
+
+
+def further(
+    tables: Iterable[dict[str, Any]], place: str, own: tuple[type[Component], ...]
+) -> list[tuple[type[Component], dict[str, Any]]]:
+    """Classes of components that particles get as they are born, and their tables, none of them `own`."""
+    # Imported where the world file was read, if that was allowed.
+    found = [(component_of(table, place), table) for table in tables]
+    for kind, _ in found:
+        if kind in own:
+            raise RecipeError(f"{place} sets {kind.__name__} by parameters of its own; use these")
+    return found
 
 
 def attach(world: World, entity: str, table: dict[str, Any], place: str) -> None:

@@ -42,6 +42,10 @@ from ecs_fluid.systems.emission import (
     EmissionSystem as EmissionSystem,
     Emitter as Emitter,
 )
+from ecs_fluid.systems.inflow import (
+    Inflow as Inflow,
+    InflowSystem as InflowSystem,
+)
 from ecs_fluid.systems.lifetime import (
     AgeLimitSystem as AgeLimitSystem,
     KillBoxSystem as KillBoxSystem,

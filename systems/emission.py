@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
+from ecs_fluid import further_components
 from ecs_fluid.component import Array, Component, RowId, Tables
 from ecs_fluid.components import (
     Age,
@@ -26,14 +26,15 @@ from ecs_fluid.components.bodies import CollisionCount, Pose
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import LAWS, Fluid, key_values, options_of
-from ecs_fluid.further_components import component_of, filled
+from ecs_fluid.further_components import filled
 from ecs_fluid.input_limits import TRACER, VORTON, check_bytes
-from ecs_fluid.keyframes import KeyedNumber, KeyedVector, integral, value_at
+from ecs_fluid.keyframes import KeyedNumber, KeyedVector, value_at
 from ecs_fluid.recipe import Name, Recipe, entity_recipe
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
 from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.lifetime import LifetimeSystem
+from ecs_fluid.systems.shared.births import births
 from ecs_fluid.systems.shared.fluid_at_rest import (
     density_at,
     density_of,
@@ -262,22 +263,12 @@ class EmissionSystem(System):
     def _due(self, emitter: Emitter, state: Emission) -> Array:
         """Moments (n,) s at which particles are born in this half of the tick."""
         tick = self.world.tick + 0.5 * self.world.stage.c
-        begin, end = (self._giving_until(emitter, t) for t in (tick, tick + 0.5))
-        before, after = _given(emitter, begin), _given(emitter, end)
-        first = _whole(before)
-        count = _whole(after) - first
+        begin, end = tick * self.world.dt, (tick + 0.5) * self.world.dt
+        _, moments = births(emitter.rate, emitter.start, emitter.stop, begin, end)
         if emitter.limit is not None:
-            count = min(count, max(emitter.limit - int(state.emitted[0]), 0))
-        state.emitted[0] += count
-        if not count:
-            return np.empty(0)
-        share = (np.arange(first + 1, first + 1 + count) - before) / (after - before)
-        return np.asarray(np.minimum(begin + share * (end - begin), end))  # no later, by rounding
-
-    def _giving_until(self, emitter: Emitter, tick: float) -> float:
-        """The time of `tick`, no earlier than the emitter starts and no later than it stops, s."""
-        time = max(tick * self.world.dt, emitter.start)
-        return time if emitter.stop is None else min(time, emitter.stop)
+            moments = moments[: max(emitter.limit - int(state.emitted[0]), 0)]
+        state.emitted[0] += len(moments)
+        return moments
 
     def _constants(self, emitter: Emitter, has: Tables, moments: Array) -> list[Component]:
         """What is the same for all particles of an emitter, but for their ages."""
@@ -409,23 +400,7 @@ def _each(table: Component, change: Callable[[Array], Array]) -> Component:
 
 def further(emitter: Emitter) -> list[tuple[type[Component], dict[str, Any]]]:
     """Classes of the further components of an emitter's particles, and their tables."""
-    # Imported where the world file was read, if that was allowed.
-    place = f"emitter {emitter.name!r}"
-    found = [(component_of(table, place), table) for table in emitter.component]
-    for kind, _ in found:
-        if kind in OWN:
-            raise RecipeError(f"{place} sets {kind.__name__} by parameters of its own; use these")
-    return found
-
-
-def _given(emitter: Emitter, time: float) -> float:
-    """What the integral of its rate has come to by a time, 1."""
-    return integral(emitter.rate, emitter.start, time) if time > emitter.start else 0.0
-
-
-def _whole(total: float) -> int:
-    """Whole particles; round-off must not hold back one that is due exactly at the end of a tick."""
-    return math.floor(total * (1 + 1e-12) + 1e-9)
+    return further_components.further(emitter.component, f"emitter {emitter.name!r}", OWN)
 
 
 def _of_rows(own: Tables, kind: type[Component], name: str, told: Any, moments: Array) -> Array | None:

@@ -14,13 +14,14 @@ from ecs_fluid.components import InertialVelocity, Position, Strength, Velocity
 from ecs_fluid.components.bodies import BodyLoad
 from ecs_fluid.components.liquid import Liquid, LiquidBudget, LiquidModel, LiquidPressure, LiquidState
 from ecs_fluid.errors import FluidError, FluidWarning, RecipeError
-from ecs_fluid.fluid import Fluid
+from ecs_fluid.fluid import Fluid, key_values
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System, Types
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
 from ecs_fluid.systems.buoyancy import BuoyancySystem
 from ecs_fluid.systems.drag import DragSystem
+from ecs_fluid.systems.inflow import Inflow, InflowSystem, in_pipes
 from ecs_fluid.systems.shared.body_tables import BODIES, body_entities
 from ecs_fluid.systems.shared.liquid_places import bodies_at, misplaced_liquid, near_solids
 from ecs_fluid.systems.shared.liquid_steps import MOST_STEPS, StepLimits
@@ -174,17 +175,21 @@ class SphSystem(System):
             raise FluidError("SphSystem: pressure cannot be changed once the system is made")
         self._prepare()
         x, v, mass, size, excess = self._joined()
-        law = self._law()
-        last = self._advance(law, x, v, mass, size, excess, dt)
-        self.field(LiquidModel).peak[0] = last.nu.max()
+        law, real = self._law(), len(x)
+        given = zip((x, v, mass, size), self._in_pipes(), strict=True)
+        x, v, mass, size = (np.concatenate([there, to_come]) for there, to_come in given)
+        excess = np.concatenate([excess, np.zeros(len(x) - real, excess.dtype)])
+        last = self._advance(law, x, v, mass, size, excess, real, dt)
+        nu, load, mass, size = last.nu[:real], last.load[:real], mass[:real], size[:real]
+        self.field(LiquidModel).peak[0] = nu.max()
         spread(x, [position.x for position, *_ in tables])
         spread(v, [inertial.v for _, inertial, *_ in tables])
         spread(excess, [liquid.excess for _, _, liquid, *_ in tables])
         # For frames and pictures; the integrator empties it before it is used again.
         for _, inertial, _, velocity, _ in tables:
             velocity.u += inertial.v
-        spread(last.load * last.nu**2 / (size**2 * law.volume), [state.pressure for *_, state in tables])
-        spread(last.nu * mass / (size * law.volume), [state.density for *_, state in tables])
+        spread(load * nu**2 / (size**2 * law.volume), [state.pressure for *_, state in tables])
+        spread(nu * mass / (size * law.volume), [state.density for *_, state in tables])
 
     def _joined(self) -> tuple[Array, Array, Array, Array, Array]:
         """Copies of all positions, velocities and masses, V / V_0, and the excess, of the particles end to
@@ -194,6 +199,13 @@ class SphSystem(System):
         size = joined([entity[Liquid].volume for entity in entities], (), number)
         excess = joined([entity[Liquid].excess for entity in entities], (), number)
         return x.copy(), v.copy(), mass, (size / self.field(LiquidModel).volume).astype(number), excess.copy()
+
+    def _in_pipes(self) -> tuple[Array, Array, Array, Array]:
+        """Positions, velocities, masses and V / V_0 of what is in the pipes of inflows."""
+        x, v, mass, volume = in_pipes(self.world)
+        kind = self.world.dtype
+        size = volume / float(self.field(LiquidModel).volume[0])
+        return x.astype(kind), v.astype(kind), mass.astype(kind), size.astype(kind)
 
     # ------------------------------------------------------------------ law
 
@@ -218,6 +230,7 @@ class SphSystem(System):
             if len(entity)
             for nu in (liquid.viscosity.min(), liquid.viscosity.max())
         ]
+        found += [(float(world.dtype(inflow.viscosity)), inflow.name) for inflow in _inflows(world)]
         (least, thin), (most, thick) = min(found, default=(0.0, "")), max(found, default=(0.0, ""))
         if least < most:
             raise FluidError(
@@ -227,7 +240,8 @@ class SphSystem(System):
         return least
 
     def _densest(self) -> float:
-        return max(float((liquid.mass / liquid.volume).max(initial=0)) for (liquid,) in self.query(Liquid))
+        there = (float((liquid.mass / liquid.volume).max(initial=0)) for (liquid,) in self.query(Liquid))
+        return max([*there, *(inflow.density for inflow in _inflows(self.world))])
 
     def _prepare(self) -> None:
         """Fill the model before the first tick, and find the stiffness for a gravity that is another."""
@@ -253,6 +267,12 @@ class SphSystem(System):
                 raise FluidError(
                     f"entity {entity.name!r}: a particle of liquid has the volume {liquid.volume[odd]:.3g} "
                     f"m^3, but the mean of all is {mean:.3g} m^3; use spacings that differ by less than 7 %"
+                )
+        for inflow in _inflows(self.world):
+            if abs(inflow.particle - mean) > SAME_SIZE * mean:
+                raise FluidError(
+                    f"inflow {inflow.name!r}: spacing = {inflow.spacing:g} m, but the liquid there is has "
+                    f"{mean ** (1 / 3):.3g} m; use spacings that differ by less than 7 %"
                 )
         model = self.field(LiquidModel)
         model.volume[0] = mean
@@ -299,7 +319,10 @@ class SphSystem(System):
         return lacks
 
     def _default_sound(self) -> float:
-        """10 sqrt(g H), of all keys of gravity the largest; without gravity 10 times the largest velocity."""
+        """10 sqrt(g H), of all keys of gravity the largest; without gravity 10 times the largest velocity.
+
+        What an inflow gives falls from v^2 / (2 g) above it.
+        """
         spacing = float(self.field(LiquidModel).volume[0]) ** (1 / 3)
         liquids = list(self.query(Position, Liquid))
         places = np.concatenate([position.x for position, _ in liquids])
@@ -313,9 +336,13 @@ class SphSystem(System):
                 floors = [float((wall.corners @ up).min()) + 0.5 * spacing for wall in walls]
                 low = min([float(heights.min()), *floors])
                 most = max(most, pull * (float(heights.max()) - low + spacing))
+                for inflow in _inflows(self.world):
+                    above = float(np.max(np.array(key_values(inflow.center)) @ up)) - low
+                    most = max(most, pull * (max(above, 0.0) + spacing) + 0.5 * inflow.fastest**2)
         if most == 0.0:
             own = (velocity.v for _, velocity in self.query(Liquid, InertialVelocity))
-            most = max(float((v.astype(np.float64) ** 2).sum(axis=1).max(initial=0.0)) for v in own)
+            fastest = [float((v.astype(np.float64) ** 2).sum(axis=1).max(initial=0.0)) for v in own]
+            most = max([*fastest, *(inflow.fastest**2 for inflow in _inflows(self.world))])
         if most == 0.0:
             raise RecipeError(
                 "SphSystem: without gravity and velocities there is no default for sound_speed; give one, 10 "
@@ -357,9 +384,13 @@ class SphSystem(System):
     # ------------------------------------------------------------------ time
 
     def _advance(
-        self, law: LiquidLaw, x: Array, v: Array, mass: Array, size: Array, excess: Array, dt: float
-    ) -> Evaluation:
-        """Drift, kick, drift in steps as long as may be; writes the books and the loads of bodies."""
+        self, law: LiquidLaw, x: Array, v: Array, mass: Array, size: Array, excess: Array, real: int,
+        dt: float,
+    ) -> Evaluation:  # fmt: skip
+        """Drift, kick, drift in steps as long as may be; writes the books and the loads of bodies.
+
+        Rows from `real` on are in the pipes of inflows: they push, and go on as they are.
+        """
         from ecs_fluid.kernels.compiled.columns import max_norm
         from ecs_fluid.kernels.sph.implicit import solve
         from ecs_fluid.kernels.sph.pairs import Lists
@@ -370,13 +401,14 @@ class SphSystem(System):
         obstacles, hulls = bodies_at(self.world, dt, law.reach)
         weight = self._weight(mass / (size * law.volume)).astype(kind)
         pull = weight[:, None] * self.world.gravity.astype(kind)
+        pull[real:] = 0
         books = self.field(LiquidBudget)
         loads, lost = np.zeros((0 if obstacles is None else len(obstacles.x0), 6)), 0.0
         ahead = np.zeros_like(excess)
         solved_for = []
         if self.pressure == "implicit":
             solved_for = [entity[LiquidPressure].pressure for entity, _ in self.entities(Position, Liquid)]
-            pressure = joined(solved_for, (), kind)
+            pressure = np.concatenate([*solved_for, np.zeros(len(x) - real, kind)])
         # A light liquid beside a heavy one is as stiff, so sound is faster in it.
         c = math.sqrt(7 * law.stiffness * law.volume * float((size / mass).max()))
         force = self._borne(mass / (size * law.volume)) * float(np.linalg.norm(self.world.gravity))
@@ -394,7 +426,7 @@ class SphSystem(System):
         x += kind(step / 2) * v
         while more:
             there = None if obstacles is None else moved(obstacles, time + step / 2)
-            given, held = put_back(law, x, v, mass, there, hulls, held)
+            given, held = put_back(law, x[:real], v[:real], mass, there, hulls, held)
             loads += given / dt
             # Half a step ahead by the last rate: of second order, but for the first step of a tick.
             now = law, x, v, mass, size, excess + kind(step / 2) * ahead, there, hulls
@@ -408,19 +440,21 @@ class SphSystem(System):
             time, done = time + step, done + 1
             more = 0 if more == 1 else steps(dt - time, done, float(found.nu.max()))
             following = (dt - time) / more if more else 0.0
+            found.force[real:] = 0
             kick_and_drift(found.force, mass, pull, step, (step + following) / 2, x, v)
             ahead = found.rate
+            ahead[real:] = 0
             excess += kind(step) * ahead
             loads += found.loads * (step / dt)
             lost += step * found.loss
             step = following
         there = None if obstacles is None else moved(obstacles, dt)
-        loads += put_back(law, x, v, mass, there, hulls, held)[0] / dt
+        loads += put_back(law, x[:real], v[:real], mass, there, hulls, held)[0] / dt
         if solved_for:
             spread(pressure, solved_for)
         books.dissipated += lost
         books.walls -= dt * loads[:, :3].sum(axis=0)
-        books.gravity += dt * float((mass.astype(np.float64) * weight).sum()) * self.world.gravity
+        books.gravity += dt * float((mass.astype(np.float64) * weight)[:real].sum()) * self.world.gravity
         books.steps += done
         for entity, rows in rows_of_each(entities):
             entity[BodyLoad].force += loads[rows, :3]
@@ -491,3 +525,9 @@ class SphSystem(System):
         }
         record["energy"] = record["kinetic"] + record["potential"] + record["compression"]
         return record
+
+
+def _inflows(world: World) -> list[Inflow]:
+    """All openings of a world."""
+    system = world.system(InflowSystem)
+    return [] if system is None else system.inflows

@@ -6,6 +6,7 @@ from ecs_fluid.worlds.emitter import EmitterRecipe
 from ecs_fluid.worlds.files import files_from
 from ecs_fluid.worlds.fluid_block import FluidBlock
 from ecs_fluid.worlds.hill_vortex import HillVortex
+from ecs_fluid.worlds.inflow import InflowRecipe
 from ecs_fluid.worlds.jet_ring import JetRing
 from ecs_fluid.worlds.liquid import LiquidRecipe
 from ecs_fluid.worlds.noise_box import NoiseBox
@@ -27,6 +28,7 @@ __all__ = [
     "FluidBlock",
     "FluidTable",
     "HillVortex",
+    "InflowRecipe",
     "JetRing",
     "LiquidRecipe",
     "NoiseBox",

@@ -11,7 +11,7 @@ from typing import Any
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import Fluid, options_of
 from ecs_fluid.keyframes import Keyed, value_at
-from ecs_fluid.systems import DiffusionSystem, EmissionSystem
+from ecs_fluid.systems import DiffusionSystem, EmissionSystem, InflowSystem
 from ecs_fluid.validation_errors import nearest, validated
 from ecs_fluid.viz.live import Slider
 from ecs_fluid.world import World
@@ -123,8 +123,9 @@ def _tables(world: World) -> dict[str, dict[str, Parameter]]:
         key = keys.get(type(system))
         held = _parameters(partial(getattr, system, "parameters"), partial(setattr, system))
         tables.setdefault(f"fluid.{key}" if key else f"system.{type(system).kind}", held)
-        for number, emitter in enumerate(system.emitters if isinstance(system, EmissionSystem) else ()):
-            tables[emitter.name] = _of_emitter(system, number)
+        for kind, listed in ((EmissionSystem, "emitters"), (InflowSystem, "inflows")):
+            for number, source in enumerate(getattr(system, listed) if isinstance(system, kind) else ()):
+                tables[source.name] = _of_source(system, listed, number)
     return tables
 
 
@@ -137,14 +138,16 @@ def _parameters(holder: Callable[[], Any], put: Callable[[str, Any], None]) -> d
     return {name: one(name) for name in type(holder()).model_fields}
 
 
-def _of_emitter(system: Any, number: int) -> dict[str, Parameter]:
-    def put(name: str, value: Any) -> None:
-        emitters = list(system.emitters)
-        old = emitters[number]
-        emitters[number] = validated(type(old), dict(old) | {name: value}, repr(old.name))
-        system.emitters = emitters
+def _of_source(system: Any, listed: str, number: int) -> dict[str, Parameter]:
+    """Parameters of one of a system's emitters or inflows."""
 
-    return _parameters(lambda: system.emitters[number], put)
+    def put(name: str, value: Any) -> None:
+        sources = list(getattr(system, listed))
+        old = sources[number]
+        sources[number] = validated(type(old), dict(old) | {name: value}, repr(old.name))
+        setattr(system, listed, sources)
+
+    return _parameters(lambda: getattr(system, listed)[number], put)
 
 
 def _keyed(world: World) -> Iterator[tuple[str, Parameter, float, float]]:

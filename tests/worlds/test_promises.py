@@ -565,6 +565,11 @@ def filled_container() -> float:
 
 
 @measure
+def filling_tank() -> float:
+    return float(march(lean("filling_tank"), 0.5)["jet"][ef.Liquid].volume.sum(dtype=np.float64))
+
+
+@measure
 def sloshing_dam() -> float:
     return momentum_not_given(march(lean("sloshing_dam", precision="double"), 0.5), mass=280.0)
 

@@ -68,7 +68,9 @@ BODIES = (
 )
 """Worlds with bodies; `test_body_worlds` has more on them."""
 
-LIQUIDS = ("dam_break", "falling_drop", "filled_container", "heavy_ball_in_box", "sloshing_dam")
+LIQUIDS = (
+    "dam_break", "falling_drop", "filled_container", "filling_tank", "heavy_ball_in_box", "sloshing_dam"
+)  # fmt: skip
 """Worlds with a liquid; `test_liquid` has more on them."""
 
 DROPS = ("drop_oscillates", "drops_merge")

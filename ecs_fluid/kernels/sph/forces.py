@@ -45,13 +45,18 @@ AIRBORNE = 0.5, 30.0
 it there."""
 
 
+def phi(q: Array) -> Array:
+    """Wendland's kernel without its factor, of distances over the reach."""
+    u = np.maximum(1.0 - q, 0.0)
+    return np.asarray(u**4 * (4.0 * q + 1.0))
+
+
 @lru_cache
 def lattice_weight(support: float) -> float:
     """w_0 = 1 / sum phi over a cubic lattice, whose spacing is R / `support`."""
     k = np.arange(-np.ceil(support), np.ceil(support) + 1)
     q = np.sqrt(k[:, None, None] ** 2 + k[:, None] ** 2 + k**2) / support
-    u = np.maximum(1.0 - q, 0.0)
-    return 1.0 / float((u**4 * (4.0 * q + 1.0)).sum())
+    return 1.0 / float(phi(q).sum())
 
 
 @njit(fastmath=FAST, error_model="numpy")

@@ -1,0 +1,330 @@
+"""Inflows of liquid: taps, nozzles, hoses."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from itertools import pairwise
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from ecs_fluid.component import Array, Component
+from ecs_fluid.components import InertialVelocity, Position, Strength
+from ecs_fluid.components.liquid import Liquid
+from ecs_fluid.errors import FluidWarning, RecipeError
+from ecs_fluid.fluid import Fluid, key_values
+from ecs_fluid.further_components import filled, further
+from ecs_fluid.input_limits import VORTON, check_bytes, check_memory
+from ecs_fluid.keyframes import KeyedNumber, KeyedVector, integral, value_at
+from ecs_fluid.recipe import Name
+from ecs_fluid.settings import Settings
+from ecs_fluid.system import System
+from ecs_fluid.systems.shared.births import births
+from ecs_fluid.systems.shared.body_tables import BODIES
+from ecs_fluid.systems.shared.liquid_places import near_solids
+from ecs_fluid.systems.shared.populations import particles_take
+from ecs_fluid.systems.shared.walls import containers
+from ecs_fluid.world import World
+
+Length = Annotated[float, Field(ge=1e-6, le=1e6)]
+
+LARGER = "use a larger spacing"
+
+LOOSE = 1.01
+"""Distance of particles across a jet over that of liquid at rest. As dense as that, or denser, its pressure
+throws new layers back, the next ones meet them, and the jet bursts."""
+
+REACH = 3.0
+"""Spacings as far as liquid is felt, and length of the pipe before an opening."""
+
+NEAREST = 0.5
+"""Spacings between what flows in and a solid, at least."""
+
+FULL, AROUND = 0.9, 0.25
+"""Density over that at rest of the liquid that is there from which a new particle has no room, and from which
+a pipe, in its rear half, is under liquid."""
+
+
+class Inflow(Settings):
+    """An opening from which liquid flows, where, how fast and when."""
+
+    name: Name
+    into: Name
+    """liquid that gets the particles"""
+    center: KeyedVector
+    """middle of the opening, m; may be keyed in time"""
+    direction: KeyedVector = (0.0, 0.0, -1.0)
+    """where the liquid goes, 1, of any length; may be keyed in time"""
+    speed: KeyedNumber = 1.0
+    """speed of the liquid, m/s, 0 to 1e6; may be keyed in time"""
+    shape: Literal["disc", "rectangle"] = "disc"
+    """shape of the opening, across the direction"""
+    size: tuple[Length, Length] = (0.2, 0.2)
+    """its full widths, m: the first horizontal, the other at right angles to it"""
+    spacing: Length = 0.05
+    """distance between neighbouring particles, m"""
+    density: float = Field(default=1000.0, ge=1e-3, le=1e6)
+    """density of the liquid, kg/m^3"""
+    viscosity: float = Field(default=0.0, ge=0, le=1e3)
+    """kinematic viscosity of the liquid, m^2/s; one value for all liquids of a world"""
+    start: float = Field(default=0.0, ge=0, le=1e9)
+    """time at which it begins, s"""
+    stop: float | None = Field(default=None, gt=0, le=1e9)
+    """time at which it ends, s; default never"""
+    component: tuple[dict[str, Any], ...] = ()
+    """further components of the particles, such as { kind = "Age", t = 0.0 }, or your own"""
+
+    @property
+    def particle(self) -> float:
+        """Volume of a particle, m^3."""
+        return self.spacing**3
+
+    @property
+    def area(self) -> float:
+        """Area of the opening, m^2."""
+        return self.size[0] * self.size[1] * (math.pi / 4 if self.shape == "disc" else 1.0)
+
+    @property
+    def fastest(self) -> float:
+        """Largest of all its speeds, m/s."""
+        return float(np.max(key_values(self.speed)))
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for speed in key_values(self.speed):
+            if not 0 <= speed <= 1e6:
+                raise ValueError(f"speed {speed}; a number from 0 to 1e6 m/s is needed")
+        for direction in key_values(self.direction):
+            if not any(abs(part) > 1e-9 for part in direction):
+                raise ValueError("direction needs at least one part that is not zero")
+        ways = [np.array(way) / np.linalg.norm(way) for way in key_values(self.direction)]
+        if any(np.linalg.norm(one + other) < 1e-6 for one, other in pairwise(ways)):
+            raise ValueError("direction turns straight back between two keys; give one more between them")
+        if self.stop is not None and self.stop <= self.start:
+            raise ValueError(f"stop {self.stop:g} s is not after start {self.start:g} s")
+        return self
+
+    @property
+    def thickness(self) -> float:
+        """Thickness of a layer, m: the volume of its particles over the area."""
+        return len(self.layer()) * self.particle / self.area
+
+    def layer(self) -> Array:
+        """Places (n, 2) m in the opening of the particles of one layer, on a square lattice.
+
+        Of the lattices with a particle or a corner of cells in the middle, that whose number of particles is
+        nearest to the area over that of a cell; `LOOSE` times as wide as fills the opening.
+        """
+        check_memory(VORTON, self.area / self.spacing**2, f"particles in a layer of {self.name!r}", LARGER)
+        widths = np.array(self.size)
+        if self.shape == "rectangle":
+            counts = np.maximum(np.round(widths / self.spacing), 1)
+            sides = [(np.arange(n) + 0.5) / n * w - 0.5 * w for n, w in zip(counts, widths, strict=True)]
+            return LOOSE * _pairs(*sides)
+        found = list[Array]()
+        for shift in (0.0, 0.5):
+            reach = np.ceil(0.5 * widths / self.spacing)
+            grid = _pairs(*(self.spacing * (np.arange(-n, n + 1) + shift) for n in reach))
+            found.append(grid[((2 * grid / widths) ** 2).sum(axis=1) < 1 + 1e-9])
+        ideal = self.area / self.spacing**2
+        best = min((grid for grid in found if len(grid)), key=lambda grid: abs(len(grid) - ideal))
+        return LOOSE * math.sqrt(ideal / len(best)) * best
+
+
+class InflowSystem(System):
+    """Liquid that flows in through openings: layers of particles, one after the other, at a speed.
+
+        volume so far = area of the opening x integral of the speed over time, to half a layer
+
+    A layer is born as often as the opening has let its volume through. It appears at the end of that tick,
+    where it has flown by then: x = c + u t + g t^2 / 2, v = u + g t, t the time since it was born. From there
+    on it is liquid like any other. The layers that will follow it stand in the end of a pipe, three spacings
+    long: they go on at the speed whatever pushes them, and push what is before them. What is in the pipe is
+    no entity: the SphSystem adds it as neighbours of the others, and nothing draws it. An opening that moves
+    gives the liquid its place and direction, not its velocity.
+
+    Particles have no room, in the pipe or before it, and are kept back, where they would lie within half a
+    spacing of a solid, outside all containers, or in liquid. As long as liquid stands around the pipe nothing
+    flows: an opening may look down into a pool, and be reached by it, but lies above it.
+    """
+
+    reads = (Fluid,)
+    may_read = (*BODIES, Position, InertialVelocity, Liquid, Strength)
+    phase = "constrain"
+    periodic = False
+    after = ("CollisionSystem",)
+
+    inflows: list[Inflow] = Field(default_factory=list)
+    """the openings of the world"""
+
+    def __post_init__(self) -> None:
+        self._warned = set[str]()
+
+    def spawns(self, world: World) -> None:
+        """Make the liquids that they fill."""
+        for inflow in self.inflows:
+            if inflow.into not in world:
+                kinds: list[type[Component]] = [Position, InertialVelocity, Liquid]
+                kinds += [kind for kind, _ in _further(inflow)]
+                world.spawn(inflow.into, *(kind.blank(0, np.float64) for kind in kinds))
+
+    def added(self, world: World) -> None:
+        """Refuse openings of one name, entities that are no liquid alone, and what memory cannot hold."""
+        from ecs_fluid.systems.sph import SphSystem  # which knows this one
+
+        world.require(SphSystem)
+        names = [inflow.name for inflow in self.inflows]
+        for inflow in self.inflows:
+            if names.count(inflow.name) > 1:
+                raise RecipeError(f"two inflows are called {inflow.name!r}; each needs a name of its own")
+            world[inflow.into][Liquid]
+            for kind, table in _further(inflow):
+                for rows in (0, 1):  # no lists, one value per row, and values in their range
+                    filled(kind, table, rows, f"inflow {inflow.name!r}", f"{inflow.into!r} may get")
+            layers = inflow.fastest * world.dt / inflow.thickness
+            what = f"particles in a tick by inflow {inflow.name!r}"
+            check_memory(VORTON, layers * len(inflow.layer()), what, LARGER)
+            none = np.empty((0, 3))
+            world.spawn_rows(inflow.into, *_rows(inflow, none, none))
+
+    def lint(self, world: World) -> list[str]:
+        """Openings without room, as the world is now."""
+        said = []
+        for inflow in self.inflows:
+            if world.time > inflow.start:  # a resumed one, with its own liquid before it
+                continue
+            x, _ = _in_pipe(inflow, inflow.start)
+            if lost := np.count_nonzero(~_room(inflow, x, world) | _under_liquid(inflow, world)):
+                said.append(
+                    f"InflowSystem: {lost} of the {len(x)} particles in the pipe of {inflow.name!r} have no "
+                    "room: they lie in liquid, in a solid or outside all containers, and are kept back; move "
+                    "its center"
+                )
+        return said
+
+    def process(self, dt: float) -> None:
+        """Let in what is due in this tick."""
+        begin, end = self.world.tick * dt, (self.world.tick + 1) * dt
+        taken = 0.0
+        for inflow in self.inflows:
+            layer = inflow.layer()
+            each = inflow.thickness
+            _, moments = births(inflow.speed, inflow.start, inflow.stop, begin, end, each, ahead=0.5)
+            if not len(moments):
+                continue
+            count = len(moments) * len(layer)
+            taken = (taken or particles_take(self.world)) + count * VORTON
+            what = f"particles with {count:,} more by inflow {inflow.name!r} would take"
+            check_bytes(taken, what, f"{LARGER}, or give it a time to stop")
+            age = end - moments
+            x, v = _placed(inflow, moments, age * value_at(inflow.speed, moments))
+            age = np.repeat(age, len(layer))[:, None]
+            x, v = x + 0.5 * age**2 * self.world.gravity, v + age * self.world.gravity
+            free = _room(inflow, x, self.world) & (not _under_liquid(inflow, self.world))
+            if not free.all() and inflow.name not in self._warned:
+                self._warned.add(inflow.name)
+                warnings.warn(
+                    f"t = {end:.4g} s: {np.count_nonzero(~free)} of {len(x)} particles of inflow "
+                    f"{inflow.name!r} have no room, as there is liquid, a solid or no container, and are "
+                    "kept back; more may follow",
+                    FluidWarning,
+                    stacklevel=2,
+                )
+            self.world.spawn_rows(inflow.into, *_rows(inflow, x[free], v[free]))
+
+
+def _room(inflow: Inflow, x: Array, world: World) -> Array:
+    """Which of the new places (n, 3) m have room: away from solids, in a container, and not in liquid."""
+    walls, free = containers(world), ~near_solids(world, x, NEAREST * inflow.spacing)
+    if walls:
+        free &= np.any([wall.inside(x) for wall in walls], axis=0)
+    return np.asarray(free & (_crowd(inflow, x, world) < FULL))
+
+
+def _under_liquid(inflow: Inflow, world: World) -> bool:
+    """Whether liquid stands around the pipe, behind its opening."""
+    x, _ = _in_pipe(inflow, world.tick * world.dt)
+    return bool(_crowd(inflow, x[len(x) // 2 :], world).max(initial=0.0) > AROUND)
+
+
+def _crowd(inflow: Inflow, x: Array, world: World) -> Array:
+    """Density (n,) over that at rest of the liquid that is there at places (n, 3) m: w_0 sum phi."""
+    from scipy.spatial import cKDTree
+
+    from ecs_fluid.kernels.sph.forces import lattice_weight, phi
+
+    reach, crowd = REACH * inflow.spacing, np.zeros(len(x))
+    low, high = x.min(axis=0) - reach, x.max(axis=0) + reach
+    for _, (position, _) in world.entities_with(Position, Liquid):
+        near = position.x[((position.x > low) & (position.x < high)).all(axis=1)]
+        if len(near):
+            pairs = cKDTree(x).sparse_distance_matrix(cKDTree(near), reach, output_type="ndarray")
+            crowd += np.bincount(pairs["i"], phi(pairs["v"] / reach), len(x))
+    return lattice_weight(REACH) * crowd
+
+
+def in_pipes(world: World) -> tuple[Array, Array, Array, Array]:
+    """What is in the ends of the pipes of a world: places (n, 3) m, velocities (n, 3) m/s, masses (n,) kg and
+    volumes (n,) m^3."""
+    system = world.system(InflowSystem)
+    found = [(np.empty((0, 3)), np.empty((0, 3)), np.empty(0), np.empty(0))]
+    for inflow in [] if system is None else system.inflows:
+        x, v = _in_pipe(inflow, world.tick * world.dt)
+        free = _room(inflow, x, world) & (not _under_liquid(inflow, world))
+        each = np.ones(np.count_nonzero(free)) * inflow.particle
+        found.append((x[free], v[free], inflow.density * each, each))
+    x, v, mass, volume = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return x, v, mass, volume
+
+
+def _in_pipe(inflow: Inflow, time: float) -> tuple[Array, Array]:
+    """Places and velocities (n, 3) of the layers that will leave next, as far as liquid is felt."""
+    each, start, stop = inflow.thickness, inflow.start, inflow.stop
+    now = max(time, start) if stop is None else min(max(time, start), stop)
+    number, _ = births(inflow.speed, start, stop, now, now, each, ahead=0.5)
+    far = (number + 0.5) * each - integral(inflow.speed, start, now)
+    ahead = -np.arange(far, REACH * inflow.spacing, each)
+    x, v = _placed(inflow, np.full(len(ahead), time), ahead)
+    return x, v * (start <= time < (math.inf if stop is None else stop))
+
+
+def _placed(inflow: Inflow, moments: Array, ahead: Array) -> tuple[Array, Array]:
+    """Places and velocities (n, 3) of layers `ahead` (m,) m of the opening as it is at moments (m,) s."""
+    layer, n = inflow.layer(), len(moments)
+    way = np.broadcast_to(value_at(inflow.direction, moments), (n, 3))
+    way = way / np.linalg.norm(way, axis=1, keepdims=True)
+    first = np.cross((0.0, 0.0, 1.0), way)
+    first[np.linalg.norm(first, axis=1) < 1e-6] = (1.0, 0.0, 0.0)
+    first /= np.linalg.norm(first, axis=1, keepdims=True)
+    second = np.cross(way, first)
+    middle = value_at(inflow.center, moments) + ahead[:, None] * way
+    across = layer[None, :, :1] * first[:, None] + layer[None, :, 1:] * second[:, None]
+    v = np.broadcast_to(value_at(inflow.speed, moments), n)[:, None] * way
+    return (middle[:, None] + across).reshape(-1, 3), np.repeat(v, len(layer), axis=0)
+
+
+def _rows(inflow: Inflow, x: Array, v: Array) -> list[Component]:
+    """Particles at places (n, 3) m with velocities (n, 3) m/s."""
+    of_each = (inflow.density * inflow.particle, inflow.particle, inflow.viscosity)
+    rows: list[Component] = [
+        Position(x),
+        InertialVelocity(v),
+        Liquid(*(np.full(len(x), value) for value in of_each)),
+    ]
+    for kind, table in _further(inflow):
+        whole = filled(kind, table, len(x), f"inflow {inflow.name!r}", "a tick makes")
+        if isinstance(whole, Component):  # else all of its values are the default
+            rows.append(whole)
+    return rows
+
+
+def _further(inflow: Inflow) -> list[tuple[type[Component], dict[str, Any]]]:
+    """Classes of the further components of its particles, and their tables."""
+    return further(inflow.component, f"inflow {inflow.name!r}", (Position, InertialVelocity))
+
+
+def _pairs(first: Any, second: Any) -> Array:
+    """All pairs (n, 2) of numbers of two lists."""
+    return np.stack(np.meshgrid(first, second, indexing="ij"), axis=-1).reshape(-1, 2)

@@ -1,0 +1,223 @@
+"""Inflows of liquid: their volume, where the jet flies, what has no room, and the same bits every time."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ecs_fluid as ef
+from ecs_fluid.errors import ComponentError, FluidError, FluidWarning, LimitError, RecipeError
+from ecs_fluid.systems.inflow import LOOSE, Inflow
+
+TAP = {"name": "tap", "into": "water", "center": [0.0, 0.0, 0.0], "spacing": 0.05}
+
+
+def world_of(
+    *taps: dict[str, Any], precision: str = "single", pressure: str = "explicit", **fluid: Any
+) -> ef.World:
+    """A world in which liquid flows in."""
+    entities = [{"kind": "inflow", **TAP, **tap} for tap in taps]
+    table = {"dt": 0.01, "integrator": "euler", "precision": precision, "debug": True}
+    fluid = {"gravity": [0.0, 0.0, -9.81], **fluid}
+    sph = {"kind": "sph", "pressure": pressure}
+    return ef.load({"world": table, "fluid": fluid, "entity": entities, "system": [sph]})
+
+
+def volume(world: ef.World, name: str = "water") -> float:
+    from ecs_fluid.components.liquid import Liquid
+
+    return float(world[name][Liquid].volume.sum(dtype=np.float64)) if len(world[name]) else 0.0
+
+
+@pytest.mark.parametrize(
+    ("shape", "size", "area"),
+    [("disc", [0.2, 0.2], 0.01 * math.pi), ("disc", [0.31, 0.17], 0.31 * 0.17 * math.pi / 4),
+     ("rectangle", [0.2, 0.1], 0.02), ("rectangle", [0.27, 0.06], 0.27 * 0.06)],
+)  # fmt: skip
+@pytest.mark.parametrize("speed", [0.7, {"keys": [[0.0, 0.0], [0.1, 2.0], [0.2, 0.5]]}])
+def test_volume_is_area_times_way(shape: str, size: list[float], area: float, speed: Any) -> None:
+    """To half a layer, at any time, for lattices that fit the opening and for those that do not."""
+    world = world_of({"shape": shape, "size": size, "speed": speed, "start": 0.02, "stop": 0.25})
+    system = world.system(ef.InflowSystem)
+    assert system is not None
+    layer = len(system.inflows[0].layer()) * 0.05**3
+    for _ in range(30):
+        world.step()
+        time = np.linspace(0.02, min(max(world.time, 0.02), 0.25), 2001)
+        keys = speed["keys"] if isinstance(speed, dict) else [[0.0, speed]]
+        way = np.trapezoid(np.interp(time, *zip(*keys, strict=True)), time)
+        assert abs(volume(world) - area * way) < layer * 0.501
+
+
+@pytest.mark.parametrize("pressure", ["explicit", "implicit"])
+def test_a_jet_flies_as_a_thrown_stone(pressure: str) -> None:
+    """Nothing pushes its layers off the parabola: they are no denser than liquid at rest. Jets whose lattice
+    was burst at the opening within ten layers, at 0.2 of their speed across."""
+    jet = {"direction": [1.0, 0.0, 0.0], "speed": 3.0, "size": [0.35, 0.35]}
+    world = world_of(jet, pressure=pressure)
+    world.step(20)
+    x, v = world["water"][ef.Position].x, world["water"][ef.InertialVelocity].v
+    time = x[:, 0] / 3.0
+    np.testing.assert_allclose(v, np.stack([0 * time + 3.0, 0 * time, -9.81 * time], axis=1), atol=0.05)
+    inner = time > 0.02
+    assert (x[:, 2] + 0.5 * 9.81 * time**2)[inner].mean() == pytest.approx(0.0, abs=2e-3)
+
+
+@pytest.mark.parametrize("direction", [[0, 0, 1], [0, 0, -2], [1, 1, 0], [0.3, -0.5, 0.2]])
+def test_the_opening_lies_across_its_direction(direction: list[float]) -> None:
+    """Its first width is horizontal; in any direction it is as wide."""
+    world = world_of(
+        {"direction": direction, "shape": "rectangle", "size": [0.4, 0.2], "speed": 2.0},
+        precision="double", gravity=[0.0, 0.0, 0.0],
+    )  # fmt: skip
+    world.step(3)
+    way = np.array(direction) / np.linalg.norm(direction)
+    x, v = world["water"][ef.Position].x, world["water"][ef.InertialVelocity].v
+    np.testing.assert_allclose(v, np.broadcast_to(2.0 * way, v.shape), atol=1e-9)
+    flat = x - (x @ way)[:, None] * way
+    first = np.cross([0.0, 0.0, 1.0], way) if np.hypot(*way[:2]) > 0 else np.array([1.0, 0.0, 0.0])
+    first /= np.linalg.norm(first)
+    second = np.cross(way, first)
+    assert np.ptp(flat @ first) == pytest.approx(LOOSE * 0.35)
+    assert np.ptp(flat @ second) == pytest.approx(LOOSE * 0.15)
+
+
+def test_a_hose_may_move_and_turn() -> None:
+    """Layers leave where the opening was when they were born."""
+    center = {"keys": [[0.0, [0.0, 0.0, 0.0]], [0.2, [2.0, 0.0, 0.0]]]}
+    turn = {"keys": [[0.0, [0.0, 1.0, 0.0]], [0.2, [0.0, 0.0, 1.0]]]}
+    world = world_of(
+        {"center": center, "direction": turn, "speed": 1.0, "size": [0.05, 0.05]},
+        precision="double", gravity=[0.0, 0.0, 0.0],
+    )  # fmt: skip
+    world.step(20)
+    x, v = world["water"][ef.Position].x, world["water"][ef.InertialVelocity].v
+    born = x[:, 0] / 10.0
+    assert len(x) >= 3
+    np.testing.assert_allclose(v[:, 2] / v[:, 1], born / (0.2 - born), rtol=1e-6)
+    np.testing.assert_allclose(np.hypot(x[:, 1], x[:, 2]), 0.2 - born, rtol=1e-6)
+
+
+def tank(level: float, **tap: Any) -> ef.World:
+    box = {"kind": "container", "name": "tank", "shape": {"shape": "box", "size": [0.4, 0.4, 0.6]}}
+    pool = {"kind": "liquid", "name": "pool", "fills": "tank", "level": level, "hydrostatic": True}
+    inflow = {"kind": "inflow", **TAP, "size": [0.15, 0.15], **tap}
+    return ef.load({"world": {"dt": 0.01, "integrator": "euler"}, "entity": [box, pool, inflow]})
+
+
+def test_an_opening_under_water_lets_nothing_in_and_says_so() -> None:
+    world = tank(0.1, center=[0.0, 0.0, -0.1])
+    system = world.system(ef.InflowSystem)
+    assert system is not None and "have no room" in system.lint(world)[0]
+    with pytest.warns(FluidWarning, match="inflow 'tap' have no room"):
+        world.step(10)
+    assert not len(world["water"])
+    assert np.linalg.norm(world["pool"][ef.InertialVelocity].v, axis=1).max() < 0.3
+
+
+def test_an_opening_above_water_fills_the_tank_and_stays_clear_of_it() -> None:
+    """What flies in meets what is there without a burst: no faster than it fell."""
+    world = tank(-0.1, center=[0.0, 0.0, 0.2], speed=0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        world.step(40)
+    assert volume(world) == pytest.approx(0.4 * 0.5 * math.pi / 4 * 0.15**2, rel=0.1)
+    speed = np.linalg.norm(world["water"][ef.InertialVelocity].v, axis=1).max()
+    assert speed < 1.3 * math.sqrt(0.5**2 + 2 * 9.81 * 0.3)
+
+
+def test_nothing_flows_into_solids_or_out_of_containers() -> None:
+    outside = tank(-0.1, center=[0.5, 0.0, 0.2])
+    ball = {"kind": "body", "name": "ball", "shape": {"shape": "ball", "radius": 0.3}, "motion": "fixed"}
+    inside = ef.load(
+        {"world": {"dt": 0.01, "integrator": "euler"}, "entity": [ball, {"kind": "inflow", **TAP}]}
+    )
+    for world in (outside, inside):
+        with pytest.warns(FluidWarning, match="have no room"):
+            world.step(10)
+        assert not len(world["water"])
+
+
+def test_two_taps_one_liquid_resumed_to_the_bit(tmp_path: Path) -> None:
+    left = {"name": "left", "center": [-0.3, 0.0, 0.0], "direction": [1.0, 0.0, 0.3], "speed": 2.0}
+    right = {"name": "right", "center": [0.3, 0.0, 0.0], "direction": [-1.0, 0.0, 0.3], "speed": 1.5}
+    once, twice = (world_of(left, right) for _ in range(2))
+    once.step(25)
+    twice.step(12)
+    twice.save(tmp_path / "state.npz")
+    again = ef.resume(tmp_path / "state.npz")
+    again.step(13)
+    assert len(once["water"]) and again.state_hash() == once.state_hash()
+
+
+def test_speed_of_sound_follows_what_flows_in() -> None:
+    """10 sqrt(g H + v^2 / 2), H from the floor to the opening, also without liquid at the start."""
+    from ecs_fluid.components.liquid import LiquidModel
+
+    box = {"kind": "container", "name": "tank", "shape": {"shape": "box", "size": [1.0, 1.0, 2.0]}}
+    world = ef.load(
+        {"world": {"dt": 0.01, "integrator": "euler"}, "fluid": {"gravity": [0.0, 0.0, -10.0]},
+         "entity": [box, {"kind": "inflow", **TAP, "center": [0.0, 0.0, 0.5], "speed": 4.0}]}
+    )  # fmt: skip
+    world.step(3)
+    stiffness = float(world.fluid[LiquidModel].stiffness[0])
+    # From the middle of the lowest layer, and a spacing for the liquid's own extent.
+    height = 1.5 - 0.025 + 0.05
+    assert math.sqrt(7 * stiffness / 1000.0) == pytest.approx(10 * math.sqrt(10 * height + 8.0), rel=1e-6)
+
+
+def test_further_components_and_drains() -> None:
+    """Particles carry what they are given; a kill box takes what has flown far."""
+    table = {"kind": "Temperature", "T": 350.0}
+    world = world_of({"speed": 2.0, "component": [table]})
+    world.add_system(ef.KillBoxSystem(low=(-9.0, -9.0, -0.3), high=(9.0, 9.0, 9.0), on=("water",)))
+    world.step(60)
+    assert np.all(np.float32(350.0) == world["water"][ef.Temperature].T)
+    assert world["water"][ef.Position].x[:, 2].min() > -0.4 and 0 < len(world["water"]) < 200
+
+
+@pytest.mark.parametrize(
+    ("tap", "words"),
+    [
+        ({"speed": -1.0}, "speed -1.0; a number from 0 to 1e6 m/s is needed"),
+        ({"speed": {"keys": [[0, 1], [1, -2]]}}, "speed -2"),
+        ({"direction": [0, 0, 0]}, "direction needs at least one part that is not zero"),
+        ({"direction": {"keys": [[0, [0, 0, 1]], [1, [0, 0, -3]]]}}, "direction turns straight back"),
+        ({"start": 2.0, "stop": 1.0}, "stop 1 s is not after start 2 s"),
+        ({"size": 0.2}, "size = 0.2"),
+        ({"velocity": [0, 0, 1]}, "unknown key 'velocity'"),
+    ],
+)
+def test_mistakes_give_one_sentence(tap: dict[str, Any], words: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        world_of(tap)
+    assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_what_does_not_fit_together_is_refused() -> None:
+    with pytest.raises(RecipeError, match="two inflows are called 'tap'"):
+        ef.World().add_system(ef.InflowSystem(inflows=[Inflow(**TAP), Inflow(**TAP)]))
+    with pytest.raises(FluidError, match="liquids of one viscosity are needed"):
+        world_of({"viscosity": 1e-3}, {"name": "other", "into": "oil"})
+    world = tank(-0.1, center=[0.0, 0.0, 0.2], spacing=0.06, size=[0.2, 0.2])
+    with pytest.raises(FluidError, match=r"inflow 'tap': spacing = 0\.06 m, but"):
+        world.step()
+    tracers = {"kind": "tracers", "name": "smoke", "points": [[0, 0, 0]]}
+    with pytest.raises(ComponentError, match="entity 'smoke' has no Liquid"):
+        ef.load({"entity": [tracers, {"kind": "inflow", **TAP, "into": "smoke"}]})
+
+
+def test_memory_is_counted_before_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ef.limits(), "memory", 1e5)
+    with pytest.raises(LimitError, match="particles in a layer of 'tap'"):
+        world_of({"size": [1e6, 1e6]})
+    with pytest.raises(LimitError, match="particles in a tick by inflow 'tap'"):
+        world_of({"speed": 1e6})
+    world = world_of({"speed": 5.0})
+    with pytest.raises(LimitError, match="more by inflow 'tap' would take"):
+        world.step(200)

@@ -1,0 +1,55 @@
+"""Recipe of an inflow: liquid that flows from an opening while the world runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.plane import check_dimension
+from ecs_fluid.recipe import Recipe
+from ecs_fluid.system import System
+from ecs_fluid.systems.inflow import Inflow, InflowSystem
+from ecs_fluid.systems.sph import SphSystem
+from ecs_fluid.worlds.liquid import LEAST_ACROSS
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
+
+
+class InflowRecipe(Recipe, Inflow):
+    """A tap, a nozzle or a hose: liquid flows from an opening at a speed; the SphSystem comes with it.
+
+    Layers of particles leave the opening at `speed` along `direction`, so that its volume so far is the area
+    of the opening times the way that the speed makes. The liquid `into` is made, empty, if the world has none
+    of that name; `density` and `viscosity` are of what flows in. This recipe holds parameters only: the
+    InflowSystem does the work.
+    """
+
+    kind: ClassVar[str] = "inflow"
+
+    @property
+    def holder(self) -> str:
+        """The liquid that receives the particles."""
+        return self.into
+
+    def build(self, world: World) -> None:
+        """Check the world; what its particles have is given to each as it flows in."""
+        check_dimension(type(self), world, RecipeError, f"kind = {self.kind!r}")
+
+    def spawn(self, world: World) -> None:
+        """Nothing stands at the start: the InflowSystem makes the liquid."""
+
+    def systems(self) -> list[System]:
+        """What lets it in, and what moves it."""
+        inflow = Inflow(**{key: getattr(self, key) for key in Inflow.model_fields})
+        return [InflowSystem(inflows=[inflow]), SphSystem()]
+
+    def lint(self) -> list[str]:
+        """A sentence on a jet too thin for its spacing."""
+        across = min(self.size) / self.spacing
+        if across >= LEAST_ACROSS * (1 - 1e-6):
+            return []
+        return [
+            f"the jet is {across:.2g} particles thick, fewer than {LEAST_ACROSS}, and will fall into drops; "
+            f"use spacing <= {min(self.size) / LEAST_ACROSS:.2g} m"
+        ]
