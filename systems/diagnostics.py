@@ -26,6 +26,7 @@ from ecs_fluid.plane import impulse_factors
 from ecs_fluid.system import System, Types
 from ecs_fluid.systems.remesh import narrow_lattice
 from ecs_fluid.systems.shared.nearest import nearest_distances
+from ecs_fluid.systems.sph import SphSystem
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
@@ -63,6 +64,12 @@ class DiagnosticsSystem(System):
       ticks that are recorded
     * force_by_tracers, force_by_vortons: of the fluid on all bodies by the FluidReaction, N; where there is a
       ReactionSystem
+    * liquid_mass: mass of all liquid, kg; this and the following where there is liquid, once it has moved
+    * liquid_center: its centre of mass, m
+    * liquid_kinetic: its kinetic energy, J
+    * liquid_energy: that, its potential energy from z = 0 and its energy of compression, J
+    * liquid_dissipated: energy that its viscosity has taken so far, J
+    * liquid_density: largest of its densities over that at rest, 1
 
     In a plane all are sums over a metre across it, with the impulse sum x cross alpha and the angular impulse
     1/2 sum x cross (x cross alpha); the energy is that of the logarithm of lengths in metres, which lacks a
@@ -80,7 +87,7 @@ class DiagnosticsSystem(System):
 
     may_read = (Position, Strength, CoreRadius, Velocity, VelocityGradient, StrengthRate, FluidReaction)
     writes: Types = (VelocityHistory,)
-    asks = (VelocitySystem,)
+    asks = (VelocitySystem, SphSystem)
     phase = "observe"
     dimensions = (2, 3)
 
@@ -143,6 +150,7 @@ class DiagnosticsSystem(System):
         record["velocity_error"] = self.world.require(VelocitySystem).velocity_error
         record["jerk"] = self._mean_jerk()
         record.update(self._forces())
+        record.update(self._liquid())
         return record
 
     @property
@@ -165,6 +173,16 @@ class DiagnosticsSystem(System):
             ).tolist()
             for way in ("tracers", "vortons")
         }
+
+    def _liquid(self) -> dict[str, Any]:
+        """Books of the liquid by the SphSystem; empty without liquid, and before its first tick."""
+        system = self.world.system(SphSystem)
+        if system is None or not system.started:
+            return {}
+        told = system.measure()
+        names = {name: name for name in ("mass", "center", "kinetic", "energy", "dissipated")}
+        found = {f"liquid_{name}": told[key] for name, key in (names | {"density": "largest"}).items()}
+        return found | {"liquid_center": found["liquid_center"].tolist()}
 
     def _fastest(self) -> float:
         """Largest velocity among all particles in the last stage, m/s."""

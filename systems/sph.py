@@ -486,6 +486,12 @@ class SphSystem(System):
 
     # ------------------------------------------------------------------ measuring
 
+    @property
+    def started(self) -> bool:
+        """Whether there is liquid that has been moved."""
+        moved = bool(self.field(LiquidModel).reach[0])
+        return moved and any(len(liquid.mass) for (liquid,) in self.query(Liquid))
+
     def measure(self) -> dict[str, Any]:
         """Integrals of the liquid as it is now.
 

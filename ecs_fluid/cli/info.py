@@ -91,9 +91,11 @@ def _plot(run: RunFolder, target: Path, diagnostics: str | None) -> None:
             )
     if len(names or ()) > plot.MOST_PANELS:
         raise FluidError(f"--diagnostics names {len(names or ())}; at most {plot.MOST_PANELS} can be drawn")
-    # A liquid has none of the usual ones, so others that were recorded follow.
-    usual = [name for name in (*plot.USUAL, *known) if name in known and name not in ("tick", "time")]
-    if not plot.plot(target, [Member(run.path.name, {}, run.path)], names or list(dict.fromkeys(usual))):
+    usual = [name for name in dict.fromkeys((*plot.USUAL, *known)) if name in known]
+    # What vortons would have is zero throughout in a liquid.
+    some = {name for name in usual if any(_some(record.get(name)) for record in records)} - {"tick", "time"}
+    drawn = names or [name for name in usual if name in (some or usual)]
+    if not plot.plot(target, [Member(run.path.name, {}, run.path)], drawn):
         raise StorageError(f"{run.path} has recorded no numbers that can be drawn over time")
 
 
@@ -112,27 +114,41 @@ def _systems(systems: dict[str, Any]) -> None:
 def _records(records: list[dict[str, Any]]) -> None:
     if not records:
         return
-    names = ["tick", "strength", "impulse", "angular_impulse", "energy", "enstrophy", "overlap", "dt_grad_u"]
+    names = ["strength", "impulse", "angular_impulse", "energy", "enstrophy", "overlap", "dt_grad_u"]
     names += [name for name in records[-1] if name.startswith("force_by_")]
-    # Vectors by their magnitude: three numbers each would not fit into 80 columns.
-    vectors = [name for name in names if isinstance(records[-1].get(name), list)]
-    heads = (f"|{name.removesuffix('_impulse')}|" if name in vectors else name for name in names)
-    table = Table(*heads, title="diagnostics", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    step = max(1, (len(records) - 1) // 8)
-    chosen = records[::step] if (len(records) - 1) % step == 0 else [*records[::step], records[-1]]
-    for record in chosen:
-        table.add_row(*(_text(record.get(name)) for name in names))
-    out.print(table, width=max(out.width, 110))  # numbers of a diverged run are long
+    liquid = [name for name in records[-1] if name.startswith("liquid_") and name != "liquid_center"]
+    if not liquid or any(record.get("vortons") for record in records):
+        _table(records, "diagnostics", names)
+    if liquid:
+        _table(records, "liquid", liquid)
     errors = [record.get("velocity_error") for record in records]
     known = [error for error in errors if isinstance(error, int | float)]
     if known:
         out.print(f"{'velocity error':<15} {100.0 * max(known):.2g} % at most, RMS at a sample")
     from ecs_fluid.sweeps.plan import DIAGNOSTICS
 
-    others = [name for name in records[-1] if name not in (*names, *DIAGNOSTICS, "time")]
+    others = [name for name in records[-1] if name not in (*DIAGNOSTICS, "tick", "time")]
     if others:
         values = ", ".join(f"{name} {_text(records[-1][name])}" for name in others)
         out.print(f"{'other records':<15} {values} (last values)")
+
+
+def _table(records: list[dict[str, Any]], title: str, names: list[str]) -> None:
+    """Print up to nine records, vectors by their magnitude: three numbers each would not fit into a line."""
+    vectors = [name for name in names if isinstance(records[-1].get(name), list)]
+    heads = {name: name.removeprefix("liquid_").removesuffix("_impulse") for name in names}
+    told = (f"|{head}|" if name in vectors else head for name, head in heads.items())
+    table = Table("tick", *told, title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    step = max(1, (len(records) - 1) // 8)
+    chosen = records[::step] if (len(records) - 1) % step == 0 else [*records[::step], records[-1]]
+    for record in chosen:
+        table.add_row(*(_text(record.get(name)) for name in ("tick", *names)))
+    out.print(table, width=max(out.width, 110))  # numbers of a diverged run are long
+
+
+def _some(value: Any) -> bool:
+    """Whether a recorded value is other than zero."""
+    return any(value) if isinstance(value, list) else bool(value)
 
 
 def _text(value: Any) -> str:

@@ -14,7 +14,10 @@ from ecs_fluid.sweeps.member import Member
 from ecs_fluid.sweeps.plan import DIAGNOSTICS
 from ecs_fluid.sweeps.results import readable_records
 
-USUAL = ("energy", "enstrophy", "impulse", "speed", "overlap", "vortons")
+USUAL = (
+    "energy", "enstrophy", "impulse", "speed", "overlap", "vortons", "liquid_kinetic", "liquid_energy",
+    "liquid_mass",
+)  # fmt: skip
 MOST_PANELS = 9
 MOST_LABELS = 12
 WIDE = 30.0
@@ -25,6 +28,8 @@ def plot(path: Path, members: Sequence[Member], diagnostics: Sequence[str] | Non
     """Draw up to nine diagnostics over time, vectors by their magnitude; False if there is none to draw."""
     records = {member.name: found for member in members if (found := readable_records(member))}
     drawn = {name: lines for name in diagnostics or USUAL if (lines := series(records, name))}
+    if diagnostics is None:  # of a liquid all is zero that vortons would have, and the other way round
+        drawn = {name: lines for name, lines in drawn.items() if _any(lines)} or drawn
     names = list(drawn)[:MOST_PANELS]
     if not names:
         return False
@@ -64,6 +69,11 @@ def plot(path: Path, members: Sequence[Member], diagnostics: Sequence[str] | Non
 
     replace_file(path, write, "write plot")
     return True
+
+
+def _any(lines: dict[str, tuple[list[float], list[float]]]) -> bool:
+    """Whether a diagnostic is not zero throughout, for some member."""
+    return any(any(heights) for _, heights in lines.values())
 
 
 def _flatten_rounding(panel: Any) -> None:

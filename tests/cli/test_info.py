@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import ecs_fluid as ef
 from ecs_fluid.cli import main
 from ecs_fluid.io.lock import WriterLock
 from ecs_fluid.io.runfolder import RunFolder
@@ -306,3 +307,17 @@ def test_a_run_whose_population_is_missing_does_not_go_on(
     assert capsys.readouterr().err.startswith(said)
     shutil.copytree(two_rings, folder, dirs_exist_ok=True)
     assert main(["resume", str(folder), "--ticks", "12"]) == 0
+
+
+def test_a_liquid_has_its_books(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its mass is that of the block, its energy falls by what viscosity takes, and what vortons would have is
+    not in the table."""
+    run = ef.run("dam_break", out=tmp_path / "dam", ticks=20, progress=False)
+    before, after = run.diagnostics["liquid_energy"], run.diagnostics["liquid_dissipated"]
+    assert run.diagnostics["liquid_mass"] == pytest.approx([500.0, 500.0], rel=1e-6)
+    assert before[0] - before[1] == pytest.approx(after[1] - after[0], rel=0.5)
+    height = run.diagnostics["liquid_center"][:, 2]
+    assert height[1] < height[0] < -0.5
+    assert main(["info", str(run.path), "--plot", str(tmp_path / "dam.png")]) == 0
+    said = capsys.readouterr().out
+    assert "tick  mass  kinetic  energy  dissipated  density" in said and "enstrophy" not in said

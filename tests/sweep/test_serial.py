@@ -85,7 +85,9 @@ def test_tables_hold_what_the_records_say(world: Path) -> None:
 
 def test_every_diagnostic_has_its_name_known(world: Path) -> None:
     """What DiagnosticsSystem measures can be asked for, and nothing else: a force needs a ReactionSystem."""
-    measured = set(ef.load(world).diagnostics())
+    liquid = ef.load("dam_break")
+    liquid.step()
+    measured = set(ef.load(world).diagnostics()) | set(liquid.diagnostics())
     assert measured | {"force_by_tracers", "force_by_vortons"} == set(DIAGNOSTICS)
 
 
