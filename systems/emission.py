@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -177,7 +176,7 @@ class EmissionSystem(System):
     """the emitters of the world"""
 
     def __post_init__(self) -> None:
-        self._puffs: dict[str, tuple[dict[str, Any], bytes, Tables]] = {}
+        self._puffs: dict[str, tuple[dict[str, Any], bytes, int, bool, Tables]] = {}
 
     def spawns(self, world: World) -> None:
         """Make the entity that keeps each emitter's state."""
@@ -228,15 +227,16 @@ class EmissionSystem(System):
         for emitter in self.emitters:
             moments = self._due(emitter, self.world[emitter.name][Emission])
             if len(moments):
-                has, puff = self.world[emitter.into].tables, self._puff(emitter, self.world)
-                births = moments if puff is None else np.repeat(moments, len(column(puff, Position, "x")))
+                has, puffs = self.world[emitter.into].tables, self._puffs_of(emitter, len(moments))
+                sizes = [len(column(puff, Position, "x")) for puff in puffs] or 1
+                births = np.repeat(moments, sizes)
                 taken, count = taken or particles_take(self.world), len(births)
                 taken += count * (VORTON if Strength in has else TRACER)
                 what = f"particles with {count:,} more by emitter {emitter.name!r} would take"
                 check_bytes(taken, what, "give it a smaller rate or a limit")
                 rows = self._particles(emitter, has, moments)
-                if puff is not None:
-                    rows = _puffs(rows, len(moments), puff, has)
+                if puffs:
+                    rows = _about(rows, sizes, puffs, has)
                 rows += self._carried(emitter, has, rows, births)
                 own = {type(table) for table in rows}
                 rows += [one for one in self._constants(emitter, has, births) if type(one) not in own]
@@ -246,19 +246,25 @@ class EmissionSystem(System):
                 if isinstance(system, CollisionSystem):
                     system.keep_back()
 
-    def _puff(self, emitter: Emitter, world: World) -> Tables | None:
+    def _puff(self, emitter: Emitter, world: World, number: int = 0) -> Tables | None:
         """What the emitter gives off at once, if that is more than a particle.
 
-        Made anew where it, or the fluid, is another.
+        Made anew where it, or the fluid, is another, and for each `number` if it has random parts.
         """
         if emitter.puff is None:
             return None
         fluid = b"".join(numbers.tobytes() for numbers in vars(world.fluid[Fluid]).values())
-        told, of, tables = self._puffs.get(emitter.name, ({}, b"", {}))
-        if told != emitter.puff or of != fluid:
-            tables = rows_of_puff(emitter, world)
-            self._puffs[emitter.name] = emitter.puff, fluid, tables
+        told, of, made, drawn, tables = self._puffs.get(emitter.name, ({}, b"", 0, False, {}))
+        if told != emitter.puff or of != fluid or (drawn and made != number):
+            tables, drawn = rows_of_puff(emitter, world, number)
+            self._puffs[emitter.name] = emitter.puff, fluid, number, drawn, tables
         return tables
+
+    def _puffs_of(self, emitter: Emitter, count: int) -> list[Tables]:
+        """The last `count` puffs that the emitter has given off; none of an emitter of single particles."""
+        given = int(self.world[emitter.name][Emission].emitted[0])
+        made = (self._puff(emitter, self.world, number) for number in range(given - count, given))
+        return [puff for puff in made if puff is not None]
 
     def _due(self, emitter: Emitter, state: Emission) -> Array:
         """Moments (n,) s at which particles are born in this half of the tick."""
@@ -363,13 +369,26 @@ def recipe_of_puff(emitter: Emitter, **more: Any) -> Recipe:
     return entity_recipe({**(emitter.puff or {}), "name": emitter.name, **more}, "puff of emitter")
 
 
-def rows_of_puff(emitter: Emitter, world: World) -> Tables:
-    """Its tables, as a world of its own has them."""
+class _Alone(World):
+    """A world of a puff's own, which knows whether random numbers were drawn."""
+
+    _drawn = False
+
+    @property
+    def seed(self) -> int:
+        """Seed of its random numbers."""
+        self._drawn = True
+        return super().seed
+
+
+def rows_of_puff(emitter: Emitter, world: World, number: int = 0) -> tuple[Tables, bool]:
+    """Tables of the puff of that number, as a world of its own has them, and whether it has random parts."""
     recipe, velocity = recipe_of_puff(emitter), world.system(VelocitySystem)
     if velocity is not None and getattr(recipe, "blobs", "") is None:  # a core is laid out for its blobs
         recipe = recipe_of_puff(emitter, blobs=velocity.kernel)
     like = world.options
-    alone = World(dimension=like.dimension, plane=like.plane, precision="double", seed=world.seed)
+    seed = (world.seed + number) % 2**63
+    alone = _Alone(dimension=like.dimension, plane=like.plane, precision="double", seed=seed)
     alone.set_fluid(**options_of(world.fluid[Fluid]).model_dump(warnings=False))
     recipe.build(alone)
     tables = {kind: rows for kind, rows in alone[recipe.holder].tables.items() if kind is not RowId}
@@ -379,23 +398,26 @@ def rows_of_puff(emitter: Emitter, world: World) -> Tables:
             f"puff of emitter {emitter.name!r}: kind = {recipe.kind!r} makes no rows to give off; take one "
             "of vortons or tracers"
         )
-    return tables
+    return tables, alone._drawn
 
 
-def _puffs(single: list[Component], count: int, puff: Tables, has: Tables) -> list[Component]:
-    """Rows of `count` puffs about the places of as many single particles, whose other columns all get."""
-    n = len(column(puff, Position, "x"))
-    told = {type(table): _each(table, lambda rows: np.repeat(rows, n, axis=0)) for table in single}
+def _about(single: list[Component], sizes: Any, puffs: list[Tables], has: Tables) -> list[Component]:
+    """Rows of puffs of so many rows about the places of as many single particles, whose other columns all
+    get."""
+    told = {
+        type(table): type(table).unchecked(
+            **{name: np.repeat(rows, sizes, axis=0) for name, rows in vars(table).items()}
+        )
+        for table in single
+    }
     centers = column(told, Position, "x")
-    own = [kind for kind in puff if kind in has]
-    told |= {kind: _each(puff[kind], lambda rows: np.concatenate([rows] * count)) for kind in own}
+    for kind in puffs[0]:
+        if kind in has:
+            columns = zip(*(vars(puff[kind]).items() for puff in puffs), strict=True)
+            whole = {same[0][0]: np.concatenate([rows for _, rows in same]) for same in columns}
+            told[kind] = kind.unchecked(**whole)
     told[Position] = Position.unchecked(x=column(told, Position, "x") + centers)
     return list(told.values())
-
-
-def _each(table: Component, change: Callable[[Array], Array]) -> Component:
-    """The table with every column changed."""
-    return type(table).unchecked(**{name: change(rows) for name, rows in vars(table).items()})
 
 
 def further(emitter: Emitter) -> list[tuple[type[Component], dict[str, Any]]]:

@@ -88,7 +88,7 @@ class EmitterRecipe(Recipe, Emitter):
 
     def spawn(self, world: World) -> None:
         """Make the population that receives the particles, unless it is there already."""
-        own = POPULATIONS[self.population] if self.puff is None else tuple(rows_of_puff(self, world))
+        own = POPULATIONS[self.population] if self.puff is None else tuple(rows_of_puff(self, world)[0])
         kinds = tuple(dict.fromkeys(own + self._carried()))
         if self.into in world:
             missing = [kind.__name__ for kind in kinds if kind not in world[self.into]]

@@ -364,6 +364,37 @@ def test_a_jet_of_rings_keeps_the_impulse_that_it_was_given_and_resumes(tmp_path
     assert again.state_hash() == world.state_hash()
 
 
+def test_random_puffs_differ_and_others_do_not(tmp_path: Path) -> None:
+    """Each has random numbers of its own, the first those of an entity of its name; same when resumed."""
+    cloud = {
+        "kind": "tracers",
+        "box": {"low": [0, 0, 0], "high": [1, 1, 1]},
+        "cell": 0.5,
+        "jitter": 1.0,
+        "per_cell": 1,
+    }
+
+    def world_with(jitter: float) -> ef.World:
+        emitter = {"kind": "emitter", "name": "gun", "into": "dust", "rate": 1.0}
+        puff = {**cloud, "jitter": jitter}
+        return ef.load({"world": {"dt": 0.8, "precision": "double"}, "entity": [{**emitter, "puff": puff}]})
+
+    world = world_with(1.0)
+    world.step(3)
+    world.save(tmp_path / "gun.npz")
+    world.step(2)
+    same = ef.resume(tmp_path / "gun.npz")
+    same.step(2)
+    assert same.state_hash() == world.state_hash()
+    puffs = world["dust"][ef.Position].x.reshape(4, 8, 3)
+    assert len({puff.tobytes() for puff in puffs}) == 4
+    alone = ef.load({"world": {"precision": "double"}, "entity": [{**cloud, "name": "gun"}]})
+    np.testing.assert_array_equal(puffs[0], alone["gun"][ef.Position].x)
+    plain = world_with(0.0)
+    plain.step(5)
+    assert len({puff.tobytes() for puff in plain["dust"][ef.Position].x.reshape(4, 8, 3)}) == 1
+
+
 ALONE = """
 import sys
 import ecs_fluid as ef
