@@ -154,7 +154,7 @@ class InflowSystem(System):
     may_read = (*BODIES, Position, InertialVelocity, Liquid, Strength)
     phase = "constrain"
     periodic = False
-    after = ("CollisionSystem",)
+    after = ("CollisionSystem", "BoundarySystem", "ReactionSystem", "SurfaceBarrierSystem")
 
     inflows: list[Inflow] = Field(default_factory=list)
     """the openings of the world"""
