@@ -57,10 +57,17 @@ def undeclared_changes(world: World, system: System) -> Iterator[None]:
             )
 
 
+def _checksum(table: Component) -> int:
+    value = 0
+    for _, array in table.items():
+        value = zlib.crc32(np.ascontiguousarray(array).data, value)
+    return value
+
+
 def _checksums(world: World, system: System) -> dict[tuple[str, type[Component]], int]:
     """Checksums of each table that the system may not change."""
     return {
-        (entity, kind): zlib.crc32(b"".join(array.tobytes() for _, array in table.items()))
+        (entity, kind): _checksum(table)
         for entity, tables in world._tables
         for kind, table in tables.items()
         if kind not in system.writes and kind not in system.adds

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 
 from ecs_fluid.component import Array
@@ -52,18 +55,25 @@ def occupied_cells(x: Array, reach: float, cell: float, across: int | None = Non
     own[:, flat] = 0
     steps = int(np.ceil(reach / cell))
     ticks = [np.zeros(1, dtype=np.int64) if f else np.arange(-steps, steps + 1) for f in flat]
-    offsets = np.stack(np.meshgrid(*ticks, indexing="ij"), axis=-1).reshape(-1, 3)
     first = own.min(axis=0) - steps
     shape = own.max(axis=0) + steps + 1 - first
-    chunk = max(1, CANDIDATES // len(offsets))
+    stride = shape[1] * shape[2], shape[2], 1
+    chunk = max(1, CANDIDATES // math.prod(map(len, ticks)))
     found = []
     for start in range(0, len(x), chunk):
-        candidates = own[start : start + chunk, None, :] + offsets
-        gap = (candidates + shift) * cell + middle - x[start : start + chunk, None, :]
-        near = (gap**2).sum(axis=2) <= reach**2
-        near |= (offsets == 0).all(axis=1)
-        index = candidates[near] - first
-        found.append(np.unique((index[:, 0] * shape[1] + index[:, 1]) * shape[2] + index[:, 2]))
+        rows = slice(start, start + chunk)
+        square: Any = 0.0
+        key: Any = 0
+        here: Any = True
+        # Axis by axis, and of the cells around each particle only the sums of three.
+        for axis, tick in enumerate(ticks):
+            at = own[rows, axis, None] + tick
+            gap = (at + shift[axis]) * cell + middle[axis] - x[rows, axis, None]
+            form = tuple(len(tick) if k == axis else 1 for k in range(3))
+            square = square + (gap**2).reshape(-1, *form)
+            key = key + ((at - first[axis]) * stride[axis]).reshape(-1, *form)
+            here = here & (tick == 0).reshape(form)
+        found.append(np.unique(key[(square <= reach**2) | here]))
         check_memory(TRACER, sum(map(len, found)), "cells to fill", "use larger ones")
     keys = np.unique(np.concatenate(found))
     index = np.stack(np.unravel_index(keys, tuple(int(part) for part in shape)), axis=1) + first

@@ -78,18 +78,22 @@ class Drop(Settings):
         if self.amplitude == 0.0:
             return np.asarray(size - self.radius)
         axis = np.array(self.axis) / np.linalg.norm(self.axis)
-        z = r @ axis
-        s = np.sqrt(np.maximum(size**2 - z**2, 0.0))
+        z = np.asarray(r @ axis)
+        s = np.asarray(np.sqrt(np.maximum(size**2 - z**2, 0.0)))
         far, least = np.arctan2(s, z), self.radius * self.scale()
-        angle = far.copy()
+        angle, moving = np.array(far), np.full(far.shape, True)
         for _ in range(TURNS):
-            p, first, second = self._curve(angle, least)
+            before = angle[moving]
+            p, first, second = self._curve(before, least)
             # Half the slope of the squared distance to the point at that angle, and a bound of its own slope.
-            a, b = s - p[0], z - p[1]
+            a, b = s[moving] - p[0], z[moving] - p[1]
             slope = -(a * first[0] + b * first[1])
             bend = first[0] ** 2 + first[1] ** 2 - (a * second[0] + b * second[1])
             turn = slope / np.maximum(bend, 0.3 * (first[0] ** 2 + first[1] ** 2))
-            angle = np.clip(angle - np.clip(turn, -0.2, 0.2), 0.0, np.pi)
+            angle[moving] = np.clip(before - np.clip(turn, -0.2, 0.2), 0.0, np.pi)
+            moving[moving] = angle[moving] != before
+            if not moving.any():
+                break
         p, _, _ = self._curve(angle, least)
         inside = size < least * self.profile(np.cos(far))
         away = np.hypot(s - p[0], z - p[1])

@@ -48,9 +48,7 @@ def tests() -> dict[int, list[str]]:
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         name = path.relative_to(ROOT / "tests").as_posix()
-        functions = [
-            n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name.startswith("test")
-        ]
+        functions = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name.startswith("test")]
         in_functions = set()
         for function in functions:
             for case in named(ast.get_docstring(function) or "", whole_file=False):

@@ -125,13 +125,20 @@ def test_a_ball_that_passes_a_corner_is_not_braked() -> None:
     """A ball past the edge of a fixed box, 1e-6 to 1e-3 m clear: its velocity stays bit for bit."""
     draw = np.random.default_rng(2)
     high = 0.1 * np.sqrt(2) * np.sin(0.6 + np.pi / 4)  # the highest edge of a box of 0.2 m turned by 0.6
-    for _ in range(60):
+    world = body_world(dt=0.02, gravity=(0.0, 0.0, 0.0))
+    places = []
+    for number in range(60):  # 1 m apart, so no other is met
         clear, ahead = 10 ** draw.uniform(-6, -3), draw.uniform(2, 3)
-        world = body_world(dt=0.02, gravity=(0.0, 0.0, 0.0))
-        solid(world, "block", box(0.2, 0.2, 0.2), rotation=(0, 0, 0.6), motion="fixed", restitution=1.0)
-        ball = balls(world, "ball", [-ahead, high + 0.1 + clear, 0], v=[5.0, 0, 0], restitution=1.0)
-        world.step(50)
-        assert np.array_equal(ball[ef.RigidMotion].v[0], [5.0, 0, 0])
+        solid(
+            world, f"block{number}", box(0.2, 0.2, 0.2), center=(0, 0, number), rotation=(0, 0, 0.6),
+            motion="fixed", restitution=1.0,
+        )  # fmt: skip
+        places.append([-ahead, high + 0.1 + clear, number])
+    start = np.tile([5.0, 0.0, 0.0], (60, 1))
+    passing = balls(world, "passing", places, v=start, restitution=1.0)
+    world.step(50)
+    assert np.array_equal(passing[ef.RigidMotion].v, start)
+    assert (passing[ef.Pose].x[:, 0] > 1.9).all()
 
 
 @pytest.mark.nightly

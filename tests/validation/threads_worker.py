@@ -40,11 +40,12 @@ SOME = (
 def busy_world(solver: str, at: str, precision: str, integrator: str, count: int = 400) -> ef.World:
     """Vortons in two populations, an emitter of more, tracers, viscosity, ageing: every system has work."""
     draw = np.random.default_rng(9)
+    cells = 8000  # coarse: threads share the same work, and less of it
     world = ef.World(dt=0.02, integrator=integrator, precision=precision, seed=12)
     if solver == "box":
         periods = (2.0, 1.5, 0.0)
         world = ef.World(dt=0.02, integrator=integrator, precision=precision, seed=12, periodic=periods)
-        solver = "poisson"
+        solver, cells = "poisson", 2000
     for name, n in (("cloud", count), ("few", 13)):
         world.spawn(
             name,
@@ -65,6 +66,7 @@ def busy_world(solver: str, at: str, precision: str, integrator: str, count: int
     world.set_fluid(viscosity=1e-3)
     world.add_systems(
         [
+            ef.PartitionSystem(cells=cells),
             ef.VelocitySystem(solver=solver, at=at, mollify=1.0),
             ef.StretchSystem(),
             ef.DiffusionSystem(),

@@ -96,7 +96,9 @@ def lane_groups(columns, widest, start, origin, spacing, cells, width, ends, fou
     while p < n:
         cell, end = lane_group(p, n, start, cell, cells[2], width)
         last[groups] = near_rows(columns, p, end, start, origin, spacing, cells, widest, box, runs, near)
-        ends[groups], found[groups, :] = end, near[:n]
+        ends[groups] = end
+        for row in range(last[groups]):  # the list at once compiles for longer, to tell of unequal shapes
+            found[groups, row] = near[row]
         p, groups = end, groups + 1
     return groups
 

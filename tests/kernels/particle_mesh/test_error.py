@@ -18,7 +18,7 @@ from tests.kernels.by_day import some
 Array = NDArray[Any]
 
 
-@pytest.mark.parametrize("name", some(["winckelmans", "gaussian", "rosenhead_moore"]))
+@pytest.mark.parametrize("name", some(["winckelmans", "gaussian", "rosenhead_moore"], 1))
 @pytest.mark.parametrize(("sigma", "reach"), [(0.3, 3.0), (1.0, 1.5), (1.2, 2.5), (1.2, 4.0), (2.5, 3.0)])
 def test_errors_are_as_foretold(name: str, sigma: float, reach: float) -> None:
     """Random strengths in a cube, cells of 0.05 m: RMS errors are those foretold, but for cores that are

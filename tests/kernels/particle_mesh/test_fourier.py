@@ -15,7 +15,9 @@ from tests.kernels.from_python import from_python
 transform = from_python(fourier.transform)
 
 
-@pytest.mark.parametrize(("real", "rounding"), [(np.float32, 5e-7), (np.float64, 1e-15)])
+@pytest.mark.parametrize(
+    ("real", "rounding"), [(np.float32, 5e-7), pytest.param(np.float64, 1e-15, marks=pytest.mark.nightly)]
+)
 @pytest.mark.parametrize("length", [2, 4, 6, 10, 30, 150, 160, 486, 500])
 def test_is_the_discrete_transform(length: int, real: Any, rounding: float) -> None:
     """Of every radix, alone and after others; errors grow like rounding times the logarithm of the length."""

@@ -88,7 +88,7 @@ def test_single_precision_stays_single() -> None:
 def test_model_of_two_vortons() -> None:
     """E at vorton 0 = zeta(d/sigma)/sigma^3 (J_0 - J_1) alpha_1, by the definition with its own term zero.
 
-    The rate -C E sigma^3/zeta(0) then is exp(-d^2/(2 sigma^2)) (J_1 - J_0) alpha_1 with a Gaussian and C = 1.
+    With Winckelmans and C = 1 the rate -C E sigma^3/zeta(0) is (1 + d^2/sigma^2)^-3.5 (J_1 - J_0) alpha_1.
     """
     draw = np.random.default_rng(7)
     x = np.array([[0.0, 0.0, 0.0], [0.1, 0.2, 0.05]])
@@ -100,14 +100,15 @@ def test_model_of_two_vortons() -> None:
     du = draw.standard_normal((9, 2))
     jacobians = [du[:, p].reshape(3, 3) for p in range(2)]
     stretched = np.stack([jacobians[p] @ alpha[:, p] for p in range(2)], axis=1)
-    sums = subfilter.blob_sums(CODES["gaussian"], sx, sigma, np.concatenate([alpha, stretched]), start, grid)
+    code = CODES["winckelmans"]
+    sums = subfilter.blob_sums(code, sx, sigma, np.concatenate([alpha, stretched]), start, grid)
     model, rate = np.empty((2, 3, 2))
     subfilter.model(du, sums[:3], sums[3:], model)
-    weight = math.exp(-(0.1**2 + 0.2**2 + 0.05**2) / (2 * 0.2**2))
-    zeta = (2 * math.pi) ** -1.5 / 0.2**3
+    weight = (1 + (0.1**2 + 0.2**2 + 0.05**2) / 0.2**2) ** -3.5
+    zeta = 15 / (8 * math.pi) / 0.2**3
     wanted = (jacobians[0] - jacobians[1]) @ alpha[:, 1]
     assert model[:, 0] == pytest.approx(zeta * weight * wanted, rel=1e-9)
-    scale = np.full(2, 0.2**3 / record(CODES["gaussian"]).centre)
+    scale = np.full(2, 0.2**3 / record(code).centre)
     coefficient = np.where((alpha * model).sum(axis=0) > 0, 1.0, -1.0)
     subfilter.add_model(alpha, scale, model, coefficient, 1e9, rate)
     assert rate[:, 0] == pytest.approx(-coefficient[0] * weight * wanted, rel=1e-9)
