@@ -38,7 +38,7 @@ class StretchSystem(System):
       surface tension), since lines that are made between vortons begin and end there, and what is made has
       to add up; where the velocity comes from a grid, whose error differs from cell to cell, transposed as
       well, since it differs along a line, but classical where a RemeshSystem fills cores with vortons;
-      limited elsewhere.
+      limited elsewhere, also in worlds that repeat, whose grid is read as strengths are shared out.
     * limited: J alpha, a material line's own stretching, as long as blobs overlap. Where a vorton's own blob
       makes more than half of the vorticity at its place, it is held back from growing, and from 0.8 on it
       turns without growing: a line that is drawn out until its blobs no longer touch loses circulation,
@@ -73,9 +73,16 @@ class StretchSystem(System):
         velocity = self.world.system(VelocitySystem)
         if any(system.makes_vorticity for system in self.world.systems):
             return "transposed"
-        if velocity is not None and velocity.from_grid:
-            return "transposed" if self.world.system(RemeshSystem) is None else "classical"
-        return "limited"
+        if velocity is None or not velocity.from_grid:
+            return "limited"
+        if self.world.system(RemeshSystem) is not None:
+            return "classical"
+        return "limited" if self.world.periods.any() else "transposed"
+
+    @property
+    def follows_lines(self) -> bool:
+        """Whether strengths change as a piece of their vortex line does, which moves with the velocity."""
+        return self.form in ("limited", "classical")
 
     def process(self, dt: float) -> None:
         """Add the stretching rate of every vorton."""
@@ -106,8 +113,8 @@ class StretchSystem(System):
                 " leave it out"
             ]
         strength, size = total_strength(world)
-        total = np.linalg.norm(strength)
-        if self.form not in ("limited", "classical") or self.rate == 0.0 or total <= OPEN * size:
+        total = np.linalg.norm(np.where(world.periods > 0, 0.0, strength))  # lines may close by the faces
+        if not self.follows_lines or self.rate == 0.0 or total <= OPEN * size:
             return []
         return [
             f"StretchSystem: strengths add up to {total / size:.0%} of the sum of their sizes, so vortex "

@@ -12,7 +12,7 @@ from ecs_fluid.components import Grid, Sources
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.periodic import axes_of, wrapped
 from ecs_fluid.systems.partition import GHOSTS, GridNeeds, PartitionSystem
-from ecs_fluid.systems.remesh import narrow_lattice
+from ecs_fluid.systems.remesh import RemeshSystem, narrow_lattice
 from ecs_fluid.systems.shared.populations import total_strength
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.solver import Solver
@@ -131,7 +131,7 @@ class PoissonSolver(Solver):
             alpha = np.ascontiguousarray(self.sources.alpha[:, rows])
             start, order = partition(np.ascontiguousarray(x.T), *mesh)
             sx, sa = np.ascontiguousarray(x[:, order]), np.ascontiguousarray(alpha[:, order])
-            omega = vorticity_grid(sx, sa, start, mesh, self.transfer)
+            omega = vorticity_grid(sx, sa, start, mesh, "spline" if self.by_spline else self.transfer)
             if across is not None:
                 omega = omega.take([0], axis=across) * omega.dtype.type(self.grid.spacing[across])
             result.append((sigma, omega))
@@ -154,7 +154,23 @@ class PoissonSolver(Solver):
         grid, repeats = self.grid, self.world.periods > 0
         cells = grid.cells - 2 * GHOSTS
         parts = [(sigma, folded(part, (-GHOSTS,) * 3, cells, repeats)) for sigma, part in self.scattered()]
-        return Fourier(parts, grid.spacing, self._repeats, self.code)
+        return Fourier(parts, grid.spacing, self._repeats, self.code, self.by_spline)
+
+    @property
+    def by_spline(self) -> bool:
+        """Whether strengths are shared, and velocities read by vortons, by a cubic spline.
+
+        Strengths that are to stay along their line need the gradient of the very velocity that moves it. A
+        spline has one; convolution has differences at the points, which are too small for what is a few cells
+        wide, but keep the total strength by transposed stretching. Where a RemeshSystem fills cores with
+        vortons, there are no single lines.
+        """
+        from ecs_fluid.systems.stretch import StretchSystem
+
+        stretch, remesh = self.world.system(StretchSystem), self.world.system(RemeshSystem)
+        lines = stretch is not None and stretch.follows_lines and remesh is None
+        in_space = self.world.dimension == 3 and self.world.periods.any()
+        return bool(lines and in_space and self.transfer == "m4_prime")
 
     @property
     def _repeats(self) -> Array:

@@ -99,6 +99,11 @@ class Solver:
         """Number of the regularisation of the vortons' cores, for kernels."""
         return self._system.code
 
+    @property
+    def by_spline(self) -> bool:
+        """Whether a solver `on_grid` shares out strengths by a cubic spline, so that vortons read by one."""
+        return False
+
     # ------------------------------------------------------------------ the three methods
 
     def grid_needs(self) -> GridNeeds:

@@ -258,7 +258,8 @@ class VelocitySystem(System):
         how: Reading = "convolution" if solver.on_grid and self.read_by == "spline" else self.read_by
         reading = GridReading(grid, field, how)
         if from_grid:
-            own = GridReading(grid, field, "convolution") if solver.on_grid else reading
+            shared: Reading = "spline" if solver.by_spline else "convolution"
+            own = GridReading(grid, field, shared) if solver.on_grid else reading
             self._read_at_vortons(own, sources, vortons)
         else:
             targets = Targets.at(processes.vorton_targets(sources, vortons), self.gradient, "vortons")

@@ -12,6 +12,7 @@ import pytest
 import ecs_fluid as ef
 from ecs_fluid.component import Array
 from ecs_fluid.periodic import images, wrapped
+from ecs_fluid.worlds import VortexRing
 from tests.validation import lattice_sums
 
 BOXES = [(1.0, 1.0, 1.0), (1.0, 1.3, 0.8), (1.0, 0.9, 0.0), (0.0, 0.0, 1.0)]
@@ -346,3 +347,57 @@ def test_energy_does_not_depend_on_how_far_the_grid_reaches(dimension: int) -> N
     near, apart, wide = energy(0.4, 0.3, 0.0), energy(0.3, 0.9, 0.0), energy(0.4, 0.3, 5.0)
     assert wide == pytest.approx(near, abs=2e-3)
     assert apart - near == pytest.approx(green(0.3, 0.9) - green(0.4, 0.3), abs=2e-3)
+
+
+def wavy_line(count: int, amplitude: float, periods: int) -> tuple[Array, Array]:
+    """Positions and strengths of a line along z of circulation 1, bent along x, over so many periods of 1."""
+    z, k = (np.arange(periods * count) + 0.5) / count - 0.5 * periods, 2 * np.pi
+    x = np.stack([amplitude * np.cos(k * z), 0 * z, z], axis=1)
+    return x, np.stack([-amplitude * k * np.sin(k * z), 0 * z, 1 + 0 * z], axis=1) / count
+
+
+def test_a_wave_on_a_line_of_blobs_turns_as_its_sums_over_images_say() -> None:
+    """By default, Gaussian blobs of 0.06 with two cells each: -1.840 turns its plane, to 1 %.
+
+    The rate is u_y over the amplitude of x, summed here over 121 periods. Found -1.845 (by convolution and
+    differences -1.75, by transposed stretching +3.0, the wrong way). A line that closes by the faces is no
+    open one.
+    """
+    count, sigma, amplitude = 40, 0.06, 0.005
+    x, alpha = wavy_line(count, amplitude, 121)
+    own = slice(60 * count, 61 * count)
+    r = x[own][:, None] - x
+    d = np.maximum(np.linalg.norm(r, axis=2), 1e-9)
+    factor = lattice_sums.gaussian(d / sigma) / (4 * np.pi * d**3)
+    u = (np.cross(alpha, r) * factor[:, :, None]).sum(axis=1)
+    wave = np.cos(2 * np.pi * x[own, 2])
+    rate = float(2 * np.mean(u[:, 1] * wave) / amplitude)
+
+    world = ef.World(dt=0.01, precision="double", integrator="rk2", periodic=(0.0, 0.0, 1.0))
+    blob = ef.Position(x[own]), ef.Strength(alpha[own]), ef.CoreRadius(np.full(count, sigma))
+    world.spawn("line", *blob)
+    velocity = ef.VelocitySystem(solver="poisson", kernel="gaussian")
+    world.add_systems([velocity, ef.StretchSystem(), ef.AdvectionSystem()])
+    assert not [text for text in world.lint() if "StretchSystem" in text]
+    world.step(20)
+    moved = world["line"][ef.Position].x
+    turned = 2 * np.mean((moved[:, 0] + 1j * moved[:, 1]) * np.cos(2 * np.pi * moved[:, 2])) / amplitude
+    assert np.angle(turned) / world.time == pytest.approx(rate, rel=0.01)
+    assert abs(turned) == pytest.approx(1.0, abs=2e-3)
+
+
+@pytest.mark.parametrize(("cells", "gate"), [(2.0, 0.03), (3.0, 4e-3)])
+def test_a_ring_of_single_vortons_keeps_round(cells: float, gate: float) -> None:
+    """By default, Winckelmans' blobs, a way of half a radius: cos 4 phi stays below 2.0 and 0.17 %.
+
+    By convolution, with gradients by differences at the points, classical stretching makes 10 and 4.9 %.
+    """
+    world = ef.World(dt=0.05, precision="double", integrator="rk2", periodic=(4.0, 4.0, 4.0))
+    VortexRing(name="ring", radius=1.0, core=0.3, circulation=3.0, spacing=0.15).build(world)
+    world.add_systems([ef.PartitionSystem(cells_per_core=cells), ef.VelocitySystem(solver="poisson")])
+    world.add_systems([ef.StretchSystem(), ef.AdvectionSystem()])
+    world.step(20)
+    x = world["ring"][ef.Position].x
+    around = x[:, 0] + 1j * x[:, 1]
+    assert abs(2 * np.mean(np.abs(around) * np.exp(4j * np.angle(around)))) < gate
+    assert x[:, 2].mean() == pytest.approx(0.54, rel=0.02)

@@ -120,5 +120,9 @@ def _scatter(
 m4_prime = scattering(_scatter, cubic.CONVOLUTION)
 """Among the 64 points around, by weights of which some are negative; at a face see ``cubic``."""
 
+spline = scattering(_scatter, cubic.SPLINE)
+"""Among the 64 points around, by the weights of the cubic B-spline, all positive: smoother than what is
+shared, until waves of what comes out are sharpened."""
+
 m6_prime = scattering(_scatter, QUINTICS)
 """Among the 216 points around, by weights of which some are negative; leaves 2 cells free on every side."""

@@ -138,6 +138,13 @@ def _blob(sizes: Sizes, spacing: Three, code: Code, sigma: float, dtype: str) ->
 
 
 @lru_cache(maxsize=4)
+def _spline(sizes: Sizes, spacing: Three, dtype: str) -> Array:
+    """Product over the axes of (2 + cos k h)/3: waves of a cubic spline's values over its coefficients."""
+    (x, y, z) = ((2 + np.cos(k * h)) / 3 for k, h in zip(_waves(sizes, spacing), spacing, strict=True))
+    return np.asarray(x * y * z, dtype)
+
+
+@lru_cache(maxsize=4)
 def _green(sizes: Sizes, spacing: Three, repeats: tuple[bool, ...], reach: float, dtype: str) -> Array:
     """G(k) in m^2 at the wave numbers."""
     squares = [k**2 for k in _waves(sizes, spacing)]
@@ -197,9 +204,12 @@ class Fourier:
         spacing: (3,) m.
         repeats: (3,) which axes repeat, one at least.
         code: of the regularisation.
+        by_spline: whether vortons have shared it by the B-spline, which is sharpened here.
     """
 
-    def __init__(self, parts: Sequence[Part], spacing: Any, repeats: Any, code: Code) -> None:
+    def __init__(
+        self, parts: Sequence[Part], spacing: Any, repeats: Any, code: Code, by_spline: bool = False
+    ) -> None:
         self._points, self._type = parts[0][1].shape[:3], parts[0][1].dtype
         self._steps = float(spacing[0]), float(spacing[1]), float(spacing[2])
         again = tuple(bool(one) for one in repeats)
@@ -209,6 +219,8 @@ class Fourier:
         self._omega: list[Any] = [0, 0, 0]
         for sigma, omega in parts:
             blob = _blob(self._sizes, self._steps, code, float(sigma), self._type.name)
+            if by_spline:
+                blob = blob / _spline(self._sizes, self._steps, self._type.name)
             for c in range(3):
                 waves = fft.rfftn(omega[..., c], self._sizes, workers=numba.get_num_threads())
                 self._omega[c] = self._omega[c] + blob * waves

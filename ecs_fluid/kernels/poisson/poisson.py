@@ -25,24 +25,23 @@ from numpy.typing import NDArray
 
 from ecs_fluid.kernels.grids import interpolation
 from ecs_fluid.kernels.grids.grid import Grid
-from ecs_fluid.kernels.grids.scatter import m4_prime
+from ecs_fluid.kernels.grids.scatter import m4_prime, spline
 from ecs_fluid.kernels.poisson.multigrid import solve
 from ecs_fluid.kernels.poisson.transfinite import fill_from_faces
 
 Array = NDArray[Any]
+Transfer = Literal["linear", "m4_prime", "spline"]
 
 
-def vorticity_grid(
-    sx: Array, sa: Array, start: Array, grid: Grid, transfer: Literal["linear", "m4_prime"] = "linear"
-) -> Array:
+def vorticity_grid(sx: Array, sa: Array, start: Array, grid: Grid, transfer: Transfer = "linear") -> Array:
     """Vorticity [1/s] at the grid points, (nx+1, ny+1, nz+1, 3), from sorted vortons.
 
-    omega = sum_p w_p alpha_p / V_c with trilinear or M4' weights and the cell volume V_c, so that the sum of
-    omega V_c over the points is sum alpha. ``sx (3, n)`` m, ``sa (3, n)`` m^3/s, ``start`` from ``partition``
-    on this same ``grid``. The shares know nothing of core radii: see ``blob_filter.widen``.
+    omega = sum_p w_p alpha_p / V_c with trilinear, M4' or B-spline weights and the cell volume V_c, so that
+    the sum of omega V_c over the points is sum alpha. ``sx (3, n)`` m, ``sa (3, n)`` m^3/s, ``start`` from
+    ``partition`` on this same ``grid``. The shares know nothing of core radii: see ``blob_filter.widen``.
     """
     origin, spacing, cells = grid
-    share = m4_prime if transfer == "m4_prime" else interpolation.scatter
+    share = {"linear": interpolation.scatter, "m4_prime": m4_prime, "spline": spline}[transfer]
     return share(sx, sa * sa.dtype.type(1.0 / np.prod(spacing)), start, origin, spacing, cells)
 
 

@@ -53,18 +53,21 @@ def test_what_makes_no_vorticity_or_has_no_strength() -> None:
 def test_auto_goes_by_what_a_world_makes_and_where_its_velocity_comes_from() -> None:
     """Limited for lines of their own; transposed for vorticity that is made, and for velocities of a grid.
 
-    Classical for those where cores are filled, as remeshing has them.
+    Classical for those where cores are filled, as remeshing has them. In a box that repeats lines are whole.
     """
-    for velocity, more, form in (
-        ({}, [], "limited"),
-        ({"solver": "hybrid"}, [], "transposed"),
-        ({"solver": "tree", "at": "grid"}, [], "transposed"),
-        ({}, [ef.BaroclinicSystem()], "transposed"),
-        ({}, [ef.RemeshSystem()], "limited"),
-        ({"solver": "hybrid"}, [ef.RemeshSystem()], "classical"),
-        ({"solver": "hybrid"}, [ef.RemeshSystem(), ef.BaroclinicSystem()], "transposed"),
+    for period, velocity, more, form in (
+        (0.0, {}, [], "limited"),
+        (0.0, {"solver": "hybrid"}, [], "transposed"),
+        (0.0, {"solver": "tree", "at": "grid"}, [], "transposed"),
+        (0.0, {}, [ef.BaroclinicSystem()], "transposed"),
+        (0.0, {}, [ef.RemeshSystem()], "limited"),
+        (0.0, {"solver": "hybrid"}, [ef.RemeshSystem()], "classical"),
+        (0.0, {"solver": "hybrid"}, [ef.RemeshSystem(), ef.BaroclinicSystem()], "transposed"),
+        (1.0, {"solver": "auto"}, [], "limited"),
+        (1.0, {"solver": "auto"}, [ef.BaroclinicSystem()], "transposed"),
+        (1.0, {"solver": "auto"}, [ef.RemeshSystem()], "classical"),
     ):
-        world = ef.World()
+        world = ef.World(periodic=(0.0, 0.0, period))
         world.add_systems([ef.VelocitySystem(**velocity), ef.StretchSystem(), *more])
         found = world.system(ef.StretchSystem)
         assert found is not None and found.form == form
