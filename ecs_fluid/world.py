@@ -59,6 +59,21 @@ def _api(module: str) -> Any:
     return importlib.import_module(f"ecs_fluid.api.{module}")
 
 
+_MAKING = "World(...) takes it when it is made, or the [world] of a file"
+FIXED = {
+    **dict.fromkeys(("options", "dt", "seed", "dimension", "periods", "dtype"), _MAKING),
+    "across": "World(plane=...) tells it when it is made",
+    "fluid": "set_fluid tells what the fluid is",
+    "gravity": "set_fluid(gravity=...) does that",
+    "time": "it is tick times dt; set tick",
+    "systems": "add_system adds to them",
+    "history": "systems add to it by self.record(...)",
+    "recipe": "it tells how the world was made; ecs_fluid.load makes one of other tables",
+    "processes": "they are those that the world was started on",
+}
+"""What users of a world cannot set, and what to do instead."""
+
+
 class World(Entities):
     """Entities, systems and time of one simulation.
 
@@ -92,18 +107,23 @@ class World(Entities):
     if not TYPE_CHECKING:  # checkers find such names themselves
 
         def __setattr__(self, name: str, value: Any) -> None:
-            """Refuse names that a world does not have, which would be lost in silence."""
-            known = name.startswith("_") or "fluid" not in vars(self) or name in vars(self)
-            if not known and not hasattr(type(self), name):
-                public = [key for key in (*vars(self), *dir(type(self))) if not key.startswith("_")]
-                raise FluidError(f"a world has no {name!r} to set; {nearest(name, public)}")
-            if name in ("fluid", "dtype", "periods") and name in vars(self):
-                raise FluidError(
-                    f"{name} of a world cannot be set; set_fluid tells what the fluid is, World(...) the rest"
-                )
+            """Refuse names that a world does not have, which would be lost in silence, and what is fixed."""
+            if name.startswith("_") or "fluid" not in vars(self):
+                return super().__setattr__(name, value)
             if name == "tick":
                 whole(value, "tick", 0)
-            super().__setattr__(name, value)
+            elif name in FIXED or hasattr(World, name):
+                raise FluidError(
+                    f"{name} of a world cannot be set; {FIXED.get(name, 'it is there to be read')}"
+                )
+            elif not hasattr(type(self), name):
+                public = [key for key in (*vars(self), *dir(type(self))) if not key.startswith("_")]
+                raise FluidError(f"a world has no {name!r} to set; {nearest(name, public)}")
+            return super().__setattr__(name, value)
+
+    def _keep(self, **values: Any) -> None:
+        """Set what nobody else may, `FIXED`: for the engine."""
+        vars(self).update(values)
 
     @property
     def dt(self) -> float:

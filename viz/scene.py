@@ -29,7 +29,7 @@ from ecs_fluid.viz.fields import Velocity, field_slice, streamlines, velocity_sl
 from ecs_fluid.viz.film import write_png
 from ecs_fluid.viz.labels import bar_title, scalar_bar
 from ecs_fluid.viz.layers import Flame, GlossyMesh, PlainMesh, Smoke, Spheres, Surface
-from ecs_fluid.viz.liquid_surface import FOAM, foaming, liquid_mesh, spray
+from ecs_fluid.viz.liquid_surface import FOAM, foam, foaming, liquid_surface
 from ecs_fluid.viz.shared_limits import (
     TimedFrame,
     View,
@@ -48,7 +48,6 @@ from ecs_fluid.viz.style import SMALL, Options
 # (samples per pixel, SSAA, FXAA) do not work together with blending in floating point.
 _supersampled: weakref.WeakSet[pv.Plotter] = weakref.WeakSet()
 
-FOAMING = 0.5  # share of the greatest speed from which a liquid foams
 DROP = 0.3  # radius of a lonely particle of liquid, in spacings
 SLICE_COLOURS = ("speed", "vorticity_normal", "u.x", "u.y", "u.z")
 
@@ -216,12 +215,11 @@ class Scene(Canvas):
             self._aim = self._aimed(*self._wanted_camera)
 
     def _liquid(self, frame: Frame) -> None:
-        """Tracers as the surface of a liquid, with foam where it is fast, and drops where they are few.
+        """Tracers as the surface of a liquid, with foam where it is torn, and drops where they are few.
 
         All liquids have one surface, in their colours: where they mix, none is whole alone.
         """
         assert self.view.puff is not None
-        fastest = self.view.painted[1]
         surfaces: dict[str, list[tuple[str, Columns, NDArray]]] = {}
         for name, columns, x in drawable(kept(frame, self.options)):
             if is_cloud(columns) and not self._is_coloured(columns):
@@ -230,24 +228,22 @@ class Scene(Canvas):
         for key, parts in surfaces.items():
             spacing = max(rest_spacing(columns) or self.view.puff.spacing for _, columns, _ in parts)
             x = np.concatenate([x for _, _, x in parts])
-            mesh = liquid_mesh(x, spacing)
-            # White drops, as foam is, but of a liquid with a colour of its own.
+            u = np.concatenate([columns.get("Velocity.u", np.zeros_like(x)) for _, columns, x in parts])
+            mesh, drops = liquid_surface(x, spacing)
+            # Drops are white, as foam is, but of a liquid with a colour of its own.
             counts = [len(x) for *_, x in parts]
-            water, drop = (
+            water, white = (
                 np.repeat([self._own_colour(name, plain) for name, *_ in parts], counts, axis=0)
                 for plain in (self.look.water, FOAM)
             )
             if mesh.n_points:
-                speed = [
-                    scalar(columns, "speed") if has_scalar(columns, "speed") else np.zeros(len(x))
-                    for _, columns, x in parts
-                ]
-                colours = foaming(mesh, x, np.concatenate(speed), (FOAMING * fastest, fastest), water)
+                colours = foaming(mesh.points, x, u, drops, spacing, water)
                 self._layer(f"{key} liquid", partial(GlossyMesh, self.look.water)).update(mesh, colours)
-            drops = spray(x, spacing)
             if drops.any():
+                share = foam(x, u, drops, spacing, np.flatnonzero(drops))[:, None]
+                colours = (1.0 - share) * water[drops] + share * white[drops]
                 layer = self._layer(f"{key} drops", partial(Spheres, DROP * spacing, None, FOAM))
-                layer.update(x[drops], np.rint(255.0 * drop[drops]).astype(np.uint8))
+                layer.update(x[drops], np.rint(255.0 * colours).astype(np.uint8))
 
     def _bodies(self, found: Sequence[Placed]) -> None:
         """Balls, polytopes and the edges of containers."""

@@ -30,8 +30,8 @@ OUTLINE = 2000  # rows of a population and frame that the camera is fitted to
 class View:
     """`lo`, `hi` (3,) m: the box to show; `limits`: colour range; `puff`: of all tracers; `clouds`: names of
     the tracer populations; `radii` [m] by population; `points` (n, 3) m: a sample of what the box holds;
-    `painted`: range of what the look paints tracers by (for fire, the largest flame and smoke; for a liquid,
-    its speed, m/s); `colors`: those of recipes, by population."""
+    `painted`: range of what the look paints tracers by (for fire, the largest flame and smoke);
+    `colors`: those of recipes, by population."""
 
     lo: NDArray[np.float64]
     hi: NDArray[np.float64]
@@ -157,8 +157,6 @@ class _Seen:
                 )
             self.names.update(known_scalars(columns))
             wanted = self._colours(columns)
-            if is_cloud(columns) and self.look.paint == "liquid" and has_scalar(columns, "speed"):
-                wanted.append("speed")
             seen = {colour: scalar(columns, colour) for colour in wanted}
             # The fullest frame sets the sizes: a fountain starts with a handful of tracers.
             if len(x) > self.rows.get(name, 0):
@@ -219,7 +217,7 @@ class _Seen:
     def _painted(self) -> tuple[float, float]:
         if self.look.paint == "fire":
             return self.ranges.get(FLAME, (0.0, 1.0))[1], self.ranges.get(SMOKE, (0.0, 1.0))[1]
-        name = "speed" if self.look.paint == "liquid" else PAINTED.get(self.look.paint, "")
+        name = PAINTED.get(self.look.paint, "")
         return limits(name, *self.ranges.get(name, (0.0, 1.0)))
 
 

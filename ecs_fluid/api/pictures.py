@@ -194,9 +194,20 @@ def show(moment: Moment, drawing: PictureKeywords, save: str | Path | None = Non
         with tempfile.TemporaryDirectory() as folder:
             draw(moment, drawing, Path(folder) / "picture.png")
             return Picture((Path(folder) / "picture.png").read_bytes())
-    require_display("write a picture with save='picture.png'")
-    draw(moment, drawing, None)
+    show_in_window(moment, drawing, "write a picture with save='picture.png'")
     return None
+
+
+def show_in_window(moment: Moment, drawing: PictureKeywords, instead: str) -> None:
+    """Show a moment in a window; where there can be none, say so once the drawing is known to be right."""
+    if drawing.get("what") not in SURFACES:
+        from ecs_fluid.viz.shared_limits import survey
+        from ecs_fluid.viz.style import Options
+
+        _check_keywords(drawing)
+        survey([(moment.time, moment.columns)], Options.of(_options(moment, drawing, moment.look)))
+    require_display(instead)
+    draw(moment, drawing, None)
 
 
 def draw(moment: Moment, drawing: PictureKeywords, save: Path | None) -> None:

@@ -16,7 +16,7 @@ from ecs_fluid.api.pictures import (
     check_picture,
     draw,
     present_moment,
-    require_display,
+    show_in_window,
     stored_moment,
     write_movie,
 )
@@ -151,10 +151,10 @@ def _camera(text: str) -> Any:
 def _show_moment(moment: Moment, drawing: PictureKeywords, save: Path | None) -> None:
     """Open a window, or write a picture."""
     if save is None:
-        require_display("write a picture with --save file.png")
+        show_in_window(moment, drawing, "write a picture with --save file.png")
+        return
     draw(moment, drawing, save)
-    if save is not None:
-        out.print(f"picture: {save}")
+    out.print(f"picture: {save}")
 
 
 def _write_movie(

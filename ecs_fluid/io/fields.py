@@ -79,7 +79,7 @@ def append_field(
             handle.write(file.id.get_file_image())
 
     replace_file(path, write, "write field")
-    _write_series(folder, name)
+    _write_series(folder, name, field_ticks(folder, name))
     return path
 
 
@@ -91,6 +91,15 @@ def field_names(folder: str | Path) -> list[str]:
 def field_ticks(folder: str | Path, name: str) -> list[int]:
     """Ticks at which the field was stored, ascending."""
     return sorted(tick for stored, tick in _stored(Path(folder)) if stored == name)
+
+
+def missing_files(folder: str | Path, name: str) -> list[str]:
+    """Files of the field that its index names and that are gone, or that index, where it is gone itself."""
+    index = Path(folder) / f"{name}.vtkhdf.series"
+    if not index.exists():
+        return [index.name]
+    there = {f"{name}-{tick:08d}.vtkhdf" for tick in field_ticks(folder, name)}
+    return [file for file in _listed(index) if file not in there]
 
 
 def _stored(folder: Path) -> list[tuple[str, int]]:
@@ -130,14 +139,17 @@ def read_field(folder: str | Path, name: str, tick: int) -> FieldFrame:
 def drop_fields_after(folder: str | Path, name: str, tick: int) -> None:
     """Delete the field's files later than ``tick``: a run resumed there writes them anew."""
     folder = Path(folder)
-    late = [stored for stored in field_ticks(folder, name) if stored > tick]
+    ticks = field_ticks(folder, name)
+    kept = [stored for stored in ticks if stored <= tick]
+    if kept == ticks:
+        return
+    # First the index: what that names is there, also if this is cut short.
+    _write_series(folder, name, kept)
     try:
-        for stored in late:
+        for stored in ticks[len(kept) :]:
             (folder / f"{name}-{stored:08d}.vtkhdf").unlink()
     except OSError as error:
         raise storage_error(error, "delete later fields in", folder) from error
-    if late:
-        _write_series(folder, name)
 
 
 def _check_grid(name: str, arrays: Mapping[str, np.ndarray]) -> None:
@@ -171,16 +183,11 @@ def _fill(file: h5py.File, frame: FieldFrame) -> None:
     ours.attrs["tick"], ours.attrs["time"] = np.int64(frame.tick), np.float64(frame.time)
 
 
-def _write_series(folder: Path, name: str) -> None:
-    """Write the index of the stored files; times come from the former index, those of new files from them."""
+def _write_series(folder: Path, name: str, ticks: list[int]) -> None:
+    """Write the index of the files of `ticks`; times come from the former one, of new files from them."""
     path = folder / f"{name}.vtkhdf.series"
-    try:
-        listed = json.loads(read_bytes(path, "read field series"))["files"]
-        known = {entry["name"]: entry["time"] for entry in listed}
-    except (StorageError, ValueError, KeyError, TypeError, RecursionError):
-        known = {}
+    known = _listed(path)
     files = []
-    ticks = field_ticks(folder, name)
     for tick in ticks:
         file = f"{name}-{tick:08d}.vtkhdf"
         # The newest file may have been replaced since, with another time.
@@ -188,3 +195,12 @@ def _write_series(folder: Path, name: str) -> None:
         files.append({"name": file, "time": read_field(folder, name, tick).time if fresh else known[file]})
     text = json.dumps({"file-series-version": "1.0", "files": files}, indent=1)
     replace_text(path, text, "write field series")
+
+
+def _listed(index: Path) -> dict[str, float]:
+    """Times of the files that an index names; none where it is missing or damaged."""
+    try:
+        listed = json.loads(read_bytes(index, "read field series"))["files"]
+        return {str(entry["name"]): entry["time"] for entry in listed}
+    except (StorageError, ValueError, KeyError, TypeError, RecursionError):
+        return {}

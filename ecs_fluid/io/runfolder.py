@@ -31,7 +31,7 @@ from ecs_fluid.arguments import path_of
 from ecs_fluid.errors import FluidWarning, StorageError, printable
 from ecs_fluid.io import checkpoint
 from ecs_fluid.io.disk import make_folder, replace_text, storage_error
-from ecs_fluid.io.fields import drop_fields_after, field_names
+from ecs_fluid.io.fields import drop_fields_after, field_names, missing_files
 from ecs_fluid.io.lock import WriterLock
 from ecs_fluid.io.provenance import Provenance, Text, provenance
 from ecs_fluid.io.records import append_record, drop_records_after, read_records
@@ -43,6 +43,7 @@ FORMAT = "ecs_fluid run"
 VERSION = 2
 _OURS = ("run.json", "world.toml", "diagnostics.jsonl", "trajectory", "checkpoints", "writer.lock")
 _UNFINISHED = tuple(f".{name}.tmp" for name in _OURS)
+_TOLD = 3  # missing files by name
 
 
 Count = Annotated[int, Field(lt=2**63)]
@@ -94,6 +95,7 @@ class _Info(BaseModel, strict=True, allow_inf_nan=False):
     systems: dict[str, _Timing] = {}
     columns: Annotated[dict[Text, _Declared], Field(max_length=10_000)] = {}
     populations: Annotated[list[Text], Field(max_length=10_000)] = []
+    fields: Annotated[list[Text], Field(max_length=100)] = []
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -266,18 +268,21 @@ class RunFolder:
         return TrajectoryWriter(self.trajectory, resume_at_tick)
 
     def read_trajectory(self) -> Trajectory:
-        """A reader for the trajectory of this run; warns of populations whose files are missing."""
+        """A reader for the trajectory of this run; warns of populations and fields that lack files."""
         found = Trajectory(self.trajectory)
-        if said := self.missing(found):
+        for said in filter(None, (self.missing(found), self.missing_fields())):
             warnings.warn(f"{said}; all goes on without what was stored there", FluidWarning, stacklevel=2)
         return found
 
     def missing(self, found: Trajectory) -> str:
         """Which files of populations are missing in the trajectory, in words; "" if none is."""
         known = self.read_info().get("populations", [])
-        gone = [f"{name}.vtkhdf" for name in known if name not in found.populations]
-        verb = "is" if len(gone) == 1 else "are"
-        return printable(f"{', '.join(gone)} {verb} missing in {self.trajectory}") if gone else ""
+        return _gone([f"{name}.vtkhdf" for name in known if name not in found.populations], self.trajectory)
+
+    def missing_fields(self) -> str:
+        """Which files of grid fields are missing, in words; "" if none is."""
+        known = self.read_info().get("fields", [])
+        return _gone([file for name in known for file in missing_files(self.fields, name)], self.fields)
 
     def begin_stretch(self, tick: int, code: Mapping[str, str], **changes: Any) -> None:
         """Note what computes the run from ``tick`` on, and ``update``; ``code``: digests of user modules."""
@@ -363,3 +368,12 @@ def _clear(folder: Path) -> None:
                 path.unlink(missing_ok=True)
     except OSError as error:
         raise storage_error(error, "replace run in", folder) from error
+
+
+def _gone(files: list[str], folder: Path) -> str:
+    """That files are missing, in words; "" of none."""
+    if not files:
+        return ""
+    more = len(files) - _TOLD
+    names = ", ".join(files if more < 2 else [*files[:_TOLD], f"{more} others"])
+    return printable(f"{names} {'is' if len(files) == 1 else 'are'} missing in {folder}")

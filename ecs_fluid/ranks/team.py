@@ -84,7 +84,8 @@ def _share(world: World, comm: Comm) -> Ranks:
             if entity.name in own and kind.per_row:
                 for field, array in table.items():
                     table.__dict__[field.name] = array[own[entity.name]].copy()
-    world.processes = ranks = Ranks(comm, bounds)
+    ranks = Ranks(comm, bounds)
+    world._keep(processes=ranks)
     return ranks
 
 
@@ -137,6 +138,7 @@ def _received(comm: Comm, allow_code: bool) -> tuple[World, Ranks]:
         comm.share_error(error)
         raise
     comm.share_error(None)
-    world.processes = ranks = Ranks(comm, bounds)
+    ranks = Ranks(comm, bounds)
+    world._keep(processes=ranks)
     world._ticker.warned = True  # by rank 0
     return world, ranks

@@ -240,7 +240,7 @@ def _own_ticks(world: World, most: int) -> Ticks:
 def _change_step(world: World, dt: float) -> None:
     """Change the time step, and the tick so that the time is about the same."""
     tick = round(world.time / dt)
-    world.options, world.tick = world.options.model_copy(update={"dt": dt}), tick
+    world._keep(options=world.options.model_copy(update={"dt": dt}), tick=tick)
 
 
 def _sample_of(world: World, steps: Ticks, count: int, dt: float) -> _Sample:

@@ -97,8 +97,7 @@ def world_of(meta: dict[str, Any], arrays: dict[str, Any], path: Any, allow_code
     for made, item in zip(systems, meta["systems"], strict=True):
         made._implied = item.get("implied") is True
     world.tick, world._next_row_id = meta["tick"], meta["next_row_id"]
-    world.history = list(meta["history"])
-    world.recipe = meta["recipe"]
+    world._keep(history=list(meta["history"]), recipe=meta["recipe"])
     return world
 
 

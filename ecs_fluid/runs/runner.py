@@ -13,6 +13,7 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import DivergedError, FluidError, StorageError
+from ecs_fluid.io.fields import field_names
 from ecs_fluid.io.provenance import refuse_elsewhere
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.io.trajectory import Trajectory, TrajectoryWriter
@@ -123,6 +124,7 @@ class Runner:
                 _check_same_run(world, stored, found.path)
                 if said := folder.missing(stored):  # of one without rows at this tick
                     raise StorageError(f"{said}; the run goes on when what was stored there is back")
+            said = folder.missing_fields()
             last, every = last_tick or plan["last_tick"], plan["every"]
             # The frame of an end between two others goes where the run goes on: a straight one has none.
             between = world.tick % every != 0 and world.tick < last
@@ -132,7 +134,8 @@ class Runner:
             raise
         run = cls(world, folder, last, every, plan["checkpoint_seconds"])
         run._frames_kept = world.tick - between
-        return run, list(found.skipped)
+        lost = [f"{said}; the run goes on without what was stored there"] if said else []
+        return run, [*found.skipped, *lost]
 
     def execute(self, watch: Watcher) -> str:
         """Run to the last tick; returns "finished" or "stopped".
@@ -161,7 +164,7 @@ class Runner:
                         frames.append(world.tick, world.time, stored_columns(world))
                     store_surface(world, folder.fields)
                 self._populations = list(frames.populations)
-                folder.update(populations=self._populations)
+                folder.update(populations=self._populations, fields=field_names(folder.fields))
                 status = self._loop(frames, watch)
                 self._checkpoint()
         except DivergedError:
@@ -215,6 +218,7 @@ class Runner:
             systems=self._system_times(),
             columns=self._earlier_columns | declared_columns(world),
             populations=self._populations,
+            fields=field_names(self.folder.fields),
             state_hash=world.state_hash(),
             ranks=world._on_ranks(),
         )

@@ -13,13 +13,16 @@ KEPT_OFF = 1e-3
 """Values nearer to the level than this part of a cell are moved there: no two vertices fall together."""
 
 
-def contour(phi: Array, origin: Array, spacing: Array, level: float = 0.0) -> tuple[Array, Array]:
+def contour(
+    phi: Array, origin: Array, spacing: Array, level: float = 0.0, closed: bool = True
+) -> tuple[Array, Array]:
     """Vertices (n, 3) m and faces of phi = ``level`` for distances phi (px, py, pz) m: triangles (m, 3).
 
     Their vertices run counter-clockwise as seen from where phi is larger, every edge belongs to two of them,
-    and no vertex comes twice. Where the surface leaves the grid it is closed within a cell beyond the border.
-    With an axis of one layer the faces are segments (m, 2), which keep the smaller phi on their left as seen
-    from the end of that axis. A vertex is off the crossing of its edge by at most 1e-3 cells.
+    and no vertex comes twice. Where the surface leaves the grid it is closed within a cell beyond the border,
+    or open unless ``closed``. With an axis of one layer the faces are segments (m, 2), which keep the smaller
+    phi on their left as seen from the end of that axis. A vertex is off the crossing of its edge by at most
+    1e-3 cells.
     """
     single = np.flatnonzero(np.array(phi.shape) == 1)
     h = np.asarray(spacing, dtype=np.float64)
@@ -29,15 +32,16 @@ def contour(phi: Array, origin: Array, spacing: Array, level: float = 0.0) -> tu
     shifted = np.asarray(phi - phi.dtype.type(level))
     least = phi.dtype.type(KEPT_OFF * h[wide].min())
     shifted = np.where(np.abs(shifted) < least, np.where(shifted < 0, -least, least), shifted)
-    closed = [(0, 0) if axis in single else (1, 1) for axis in range(3)]
-    values = np.pad(shifted, closed, constant_values=h[wide].max())
+    beyond = int(closed)
+    border = [(0, 0) if axis in single else (beyond, beyond) for axis in range(3)]
+    values = np.pad(shifted, border, constant_values=h[wide].max())
     # VTK counts x fastest and our arrays count z fastest, so its axes are ours in reverse; in the plane it
     # keeps segments in one sense only where its third axis is the flat one, our first.
     order = [*single, *wide]
     points, faces = _flying_edges(np.moveaxis(values, order, range(3)))
     x = np.empty((len(points), 3))
     x[:, order] = points[:, ::-1]
-    x[:, wide] -= 1.0
+    x[:, wide] -= beyond
     x = np.asarray(origin, dtype=np.float64) + x * np.where(np.isin(range(3), single), 0.0, h)
     # The plane across y has the axes x, z in the other sense.
     turn = len(single) == 1 and single[0] == 1

@@ -261,6 +261,8 @@ def test_a_window_needs_a_display(run: ef.Run, monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(FluidError, match="no display for a window; write a picture with save="):
         run.show()
+    with pytest.raises(FluidError, match=r"unknown look 'liqiud'.* did you mean 'liquid'"):
+        run.show(look="liqiud")
 
 
 @pytest.mark.parametrize(

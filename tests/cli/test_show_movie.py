@@ -101,6 +101,30 @@ def test_frame_without_distances_is_empty(run: Path, tmp_path: Path) -> None:
     assert np.abs(np.diff(full, axis=1)).max() > 40
 
 
+def test_lost_distances_are_told(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By all that read the run; and `resume` goes on, for it needs none of them."""
+    copy = Path(shutil.copytree(run, tmp_path / "copy"))
+    fields = copy / "trajectory" / "fields"
+    (fields / "sdf-00000002.vtkhdf").unlink()
+    said = f"sdf-00000002.vtkhdf is missing in {fields}; all goes on without what was stored there"
+    for command in (
+        ["export", str(copy), "--to", "obj", "--out", str(tmp_path / "obj")],
+        ["page", str(copy), "--out", str(tmp_path / "page")],
+        ["show", str(copy), *SMALL, "--what", "sdf", "--save", str(tmp_path / "a.png")],
+        ["info", str(copy)],
+    ):
+        assert main(command) == 0
+        told = capsys.readouterr().err
+        assert told.count(said) == 1, told
+    shutil.rmtree(fields)
+    assert main(["export", str(copy), "--to", "npz", "--out", str(tmp_path / "npz")]) == 0
+    assert f"sdf.vtkhdf.series is missing in {fields}; all goes on" in capsys.readouterr().err
+    assert main(["resume", str(copy), "--ticks", "8"]) == 0
+    assert f"sdf.vtkhdf.series is missing in {fields}; the run goes on" in capsys.readouterr().err
+    assert main(["info", str(copy)]) == 0
+    assert "missing" not in capsys.readouterr().err
+
+
 def test_slice_of_distances_to_a_movie(run: Path, tmp_path: Path) -> None:
     import imageio_ffmpeg
 

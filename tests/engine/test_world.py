@@ -133,7 +133,9 @@ def test_options(options: dict[str, object], words: str) -> None:
 
 def test_the_clock_is_fixed() -> None:
     world = ef.World(dt=0.25)
-    with pytest.raises(AttributeError):
+    with pytest.raises(
+        FluidError, match=r"dt of a world cannot be set; World\(...\) takes it when it is made"
+    ):
         world.dt = 0.5  # type: ignore[misc]
     world.step(10)
     assert (world.tick, world.time) == (10, 2.5)
@@ -146,6 +148,21 @@ def test_what_a_world_or_a_table_does_not_have_cannot_be_set() -> None:
         world.fluidd = 1  # type: ignore[attr-defined]
     with pytest.raises(FluidError, match="fluid of a world cannot be set; set_fluid tells what the fluid is"):
         world.fluid = world["ring"]
+    for name in (
+        "history",
+        "recipe",
+        "options",
+        "processes",
+        "dtype",
+        "periods",
+        "systems",
+        "time",
+        "gravity",
+    ):
+        with pytest.raises(FluidError, match=f"{name} of a world cannot be set; [a-zA-Z]"):
+            setattr(world, name, getattr(world, name))
+    with pytest.raises(FluidError, match="step of a world cannot be set; it is there to be read"):
+        world.step = 1  # type: ignore[assignment, method-assign]
     with pytest.raises(FluidError, match="tick = -1; a whole number of at least 0 is needed"):
         world.tick = -1
     with pytest.raises(ComponentError, match="Position has no column 'y'; it has x"):

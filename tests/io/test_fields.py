@@ -11,7 +11,7 @@ import pytest
 import pyvista
 
 from ecs_fluid.errors import StorageError
-from ecs_fluid.io.fields import append_field, drop_fields_after, field_ticks, read_field
+from ecs_fluid.io.fields import append_field, drop_fields_after, field_ticks, missing_files, read_field
 
 ORIGIN, SPACING = np.array([-1.0, 0.5, 2.0]), np.array([0.25, 0.1, 0.3])
 
@@ -74,7 +74,9 @@ def test_the_series_lists_what_is_there_also_after_rewinding(tmp_path: Path) -> 
     assert field_ticks(tmp_path, "velocity") == [0, 1] and series() == straight[:2]
     for tick in (2, 3):
         store(tmp_path, tick)
-    assert series() == straight
+    assert series() == straight and not missing_files(tmp_path, "velocity")
+    (tmp_path / straight[1][0]).unlink()
+    assert missing_files(tmp_path, "velocity") == [straight[1][0]]
 
 
 def test_bad_fields_damage_and_full_disks_are_refused_in_words(tmp_path: Path) -> None:

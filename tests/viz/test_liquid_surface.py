@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ecs_fluid.viz.liquid_surface import FOAM, foaming, liquid_mesh, spray
+from ecs_fluid.viz import liquid_surface as module
+from ecs_fluid.viz.liquid_surface import FOAM, foam, foaming, liquid_surface
 from ecs_fluid.viz.scene import pixels, render
-from ecs_fluid.viz.style import LOOKS
+from ecs_fluid.viz.shared_limits import survey
+from ecs_fluid.viz.style import LOOKS, Options
 
 SPACING = 0.05
 
@@ -23,7 +25,8 @@ def block(n: int = 12) -> np.ndarray:
 def test_a_block_keeps_its_faces_and_points_outward() -> None:
     """Half full at a flat face, so faces stay where they are; only edges are rounded by the blur, of 3/4 of a
     spacing, so that a little of the volume is missing."""
-    mesh = liquid_mesh(block(), SPACING)
+    mesh, drops = liquid_surface(block(), SPACING)
+    assert not drops.any()
     side = 12 * SPACING
     assert mesh.is_manifold and mesh.n_open_edges == 0
     np.testing.assert_allclose(mesh.bounds, np.tile((0.0, side), 3), atol=0.1 * SPACING)
@@ -35,9 +38,8 @@ def test_a_block_keeps_its_faces_and_points_outward() -> None:
 
 def test_two_blocks_are_two_surfaces_and_a_lonely_particle_is_a_drop() -> None:
     x = np.concatenate((block(6), block(6) + np.array([1.0, 0.0, 0.0]), [[0.6, 0.6, 0.6]]))
-    mesh = liquid_mesh(x, SPACING)
+    mesh, drops = liquid_surface(x, SPACING)
     assert len(mesh.split_bodies()) == 2
-    drops = spray(x, SPACING)
     assert drops[-1]
     # A corner of a block has (1/2)^3 = 0.125 at the very corner, and more where its particle is.
     assert not drops[:-1].any()
@@ -48,23 +50,99 @@ def test_a_torn_sheet_is_drops() -> None:
     0.31, which no surface encloses."""
     place = 1.3 * SPACING * np.arange(12.0)
     x = np.stack(np.meshgrid(place, place, [0.0], indexing="ij"), axis=-1).reshape(-1, 3)
-    assert liquid_mesh(x, SPACING).n_points == 0
-    assert spray(x, SPACING).all()
+    mesh, drops = liquid_surface(x, SPACING)
+    assert mesh.n_points == 0 and drops.all()
 
 
 def test_nothing_makes_no_surface() -> None:
-    assert liquid_mesh(np.zeros((0, 3)), SPACING).n_points == 0
-    assert not len(spray(np.zeros((0, 3)), SPACING))
+    mesh, drops = liquid_surface(np.zeros((0, 3)), SPACING)
+    assert mesh.n_points == 0 and not len(drops)
 
 
-def test_foam_is_where_it_is_fast() -> None:
-    """Speed grows along x from 0 to 1 m/s: water up to 0.5, foam from 0.9 on."""
-    x, water = block(), (0.1, 0.2, 0.3)
-    mesh = liquid_mesh(x, SPACING)
-    colours = foaming(mesh, x, x[:, 0] / 0.6, (0.5, 0.9), np.tile(water, (len(x), 1)))
-    slow, fast = mesh.points[:, 0] < 0.25, mesh.points[:, 0] > 0.58
-    np.testing.assert_allclose(colours[slow], np.tile(water, (slow.sum(), 1)), atol=1e-9)
-    np.testing.assert_allclose(colours[fast], np.tile(FOAM, (fast.sum(), 1)), atol=0.02)
+def test_what_flies_far_leaves_the_rest_as_fine() -> None:
+    """Particles from 100 m to 1e8 m away: the same surface elsewhere, to the bit, and one of their own."""
+    near, _ = liquid_surface(block(), SPACING)
+    drop = block(4) + np.array([1e6, -3e5, 2e6])
+    lone = np.random.default_rng(0).normal(size=(300, 3)) * np.array([1e2, 1e4, 1e8])
+    both, drops = liquid_surface(np.concatenate((block(), drop, lone)), SPACING)
+    assert drops[-300:].all() and not drops[:-300].any()
+    here = (np.abs(both.points) < 10.0).all(axis=1)
+    np.testing.assert_array_equal(both.points[here], near.points)
+    assert len(both.split_bodies()) == 2
+
+
+def test_blocks_of_the_lattice_leave_no_seams(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One, or hundreds of blocks: the same vertices, each once, and a closed surface."""
+    x = block(16) - 0.37 + np.random.default_rng(1).normal(size=(16**3, 3)) * 0.4 * SPACING
+    found = []
+    for side in (200, 16, 9):
+        monkeypatch.setattr(module, "BLOCK", side)
+        mesh, drops = liquid_surface(x, SPACING)
+        assert mesh.is_manifold and mesh.n_open_edges == 0
+        found.append(
+            (mesh.n_points, mesh.n_cells, drops.sum(), round(mesh.volume, 8), mesh.points.sum(axis=0))
+        )
+    for other in found[1:]:
+        assert other[:4] == found[0][:4]
+        np.testing.assert_allclose(other[4], found[0][4], rtol=1e-7)
+
+
+def foam_of(x: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """Share of foam of each particle."""
+    return foam(x, u, liquid_surface(x, SPACING)[1], SPACING, np.arange(len(x)))
+
+
+def test_what_moves_or_turns_as_a_whole_is_clear() -> None:
+    """At 100 m/s, and at 50 rad/s, by which its edge moves at 15 m/s: distances stay as they are."""
+    x = block()
+    assert foam_of(x, np.tile([100.0, -30.0, 2.0], (len(x), 1))).max() == 0.0
+    assert foam_of(x, np.cross([0.0, 30.0, 40.0], x - 0.3)).max() < 1e-12
+
+
+def test_foam_is_where_liquid_meets_liquid() -> None:
+    """Two blocks at 2 m/s each against each other: white where they touch, clear from two spacings on. Foam
+    begins at 0.35 sqrt(9.81 x 0.05 + 0.0015) = 0.25 m/s: at 0.1 m/s each there is none."""
+    x, water = np.concatenate((block(8), block(8) + np.array([0.4, 0.0, 0.0]))), (0.1, 0.2, 0.3)
+    u = np.where(x[:, :1] < 0.4, 2.0, -2.0) * [1.0, 0.0, 0.0]
+    mesh, drops = liquid_surface(x, SPACING)
+    colours = foaming(mesh.points, x, u, drops, SPACING, np.tile(water, (len(x), 1)))
+    away = np.abs(mesh.points[:, 0] - 0.4)
+    np.testing.assert_allclose(colours[away < 0.02], np.tile(FOAM, ((away < 0.02).sum(), 1)), atol=0.15)
+    assert (away < 0.02).any()
+    np.testing.assert_allclose(colours[away > 0.18], np.tile(water, ((away > 0.18).sum(), 1)), atol=1e-9)
+    assert foam_of(x, 0.05 * u).max() == 0.0
+
+
+def test_foam_is_where_liquid_is_torn() -> None:
+    """A block pulled apart at 60 1/s, so by 3 m/s per spacing, of which a third is left in the mean over
+    directions, and one at 1 1/s."""
+    x = block()
+    assert foam_of(x, 60.0 * x * [1.0, 0.0, 0.0]).min() > 0.9
+    assert foam_of(x, x * [1.0, -1.0, 0.0]).max() == 0.0
+
+
+def test_a_crest_that_is_torn_is_white() -> None:
+    """A clump of eight particles in drops 1.8 spacings apart that fly with it; not the clump alone."""
+    clump = block(2) - SPACING
+    place = 1.8 * SPACING * np.arange(-3.0, 4.0)
+    cloud = np.stack(np.meshgrid(place, place, place, indexing="ij"), axis=-1).reshape(-1, 3)
+    x = np.concatenate((clump, cloud[np.abs(cloud).max(axis=1) > 1.5 * SPACING]))
+    u = np.tile([3.0, 0.0, 1.0], (len(x), 1))
+    drops = liquid_surface(x, SPACING)[1]
+    assert not drops[:8].any() and drops[8:].all()
+    assert foam_of(x, u)[:8].min() == 1.0 and foam_of(x, 0.0 * u)[:8].max() == 0.0
+    assert foam_of(clump, u[:8]).max() == 0.0
+
+
+def test_spray_is_white_and_a_torn_puddle_is_not() -> None:
+    """Lone drops at any speed; a sheet in which particles are 1.4 spacings apart by its speed."""
+    lone = 4.0 * SPACING * np.arange(5.0)[:, None] * [1.0, 0.0, 0.0]
+    assert foam_of(lone, np.zeros((5, 3))).min() == 1.0
+    place = 1.4 * SPACING * np.arange(9.0)
+    sheet = np.stack(np.meshgrid(place, place, [0.0], indexing="ij"), axis=-1).reshape(-1, 3)
+    inner = np.abs(sheet[:, :2] - place[4]).max(axis=1) < 3.5 * 1.4 * SPACING
+    assert foam_of(sheet, np.zeros_like(sheet))[inner].max() < 0.01
+    assert foam_of(sheet, np.tile([3.0, 0.0, 0.0], (81, 1))).min() == 1.0
 
 
 def drawn(frame: dict[str, dict[str, np.ndarray]], **options: Any) -> np.ndarray:
@@ -130,3 +208,15 @@ def test_liquids_that_mix_are_whole() -> None:
     whole = drawn({"water": liquid(x)}, look="liquid")
     mixed = drawn({"a": liquid(x[odd]), "b": liquid(x[~odd])}, look="liquid")
     assert np.abs(mixed - whole).mean() < 2.0
+
+
+def test_foam_is_the_same_in_one_picture_and_in_a_movie() -> None:
+    """Whatever other frames of the run are like; a block in flight is clear."""
+    camera = ((0.3, -2.0, 0.3), (0.3, 0.3, 0.3), (0.0, 0.0, 1.0))
+    still = {"water": liquid(block())}
+    moving = {"water": {**still["water"], "Velocity.u": np.full((12**3, 3), 5.0)}}
+    clear = drawn(still, look="liquid", camera=camera)
+    views = (survey([(0.0, one), (1.0, moving)], Options(look="liquid")) for one in (still, moving))
+    for view in (None, *views):
+        picture = drawn(moving, look="liquid", camera=camera, view=view)
+        np.testing.assert_array_equal(picture, clear)
