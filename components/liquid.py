@@ -55,7 +55,8 @@ class LiquidBudget(Component, per_row=False):
     """What has happened to the liquid so far.
 
     dissipated: energy taken by viscosity and by the diffusion of the excess. gravity, walls: momentum given
-    by gravity and by the pressure of bodies and containers. steps: force evaluations.
+    by gravity and by the pressure of bodies and containers. steps: force evaluations. What inflows bring in,
+    until the end of the tick in which it came, and what their pipes push, is in none of them.
     """
 
     dissipated: Array = column("J", shape=(1,), default=0.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import lru_cache
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Self
 
@@ -17,7 +18,7 @@ from ecs_fluid.errors import FluidWarning, RecipeError
 from ecs_fluid.fluid import Fluid, key_values
 from ecs_fluid.further_components import filled, further
 from ecs_fluid.input_limits import VORTON, check_bytes, check_memory
-from ecs_fluid.keyframes import KeyedNumber, KeyedVector, integral, value_at
+from ecs_fluid.keyframes import Keyed, KeyedNumber, KeyedVector, integral, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
@@ -39,8 +40,9 @@ throws new layers back, the next ones meet them, and the jet bursts."""
 REACH = 3.0
 """Spacings as far as liquid is felt, and length of the pipe before an opening."""
 
-NEAREST = 0.5
-"""Spacings between what flows in and a solid, at least."""
+NEAREST = 0.4
+"""Spacings between what flows in and a solid, or the wall of its container, at least: nearer to its own image
+in the wall it would burst away. Half a spacing is what an opening that touches the wall has, less `LOOSE`."""
 
 FULL, AROUND = 0.9, 0.25
 """Density over that at rest of the liquid that is there from which a new particle has no room, and from which
@@ -112,25 +114,28 @@ class Inflow(Settings):
         return len(self.layer()) * self.particle / self.area
 
     def layer(self) -> Array:
-        """Places (n, 2) m in the opening of the particles of one layer, on a square lattice.
-
-        Of the lattices with a particle or a corner of cells in the middle, that whose number of particles is
-        nearest to the area over that of a cell; `LOOSE` times as wide as fills the opening.
-        """
+        """Places (n, 2) m in the opening of the particles of one layer, on a square lattice."""
         check_memory(VORTON, self.area / self.spacing**2, f"particles in a layer of {self.name!r}", LARGER)
-        widths = np.array(self.size)
-        if self.shape == "rectangle":
-            counts = np.maximum(np.round(widths / self.spacing), 1)
-            sides = [(np.arange(n) + 0.5) / n * w - 0.5 * w for n, w in zip(counts, widths, strict=True)]
-            return LOOSE * _pairs(*sides)
-        found = list[Array]()
-        for shift in (0.0, 0.5):
-            reach = np.ceil(0.5 * widths / self.spacing)
-            grid = _pairs(*(self.spacing * (np.arange(-n, n + 1) + shift) for n in reach))
-            found.append(grid[((2 * grid / widths) ** 2).sum(axis=1) < 1 + 1e-9])
-        ideal = self.area / self.spacing**2
-        best = min((grid for grid in found if len(grid)), key=lambda grid: abs(len(grid) - ideal))
-        return LOOSE * math.sqrt(ideal / len(best)) * best
+        return _layer(self.shape, self.size, self.spacing, self.area)
+
+
+@lru_cache
+def _layer(shape: str, size: tuple[float, float], spacing: float, area: float) -> Array:
+    """Of the lattices with a particle or a corner of cells in the middle, that whose number of particles is
+    nearest to the area over that of a cell; `LOOSE` times as wide as fills the opening."""
+    widths = np.array(size)
+    if shape == "rectangle":
+        counts = np.maximum(np.round(widths / spacing), 1)
+        sides = [(np.arange(n) + 0.5) / n * w - 0.5 * w for n, w in zip(counts, widths, strict=True)]
+        return LOOSE * _pairs(*sides)
+    found = list[Array]()
+    for shift in (0.0, 0.5):
+        reach = np.ceil(0.5 * widths / spacing)
+        grid = _pairs(*(spacing * (np.arange(-n, n + 1) + shift) for n in reach))
+        found.append(grid[((2 * grid / widths) ** 2).sum(axis=1) < 1 + 1e-9])
+    ideal = area / spacing**2
+    best = min((grid for grid in found if len(grid)), key=lambda grid: abs(len(grid) - ideal))
+    return LOOSE * math.sqrt(ideal / len(best)) * best
 
 
 class InflowSystem(System):
@@ -139,19 +144,22 @@ class InflowSystem(System):
         volume so far = area of the opening x integral of the speed over time, to half a layer
 
     A layer is born as often as the opening has let its volume through. It appears at the end of that tick,
-    where it has flown by then: x = c + u t + g t^2 / 2, v = u + g t, t the time since it was born. From there
-    on it is liquid like any other. The layers that will follow it stand in the end of a pipe, three spacings
-    long: they go on at the speed whatever pushes them, and push what is before them. What is in the pipe is
-    no entity: the SphSystem adds it as neighbours of the others, and nothing draws it. An opening that moves
-    gives the liquid its place and direction, not its velocity.
+    where it has flown by then: x = c + u t + g t^2 / 2, v = u + g t, t the time since it was born and g what
+    its surroundings leave of gravity. From there on it is liquid like any other. The layers that will follow
+    it stand in the end of a pipe, three spacings long: they go on at the speed whatever pushes them, and push
+    what is before them. What is in the pipe is no entity: the SphSystem adds it as neighbours of the others,
+    and nothing draws it. An opening that moves gives the liquid its velocity beside the speed.
+    What the liquid brings with it, and what the pump does, is in no book (LiquidBudget).
 
-    Particles have no room, in the pipe or before it, and are kept back, where they would lie within half a
-    spacing of a solid, outside all containers, or in liquid. As long as liquid stands around the pipe nothing
-    flows: an opening may look down into a pool, and be reached by it, but lies above it.
+    Particles have no room, in the pipe or before it, and are kept back, where they would lie within 0.4
+    spacings of a solid or a wall of their container, outside all containers, or in liquid. As long as liquid
+    stands around the pipe nothing flows: an opening may look down into a pool, and be reached by it, but lies
+    above it.
     """
 
     reads = (Fluid,)
     may_read = (*BODIES, Position, InertialVelocity, Liquid, Strength)
+    asks = ("SphSystem",)
     phase = "constrain"
     periodic = False
     after = ("CollisionSystem", "BoundarySystem", "ReactionSystem", "SurfaceBarrierSystem")
@@ -160,7 +168,7 @@ class InflowSystem(System):
     """the openings of the world"""
 
     def __post_init__(self) -> None:
-        self._warned = set[str]()
+        self._warned = set[tuple[str, bool]]()
 
     def spawns(self, world: World) -> None:
         """Make the liquids that they fill."""
@@ -195,7 +203,7 @@ class InflowSystem(System):
         for inflow in self.inflows:
             if world.time > inflow.start:  # a resumed one, with its own liquid before it
                 continue
-            x, _ = _in_pipe(inflow, inflow.start)
+            x, _ = _in_pipe(inflow, inflow.start, world.dt)
             if lost := np.count_nonzero(~_room(inflow, x, world) | _under_liquid(inflow, world)):
                 said.append(
                     f"InflowSystem: {lost} of the {len(x)} particles in the pipe of {inflow.name!r} have no "
@@ -206,6 +214,9 @@ class InflowSystem(System):
 
     def process(self, dt: float) -> None:
         """Let in what is due in this tick."""
+        from ecs_fluid.systems.sph import SphSystem  # which knows this one
+
+        liquid = self.world.require(SphSystem)
         begin, end = self.world.tick * dt, (self.world.tick + 1) * dt
         taken = 0.0
         for inflow in self.inflows:
@@ -218,13 +229,14 @@ class InflowSystem(System):
             taken = (taken or particles_take(self.world)) + count * VORTON
             what = f"particles with {count:,} more by inflow {inflow.name!r} would take"
             check_bytes(taken, what, f"{LARGER}, or give it a time to stop")
-            age = end - moments
-            x, v = _placed(inflow, moments, age * value_at(inflow.speed, moments))
-            age = np.repeat(age, len(layer))[:, None]
-            x, v = x + 0.5 * age**2 * self.world.gravity, v + age * self.world.gravity
+            x, v = _placed(inflow, moments, np.zeros(len(moments)), dt)
+            age = np.repeat(end - moments, len(layer))[:, None]
+            pull = liquid.weight(inflow.density) * self.world.gravity
+            x, v = x + age * v + 0.5 * age**2 * pull, v + age * pull
             free = _room(inflow, x, self.world) & (not _under_liquid(inflow, self.world))
-            if not free.all() and inflow.name not in self._warned:
-                self._warned.add(inflow.name)
+            told = inflow.name, bool(free.any())  # once that it lacks some, once that nothing flows
+            if not free.all() and told not in self._warned:
+                self._warned.add(told)
                 warnings.warn(
                     f"t = {end:.4g} s: {np.count_nonzero(~free)} of {len(x)} particles of inflow "
                     f"{inflow.name!r} have no room, as there is liquid, a solid or no container, and are "
@@ -236,16 +248,17 @@ class InflowSystem(System):
 
 
 def _room(inflow: Inflow, x: Array, world: World) -> Array:
-    """Which of the new places (n, 3) m have room: away from solids, in a container, and not in liquid."""
-    walls, free = containers(world), ~near_solids(world, x, NEAREST * inflow.spacing)
+    """Which new places (n, 3) m have room: away from solids and walls, in a container, and not in liquid."""
+    nearest = NEAREST * inflow.spacing
+    walls, free = containers(world), ~near_solids(world, x, nearest)
     if walls:
-        free &= np.any([wall.inside(x) for wall in walls], axis=0)
+        free &= np.any([wall.inside(x, nearest) for wall in walls], axis=0)
     return np.asarray(free & (_crowd(inflow, x, world) < FULL))
 
 
 def _under_liquid(inflow: Inflow, world: World) -> bool:
     """Whether liquid stands around the pipe, behind its opening."""
-    x, _ = _in_pipe(inflow, world.tick * world.dt)
+    x, _ = _in_pipe(inflow, world.tick * world.dt, world.dt)
     return bool(_crowd(inflow, x[len(x) // 2 :], world).max(initial=0.0) > AROUND)
 
 
@@ -256,6 +269,8 @@ def _crowd(inflow: Inflow, x: Array, world: World) -> Array:
     from ecs_fluid.kernels.sph.forces import lattice_weight, phi
 
     reach, crowd = REACH * inflow.spacing, np.zeros(len(x))
+    if not len(x):
+        return crowd
     low, high = x.min(axis=0) - reach, x.max(axis=0) + reach
     for _, (position, _) in world.entities_with(Position, Liquid):
         near = position.x[((position.x > low) & (position.x < high)).all(axis=1)]
@@ -271,7 +286,7 @@ def in_pipes(world: World) -> tuple[Array, Array, Array, Array]:
     system = world.system(InflowSystem)
     found = [(np.empty((0, 3)), np.empty((0, 3)), np.empty(0), np.empty(0))]
     for inflow in [] if system is None else system.inflows:
-        x, v = _in_pipe(inflow, world.tick * world.dt)
+        x, v = _in_pipe(inflow, world.tick * world.dt, world.dt)
         free = _room(inflow, x, world) & (not _under_liquid(inflow, world))
         each = np.ones(np.count_nonzero(free)) * inflow.particle
         found.append((x[free], v[free], inflow.density * each, each))
@@ -279,19 +294,24 @@ def in_pipes(world: World) -> tuple[Array, Array, Array, Array]:
     return x, v, mass, volume
 
 
-def _in_pipe(inflow: Inflow, time: float) -> tuple[Array, Array]:
+def _in_pipe(inflow: Inflow, time: float, dt: float) -> tuple[Array, Array]:
     """Places and velocities (n, 3) of the layers that will leave next, as far as liquid is felt."""
     each, start, stop = inflow.thickness, inflow.start, inflow.stop
     now = max(time, start) if stop is None else min(max(time, start), stop)
     number, _ = births(inflow.speed, start, stop, now, now, each, ahead=0.5)
     far = (number + 0.5) * each - integral(inflow.speed, start, now)
     ahead = -np.arange(far, REACH * inflow.spacing, each)
-    x, v = _placed(inflow, np.full(len(ahead), time), ahead)
-    return x, v * (start <= time < (math.inf if stop is None else stop))
+    flows = start <= time < (math.inf if stop is None else stop)
+    return _placed(inflow, np.full(len(ahead), time), ahead, dt, float(flows))
 
 
-def _placed(inflow: Inflow, moments: Array, ahead: Array) -> tuple[Array, Array]:
-    """Places and velocities (n, 3) of layers `ahead` (m,) m of the opening as it is at moments (m,) s."""
+def _placed(
+    inflow: Inflow, moments: Array, ahead: Array, dt: float, flows: float = 1.0
+) -> tuple[Array, Array]:
+    """Places and velocities (n, 3) of layers `ahead` (m,) m of the opening as it is at moments (m,) s.
+
+    Their velocity is the speed, times `flows`, and that of the opening, over a tick of `dt` s.
+    """
     layer, n = inflow.layer(), len(moments)
     way = np.broadcast_to(value_at(inflow.direction, moments), (n, 3))
     way = way / np.linalg.norm(way, axis=1, keepdims=True)
@@ -301,7 +321,10 @@ def _placed(inflow: Inflow, moments: Array, ahead: Array) -> tuple[Array, Array]
     second = np.cross(way, first)
     middle = value_at(inflow.center, moments) + ahead[:, None] * way
     across = layer[None, :, :1] * first[:, None] + layer[None, :, 1:] * second[:, None]
-    v = np.broadcast_to(value_at(inflow.speed, moments), n)[:, None] * way
+    v = flows * np.broadcast_to(value_at(inflow.speed, moments), n)[:, None] * way
+    if isinstance(inflow.center, Keyed) and inflow.center.between != "step":
+        ends = (value_at(inflow.center, moments + half) for half in (-0.5 * dt, 0.5 * dt))
+        v = v - np.subtract(*ends) / dt
     return (middle[:, None] + across).reshape(-1, 3), np.repeat(v, len(layer), axis=0)
 
 

@@ -202,9 +202,15 @@ class SphSystem(System):
 
     def _in_pipes(self) -> tuple[Array, Array, Array, Array]:
         """Positions, velocities, masses and V / V_0 of what is in the pipes of inflows."""
+        mean = float(self.field(LiquidModel).volume[0])
+        for inflow in _inflows(self.world):  # one may be added to a world that runs
+            if abs(inflow.particle - mean) > SAME_SIZE * mean:
+                raise FluidError(
+                    f"inflow {inflow.name!r}: spacing = {inflow.spacing:g} m, but the liquid there is has "
+                    f"{mean ** (1 / 3):.3g} m; use spacings that differ by less than 7 %"
+                )
         x, v, mass, volume = in_pipes(self.world)
-        kind = self.world.dtype
-        size = volume / float(self.field(LiquidModel).volume[0])
+        kind, size = self.world.dtype, volume / mean
         return x.astype(kind), v.astype(kind), mass.astype(kind), size.astype(kind)
 
     # ------------------------------------------------------------------ law
@@ -267,12 +273,6 @@ class SphSystem(System):
                 raise FluidError(
                     f"entity {entity.name!r}: a particle of liquid has the volume {liquid.volume[odd]:.3g} "
                     f"m^3, but the mean of all is {mean:.3g} m^3; use spacings that differ by less than 7 %"
-                )
-        for inflow in _inflows(self.world):
-            if abs(inflow.particle - mean) > SAME_SIZE * mean:
-                raise FluidError(
-                    f"inflow {inflow.name!r}: spacing = {inflow.spacing:g} m, but the liquid there is has "
-                    f"{mean ** (1 / 3):.3g} m; use spacings that differ by less than 7 %"
                 )
         model = self.field(LiquidModel)
         model.volume[0] = mean
@@ -357,7 +357,7 @@ class SphSystem(System):
         if not len(x) or pull == 0.0:
             return
         rho = liquid.mass.astype(np.float64) / liquid.volume
-        weight = self._weight(float(rho.mean()))  # below 0 it rests on a lid, not on a floor
+        weight = self.weight(float(rho.mean()))  # below 0 it rests on a lid, not on a floor
         up = -math.copysign(1.0, weight) * gravity / pull
         z = x @ up
         half = 0.5 * float(liquid.volume[0]) ** (1 / 3)
@@ -369,13 +369,13 @@ class SphSystem(System):
         sunk = np.concatenate([[0.0], np.cumsum(0.5 * (strain[1:] + strain[:-1]) * np.diff(place))])
         x -= (np.interp(z, place, sunk)[:, None] * up).astype(x.dtype)
 
-    def _weight(self, rho: Any) -> Any:
+    def weight(self, rho: Any) -> Any:
         """Part of a liquid's weight that is left in its surroundings."""
         return 1 - (float(self.field(Fluid).density) if self._lifted(self.world) else 0.0) / rho
 
     def _borne(self, rho: Array) -> float:
         """Largest force on a liquid over its weight: 1, or more where what surrounds it drives it up."""
-        return max(1.0, -float(self._weight(rho).min())) if rho.size else 1.0
+        return max(1.0, -float(self.weight(rho).min())) if rho.size else 1.0
 
     def _lifted(self, world: World) -> bool:
         """Whether the liquid feels the weight of what surrounds it."""
@@ -399,7 +399,7 @@ class SphSystem(System):
         kind = self.world.dtype
         entities = body_entities(self.world)
         obstacles, hulls = bodies_at(self.world, dt, law.reach)
-        weight = self._weight(mass / (size * law.volume)).astype(kind)
+        weight = self.weight(mass / (size * law.volume)).astype(kind)
         pull = weight[:, None] * self.world.gravity.astype(kind)
         pull[real:] = 0
         books = self.field(LiquidBudget)
@@ -515,7 +515,7 @@ class SphSystem(System):
         x, v, mass, size, _ = self._joined()
         law, found = self._law(), self._evaluated()
         place, speed, m = x.astype(np.float64), v.astype(np.float64), mass.astype(np.float64)
-        weight = self._weight(m / (size * law.volume))
+        weight = self.weight(m / (size * law.volume))
         record: dict[str, Any] = {
             "mass": float(m.sum()),
             "momentum": (m[:, None] * speed).sum(axis=0),

@@ -79,7 +79,8 @@ def misplaced_liquid(world: World, support: float) -> list[str]:
     volume = np.concatenate([entity[Liquid].volume for entity in entities])
     walls, said = containers(world), list[str]()
     near, nearest = (np.asarray(a)[:, -1] for a in cKDTree(x).query(x, 2))
-    crowded = near < NEAREST_PAIR * np.cbrt(volume)
+    # Later drops and spray may come as close.
+    crowded = (near < NEAREST_PAIR * np.cbrt(volume)) & (world.tick == 0)
     for entity, rows in rows_of_each(entities):
         outside = outside_all(walls, x[rows])
         if outside:

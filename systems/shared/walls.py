@@ -29,9 +29,9 @@ class Walls(NamedTuple):
     volume: float
     corners: Array
 
-    def inside(self, x: Array) -> Array:
-        """Which of the places x (n, 3) m lie inside: n . x <= d for all walls."""
-        return np.asarray((x @ self.normals.T - self.offsets <= 0).all(axis=1))
+    def inside(self, x: Array, margin: float = 0.0) -> Array:
+        """Which of the places x (n, 3) m lie inside, `margin` m from all walls: n . x <= d - margin."""
+        return np.asarray((x @ self.normals.T - self.offsets <= -margin).all(axis=1))
 
     def continues_evenly(self, x: Array, reach: float) -> bool:
         """Whether images of particles at x (n, 3) m are their mirrors with all around, as far as `reach` m.
