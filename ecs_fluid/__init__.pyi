@@ -141,6 +141,8 @@ from ecs_fluid.systems import (
     ExpansionSystem as ExpansionSystem,
     HeaterSystem as HeaterSystem,
     InertiaSystem as InertiaSystem,
+    Inflow as Inflow,
+    InflowSystem as InflowSystem,
     KillBoxSystem as KillBoxSystem,
     LifetimeSystem as LifetimeSystem,
     LoadSystem as LoadSystem,

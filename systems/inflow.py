@@ -22,6 +22,7 @@ from ecs_fluid.keyframes import Keyed, KeyedNumber, KeyedVector, integral, value
 from ecs_fluid.recipe import Name
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
+from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.shared.births import births
 from ecs_fluid.systems.shared.body_tables import BODIES
 from ecs_fluid.systems.shared.liquid_places import near_solids
@@ -159,7 +160,7 @@ class InflowSystem(System):
 
     reads = (Fluid,)
     may_read = (*BODIES, Position, InertialVelocity, Liquid, Strength)
-    asks = ("SphSystem",)
+    asks = (BodySystem, "SphSystem")
     phase = "constrain"
     periodic = False
     after = ("CollisionSystem", "BoundarySystem", "ReactionSystem", "SurfaceBarrierSystem")

@@ -41,11 +41,11 @@ UNITS = {
 def choose(kind: str, name: str, known: Iterable[str]) -> FluidError:
     """The error for an unknown `name`: one sentence with the nearest known name and all of them."""
     names = sorted(known)
-    if not names:
+    if not names and kind == "colour":
         return FluidError(f"unknown {kind} {name!r}: there are no particles yet, or no longer, that have any")
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return FluidError(f"unknown {kind} {name!r}: known are {', '.join(names)}{hint}")
+    return FluidError(f"unknown {kind} {name!r}: known are {', '.join(names) or 'none'}{hint}")
 
 
 def positions(columns: Columns, population: str = "population") -> Array:
