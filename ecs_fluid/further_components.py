@@ -101,3 +101,9 @@ def filled(
         return kind(**given) if given else kind
     except ComponentError as error:
         raise ComponentError(f"{place}: {error}") from None
+
+
+def refuse_lists(kind: type[Component], table: dict[str, Any], place: str, whose: str) -> None:
+    """Refuse, for rows that come in any number, lists of one value per row, and values out of their range."""
+    for rows in (0, 1):
+        filled(kind, table, rows, place, whose)

@@ -25,7 +25,7 @@ from ecs_fluid.components.bodies import CollisionCount, Pose
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import LAWS, Fluid, key_values, options_of
-from ecs_fluid.further_components import filled
+from ecs_fluid.further_components import filled, refuse_lists
 from ecs_fluid.input_limits import TRACER, VORTON, check_bytes
 from ecs_fluid.keyframes import KeyedNumber, KeyedVector, value_at
 from ecs_fluid.recipe import Name, Recipe, entity_recipe
@@ -33,7 +33,7 @@ from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
 from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.lifetime import LifetimeSystem
-from ecs_fluid.systems.shared.births import births
+from ecs_fluid.systems.shared.births import births, refuse_early_stop
 from ecs_fluid.systems.shared.fluid_at_rest import (
     density_at,
     density_of,
@@ -130,8 +130,7 @@ class Emitter(Settings):
         total = sum(self.fractions.values())
         if total > 1 + 1e-12:
             raise ValueError(f"{' + '.join(Species.columns)} is {total:g}; at most 1 is allowed")
-        if self.stop is not None and self.stop <= self.start:
-            raise ValueError(f"stop {self.stop:g} s is not after start {self.start:g} s")
+        refuse_early_stop(self.start, self.stop)
         # Compared with the default, not with what was set: a stored recipe spells everything out.
         of_one = [key for key in OF_ONE if getattr(self, key) != Emitter.model_fields[key].default]
         if self.puff is not None and of_one:
@@ -198,8 +197,7 @@ class EmissionSystem(System):
             refuse_both(world, f"emitter {emitter.name!r} has", emitter.density, emitter.temperature)
             for kind, table in further(emitter):
                 target[kind]
-                for rows in (0, 1):  # no lists, one value per row, and values in their range
-                    filled(kind, table, rows, f"emitter {emitter.name!r}", f"{emitter.into!r} may get")
+                refuse_lists(kind, table, f"emitter {emitter.name!r}", f"{emitter.into!r} may get")
             if emitter.attached is not None:
                 _carrier(world[emitter.attached])
             _refuse_twice(emitter, self._puff(emitter, world), world)

@@ -16,14 +16,14 @@ from ecs_fluid.components import InertialVelocity, Position, Strength
 from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.errors import FluidWarning, RecipeError
 from ecs_fluid.fluid import Fluid, key_values
-from ecs_fluid.further_components import filled, further
+from ecs_fluid.further_components import filled, further, refuse_lists
 from ecs_fluid.input_limits import VORTON, check_bytes, check_memory
 from ecs_fluid.keyframes import Keyed, KeyedNumber, KeyedVector, integral, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
-from ecs_fluid.systems.shared.births import births
+from ecs_fluid.systems.shared.births import births, refuse_early_stop
 from ecs_fluid.systems.shared.body_tables import BODIES
 from ecs_fluid.systems.shared.liquid_places import near_solids
 from ecs_fluid.systems.shared.populations import particles_take
@@ -105,8 +105,7 @@ class Inflow(Settings):
         ways = [np.array(way) / np.linalg.norm(way) for way in key_values(self.direction)]
         if any(np.linalg.norm(one + other) < 1e-6 for one, other in pairwise(ways)):
             raise ValueError("direction turns straight back between two keys; give one more between them")
-        if self.stop is not None and self.stop <= self.start:
-            raise ValueError(f"stop {self.stop:g} s is not after start {self.start:g} s")
+        refuse_early_stop(self.start, self.stop)
         return self
 
     @property
@@ -190,8 +189,7 @@ class InflowSystem(System):
                 raise RecipeError(f"two inflows are called {inflow.name!r}; each needs a name of its own")
             world[inflow.into][Liquid]
             for kind, table in _further(inflow):
-                for rows in (0, 1):  # no lists, one value per row, and values in their range
-                    filled(kind, table, rows, f"inflow {inflow.name!r}", f"{inflow.into!r} may get")
+                refuse_lists(kind, table, f"inflow {inflow.name!r}", f"{inflow.into!r} may get")
             layers = inflow.fastest * world.dt / inflow.thickness
             what = f"particles in a tick by inflow {inflow.name!r}"
             check_memory(VORTON, layers * len(inflow.layer()), what, LARGER)
@@ -205,7 +203,7 @@ class InflowSystem(System):
             if world.time > inflow.start:  # a resumed one, with its own liquid before it
                 continue
             x, _ = _in_pipe(inflow, inflow.start, world.dt)
-            if lost := np.count_nonzero(~_room(inflow, x, world) | _under_liquid(inflow, world)):
+            if lost := np.count_nonzero(~_room(inflow, x, world)):
                 said.append(
                     f"InflowSystem: {lost} of the {len(x)} particles in the pipe of {inflow.name!r} have no "
                     "room: they lie in liquid, in a solid or outside all containers, and are kept back; move "
@@ -234,7 +232,7 @@ class InflowSystem(System):
             age = np.repeat(end - moments, len(layer))[:, None]
             pull = liquid.weight(inflow.density) * self.world.gravity
             x, v = x + age * v + 0.5 * age**2 * pull, v + age * pull
-            free = _room(inflow, x, self.world) & (not _under_liquid(inflow, self.world))
+            free = _room(inflow, x, self.world)
             told = inflow.name, bool(free.any())  # once that it lacks some, once that nothing flows
             if not free.all() and told not in self._warned:
                 self._warned.add(told)
@@ -249,7 +247,12 @@ class InflowSystem(System):
 
 
 def _room(inflow: Inflow, x: Array, world: World) -> Array:
-    """Which new places (n, 3) m have room: away from solids and walls, in a container, and not in liquid."""
+    """Which new places (n, 3) m have room: away from solids and walls, in a container, and not in liquid.
+
+    None has as long as liquid stands around the pipe.
+    """
+    if _under_liquid(inflow, world):
+        return np.zeros(len(x), bool)
     nearest = NEAREST * inflow.spacing
     walls, free = containers(world), ~near_solids(world, x, nearest)
     if walls:
@@ -288,7 +291,7 @@ def in_pipes(world: World) -> tuple[Array, Array, Array, Array]:
     found = [(np.empty((0, 3)), np.empty((0, 3)), np.empty(0), np.empty(0))]
     for inflow in [] if system is None else system.inflows:
         x, v = _in_pipe(inflow, world.tick * world.dt, world.dt)
-        free = _room(inflow, x, world) & (not _under_liquid(inflow, world))
+        free = _room(inflow, x, world)
         each = np.ones(np.count_nonzero(free)) * inflow.particle
         found.append((x[free], v[free], inflow.density * each, each))
     x, v, mass, volume = (np.concatenate(parts) for parts in zip(*found, strict=True))

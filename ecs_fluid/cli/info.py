@@ -91,11 +91,8 @@ def _plot(run: RunFolder, target: Path, diagnostics: str | None) -> None:
             )
     if len(names or ()) > plot.MOST_PANELS:
         raise FluidError(f"--diagnostics names {len(names or ())}; at most {plot.MOST_PANELS} can be drawn")
-    usual = [name for name in dict.fromkeys((*plot.USUAL, *known)) if name in known]
-    # What vortons would have is zero throughout in a liquid.
-    some = {name for name in usual if any(_some(record.get(name)) for record in records)} - {"tick", "time"}
-    drawn = names or [name for name in usual if name in (some or usual)]
-    if not plot.plot(target, [Member(run.path.name, {}, run.path)], drawn):
+    usual = [name for name in dict.fromkeys((*plot.USUAL, *known)) if name not in ("tick", "time")]
+    if not plot.plot(target, [Member(run.path.name, {}, run.path)], names, usual):
         raise StorageError(f"{run.path} has recorded no numbers that can be drawn over time")
 
 
@@ -144,11 +141,6 @@ def _table(records: list[dict[str, Any]], title: str, names: list[str]) -> None:
     for record in chosen:
         table.add_row(*(_text(record.get(name)) for name in ("tick", *names)))
     out.print(table, width=max(out.width, 110))  # numbers of a diverged run are long
-
-
-def _some(value: Any) -> bool:
-    """Whether a recorded value is other than zero."""
-    return any(value) if isinstance(value, list) else bool(value)
 
 
 def _text(value: Any) -> str:

@@ -24,11 +24,18 @@ WIDE = 30.0
 """Ratio of largest to smallest value from which the colour scale is logarithmic."""
 
 
-def plot(path: Path, members: Sequence[Member], diagnostics: Sequence[str] | None = None) -> bool:
-    """Draw up to nine diagnostics over time, vectors by their magnitude; False if there is none to draw."""
+def plot(
+    path: Path, members: Sequence[Member], diagnostics: Sequence[str] | None = None,
+    usual: Sequence[str] = USUAL,
+) -> bool:  # fmt: skip
+    """Draw up to nine diagnostics over time, vectors by their magnitude; False if there is none to draw.
+
+    Without `diagnostics` they are the `usual` ones that are not zero throughout, as what vortons would have
+    is in a liquid, or all of these if all are.
+    """
     records = {member.name: found for member in members if (found := readable_records(member))}
-    drawn = {name: lines for name in diagnostics or USUAL if (lines := series(records, name))}
-    if diagnostics is None:  # of a liquid all is zero that vortons would have, and the other way round
+    drawn = {name: lines for name in diagnostics or usual if (lines := series(records, name))}
+    if diagnostics is None:
         drawn = {name: lines for name, lines in drawn.items() if _any(lines)} or drawn
     names = list(drawn)[:MOST_PANELS]
     if not names:

@@ -29,6 +29,12 @@ def births(
     return first, np.asarray(np.minimum(begin + share * (end - begin), end))  # no later, by rounding
 
 
+def refuse_early_stop(start: float, stop: float | None) -> None:
+    """Raise ValueError where nothing is born between both times."""
+    if stop is not None and stop <= start:
+        raise ValueError(f"stop {stop:g} s is not after start {start:g} s")
+
+
 def _given(rate: float | Keyed, start: float, time: float) -> float:
     """What the integral of a rate has come to by a time."""
     return integral(rate, start, time) if time > start else 0.0
