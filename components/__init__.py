@@ -47,6 +47,7 @@ from ecs_fluid.components.particles import (
     CoreRadius as CoreRadius,
     CoreRadiusRate as CoreRadiusRate,
     Density as Density,
+    Dilatation as Dilatation,
     InertialVelocity as InertialVelocity,
     Position as Position,
     Species as Species,

@@ -71,6 +71,17 @@ class TemperatureRate(Component, rate_of=Temperature, given=(Temperature, Volume
     dT: Array = column("K/s")
 
 
+class Dilatation(Component, given=(Strength, CoreRadius, Volume, Temperature)):
+    """How a vorton's volume follows its temperature, where gas that gets warm pushes away what is around.
+
+    ``temperature`` is the one at which it has its volume, 0 before its first tick; ``divergence`` that of the
+    flow it makes in the next tick.
+    """
+
+    temperature: Array = column("K", default=0.0, minimum=0.0)
+    divergence: Array = column("1/s", default=0.0)
+
+
 class Species(Component):
     """Mass fractions of fuel, flame and smoke; the rest, 1 less their sum, is air.
 

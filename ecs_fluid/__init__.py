@@ -43,9 +43,9 @@ _HOMES = {
     "ecs_fluid.components": (
         "Acceleration AddedMass Age BallShape Body BodyHeat BodyLoad BoundVorticity "
         "BoundaryExchange BoundaryLayer CollisionCount Contact ContactMemory CoreRadius CoreRadiusRate "
-        "Density DensityField Emission FireField FluidReaction FormerPose FormerPosition Grid HullShape "
-        "HullTable InertialVelocity Liquid LiquidBudget LiquidModel LiquidPressure LiquidState Pose Position "
-        "RigidMotion ShedMotion SignedDistance SolverMeshes SolverTimes Sources Species "
+        "Density DensityField Dilatation Emission FireField FluidReaction FormerPose FormerPosition Grid "
+        "HullShape HullTable InertialVelocity Liquid LiquidBudget LiquidModel LiquidPressure LiquidState "
+        "Pose Position RigidMotion ShedMotion SignedDistance SolverMeshes SolverTimes Sources Species "
         "SpeciesField SpeciesRate Strength StrengthRate SubfilterAverage SubfilterTerms SurfaceMesh "
         "Surroundings Temperature TemperatureField TemperatureRate TransferGrid Velocity VelocityField "
         "VelocityGradient VelocityHistory VelocityMemory Volume"

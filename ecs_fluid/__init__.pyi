@@ -35,6 +35,7 @@ from ecs_fluid.components import (
     CoreRadiusRate as CoreRadiusRate,
     Density as Density,
     DensityField as DensityField,
+    Dilatation as Dilatation,
     Emission as Emission,
     FireField as FireField,
     FluidReaction as FluidReaction,

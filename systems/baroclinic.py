@@ -111,13 +111,13 @@ class BaroclinicSystem(System):
         """Add the baroclinic rate of every vorton."""
         fluid, number = fluid_at_rest(self.world), self.world.dtype
         clouds = [entity.tables for entity in self._carriers(self.world) if len(entity)]
-        if not clouds or not fluid.gravity.any():
+        if not clouds or not (fluid.gravity.any() or self.model == "full"):
             return
         x = joined([column(tables, Position, "x") for tables in clouds], (3,), number)
         volume = joined([column(tables, Volume, "volume") for tables in clouds], (), number)
         rho = joined([particle_density(tables, fluid) for tables in clouds], (), number)
         across = self.world.across
-        if across is not None and not np.delete(fluid.gravity, across).any():
+        if across is not None and self.model != "full" and not np.delete(fluid.gravity, across).any():
             return
         slope, layers = self._gradient(clouds, x, rho, volume)
         gravity, over = fluid.gravity.copy(), fluid.density
@@ -163,7 +163,7 @@ class BaroclinicSystem(System):
         else:
             excess = np.log(rho / at_rest) if full else rho - at_rest
             seen = walls if self.walls == "mirror" else []
-            if seen:
+            if seen and fluid.gravity.any():
                 up = -fluid.gravity.astype(np.float64)
                 part = layered_part(seen, x, excess, volume, up / np.linalg.norm(up)).astype(x.dtype)
                 if part.any():
@@ -229,7 +229,8 @@ class BaroclinicSystem(System):
         if world.fluid[Fluid].law == LAWS["none"]:
             found += self._of_temperature
         gravity, across = world.fluid[Fluid].gravity, world.across
-        if across is not None and gravity.any() and not np.delete(gravity, across, axis=1).any():
+        across_only = across is not None and gravity.any() and not np.delete(gravity, across, axis=1).any()
+        if across_only and self.model == "boussinesq":
             found.append(
                 f"gravity {gravity[0].tolist()} m/s^2 is across the plane {world.options.plane}, so "
                 "BaroclinicSystem generates nothing; give the fluid a gravity in the plane"

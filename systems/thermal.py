@@ -11,25 +11,29 @@ from ecs_fluid.component import Array, Component
 from ecs_fluid.components import (
     CoreRadius,
     Density,
+    Dilatation,
     Position,
     Species,
     SpeciesRate,
+    Strength,
     Temperature,
     TemperatureRate,
     Volume,
 )
+from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import LAWS, Fluid, key_values
 from ecs_fluid.keyframes import KeyedNumber, KeyedVector, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
+from ecs_fluid.systems.baroclinic import BaroclinicSystem
 from ecs_fluid.systems.diffusion import DiffusionSystem
 from ecs_fluid.systems.particle_mesh import STEFAN_BOLTZMANN
 from ecs_fluid.systems.remesh import RemeshSystem
 from ecs_fluid.systems.shared.exchange_lint import Words, crowded_lint, exchange_lint
 from ecs_fluid.systems.shared.fluid_at_rest import density_of, fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.populations import add_spread, exchanged, joined
-from ecs_fluid.systems.shared.properties import attach_to_vortons
+from ecs_fluid.systems.shared.properties import attach_to_vortons, particle_density
 from ecs_fluid.world import World
 
 TURBULENT_PRANDTL = 0.85
@@ -44,6 +48,10 @@ EXCHANGING: tuple[type[Component], ...] = (Position, CoreRadius, Volume)
 """What an entity needs, beside what is conducted, to take part in the exchange."""
 
 
+SWELLS: tuple[type[Component], ...] = (Volume, CoreRadius, Strength, Dilatation)
+"""What changes of vortons that swell."""
+
+
 class ThermalSystem(System):
     """Conduction of heat and mixing of species: dT/dt = kappa laplacian(T), dY/dt = D laplacian(Y).
 
@@ -55,8 +63,9 @@ class ThermalSystem(System):
     By particle strength exchange of V T between particles within some core radii, like the viscosity of
     DiffusionSystem: sum V T is kept exactly (it is temperature that is exchanged, not density, whose sum the
     articles keep), and nothing leaves a cloud at its edge. Heat is counted per volume as rho_0 c_p V T with
-    the reference density. What else changes temperatures at a rate, such as conduction from bodies, adds to
-    TemperatureRate as this does.
+    the reference density; with `flow` of the ExpansionSystem by mass, as rho c_p V T, so that rates are
+    rho_0 / rho times as large, and mixing changes no volume of an ideal gas in all. What else changes
+    temperatures at a rate, such as conduction from bodies, adds to TemperatureRate as this does.
 
     Vortons without a Temperature are given the ambient one, and where species mix, those without are given
     species of 0. Raises FluidError when a step of dt is unstable (kappa dt / eps^2 > 0.55 on a full lattice).
@@ -64,7 +73,7 @@ class ThermalSystem(System):
     """
 
     reads = (Position, CoreRadius, Volume, Fluid)
-    may_read = (Temperature, Species)
+    may_read = (Temperature, Species, Density, Dilatation)
     adds = (TemperatureRate, SpeciesRate)
     phase = "rates"
     distribution = "ranks"
@@ -145,6 +154,9 @@ class ThermalSystem(System):
         amounts = np.ascontiguousarray(value * volume[:, None])
         how = kappa, self.order, self.world.dimension
         rate, loss = exchanged(self.world, entities, x, amounts, eps, volume, *how)
+        if swells(self.world):
+            thin = joined([self._thinness(entity) for entity in entities], (), number)
+            rate, loss = rate * thin[:, None], loss * thin
         if dt > (limit := stable_step(loss)):
             eddies = self.by_eddies if self.eddy_diffusivity is None else 0.0
             told = f", {eddies:.3g} of it by eddy_viscosity / {TURBULENT_PRANDTL}" if eddies else ""
@@ -154,6 +166,14 @@ class ThermalSystem(System):
                 f"use dt <= {limit:.3g} s or a larger radius{less}"
             )
         return np.asarray(rate / volume[:, None])
+
+    def _thinness(self, entity: Entity) -> Array:
+        """Reference density over mass per volume (n,) of vortons that swell."""
+        fluid = fluid_at_rest(self.world)
+        if Dilatation not in entity:
+            return np.asarray(fluid.density / particle_density(entity.tables, fluid))
+        now, T = entity[Dilatation].temperature, entity[Temperature].T
+        return np.asarray(fluid.density / density_of(fluid, np.where(now > 0, now, T)))
 
 
 class CoolingSystem(System):
@@ -266,27 +286,84 @@ class HeaterSystem(System):
 
 
 class ExpansionSystem(System):
-    """Equation of state: density from temperature, where particles have both.
+    """Equation of state: density from temperature, and with `flow` volume too.
 
     rho T = rho_0 T_0 for an ideal gas at constant pressure; see FluidOptions for liquids. It runs last of
     the phase move, so that a finished tick is consistent; within the tick, systems derive the density from
-    the temperature themselves. Source: Fluid Simulation for Video Games, part 10.
+    the temperature themselves.
+
+    With `flow` vortons keep their mass: where the density falls from rho to rho', a vorton's volume becomes
+    V rho / rho', its core radius and its strength grow by the cube root of that, so that circulations stay
+    (in a plane the core radius grows by the square root, and the strength stays), and in the next tick it
+    pushes all around it away, div u = (1 - rho' / rho) / dt in it:
+
+    u(x) = sum_p q(|x - x_p| / sigma_p) div u_p V_p (x - x_p) / (4 pi |x - x_p|^3)
+
+    is part of every velocity. Without it the flow is that of a fluid whose differences of density are small.
+    Source: Fluid Simulation for Video Games, part 10 (the density).
     """
 
     reads = (Temperature, Volume, Fluid)
-    writes = (Density,)
+    writes = (Density, *SWELLS)
     phase = "move"
     distribution = "rows"
     dimensions = (2, 3)
     after = ("*",)
 
+    flow: bool = False
+    """vortons take up more room as they get warm, and push away what is around them"""
+
+    def __post_init__(self) -> None:
+        if not self.flow:
+            self.writes = (Density,)
+
     def added(self, world: World) -> None:
         """Densities are put right at once."""
+        if self.flow and world.periods.any():
+            raise RecipeError(
+                "ExpansionSystem: flow = true, but a world that repeats has no room for gas that swells; "
+                "make the world's periods 0"
+            )
+        if self.flow and world.fluid[Fluid].law == LAWS["none"]:
+            raise RecipeError(
+                "ExpansionSystem: flow = true, but with the fluid's law = 'none' nothing expands; "
+                "take law = 'ideal_gas' or 'liquid'"
+            )
+        for entity in world.entities if self.flow else ():
+            if all(kind in entity for kind in Dilatation.given) and Dilatation not in entity:
+                world.attach(entity.name, Dilatation(temperature=entity[Temperature].T))
         self._follow(world)
 
     def process(self, dt: float) -> None:
-        """Refill the densities."""
+        """Refill the densities, and with `flow` the volumes."""
+        if self.flow:
+            self._swell(dt)
         self._follow(self.world)
+
+    def lint(self, world: World) -> list[str]:
+        """Gas that swells beside buoyancy for small differences of density."""
+        baroclinic = world.system(BaroclinicSystem)
+        if not self.flow or baroclinic is None or baroclinic.model == "full":
+            return []
+        return [
+            "ExpansionSystem: with flow = true densities may differ by much, and BaroclinicSystem has "
+            "model = 'boussinesq', for small differences; use model = 'full'"
+        ]
+
+    def _swell(self, dt: float) -> None:
+        """Volumes, core radii and strengths follow the temperatures; the flow is that of the next tick."""
+        fluid, number = fluid_at_rest(self.world), self.world.dtype
+        root = number(1 / self.world.dimension)
+        for volume, core, strength, now, temperature in self.query(*SWELLS, Temperature):
+            T = temperature.T
+            former = np.where(now.temperature > 0, now.temperature, T)
+            grown = density_of(fluid, former) / density_of(fluid, T)
+            now.divergence = (number(1) - number(1) / grown) / number(dt)
+            now.temperature = T
+            volume.volume *= grown
+            core.sigma *= grown**root
+            if self.world.dimension == 3:
+                strength.alpha *= (grown**root)[:, None]
 
     def _follow(self, world: World) -> None:
         fluid = fluid_at_rest(world)
@@ -294,3 +371,9 @@ class ExpansionSystem(System):
             return
         for temperature, density, _ in world.query(Temperature, Density, Volume):
             density.rho = density_of(fluid, temperature.T)
+
+
+def swells(world: World) -> bool:
+    """Whether gas of the world that gets warm takes up more room."""
+    system = world.system(ExpansionSystem)
+    return system is not None and system.flow

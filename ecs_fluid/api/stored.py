@@ -152,7 +152,16 @@ class VelocityOf:
 
     def world_of(self, frame: Any) -> World:
         """A world of the vortons, hot gas and smoke of one frame, which give velocity and fields."""
-        from ecs_fluid.components import CoreRadius, Density, Position, Species, Strength, Temperature, Volume
+        from ecs_fluid.components import (
+            CoreRadius,
+            Density,
+            Dilatation,
+            Position,
+            Species,
+            Strength,
+            Temperature,
+            Volume,
+        )
         from ecs_fluid.systems import TransferSystem, VelocitySystem
         from ecs_fluid.world import World
 
@@ -163,7 +172,7 @@ class VelocityOf:
             kinds = {label.partition(".")[0] for label in columns}
             vortons, gas = {"Strength", "CoreRadius"} <= kinds, "Volume" in kinds
             known: list[Any] = [kind for kind in (Strength, CoreRadius) if vortons]
-            known += [kind for kind in (Volume, *carried) if gas and kind.__name__ in kinds]
+            known += [kind for kind in (Volume, Dilatation, *carried) if gas and kind.__name__ in kinds]
             if known:
                 tables = [
                     kind(**{name: columns[f"{kind.__name__}.{name}"] for name in kind.columns})

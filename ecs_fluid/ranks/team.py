@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ecs_fluid.component import Component
+from ecs_fluid.components import Dilatation
 from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.io.provenance import differences
 from ecs_fluid.own_code import code_named_in
@@ -64,6 +65,10 @@ def _share(world: World, comm: Comm) -> Ranks:
     world.schedule  # noqa: B018  (derived tables must exist)
     if world.periods.any():
         raise FluidError("a world that repeats (periodic) runs on one process only; leave out --mpi")
+    if any(Dilatation in entity for entity in world.entities):
+        raise FluidError(
+            "gas that swells (ExpansionSystem, flow = true) runs on one process only; leave out --mpi"
+        )
     meta, arrays = packed(world)
     # From here on the others take part: errors in the world must have been raised before.
     comm.broadcast(SHARE)

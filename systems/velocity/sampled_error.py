@@ -100,6 +100,7 @@ def _drawn(direct: DirectSolver, grid: Grid, x: Array, u: Array) -> DrawnSample 
 def _exact(direct: DirectSolver, x: Array) -> Array:
     exact = Targets.at(np.ascontiguousarray(x), gradient=False)
     direct.fill(exact)
+    direct.system.add_potential(exact)
     return exact.u
 
 

@@ -12,6 +12,7 @@ from pydantic import Field
 from ecs_fluid.component import Array
 from ecs_fluid.components import (
     CoreRadius,
+    Dilatation,
     Grid,
     Position,
     SolverMeshes,
@@ -21,6 +22,7 @@ from ecs_fluid.components import (
     Velocity,
     VelocityField,
     VelocityGradient,
+    Volume,
 )
 from ecs_fluid.errors import FluidError, FluidWarning, RecipeError
 from ecs_fluid.periodic import axes_of
@@ -37,6 +39,7 @@ from ecs_fluid.systems.velocity.grid_reading import GridReading, Reading
 from ecs_fluid.systems.velocity.hybrid import HybridSolver
 from ecs_fluid.systems.velocity.lint import plane_vortices_lint, slow_sums_lint, unfelt_lint
 from ecs_fluid.systems.velocity.poisson import PoissonSolver
+from ecs_fluid.systems.velocity.potential_flow import PotentialFlow, without_trace
 from ecs_fluid.systems.velocity.pppm import PppmSolver
 from ecs_fluid.systems.velocity.sampled_error import sampled_error
 from ecs_fluid.systems.velocity.solver import Solver, SolverName, model_with, solver_class
@@ -104,6 +107,10 @@ class VelocitySystem(System):
     circulation, so that a vorton next to a grid point does not kick itself (articles, part 12; 2 is as
     smooth as the direct sum); poisson and hybrid need none.
 
+    Vortons that swell or shrink (`Dilatation`, see ExpansionSystem) add the flow of sources to all of this,
+    by a tree of angle 0.5 or all pairs; the trace of its gradient is left out of the VelocityGradient, since
+    ExpansionSystem changes strengths and cores by it.
+
     In a world of two dimensions a vorton stands for a metre of the straight line of such blobs across the
     plane, u = q(r/sigma) alpha cross (x - x_p) / (2 pi r^2) (`kernels.plane.blobs`), in every solver.
 
@@ -112,6 +119,7 @@ class VelocitySystem(System):
     """
 
     reads = (Position, Strength, CoreRadius, Sources, Grid)
+    may_read = (Dilatation, Volume)
     writes = (Velocity, VelocityGradient, VelocityField, SolverTimes, SolverMeshes)
     asks = (PartitionSystem,)
     phase = "rates"
@@ -158,6 +166,7 @@ class VelocitySystem(System):
         self.velocity_error: float | None = None
         """Relative RMS error of the velocities of the last tick, in its first stage; None: not recorded"""
         self._cells = CellReading(self)
+        self._potential: PotentialFlow | None = None
 
     @classmethod
     def with_solver(cls, solver: type[Solver], **parameters: Any) -> Self:
@@ -249,7 +258,7 @@ class VelocitySystem(System):
         solver = self._fitting(self._solver, sources, grid)
         if solver.on_grid or self.solver == "direct":
             self._warn_once(solver, sources, grid, f"t = {self.world.time:.4g} s: ")
-        solver.prepare(sources, grid)
+        self._prepare(solver, sources, grid)
         from_grid = self._from_grid(solver)
         if from_grid or (others and self.tracers == "grid") or not len(sources.sigma):
             self._fill_grid(solver, sources, grid)
@@ -264,7 +273,11 @@ class VelocitySystem(System):
         else:
             targets = Targets.at(processes.vorton_targets(sources, vortons), self.gradient, "vortons")
             solver.fill(targets)
+            self.add_potential(targets)
             processes.to_rows(sources.order, vortons, targets)
+        if self._potential is not None:
+            for *_, du in vortons:
+                without_trace(du, self.world.dimension)
         self._fill_others(solver, sources, grid, reading, vortons, others)
         if self.world.stage.c == 0.0:
             recorded = self._is_recorded
@@ -314,12 +327,13 @@ class VelocitySystem(System):
             for number, (entity, x, u, _) in enumerate(others):
                 rows = Targets(x, u, place="others", number=number)
                 processes.at_rows(entity, rows, solver.fill)
+                self.add_potential(rows)
 
     def _fill_grid(self, solver: Solver, sources: Sources, grid: Grid) -> None:
         from ecs_fluid.kernels.grids.grid import grid_points
 
         field, processes, number = self.field(VelocityField), self.world.processes, self.world.dtype
-        if solver.on_grid:
+        if solver.on_grid and self._potential is None:
             field.u = solver.grid_velocity
             return
         mesh = grid.origin, grid.spacing, grid.cells
@@ -328,19 +342,25 @@ class VelocitySystem(System):
         targets = Targets(
             points.reshape(-1, 3), field.u.reshape(-1, 3), place="grid", points=points.shape[:3]
         )
+        if solver.on_grid:
+            field.u[...] = solver.grid_velocity
+            self.add_potential(targets)
+            return
         self.sum_on_grid(solver, sources, grid, targets)
 
     def sum_on_grid(self, solver: Solver, sources: Sources, grid: Grid, targets: Targets) -> None:
         """Fill points of the field grid, from cores as wide as `mollify` asks for."""
         if not self.mollify:
             solver.fill(targets)
+            self.add_potential(targets)
             return
         floor = sources.sigma.dtype.type(self.mollify * float(np.prod(grid.spacing) ** (1 / 3)))
         widened = copy(sources)
         widened.sigma = np.maximum(sources.sigma, floor)
-        solver.prepare(widened, grid)
+        self._prepare(solver, widened, grid)
         solver.fill(targets)
-        solver.prepare(sources, grid)
+        self.add_potential(targets)
+        self._prepare(solver, sources, grid)
 
     def _read_at_vortons(self, reading: GridReading, sources: Sources, vortons: list[Population]) -> None:
         """Read velocity and gradient at the vortons, on a single process in the order of their cells."""
@@ -358,6 +378,17 @@ class VelocitySystem(System):
             first += len(x)
 
     # ------------------------------------------------------------------ sums
+
+    def _prepare(self, solver: Solver, sources: Sources, grid: Grid) -> None:
+        """Take these vortons for sums at any targets."""
+        solver.prepare(sources, grid)
+        vortons = [entity for entity, _ in self.entities(*VORTONS)]
+        self._potential = PotentialFlow.of(self, vortons, sources, grid)
+
+    def add_potential(self, targets: Targets) -> None:
+        """Add what vortons that swell push away to what is there."""
+        if self._potential is not None:
+            self._potential.add(targets)
 
     def _made(self, name: str) -> Solver:
         """The solver of that name; in a world that repeats ``auto`` is the one on the grid."""
@@ -406,8 +437,9 @@ class VelocitySystem(System):
         made = self._fitting(made, sources, grid)
         if made.on_grid:
             self._warn_once(made, sources, grid)
-        made.prepare(sources, grid)
+        self._prepare(made, sources, grid)
         made.fill(targets)
+        self.add_potential(targets)
         return targets
 
     def _in_range(self, points: Array, sigma: Array) -> Array:
@@ -428,7 +460,8 @@ class VelocitySystem(System):
 
         most = FEW_PAIRS // max(len(points), 1)
         partition = self.world.require(PartitionSystem)
-        vortons = partition.unsorted(most) if self._solver.sums_pairs else None
+        swells = any(Dilatation in entity for entity, _ in self.entities(*VORTONS))
+        vortons = partition.unsorted(most) if self._solver.sums_pairs and not swells else None
         if vortons is None:
             return self.velocity_at(points)
         x = self._in_range(points, vortons[2])
@@ -450,6 +483,8 @@ class VelocitySystem(System):
         du = np.empty((len(x), 3, 3), x.dtype)
         direct.potential_vorticity(code, x, sources.x, sources.alpha, sources.sigma, psi, omega)
         direct.velocity_gradient(code, x, sources.x, sources.alpha, sources.sigma, u, du)
+        if potential := PotentialFlow.of(self, [e for e, _ in self.entities(*VORTONS)], sources, grid):
+            potential.add(Targets(x, u, du))
         return psi, omega, u, du
 
     def _warn_once(self, solver: Solver, sources: Sources, grid: Grid, when: str = "") -> None:

@@ -112,7 +112,9 @@ def test_20_ticks_on_1_2_and_4_ranks(ranks: int, machine: int) -> None:
 
 @pytest.mark.nightly
 def test_every_shipped_world_on_3_ranks() -> None:
-    check(3, {name: 8 for name in shipped() if not any(read(name).world.periodic)})
+    alone = {"fireball"}  # gas that swells
+    shared = [name for name in shipped() if not any(read(name).world.periodic) and name not in alone]
+    check(3, dict.fromkeys(shared, 8))
 
 
 def test_what_one_rank_runs_into_all_say() -> None:

@@ -11,8 +11,8 @@ from ecs_fluid.worlds.world_recipe import read, shipped
 pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
 
 HEAT = (
-    "candle", "dye_drop", "dye_drops_collide", "hot_plate", "large_flame", "rayleigh_taylor", "smoulder",
-    "stratified_ring", "thermal_plume", "two_layers",
+    "candle", "dye_drop", "dye_drops_collide", "fireball", "hot_plate", "large_flame", "rayleigh_taylor",
+    "smoulder", "stratified_ring", "thermal_plume", "two_layers",
 )  # fmt: skip
 
 

@@ -333,6 +333,13 @@ def large_flame() -> float:
     return mean_temperature("large_flame", 1.0)
 
 
+@measure
+def fireball() -> float:
+    return float(
+        march(lean("fireball", "cooling", "sampling"), 0.8)["gas"][ef.Volume].volume.sum(dtype=float)
+    )
+
+
 @cache
 def smouldered() -> ef.Species:
     """What the gas of smoulder holds after 2.4 s."""

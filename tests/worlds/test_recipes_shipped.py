@@ -38,6 +38,7 @@ HEAT = (
     "candle",
     "dye_drop",
     "dye_drops_collide",
+    "fireball",
     "hot_plate",
     "large_flame",
     "rayleigh_taylor",

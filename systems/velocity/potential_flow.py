@@ -1,0 +1,85 @@
+"""The flow of vortons that swell or shrink, which has no vorticity, beside that of their strengths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import Dilatation, Grid, Position, Sources, Volume
+from ecs_fluid.entity import Entity
+from ecs_fluid.systems.velocity.direct import DirectSolver
+from ecs_fluid.systems.velocity.solver import Solver
+from ecs_fluid.systems.velocity.tree import TreeSolver
+from ecs_fluid.targets import Targets
+
+if TYPE_CHECKING:
+    from ecs_fluid.systems.velocity.system import VelocitySystem
+
+FEW = 1000
+"""Vortons up to which all pairs are summed."""
+
+
+class PotentialFlow:
+    """u(x) = sum_p q(|x - x_p| / sigma_p) Q_p (x - x_p) / (4 pi |x - x_p|^3), Q = div u V in m^3/s.
+
+    In a plane Q_p (x - x_p) / (2 pi r^2). Biot-Savart sums of strengths Q along an axis give Q times
+    (x - x_p) turned by a right angle about it, so any solver that sums pairs will do: a tree, or all pairs
+    where the world's solver is the direct sum or vortons are few.
+    """
+
+    def __init__(self, system: VelocitySystem, sources: Sources, grid: Grid, rates: Array) -> None:
+        """``rates`` (n,) m^3/s are the Q of the sorted vortons."""
+        axes = (2, 0) if system.world.across is None else (system.world.across,)
+        all_pairs = system.solver == "direct" or len(rates) <= FEW
+        self._sums: list[tuple[int, Solver]] = []
+        for axis in axes:
+            turned = copy(sources)
+            turned.alpha = np.zeros_like(sources.alpha)
+            turned.alpha[axis] = rates
+            solver = DirectSolver(system) if all_pairs else TreeSolver(system, opening="angle", angle=0.5)
+            solver.prepare(turned, grid)
+            self._sums.append((axis, solver))
+
+    @classmethod
+    def of(
+        cls, system: VelocitySystem, vortons: Sequence[Entity], sources: Sources, grid: Grid
+    ) -> PotentialFlow | None:
+        """That of the populations whose vortons are sorted in `sources`; None where none of them swells."""
+        if not any(Dilatation in entity for entity in vortons):
+            return None
+        rates = [
+            entity[Dilatation].divergence * entity[Volume].volume
+            if Dilatation in entity
+            else np.zeros(len(entity[Position].x), system.world.dtype)
+            for entity in vortons
+        ]
+        every = np.concatenate(rates)
+        return cls(system, sources, grid, every[sources.order]) if every.any() else None
+
+    def add(self, targets: Targets) -> None:
+        """Add the velocity, and where it is asked for its gradient, at the targets."""
+        for axis, solver in self._sums:
+            found = copy(targets)
+            found.u = np.empty_like(targets.u)
+            found.du = None if targets.du is None else np.empty_like(targets.du)
+            solver.fill(found)
+            targets.blocks = found.blocks
+            one, two = (axis + 1) % 3, (axis + 2) % 3
+            # In space the axis x is needed for the velocity along z alone.
+            ways = [(two, one, -1)] if axis == 0 and len(self._sums) == 2 else [(one, two, 1), (two, one, -1)]
+            for out, of, sign in ways:
+                targets.u[:, out] += sign * found.u[:, of]
+                if targets.du is not None and found.du is not None:
+                    targets.du[:, out] += sign * found.du[:, of]
+
+
+def without_trace(du: Array | None, dimension: int) -> None:
+    """Take the divergence out of velocity gradients (n, 3, 3) 1/s, in place."""
+    if du is not None and dimension == 3:
+        third = np.trace(du, axis1=1, axis2=2) / du.dtype.type(3)
+        for axis in range(3):
+            du[:, axis, axis] -= third
