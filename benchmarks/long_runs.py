@@ -32,6 +32,11 @@ METHODS: dict[str, tuple[tuple[type[ef.System], dict[str, Any]], ...]] = {
         (ef.ReformulationSystem, {}),
         (ef.SubfilterSystem, {}),
     ),
+    "the same, impulse kept": (
+        TRANSPOSED,
+        (ef.ReformulationSystem, {}),
+        (ef.SubfilterSystem, {"keeps_impulse": True}),
+    ),
 }
 
 

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.biot_savart.regularisation import Code
 
 
+HANDED_OVER = 1.5
+"""Distance up to which neighbours get what is taken from a vorton, core radii."""
+
+
 class SubfilterSystem(System):
     """Subfilter-scale stretching, which takes enstrophy out of the resolved scales.
 
@@ -42,7 +46,13 @@ class SubfilterSystem(System):
     over about `average` ticks along the path (SubfilterAverage), and kept within -1 to 1. It is the paper's
     pseudo three-level procedure with finite differences between the filters. Where C alpha . E is negative,
     enstrophy would come back from below the cores; there the term is left out. No strength decays faster than
-    1/dt. Total strength and impulses are not kept exactly.
+    1/dt.
+
+    Total strength and impulse, sum alpha and sum x cross alpha, are not kept: of the impulse that buoyancy
+    gives to a flame the model takes three quarters and more. With `keeps_impulse` what is taken from a vorton
+    is handed over to its neighbours, weighted such that sum and first moments stay
+    (`kernels.vorticity.handing_over`), for stresses below the cores change neither. Then only what is finer
+    than the distances between neighbours goes, and a vorton's enstrophy may grow by what it gets.
 
     Sums run over neighbours within the `reach` of the regularisation, so its cost is that of a viscous
     exchange.
@@ -61,6 +71,8 @@ class SubfilterSystem(System):
     """where C comes from"""
     constant: float = Field(default=1.0, ge=0, le=10)
     """C when it is constant, 1"""
+    keeps_impulse: bool = False
+    """hand over to neighbours what is taken, so that total strength and impulse stay"""
     test_filter: float = Field(default=0.9, gt=2 / 3, lt=1)
     """test filter over core radius, 1"""
     average: float = Field(default=200.0, ge=1)
@@ -77,6 +89,15 @@ class SubfilterSystem(System):
                     world.attach(entity.name, SubfilterAverage)
             world.require(SubfilterAverageSystem, average=self.average)
 
+    def lint(self, world: World) -> list[str]:
+        """Buoyancy whose impulse the model would take."""
+        if self.keeps_impulse or not any(system.kind == "baroclinic" for system in world.systems):
+            return []
+        return [
+            "SubfilterSystem takes most of the impulse that BaroclinicSystem gives, so that what is light "
+            "hardly rises; use keeps_impulse = true"
+        ]
+
     def process(self, dt: float) -> None:
         """Add the model's rate; at the first stage of a tick also fill the terms of its coefficient."""
         sources = self.field(Sources)
@@ -86,6 +107,7 @@ class SubfilterSystem(System):
         from ecs_fluid.kernels.biot_savart.regularisation import record
         from ecs_fluid.kernels.grids.partition import gather_sorted, scatter_sorted
         from ecs_fluid.kernels.vorticity import subfilter
+        from ecs_fluid.kernels.vorticity.handing_over import handed_over
 
         code = self.world.require(VelocitySystem).code
         number = self.world.dtype
@@ -101,6 +123,9 @@ class SubfilterSystem(System):
                 self._terms(code, sources, du, plain, model)
         rate = np.empty_like(sources.alpha)
         subfilter.add_model(sources.alpha, scale, model, factor, number(1.0 / dt), rate)
+        if self.keeps_impulse:
+            reach = number(HANDED_OVER) * sources.sigma
+            rate -= handed_over(np.ascontiguousarray(sources.x.T), np.ascontiguousarray(rate.T), reach).T
         rows = scatter_sorted(rate, sources.order, np.empty((rate.shape[1], 3), number))
         add_spread(rows, [table.dalpha for *_, table in tables])
 

@@ -335,9 +335,10 @@ def large_flame() -> float:
 
 @measure
 def fireball() -> float:
-    return float(
-        march(lean("fireball", "cooling", "sampling"), 0.8)["gas"][ef.Volume].volume.sum(dtype=float)
-    )
+    gas = march(lean("fireball", "cooling", "sampling"), 0.4)["gas"]
+    mass = 1.2 * 300 / gas[ef.Temperature].T * gas[ef.Volume].volume
+    fuel = float((mass * gas[ef.Species].fuel).sum(dtype=np.float64))
+    return float(gas[ef.Volume].volume.sum(dtype=np.float64)) + 2.8e7 * fuel / (1.2 * 300 * 1005)
 
 
 @cache

@@ -11,17 +11,14 @@ grows by exactly its weight: docs/notes/vorticity.md."""
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.columns import bounds
-from ecs_fluid.kernels.compiled.lanes import lanes_of, load, most, spread, store
+from ecs_fluid.kernels.compiled.lanes import lanes_of, load, spread, store
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.vectors import INLINE, wide_vectors
+from ecs_fluid.kernels.compiled.vectors import wide_vectors
 from ecs_fluid.kernels.grids.grid import grid_for_radius
 from ecs_fluid.kernels.grids.neighbours import (
     box_of,
@@ -33,77 +30,16 @@ from ecs_fluid.kernels.grids.neighbours import (
     stacked,
 )
 from ecs_fluid.kernels.grids.partition import partition
-
-FLOOR = 0.02
-"""Least second moment relative to filled space; in the corner of a block of particles it is still 0.045."""
-
-CELL = 1.0
-"""Edge of the stacks of cells in reaches: smaller ones leave out more pairs, but make smaller groups."""
+from ecs_fluid.kernels.vorticity.neighbour_moments import (
+    CELL,
+    FILLED,
+    add_moments,
+    closeness,
+    inverse_moments,
+)
 
 _FIRST, _SECOND = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)
 """Row and column of the six entries of a symmetric matrix."""
-
-_FILLED = {2: math.pi / 24.0, 3: 4.0 * math.pi / 3.0 * 8.0 / 315.0}
-"""Second moment of w over filled space, int (1 - s^2)^2 s_x^2 over the unit disc or ball, over h^(d+2)."""
-
-
-@njit(error_model="numpy", forceinline=True)
-def _least_eigenvalue(a: float, b: float, c: float, d: float, e: float, f: float) -> float:
-    """Of the symmetric matrix with the diagonal a, b, c and d = xy, e = xz, f = yz (Smith 1961)."""
-    mean = (a + b + c) / 3.0
-    a, b, c = a - mean, b - mean, c - mean
-    square = (a * a + b * b + c * c + 2.0 * (d * d + e * e + f * f)) / 6.0
-    if square <= 0.0:
-        return mean
-    det = a * (b * c - f * f) - d * (d * c - f * e) + e * (d * f - b * e)
-    angle = 0.5 * det / (square * math.sqrt(square))
-    return mean + 2.0 * math.sqrt(square) * math.cos(
-        math.acos(min(max(angle, -1.0), 1.0)) / 3.0 + 2.0 * math.pi / 3.0
-    )
-
-
-@njit(fastmath=FAST, error_model="numpy", forceinline=True)
-def _exceeds(a: float, b: float, c: float, d: float, e: float, f: float, floor: float) -> bool:
-    """Whether all eigenvalues of that matrix exceed ``floor``: Sylvester's criterion, without angles."""
-    a, b, c = a - floor, b - floor, c - floor
-    minor = a * b - d * d
-    return a > 0.0 and minor > 0.0 and c * minor - a * f * f - b * e * e + 2.0 * d * e * f > 0.0
-
-
-@njit(**INLINE)
-def _closeness(dx: Any, dy: Any, dz: Any, inverse: Any, one: Any, zero: Any) -> Any:
-    """(1 - d^2 / h_pq^2)^2, 0 beyond; ``inverse`` is 1 / h_pq^2."""
-    t = most(one - (dx * dx + dy * dy + dz * dz) * inverse, zero)
-    return t * t
-
-
-@njit(fastmath=FAST, error_model="numpy")
-def _add_moments(
-    rows: np.ndarray, runs: np.ndarray, number: int, targets: np.ndarray, uniform: bool, sums: np.ndarray
-) -> None:
-    """Moments 0, 1, 2 (xx, yy, zz, xy, xz, yz) of V w about the targets, a target in every lane.
-
-    ``uniform``: all reaches are equal, which saves a division per pair.
-    """
-    wide_vectors()
-    kind, width = rows.dtype.type, lanes_of(rows)
-    zero, one, two = spread(kind(0)), spread(kind(1)), spread(kind(2))
-    px, py, pz = load(targets, 0), load(targets, width), load(targets, 2 * width)
-    hp = load(targets, 3 * width)
-    inverse = one / hp
-    s = cx = cy = cz = xx = yy = zz = xy = xz = yz = zero
-    for run in range(number):
-        for q in range(runs[run, 0], runs[run, 1]):
-            dx, dy, dz = spread(rows[q, 0]) - px, spread(rows[q, 1]) - py, spread(rows[q, 2]) - pz
-            if not uniform:
-                inverse = two / (hp + spread(rows[q, 3]))
-            w = _closeness(dx, dy, dz, inverse, one, zero) * spread(rows[q, 4])
-            wx, wy, wz = w * dx, w * dy, w * dz
-            s, cx, cy, cz = s + w, cx + wx, cy + wy, cz + wz
-            xx, yy, zz = xx + wx * dx, yy + wy * dy, zz + wz * dz
-            xy, xz, yz = xy + wx * dy, xz + wx * dz, yz + wy * dz
-    for c, value in enumerate((s, cx, cy, cz, xx, yy, zz, xy, xz, yz)):
-        store(sums, c * width, value)
 
 
 @parallel(fastmath=FAST, error_model="numpy")
@@ -137,9 +73,9 @@ def _neighbour_moments(
             continue
         number = runs_around(box, start, origin, spacing, cells, reach, runs)
         fill_lanes(rows, p, end, 0, 4, 0, targets)
-        _add_moments(rows, runs, number, targets, uniform, sums)
+        add_moments(rows, runs, number, targets, uniform, sums)
         for t in range(p, end):
-            _inverse_moments(sums, t - p, np.float64(rows[t, 3]), filled, flat, inverse)
+            inverse_moments(sums, t - p, np.float64(rows[t, 3]), filled, flat, inverse)
             for c in range(4):
                 moments[t, c] = rows[t, c]
             for c in range(9):
@@ -164,43 +100,6 @@ def _least(order: np.ndarray, first: int, last: int) -> int:
     for t in range(first + 1, last):
         least = min(least, order[t])
     return int(least)
-
-
-@njit(forceinline=True)
-def _of_lane(sums: np.ndarray, lane: int, row: int) -> float:
-    return np.float64(sums[row * lanes_of(sums) + lane])
-
-
-@njit(fastmath=FAST, error_model="numpy", forceinline=True)
-def _inverse_moments(
-    sums: np.ndarray, lane: int, hp: float, filled: float, flat: int, out: np.ndarray
-) -> None:
-    """B c and B from a lane's sums about the particle itself, into out (9,); in float64: B may be large."""
-    s = _of_lane(sums, lane, 0)
-    cx, cy, cz = _of_lane(sums, lane, 1) / s, _of_lane(sums, lane, 2) / s, _of_lane(sums, lane, 3) / s
-    xx, yy, zz = _of_lane(sums, lane, 4), _of_lane(sums, lane, 5), _of_lane(sums, lane, 6)
-    xy, xz, yz = _of_lane(sums, lane, 7), _of_lane(sums, lane, 8), _of_lane(sums, lane, 9)
-    xx, yy, zz = xx - s * cx * cx, yy - s * cy * cy, zz - s * cz * cz
-    xy, xz, yz = xy - s * cx * cy, xz - s * cx * cz, yz - s * cy * cz
-    full = filled * hp * hp * (1.0 if flat >= 0 else math.sqrt(hp))
-    # Across a flat population nothing is known and nothing is asked: any value there is invertible.
-    if flat == 0:
-        xx, xy, xz = full, 0.0, 0.0
-    elif flat == 1:
-        yy, xy, yz = full, 0.0, 0.0
-    elif flat == 2:
-        zz, xz, yz = full, 0.0, 0.0
-    if not _exceeds(xx, yy, zz, xy, xz, yz, FLOOR * full):
-        lift = FLOOR * full - _least_eigenvalue(xx, yy, zz, xy, xz, yz)
-        xx, yy, zz = xx + lift, yy + lift, zz + lift
-    a, b, c = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
-    det = 1.0 / (xx * a + xy * b + xz * c)
-    bxx, byy, bzz = det * a, det * (xx * zz - xz * xz), det * (xx * yy - xy * xy)
-    bxy, bxz, byz = det * b, det * c, det * (xy * xz - xx * yz)
-    out[0] = bxx * cx + bxy * cy + bxz * cz
-    out[1] = bxy * cx + byy * cy + byz * cz
-    out[2] = bxz * cx + byz * cy + bzz * cz
-    out[3], out[4], out[5], out[6], out[7], out[8] = bxx, byy, bzz, bxy, bxz, byz
 
 
 @parallel(error_model="numpy")
@@ -248,7 +147,7 @@ def _add_gradient(
             dx, dy, dz = px - spread(moments[p, 0]), py - spread(moments[p, 1]), pz - spread(moments[p, 2])
             if not uniform:
                 inverse = two / (hq + spread(moments[p, 3]))
-            w = _closeness(dx, dy, dz, inverse, one, zero)
+            w = closeness(dx, dy, dz, inverse, one, zero)
             xy, xz, yz = spread(moments[p, 10]), spread(moments[p, 11]), spread(moments[p, 12])
             gx += w * (spread(moments[p, 4]) - spread(moments[p, 7]) * dx - xy * dy - xz * dz)
             gy += w * (spread(moments[p, 5]) - xy * dx - spread(moments[p, 8]) * dy - yz * dz)
@@ -319,7 +218,7 @@ def weighted_gradient(
     moments = np.empty((len(x), 13), x.dtype)
     # A little further than the reach, so that a pair at its end is met from both sides or from neither.
     far *= 1.0 + 1e-5
-    filled, uniform = _FILLED[3 if flat < 0 else 2], bool(reach.min() == reach.max())
+    filled, uniform = FILLED[3 if flat < 0 else 2], bool(reach.min() == reach.max())
     asked, wanted = np.stack(bounds(x[:count])), len(x) if mirrors is None else count
     _neighbour_moments(rows, start, *grid, far, filled, flat, uniform, asked, order, wanted, moments)
     if mirrors is not None:

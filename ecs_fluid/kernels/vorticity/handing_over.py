@@ -1,0 +1,157 @@
+"""Values handed over to neighbours, such that their sum and first moments stay.
+
+Each particle p gives its value r_p away, to the particles q around it and itself by
+
+    W_pq = V_q w_pq (1 / S_p - (x_q - x_p - c_p) . B_p c_p),    S_p = sum_q V_q w_pq,
+
+where c_p is the centroid of what is around p, relative to p, and B_p the inverse of the second moments
+about it (`neighbour_moments`). So sum_q W_pq = 1 and sum_q W_pq (x_q - x_p) = 0: what is given away stays
+around its place. Where too few are around p to tell a direction, the moment along that stays in part only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled.columns import bounds
+from ecs_fluid.kernels.compiled.lanes import lanes_of, load, spread, store
+from ecs_fluid.kernels.compiled.parallel import parallel
+from ecs_fluid.kernels.compiled.vectors import wide_vectors
+from ecs_fluid.kernels.grids.grid import grid_for_radius
+from ecs_fluid.kernels.grids.neighbours import (
+    box_of,
+    fill_lanes,
+    first_cell,
+    lane_group,
+    runs_around,
+    sorted_rows,
+    stacked,
+)
+from ecs_fluid.kernels.grids.partition import partition
+from ecs_fluid.kernels.vorticity.neighbour_moments import (
+    CELL,
+    FILLED,
+    add_moments,
+    closeness,
+    inverse_moments,
+    of_lane,
+)
+
+Array = NDArray[Any]
+
+APART = 2.25
+"""Reach over the spacing of particles that fill space."""
+
+GIVEN = 11
+"""Columns of a particle that gives: x, y, z, h^2, 1 / S + c . B c, B c (3 columns), r (3)."""
+
+
+@parallel(fastmath=FAST, error_model="numpy")
+def _givers(
+    chunk: int, rows: Array, start: Array, origin: Array, spacing: Array, cells: Array, reach: float,
+    filled: float, uniform: bool, givers: Array,
+) -> None:  # fmt: skip
+    """From the rows x, y, z, h^2, V and r (3 columns): ``givers`` (n, GIVEN)."""
+    n, width = rows.shape[0], lanes_of(rows)
+    p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+    if p == last:
+        return
+    runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), rows.dtype)
+    targets, sums = np.empty(4 * width, rows.dtype), np.empty(10 * width, rows.dtype)
+    inverse = np.empty(9, np.float64)
+    cell = first_cell(p, start)
+    while p < last:
+        cell, end = lane_group(p, last, start, cell, cells[2], width)
+        box_of(rows, p, end, box)
+        number = runs_around(box, start, origin, spacing, cells, reach, runs)
+        fill_lanes(rows, p, end, 0, 4, 0, targets)
+        add_moments(rows, runs, number, targets, uniform, sums)
+        for t in range(p, end):
+            inverse_moments(sums, t - p, np.float64(rows[t, 3]), filled, -1, inverse)
+            whole = of_lane(sums, t - p, 0)
+            share = 1.0 / whole
+            for c in range(3):
+                share += of_lane(sums, t - p, 1 + c) / whole * inverse[c]
+                givers[t, 5 + c], givers[t, 8 + c] = inverse[c], rows[t, 5 + c]
+            for c in range(4):
+                givers[t, c] = rows[t, c]
+            givers[t, 4] = share
+        p = end
+
+
+@njit(fastmath=FAST, error_model="numpy")
+def _add_given(givers: Array, runs: Array, number: int, targets: Array, uniform: bool, sums: Array) -> None:
+    """What the targets get from their neighbours over V, a target in every lane."""
+    wide_vectors()
+    kind, width = givers.dtype.type, lanes_of(givers)
+    zero, one, two = spread(kind(0)), spread(kind(1)), spread(kind(2))
+    px, py, pz = load(targets, 0), load(targets, width), load(targets, 2 * width)
+    hq = load(targets, 3 * width)
+    inverse = one / hq
+    gx = gy = gz = zero
+    for run in range(number):
+        for p in range(runs[run, 0], runs[run, 1]):
+            dx, dy, dz = px - spread(givers[p, 0]), py - spread(givers[p, 1]), pz - spread(givers[p, 2])
+            if not uniform:
+                inverse = two / (hq + spread(givers[p, 3]))
+            slope = dx * spread(givers[p, 5]) + dy * spread(givers[p, 6]) + dz * spread(givers[p, 7])
+            part = closeness(dx, dy, dz, inverse, one, zero) * (spread(givers[p, 4]) - slope)
+            gx += part * spread(givers[p, 8])
+            gy += part * spread(givers[p, 9])
+            gz += part * spread(givers[p, 10])
+    store(sums, 0, gx)
+    store(sums, width, gy)
+    store(sums, 2 * width, gz)
+
+
+@parallel(fastmath=FAST, error_model="numpy")
+def _given(
+    chunk: int, givers: Array, volume: Array, start: Array, origin: Array, spacing: Array, cells: Array,
+    reach: float, uniform: bool, order: Array, out: Array,
+) -> None:  # fmt: skip
+    """What each row gets into ``out`` (n, 3); ``givers`` are sorted by ``order``."""
+    n, width = order.shape[0], lanes_of(givers)
+    p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+    if p == last:
+        return
+    runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), givers.dtype)
+    targets, sums = np.empty(4 * width, givers.dtype), np.empty(3 * width, givers.dtype)
+    cell = first_cell(p, start)
+    while p < last:
+        cell, end = lane_group(p, last, start, cell, cells[2], width)
+        box_of(givers, p, end, box)
+        number = runs_around(box, start, origin, spacing, cells, reach, runs)
+        fill_lanes(givers, p, end, 0, 4, 0, targets)
+        _add_given(givers, runs, number, targets, uniform, sums)
+        for t in range(p, end):
+            for c in range(3):
+                out[order[t], c] = volume[order[t]] * sums[c * width + t - p]
+        p = end
+
+
+def handed_over(x: Array, values: Array, reach: Array) -> Array:
+    """What each particle gets (n, 3) if all give their ``values`` (n, 3) away (see above), in their unit.
+
+    ``x`` (n, 3) m; ``reach`` (n,) m: distance at which neighbours end. V is as the cube of the reach.
+    """
+    out = np.empty_like(values)
+    if not len(x):
+        return out
+    far = float(reach.max())
+    grid = stacked(*grid_for_radius(*bounds(x), far * CELL, max_cells=max(len(x), 64)))
+    start, order = partition(x, *grid)
+    volume = (reach / reach.max()) ** 3
+    rows = sorted_rows(x, reach * reach, volume, values, order)
+    givers = np.empty((len(x), GIVEN), x.dtype)
+    # A little further than the reach, so that a pair at its end is met from both sides or from neither.
+    far *= 1.0 + 1e-5
+    uniform = bool(reach.min() == reach.max())
+    filled = FILLED[3] * (APART / float(reach.max())) ** 3
+    _givers(rows, start, *grid, far, filled, uniform, givers)
+    _given(givers, volume, start, *grid, far, uniform, order, out)
+    return out
