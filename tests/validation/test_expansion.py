@@ -37,7 +37,7 @@ def ball(h: float, radius: float = 0.5, dimension: int = 3) -> np.ndarray:
 
 @pytest.mark.parametrize("dimension", [3, 2])
 def test_a_ball_that_gets_warm_pushes_what_is_around_it_away(dimension: int) -> None:
-    """Volumes are V_0 T / T_0; what is at r moves to (r^3 + dV / (4 pi / 3))^(1/3), in a plane
+    """Case 117: volumes are V_0 T / T_0; what is at r moves to (r^3 + dV / (4 pi / 3))^(1/3), in a plane
     (r^2 + dV / pi)^(1/2), for a source acts from far as from its centre (the tails of cores of 0.4 times the
     gap to the nearest place keep 1.5 % back). Inside all lengths grow alike. What swelled in a tick flows in
     the next.
@@ -67,7 +67,7 @@ def test_a_ball_that_gets_warm_pushes_what_is_around_it_away(dimension: int) -> 
 
 @pytest.mark.filterwarnings("ignore:StretchSystem. strengths add up")
 def test_vortex_lines_in_gas_that_swells_keep_their_circulation() -> None:
-    """Strength over length of a line, circulation, stays (Kelvin): both grow by the cube root of volume."""
+    """Case 117: strength over length, circulation, stays (Kelvin): both grow by the cube root of volume."""
     h = 0.125
     x = ball(h)
     heater = ef.HeaterSystem(size=(9.0, 9.0, 9.0), temperature=600.0, time=0.1)
@@ -81,7 +81,7 @@ def test_vortex_lines_in_gas_that_swells_keep_their_circulation() -> None:
 
 
 def test_mixing_hot_and_cold_gas_changes_no_volume_in_all() -> None:
-    """At one pressure an ideal gas has the same heat in each m^3: conduction moves volume and makes none."""
+    """Case 117: at one pressure ideal gas has the same heat in each m^3, so conduction makes no volume."""
     h = 0.125
     x = ball(h)
     T = np.where(x[:, 0] > 0, 1200.0, 300.0)
@@ -95,7 +95,7 @@ def test_mixing_hot_and_cold_gas_changes_no_volume_in_all() -> None:
 
 
 def test_what_burns_adds_its_heat_over_that_of_a_cubic_metre() -> None:
-    """dV = heat / (rho_0 T_0 c_p), whatever burns where and how hot it is."""
+    """Case 117: dV = heat / (rho_0 T_0 c_p), whatever burns where and how hot it is."""
     h = 0.125
     x = ball(h)
     n = len(x)
@@ -113,9 +113,9 @@ def test_what_burns_adds_its_heat_over_that_of_a_cubic_metre() -> None:
 
 
 def test_a_hot_vortex_that_cools_keeps_its_momentum() -> None:
-    """rho_0 I - sum (rho_0 - rho) V u stays, though the impulse I = sum x cross alpha / 2 falls: the fluid
-    that light gas carries with it weighs more as it shrinks. Baroclinic vorticity by accelerations is part
-    of it (no gravity). Momentum loses 1.9 % here, 1.3 % with half the spacing, while I falls by 16 %.
+    """Case 117: rho_0 I - sum (rho_0 - rho) V u stays, though the impulse I = sum x cross alpha / 2 falls:
+    the fluid that light gas carries with it weighs more as it shrinks. Baroclinic vorticity by accelerations
+    is part of it (no gravity). Momentum loses 1.9 % here, 1.3 % with half the spacing, while I falls by 16 %.
     """
     h, R = 0.08, 0.4
     x = ball(h, R)

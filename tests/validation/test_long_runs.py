@@ -176,8 +176,8 @@ def test_subfilter_model_takes_enstrophy(coefficient: str) -> None:
 
 @pytest.mark.parametrize("coefficient", ["dynamic", "constant"])
 def test_what_the_model_takes_may_leave_strength_and_impulse(coefficient: str) -> None:
-    """sum alpha and sum x cross alpha / 2 of what it does, over what it does without `keeps_impulse`; a swirl
-    of 552 vortons. (On lines and at corners, where few neighbours tell no moments across, some is lost.)"""
+    """Case 118: sum alpha and sum x cross alpha of what it does stay with `keeps_impulse`; a swirl of 552
+    vortons. (On lines and at corners, where few neighbours tell no moments across, some is lost.)"""
     x = np.stack(np.meshgrid(*3 * [np.linspace(-0.5, 0.5, 10)], indexing="ij"), axis=-1).reshape(-1, 3)
     x = x[np.linalg.norm(x, axis=1) < 0.56]
     alpha = 1e-3 * np.stack([-x[:, 1], x[:, 0], np.sin(9 * x[:, 0])], axis=1)
