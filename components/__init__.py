@@ -1,8 +1,6 @@
 """Components that ship with ecs_fluid: typed tables with units, no behaviour."""
 
-from ecs_fluid.component import (
-    RowId as RowId,
-)
+from ecs_fluid.component import RowId as RowId
 from ecs_fluid.components.bodies import (
     AddedMass as AddedMass,
     BallShape as BallShape,
@@ -72,7 +70,4 @@ from ecs_fluid.components.subfilter import (
     SubfilterAverage as SubfilterAverage,
     SubfilterTerms as SubfilterTerms,
 )
-from ecs_fluid.components.surfaces import (
-    SignedDistance as SignedDistance,
-    SurfaceMesh as SurfaceMesh,
-)
+from ecs_fluid.components.surfaces import SignedDistance as SignedDistance, SurfaceMesh as SurfaceMesh

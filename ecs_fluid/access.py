@@ -119,12 +119,11 @@ def check_additions(world: World, system: System) -> None:
 
 def poison(world: World) -> None:
     """Fill derived tables (but rates, which start at zero) with NaN, before systems refill them."""
-    for _, tables in world._tables:
-        for kind, table in tables.items():
-            if kind.derived and kind.rate_of is None:
-                for field, array in table.items():
-                    if field.kind == "float":
-                        array.fill(np.nan)
+    every = (table for _, tables in world._tables for table in tables.values())
+    for table in (each for each in every if each.derived and each.rate_of is None):
+        for field, array in table.items():
+            if field.kind == "float":
+                array.fill(np.nan)
 
 
 class SeenTables(Mapping[int, "Tables"]):

@@ -202,7 +202,7 @@ _PLAIN = {
 }
 """Data types that need no conversion, by kind of column."""
 
-FIXED: dict[str, Any] = {"int": np.int64, "double": np.float64}
+DTYPES: dict[str, Any] = {"int": np.int64, "double": np.float64}
 """Data types of the kinds that do not follow the world's precision."""
 
 
@@ -309,7 +309,7 @@ class Component:
             if field.default is None or (type(self).per_row and not given):
                 raise ComponentError(f"{title}.{name} is missing; its unit is {field.unit}")
             shape = (len(given[0]), *field.shape) if type(self).per_row else _closed(field.shape)
-            kind = FIXED.get(field.kind, floating)
+            kind = DTYPES.get(field.kind, floating)
             setattr(self, name, np.full(shape, field.default, dtype=kind))
 
     if not TYPE_CHECKING:  # checkers find such names themselves
@@ -334,7 +334,7 @@ class Component:
         self = cls.__new__(cls)
         for name, field in cls.columns.items():
             shape = (rows, *field.shape) if cls.per_row else _closed(field.shape)
-            self.__dict__[name] = np.full(shape, field.default or 0, FIXED.get(field.kind, dtype))
+            self.__dict__[name] = np.full(shape, field.default or 0, DTYPES.get(field.kind, dtype))
         return self
 
     @property

@@ -22,7 +22,7 @@ from ecs_fluid.schedule import Schedule
 from ecs_fluid.system import A, B, C, D, System
 from ecs_fluid.tables import checked_rows, checked_tables
 from ecs_fluid.ticker import Ticker
-from ecs_fluid.validation_errors import nearest, shown
+from ecs_fluid.validation_errors import LONGEST_NAME, NAME, nearest, shown
 
 if TYPE_CHECKING:
     from ecs_fluid.row_changes import NewRows
@@ -116,10 +116,10 @@ class Entities:
         """
         with self._active():
             self._ticker.between_ticks(f"spawn of an entity {name!r}")
-            if not (isinstance(name, str) and re.fullmatch("[A-Za-z][A-Za-z0-9_-]{0,99}", name)):
+            if not (isinstance(name, str) and re.fullmatch(NAME, name) and len(name) <= LONGEST_NAME):
                 raise ComponentError(
-                    f"entity name {shown(name)}: up to 100 letters, digits, '-' and '_' are allowed, "
-                    "starting with a letter"
+                    f"entity name {shown(name)}: up to {LONGEST_NAME} letters, digits, '-' and '_' are "
+                    "allowed, starting with a letter"
                 )
             if name in self._entities:
                 raise ComponentError(f"the world already has an entity {name!r}; choose another name")

@@ -54,8 +54,8 @@ def join(world: World, systems: Sequence[System]) -> None:
         world._adding = implied
 
 
-NAMING = ("on", "into", "attached", "name", "wake", "fills", "hydrostatic")
-"""Parameters by which systems name entities."""
+NAMING = ("on", "into", "attached", "name", "wake", "hydrostatic")
+"""Parameters by which systems name entities, wherever they stand."""
 
 
 def naming(systems: Sequence[System], name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Recipes: checked descriptions of entities, and the reading of world files.
+"""Recipes: checked descriptions of entities.
 
 A recipe is a frozen pydantic model; its class has a ``kind``, the name by which a world file finds it. That
 of a user's own class is its import path, ``kind = "puff:Puff"`` for this one in a file ``puff.py``::
@@ -13,20 +13,15 @@ of a user's own class is its import path, ``kind = "puff:Puff"`` for this one in
 
 from __future__ import annotations
 
-import json
-import re
-import tomllib
 from abc import abstractmethod
 from collections.abc import Iterable
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from ecs_fluid.errors import LimitError, RecipeError, StorageError
+from ecs_fluid.errors import RecipeError
 from ecs_fluid.further_components import attach, component_of
-from ecs_fluid.input_limits import check_limit
 from ecs_fluid.own_code import remember_code
 from ecs_fluid.plane import check_dimension
 from ecs_fluid.plugins import import_path, kind_of, refuse_shipped_name, without_kind
@@ -36,10 +31,6 @@ from ecs_fluid.validation_errors import COLOR, NAME, shown, validated
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
-
-_PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
-_DOTTED = re.compile(rf"(?<![\w.-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART})++")
-"""A key of several parts, wherever in a TOML file it stands; read once, whatever the text."""
 
 Vector = tuple[float, float, float]
 Name = Annotated[
@@ -117,18 +108,6 @@ class Recipe(Settings):
         return []
 
 
-def colors_in(tables: dict[str, Any]) -> dict[str, str]:
-    """Colours that a world file gives to its entities, by the population that holds their rows."""
-    entities = tables.get("entity")
-    listed = [item for item in entities if isinstance(item, dict)] if isinstance(entities, list) else []
-    found = {item.get("into") or item.get("name"): item.get("color") for item in listed}
-    return {
-        name: color
-        for name, color in found.items()
-        if isinstance(name, str) and isinstance(color, str) and re.fullmatch(COLOR, color)
-    }
-
-
 def entity_recipe(table: Any, place: str, allow_code: bool = False) -> Recipe:
     """The recipe of one ``[[entity]]`` table, checked by its class; a Recipe is returned as it is."""
     if isinstance(table, Recipe):
@@ -145,68 +124,3 @@ def entity_recipe(table: Any, place: str, allow_code: bool = False) -> Recipe:
     for number, item in enumerate(recipe.component, start=1):
         component_of(item, f"{place}: [[entity.component]] {number}", allow_code)
     return recipe
-
-
-def read_tables(path: Path) -> dict[str, Any]:
-    """Tables of a world file, TOML or (by its ending) JSON, within the `limits`."""
-    from ecs_fluid.io.untrusted import read_bytes
-
-    try:
-        text = read_bytes(path, "read world file").decode().removeprefix("\ufeff")
-    except StorageError as error:
-        raise RecipeError(str(error)) from None
-    except UnicodeDecodeError:
-        raise RecipeError(f"{path}: cannot be read: it is not UTF-8 text") from None
-    return tables_in(text, str(path), "JSON" if path.suffix == ".json" else "TOML")
-
-
-def tables_in(text: str, place: str, language: Literal["TOML", "JSON"] = "TOML") -> dict[str, Any]:
-    """Tables of a text that a stranger may have written, within the `limits`."""
-    if language == "TOML":
-        # The decoder takes memory and time that grow with the square of the parts.
-        parts = max((found[0].count(".") + 1 for found in _DOTTED.finditer(text)), default=1)
-        check_limit("nesting", parts, f"{place}: a key has {parts:,} dotted parts")
-    try:
-        tables = tomllib.loads(text) if language == "TOML" else json.loads(text, object_pairs_hook=_table)
-    except RecursionError:
-        raise LimitError(f"{place}: its tables or lists are nested too deeply") from None
-    except ValueError as error:
-        # Also whole numbers of thousands of digits.
-        raise RecipeError(f"{place}: not valid {language}: {_twice(str(error))}") from None
-    if not isinstance(tables, dict):
-        raise RecipeError(f"{place}: a table of tables is needed, not {type(tables).__name__}")
-    _check_tables(tables, place)
-    return tables
-
-
-def _twice(said: str) -> str:
-    """What Python's decoder of TOML says, with its words for what stands twice as a user's."""
-    said = said.replace("Cannot overwrite a value", "a key stands twice")
-    found = re.search(r"Cannot declare \((.*?),?\) twice", said)
-    if found is None:
-        return said
-    table = found[1].replace("'", "").replace(", ", ".")
-    return said.replace(found[0], f"the table [{table}] stands twice")
-
-
-def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A table of JSON, each key once: of two equal keys the json module would silently keep the last."""
-    table: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in table:
-            raise ValueError(f"the key {shown(key)} stands twice in a table")
-        table[key] = value
-    return table
-
-
-def _check_tables(tables: dict[str, Any], place: str) -> None:
-    """Raise LimitError where tables of strangers are nested too deeply, or have too long keys."""
-    level: list[Iterable[Any]] = [tables.values()]
-    depth = 0
-    while level:
-        depth += 1
-        check_limit("nesting", depth, f"{place}: {depth} tables or lists lie within each other")
-        inner = [part for values in level for part in values if isinstance(part, dict | list)]
-        for key in (key for part in (tables, *inner) if isinstance(part, dict) for key in part):
-            check_limit("key", len(key), f"{place}: the key {shown(key)} has {len(key):,} characters")
-        level = [part.values() if isinstance(part, dict) else part for part in inner]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ecs_fluid.component import Component
@@ -101,21 +101,8 @@ def matches(system: System, name: type[System] | str) -> bool:
 
 def _order(phase: str, members: list[System], everyone: list[System], reads: Reads) -> list[System]:
     """Stable topological order of one phase."""
-    count = len(members)
-    later: list[set[int]] = [set() for _ in range(count)]
-    for i, system in enumerate(members):
-        for listed, others in (("before", system.before), ("after", system.after)):
-            for other in others:
-                _check_phase(system, listed, other, everyone)
-                for j, member in enumerate(members):
-                    if j == i or not matches(member, other):
-                        continue
-                    # A "*" gives way to another system that names this one.
-                    if other == "*" and _names(member, system, listed):
-                        continue
-                    first, second = (i, j) if listed == "before" else (j, i)
-                    later[first].add(second)
-    declared = [set(after) for after in later]
+    declared = _declared(members, everyone)
+    later = [set(after) for after in declared]
     own = {id(system): {*system.reads, *system.may_read} for system in members}
     for i, a in enumerate(members):
         for j, b in enumerate(members):
@@ -123,6 +110,27 @@ def _order(phase: str, members: list[System], everyone: list[System], reads: Rea
             if i != j and _feeds(a, b, own if i in declared[j] else reads):
                 later[i].add(j)
     return [members[i] for i in _sorted(phase, members, later, reads)]
+
+
+def _declared(members: list[System], everyone: list[System]) -> list[set[int]]:
+    """Of each member the numbers of those that come after it by what `before` and `after` list."""
+    later: list[set[int]] = [set() for _ in members]
+    for i, system in enumerate(members):
+        for listed in ("before", "after"):
+            for other in getattr(system, listed):
+                _check_phase(system, listed, other, everyone)
+                for j in _meant(members, i, listed, other):
+                    first, second = (i, j) if listed == "before" else (j, i)
+                    later[first].add(second)
+    return later
+
+
+def _meant(members: list[System], i: int, listed: str, other: type[System] | str) -> Iterator[int]:
+    """Numbers of the members that an item of `before` or `after` of member i means."""
+    for j, member in enumerate(members):
+        # A "*" gives way to another system that names this one.
+        if j != i and matches(member, other) and not (other == "*" and _names(member, members[i], listed)):
+            yield j
 
 
 def _names(member: System, system: System, listed: str) -> bool:

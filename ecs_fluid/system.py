@@ -68,26 +68,6 @@ B = TypeVar("B", bound=Component)
 C = TypeVar("C", bound=Component)
 D = TypeVar("D", bound=Component)
 
-DECLARATIONS = (
-    "reads",
-    "may_read",
-    "writes",
-    "adds",
-    "asks",
-    "phase",
-    "before",
-    "after",
-    "integrates",
-    "symmetric",
-    "distribution",
-    "dimensions",
-    "makes_vorticity",
-    "warms",
-    "periodic",
-    "watching",
-)
-"""Class attributes that are never parameters, annotated or not."""
-
 
 @dataclass
 class Timing:
@@ -126,6 +106,7 @@ class System(esper.Processor):
             step of its own that is exact or of second order is then split off with second order (Strang, SIAM
             J. Numer. Anal. 5 (1968)). In the phase spawn: once before all other systems, where its rows are
             spawned and killed at once, and once after the phase move, where they are when the tick ends.
+        integrates: whether it advances all states by their rates, once for every stage of the integrator.
         on: a parameter of this name, a tuple of entity names, says which entities the system works on
             (`chosen`); the world refuses names of entities that it does not have.
         distribution: which rows its tables hold if several processes share the world (docs/ranks.md):
@@ -414,6 +395,11 @@ def _plain(value: Any) -> Any:
         return value.tolist()
     raise TypeError
 
+
+DECLARATIONS = tuple(
+    name for name in System.__annotations__ if name not in ("Parameters", "kind", "registry")
+)
+"""Class attributes that are never parameters, annotated or not."""
 
 _COMPONENTS = (Component, "component classes")
 _SYSTEMS = (System, "system classes or their names")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ecs_fluid.access import check_additions, poison, running, undeclared_changes
-from ecs_fluid.component import FIXED, Array, Component, RowId
+from ecs_fluid.component import DTYPES, Array, Component, RowId
 from ecs_fluid.errors import ComponentError, DivergedError, FluidError, FluidWarning
 from ecs_fluid.fluid import Fluid, check
 from ecs_fluid.integrator import END, METHODS, SINGLE, Stage
@@ -68,7 +68,7 @@ def check_columns(world: World, when: str) -> None:
                         f"entity {entity!r}: {field.label} has shape {array.shape} {when}, beside {rows} "
                         "rows of RowId; rows come by spawn and go by kill, and no array may be resized"
                     )
-                if array.dtype != (world.dtype if field.kind == "float" else FIXED[field.kind]):
+                if array.dtype != (world.dtype if field.kind == "float" else DTYPES[field.kind]):
                     raise ComponentError(
                         f"entity {entity!r}: {field.label} has numbers of dtype {array.dtype} {when}; the "
                         "dtype of a column stays what it is"
@@ -234,9 +234,9 @@ class Ticker:
     def tick(self, world: World) -> None:
         """One whole tick; on any error the state is that of its start."""
         schedule = world.schedule
-        fluid = dict(world._tables)["fluid"][Fluid]
+        fluid = world.fluid[Fluid]
         if self._fluid != (now := [column.tobytes() for column in vars(fluid).values()]):
-            check(world.fluid[Fluid], "Fluid before the tick")
+            check(fluid, "Fluid before the tick")
             self._fluid = now
         check_plane(world)
         check_columns(world, "before the tick")

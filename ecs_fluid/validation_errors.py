@@ -14,6 +14,9 @@ from ecs_fluid.errors import FluidError, RecipeError
 NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 """What entities may be called: names become names of files."""
 
+LONGEST_NAME = 100
+"""Characters of a name; those of files may be shorter, as systems make entities of longer names beside."""
+
 COLOR = r"^(red|blue|yellow|green|orange|purple|cyan|pink|brown|white|grey|black|#[0-9a-fA-F]{6})$"
 COLORS = f"a colour: {', '.join(COLOR[2:].split('|')[:-1])}, or #rrggbb"
 

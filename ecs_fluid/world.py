@@ -60,7 +60,7 @@ def _api(module: str) -> Any:
 
 
 _MAKING = "World(...) takes it when it is made, or the [world] of a file"
-FIXED = {
+NOT_SET = {
     **dict.fromkeys(("options", "dt", "seed", "dimension", "periods", "dtype"), _MAKING),
     "across": "World(plane=...) tells it when it is made",
     "fluid": "set_fluid tells what the fluid is",
@@ -112,9 +112,9 @@ class World(Entities):
                 return super().__setattr__(name, value)
             if name == "tick":
                 whole(value, "tick", 0)
-            elif name in FIXED or hasattr(World, name):
+            elif name in NOT_SET or hasattr(World, name):
                 raise FluidError(
-                    f"{name} of a world cannot be set; {FIXED.get(name, 'it is there to be read')}"
+                    f"{name} of a world cannot be set; {NOT_SET.get(name, 'it is there to be read')}"
                 )
             elif not hasattr(type(self), name):
                 public = [key for key in (*vars(self), *dir(type(self))) if not key.startswith("_")]
@@ -122,7 +122,7 @@ class World(Entities):
             return super().__setattr__(name, value)
 
     def _keep(self, **values: Any) -> None:
-        """Set what nobody else may, `FIXED`: for the engine."""
+        """Set what nobody else may, `NOT_SET`: for the engine."""
         vars(self).update(values)
 
     @property

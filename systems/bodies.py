@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -26,12 +26,12 @@ from ecs_fluid.components.bodies import (
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import Fluid
-from ecs_fluid.input_limits import check_memory, limits
 from ecs_fluid.keyframes import Keyed, KeyedVector, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.body_overlaps import overlap_lint
+from ecs_fluid.systems.shared.body_pairs import check_pairs
 from ecs_fluid.systems.shared.body_tables import (
     SHAPES,
     added_masses,
@@ -41,7 +41,8 @@ from ecs_fluid.systems.shared.body_tables import (
     rows_of,
     write_back,
 )
-from ecs_fluid.systems.shared.braking import gained
+from ecs_fluid.systems.shared.braking import brake_spin
+from ecs_fluid.systems.shared.keyed_turns import with_turns
 from ecs_fluid.systems.shared.populations import rows_of_each
 from ecs_fluid.world import World
 
@@ -51,21 +52,7 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.table import Bodies
 
 MOST_SUBSTEPS = 128
-
-PART = 0.5
-"""Radians of a keyed rotation vector in one part of its way, in the mean, where whole turns are counted."""
-
-MOST_PARTS = 1_000_000
-"""Of the way between two keys in one tick."""
-
-LEAST_ANGLE = 1e-6
-"""Radians between two poses below which their axis says nothing."""
-
-
-NEAR, TOUCHING = 50, 1000
-"""Bytes of a pair of bodies that may meet within the tick (its arrays have 48), and of one that touches
-(930 measured)."""
-
+"""Of a tick."""
 
 HELD = 1e12
 """Inertia about axes in a plane, over a body's own."""
@@ -216,7 +203,7 @@ class BodySystem(System):
         bodies, push, torque = self._loaded(entities, bodies)
         loads = push, torque
         brake_spin(bodies, brake, swirl, 0.5 * dt)
-        _check_pairs(bodies, push, dt)
+        check_pairs(bodies, push, dt)
         rest, steps, fastest = move_alone(bodies, hulls, *loads, dt, self.substeps, MOST_SUBSTEPS)
         least = max(self.least_bounce, 2.0 * fastest * dt / steps)
         self._advance(entities, bodies, hulls, loads, rest, dt, steps, least)
@@ -364,90 +351,6 @@ def _keep_in_plane(bodies: Bodies, across: int) -> None:
     bodies.angular_velocity[:, held] = 0.0
     bodies.q[:, 1:][:, held] = 0.0
     bodies.q[...] /= np.linalg.norm(bodies.q, axis=1, keepdims=True)
-
-
-def brake_spin(bodies: Bodies, brake: Array, swirl: Array, dt: float) -> None:
-    """Follow I dw/dt = s - b w for dt seconds exactly, the bodies turned as they are, in place.
-
-    `brake` b (n,) N m s, 0 where the spin is left as it is, and `swirl` s (n, 3) N m in world axes.
-    """
-    from ecs_fluid.kernels.bodies.decay import turns
-
-    some = np.flatnonzero(brake)
-    if not len(some):
-        return
-    inertia, turn = bodies.inertia[some], np.empty((len(some), 3, 3))
-    turns(bodies.q[some], inertia, turn)
-    spin, pull = (np.einsum("nji,nj->ni", turn, of[some]) for of in (bodies.angular_velocity, swirl))
-    impulse = gained(inertia, brake[some, None, None] * np.eye(3), pull, spin, dt)
-    change = np.linalg.solve(inertia, impulse[..., None])[..., 0]
-    bodies.angular_velocity[some] += np.einsum("nij,nj->ni", turn, change)
-
-
-def most_pairs(x: Array, reach: Array, free: Array) -> float:
-    """Pairs of balls of radius `reach` about x (n, 3) that meet, one of them free.
-
-    Exact where all have one radius; else it may be more, as if radii were up to twice as large.
-    """
-    from scipy.spatial import cKDTree
-
-    octave = np.frexp(reach)[1]
-    total = -0.5 * np.count_nonzero(free)  # each meets itself
-    for number, moves in set(zip(octave.tolist(), free.tolist(), strict=True)):
-        alike = (octave == number) & (free == moves)
-        within = reach[free] + reach[alike].max()
-        met = cKDTree(x[alike]).query_ball_point(x[free], within, return_length=True)
-        total += met.sum() * (0.5 if moves else 1.0)
-    return float(total)
-
-
-def _check_pairs(bodies: Bodies, push: Array, dt: float) -> None:
-    """Raise LimitError where lists of the pairs that are close would be too long."""
-    from ecs_fluid.kernels.bodies.table import CONTAINER
-
-    if 0.5 * TOUCHING * len(bodies.x) ** 2 <= limits().memory or not np.isfinite([bodies.x, bodies.v]).all():
-        return  # few, or numbers that the guard will name
-    solid = bodies.shape != CONTAINER
-    x, radius, free = bodies.x[solid], 1.01 * bodies.radius[solid], bodies.motion[solid] == FREE
-    speed, growth = (np.linalg.norm(each, axis=1).max() for each in (bodies.v, push))
-    reach = radius + 2.0 * dt * (speed + dt * growth)
-    check_memory(
-        NEAR, most_pairs(x, reach, free), "pairs of bodies that may meet in a tick", "use a smaller dt"
-    )
-    check_memory(
-        TOUCHING, most_pairs(x, radius, free), "pairs of bodies that touch", "set them further apart"
-    )
-
-
-def with_turns(short: Array, rotation: Any, begin: float, end: float) -> Array:
-    """Rotation vector (3,) rad from a pose to one at the `end`, with the turns that keys make since `begin`.
-
-    The keyed vector theta turns the body by at most |d theta|, so where theta's way is below half a turn the
-    `short` rotation between both poses is it. Beyond, small parts of the way add up to int spin dt; of the
-    rotations between both poses, `short` and whole turns more about its axis, the one next to that counts.
-    If the axis turns so much meanwhile that none is near, it is int spin dt itself, the mean spin.
-    """
-    from ecs_fluid.kernels.bodies.rotation import path_turned
-
-    # By chords; a smooth way is longer, but not by half.
-    length = float(np.linalg.norm(np.diff(_way(rotation, begin, end, 4), axis=0), axis=1).sum())
-    if not length >= 2.0:
-        return short
-    whole = path_turned(_way(rotation, begin, end, min(int(length / PART) + 1, MOST_PARTS)))
-    angle = float(np.linalg.norm(short))
-    if angle < LEAST_ANGLE:  # the same pose again, whose axis is that of rounding errors
-        return np.asarray(whole)
-    axis = short / angle
-    found = short + 2 * np.pi * np.rint((whole @ axis - angle) / (2 * np.pi)) * axis
-    return np.asarray(found if np.linalg.norm(found - whole) < 0.5 * np.pi else whole)
-
-
-def _way(rotation: Any, begin: float, end: float, parts: int) -> Array:
-    """Values (n, 3) of a keyed vector from `begin` to `end` s; `parts` from each key between to the next."""
-    times = rotation.edges(begin, end) if isinstance(rotation, Keyed) else np.array([begin, end])
-    share = np.arange(parts) / parts
-    fine = (times[:-1, None] + share * np.diff(times)[:, None]).ravel()
-    return np.broadcast_to(value_at(rotation, np.append(fine, end)), (len(fine) + 1, 3))
 
 
 def _recalled(table: ContactMemory, ids: Array) -> ContactForces:

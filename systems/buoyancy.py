@@ -68,6 +68,8 @@ class BuoyancySystem(System):
 
     def process(self, dt: float) -> None:
         """Add force, torque and added mass of every body."""
+        from ecs_fluid.kernels.bodies.table import CONTAINER
+
         entities = body_entities(self.world)
         if not entities:
             return
@@ -87,7 +89,7 @@ class BuoyancySystem(System):
         gravity = fluid.gravity.astype(np.float64)
         loads = [entity[BodyLoad] for entity in entities]
         number = self.world.dtype
-        solid = bodies.shape != 2
+        solid = bodies.shape != CONTAINER
         add_spread((-(mass * solid)[:, None] * gravity).astype(number), [load.force for load in loads])
         add_spread(
             (-np.cross(moment * solid[:, None], gravity)).astype(number), [load.torque for load in loads]

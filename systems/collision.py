@@ -26,7 +26,7 @@ from ecs_fluid.errors import FluidWarning
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
-from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered
+from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, depths, gathered, standing
 from ecs_fluid.systems.shared.populations import of_bodies
 from ecs_fluid.systems.shared.walls import containers, outside_all
 from ecs_fluid.world import World
@@ -157,7 +157,7 @@ class CollisionSystem(System):
 
     def overlap(self, points: Array) -> Array:
         """Depth (n,) m by which points (n, 3) m are inside a body or outside all containers; else <= 0."""
-        return _depth(*self._obstacles(body_entities(self.world), moving=False), points)
+        return depths(*self._obstacles(body_entities(self.world), moving=False), points)
 
     def keeps(self, entity: Entity) -> bool:
         """Whether there are bodies, and it keeps the particles of the entity out of them."""
@@ -181,13 +181,13 @@ class CollisionSystem(System):
         from ecs_fluid.kernels.collision.swept_bodies import obstacles
 
         bodies, hulls = gathered(entities)
-        former = (bodies.x, bodies.q)
-        if moving:
-            tables = [entity[FormerPose] for entity in entities]
-            former = (
-                np.concatenate([table.x for table in tables], dtype=np.float64),
-                np.concatenate([table.q for table in tables], dtype=np.float64),
-            )
+        if not moving:
+            return standing(bodies, self.clearance), hulls
+        tables = [entity[FormerPose] for entity in entities]
+        former = (
+            np.concatenate([table.x for table in tables], dtype=np.float64),
+            np.concatenate([table.q for table in tables], dtype=np.float64),
+        )
         present, motion = (bodies.x, bodies.q), (bodies.v, bodies.angular_velocity)
         shapes = (bodies.shape, bodies.radius, bodies.hull)
         return obstacles(former, present, motion, *shapes, self.clearance), hulls
@@ -199,7 +199,7 @@ class CollisionSystem(System):
             position: Any = batch.tables.get(Position)
             if position is None or (self.on and batch.name not in self.on):
                 return np.zeros(batch.rows, dtype=bool)
-            return _depth(obstacles, hulls, position.x) > 0.0
+            return depths(obstacles, hulls, position.x) > 0.0
 
         cleared = 0
         for name, (lost, of) in self.world._drop_new_rows(misplaced).items():
@@ -232,13 +232,3 @@ class CollisionSystem(System):
                 entity.kill(lost)
                 cleared += int(lost.sum())
         return cleared
-
-
-def _depth(obstacles: Obstacles, hulls: Hulls, points: Array) -> Array:
-    """Depth (n,) m of points (n, 3) m inside a body or outside all containers, at the end of the tick."""
-    from ecs_fluid.kernels.collision.collide import misplaced
-
-    points = np.ascontiguousarray(points)
-    depth = np.empty(len(points))
-    misplaced(obstacles, hulls, points, depth)
-    return depth

@@ -17,7 +17,7 @@ from ecs_fluid.components.bodies import (
 )
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
-from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered, near_bodies
+from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, faces_of, gathered, near_bodies
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.populations import rows_of_each, spread
 from ecs_fluid.systems.shared.properties import attach_to_vortons
@@ -122,9 +122,7 @@ def areas(bodies: Bodies, hulls: Hulls) -> Array:
 
 def _area(hulls: Hulls, h: int) -> float:
     total = 0.0
-    corners = hulls.vertices[hulls.vertex_start[h] : hulls.vertex_start[h + 1]]
-    for k in range(hulls.plane_start[h], hulls.plane_start[h + 1]):
-        face = corners[hulls.loops[hulls.loop_start[k] : hulls.loop_start[k + 1]]]
+    for face in faces_of(hulls, h):
         cross = np.cross(face[1:-1] - face[0], face[2:] - face[0]).sum(axis=0)
         total += 0.5 * float(np.linalg.norm(cross))
     return total

@@ -25,20 +25,18 @@ from ecs_fluid.errors import FluidWarning
 from ecs_fluid.plane import impulse_factors
 from ecs_fluid.system import System, Types
 from ecs_fluid.systems.remesh import narrow_lattice
-from ecs_fluid.systems.shared.nearest import nearest_distances
+from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP, overlap
 from ecs_fluid.systems.sph import SphSystem
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
-LEAST_OVERLAP, NEARLY = 1.5, 5e-3
-"""Core radius over spacing, and the part by which less is not told: it would round to the same number."""
+NEARLY = 5e-3
+"""Part of `LEAST_OVERLAP` by which less is not told: it would round to the same number."""
 MOST_ERROR = 0.05
 """Of the velocity, relative."""
 
-ONE_PLACE = 1e-5
-"""Core radii within which vortons are in one place."""
-
 INVARIANTS = ("strength", "impulse", "angular_impulse")
+"""What `vortex_invariants` gives, by name."""
 
 
 class DiagnosticsSystem(System):
@@ -325,22 +323,3 @@ class DiagnosticsSystem(System):
             result["impulse"] += 0.5 * turned.sum(axis=0)
             result["angular_impulse"] += (np.cross(u, swirl) + np.cross(x, turned)).sum(axis=0) / 3
         return result
-
-
-def overlap(x: Array, sigma: Array) -> float | None:
-    """Median of core radius over the distance to the nearest other vorton; None below two vortons.
-
-    Vortons in one place count as one: populations that are remeshed share the points of their lattice.
-    """
-    if len(x) < 2:
-        return None
-    nearest = nearest_distances(x)
-    if (nearest <= ONE_PLACE * sigma).any():
-        from ecs_fluid.kernels.compiled.columns import equal_rows
-
-        cells = np.round(x.astype(np.float64) / (ONE_PLACE * float(sigma.min())))
-        first, _ = equal_rows(list(cells.T))
-        if len(first) < 2:
-            return None
-        sigma, nearest = sigma[first], nearest_distances(x[first])
-    return float(np.median(sigma / nearest))

@@ -14,13 +14,11 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.remesh import RemeshSystem
 from ecs_fluid.systems.shared.exchange_lint import SPACINGS, Words, crowded_lint, exchange_lint
+from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
 from ecs_fluid.systems.shared.populations import add_spread, exchanged
 from ecs_fluid.systems.shared.properties import volume_lint
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
-
-OVERLAP = 1.5
-"""Core radius over spacing that is taken for granted, unless a RemeshSystem makes a smaller one."""
 
 TAKES = {
     "pse": ("eddy_viscosity", "order", "radius"),
@@ -153,7 +151,8 @@ class DiffusionSystem(System):
         """Of the exchange kernel, the radius in core radii; as told, or the defaults of such a world."""
         remesh = world.system(RemeshSystem)
         order = self.order or (2 if remesh is None else 4)
-        overlap = OVERLAP if remesh is None else min(remesh.overlap, OVERLAP)
+        # What is taken for granted, unless a RemeshSystem makes a smaller one.
+        overlap = LEAST_OVERLAP if remesh is None else min(remesh.overlap, LEAST_OVERLAP)
         return order, self.radius or SPACINGS[order] / overlap
 
     def _exchange_in_index_space(self, dt: float) -> None:

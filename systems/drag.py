@@ -11,11 +11,11 @@ from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import FREE, Body, BodyLoad, Pose, RigidMotion, Surroundings
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
-from ecs_fluid.systems.bodies import BodySystem, brake_spin
+from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
 from ecs_fluid.systems.buoyancy import profile
 from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered, go_on
-from ecs_fluid.systems.shared.braking import gained
+from ecs_fluid.systems.shared.braking import brake_spin, gained
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest
 from ecs_fluid.systems.shared.populations import add_spread
 from ecs_fluid.systems.surroundings import SurroundingsSystem, radii

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from ecs_fluid import further_components
-from ecs_fluid.component import Array, Component, RowId, Tables
+from ecs_fluid.component import Array, Component, Tables
 from ecs_fluid.components import (
     Age,
     CoreRadius,
@@ -25,11 +25,11 @@ from ecs_fluid.components import (
 from ecs_fluid.components.bodies import CollisionCount, Pose
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.fluid import LAWS, Fluid, key_values, options_of
+from ecs_fluid.fluid import LAWS, Fluid, key_values
 from ecs_fluid.further_components import filled, refuse_lists
 from ecs_fluid.input_limits import TRACER, VORTON, check_bytes
 from ecs_fluid.keyframes import KeyedNumber, KeyedVector, value_at
-from ecs_fluid.recipe import Name, Recipe, entity_recipe
+from ecs_fluid.recipe import Name
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
 from ecs_fluid.systems.collision import CollisionSystem
@@ -45,12 +45,12 @@ from ecs_fluid.systems.shared.fluid_at_rest import (
 )
 from ecs_fluid.systems.shared.populations import particles_take
 from ecs_fluid.systems.shared.properties import column
+from ecs_fluid.systems.shared.puffs import about, rows_of_puff
 from ecs_fluid.systems.shared.random_numbers import stream
-from ecs_fluid.systems.velocity.system import VelocitySystem
+from ecs_fluid.systems.shared.ranges import Fraction
 from ecs_fluid.world import World
 
 Place = Annotated[float, Field(ge=-1e9, le=1e9)]
-Fraction = Annotated[float, Field(ge=0, le=1)]
 Width = Annotated[float, Field(ge=0, le=1e9)]
 Point = tuple[Place, Place, Place]
 Widths = tuple[Width, Width, Width]
@@ -237,7 +237,7 @@ class EmissionSystem(System):
                 check_bytes(taken, what, "give it a smaller rate or a limit")
                 rows = self._particles(emitter, has, moments)
                 if puffs:
-                    rows = _about(rows, sizes, puffs, has)
+                    rows = about(rows, sizes, puffs, has)
                 rows += self._carried(emitter, has, rows, births)
                 own = {type(table) for table in rows}
                 rows += [one for one in self._constants(emitter, has, births) if type(one) not in own]
@@ -364,62 +364,6 @@ def _centers(emitter: Emitter, world: World, moments: Array) -> Array:
         if len(carrier):
             centers = centers + carrier.mean(axis=0, dtype=np.float64)
     return np.asarray(centers)
-
-
-def recipe_of_puff(emitter: Emitter, **more: Any) -> Recipe:
-    """Recipe of what the emitter gives off at once, with further parameters."""
-    return entity_recipe({**(emitter.puff or {}), "name": emitter.name, **more}, "puff of emitter")
-
-
-class _Alone(World):
-    """A world of a puff's own, which knows whether random numbers were drawn."""
-
-    _drawn = False
-
-    @property
-    def seed(self) -> int:
-        """Seed of its random numbers."""
-        self._drawn = True
-        return super().seed
-
-
-def rows_of_puff(emitter: Emitter, world: World, number: int = 0) -> tuple[Tables, bool]:
-    """Tables of the puff of that number, as a world of its own has them, and whether it has random parts."""
-    recipe, velocity = recipe_of_puff(emitter), world.system(VelocitySystem)
-    if velocity is not None and getattr(recipe, "blobs", "") is None:  # a core is laid out for its blobs
-        recipe = recipe_of_puff(emitter, blobs=velocity.kernel)
-    like = world.options
-    seed = (world.seed + number) % 2**63
-    alone = _Alone(dimension=like.dimension, plane=like.plane, precision="double", seed=seed)
-    alone.set_fluid(**options_of(world.fluid[Fluid]).model_dump(warnings=False))
-    recipe.build(alone)
-    tables = {kind: rows for kind, rows in alone[recipe.holder].tables.items() if kind is not RowId}
-    single = Position in tables and Pose not in tables and all(kind.per_row for kind in tables)
-    if not single or not len(alone[recipe.holder]):
-        raise RecipeError(
-            f"puff of emitter {emitter.name!r}: kind = {recipe.kind!r} makes no rows to give off; take one "
-            "of vortons or tracers"
-        )
-    return tables, alone._drawn
-
-
-def _about(single: list[Component], sizes: Any, puffs: list[Tables], has: Tables) -> list[Component]:
-    """Rows of puffs of so many rows about the places of as many single particles, whose other columns all
-    get."""
-    told = {
-        type(table): type(table).unchecked(
-            **{name: np.repeat(rows, sizes, axis=0) for name, rows in vars(table).items()}
-        )
-        for table in single
-    }
-    centers = column(told, Position, "x")
-    for kind in puffs[0]:
-        if kind in has:
-            columns = zip(*(vars(puff[kind]).items() for puff in puffs), strict=True)
-            whole = {same[0][0]: np.concatenate([rows for _, rows in same]) for same in columns}
-            told[kind] = kind.unchecked(**whole)
-    told[Position] = Position.unchecked(x=column(told, Position, "x") + centers)
-    return list(told.values())
 
 
 def further(emitter: Emitter) -> list[tuple[type[Component], dict[str, Any]]]:

@@ -6,7 +6,7 @@ import math
 import warnings
 from functools import lru_cache
 from itertools import pairwise
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -27,10 +27,9 @@ from ecs_fluid.systems.shared.births import births, refuse_early_stop
 from ecs_fluid.systems.shared.body_tables import BODIES
 from ecs_fluid.systems.shared.liquid_places import near_solids
 from ecs_fluid.systems.shared.populations import particles_take
+from ecs_fluid.systems.shared.ranges import Length, LiquidDensity, LiquidViscosity
 from ecs_fluid.systems.shared.walls import containers
 from ecs_fluid.world import World
-
-Length = Annotated[float, Field(ge=1e-6, le=1e6)]
 
 LARGER = "use a larger spacing"
 
@@ -68,9 +67,9 @@ class Inflow(Settings):
     """its full widths, m: the first horizontal, the other at right angles to it"""
     spacing: Length = 0.05
     """distance between neighbouring particles, m"""
-    density: float = Field(default=1000.0, ge=1e-3, le=1e6)
+    density: LiquidDensity = 1000.0
     """density of the liquid, kg/m^3"""
-    viscosity: float = Field(default=0.0, ge=0, le=1e3)
+    viscosity: LiquidViscosity = 0.0
     """kinematic viscosity of the liquid, m^2/s; one value for all liquids of a world"""
     start: float = Field(default=0.0, ge=0, le=1e9)
     """time at which it begins, s"""

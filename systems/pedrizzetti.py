@@ -11,6 +11,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import Position, Strength, VelocityGradient
 from ecs_fluid.integrator import METHODS
 from ecs_fluid.system import System
+from ecs_fluid.systems.diagnostics import INVARIANTS
 from ecs_fluid.systems.remesh import RemeshSystem
 from ecs_fluid.world import World
 
@@ -72,10 +73,9 @@ class AlignmentSystem(System):
         """Total strength (3,), impulse (3,), angular impulse (3,) and sum of |alpha| (1,)."""
         from ecs_fluid.kernels.compiled.columns import vortex_invariants
 
-        names = ("strength", "impulse", "angular_impulse")
-        totals = {name: np.zeros(3) for name in names} | {"magnitude": np.zeros(1)}
+        totals = {name: np.zeros(3) for name in INVARIANTS} | {"magnitude": np.zeros(1)}
         for position, strength, _ in self.query(Position, Strength, VelocityGradient):
-            for name, part in zip(names, vortex_invariants(position.x, strength.alpha), strict=True):
+            for name, part in zip(INVARIANTS, vortex_invariants(position.x, strength.alpha), strict=True):
                 totals[name] += part
             lengths = np.sqrt((strength.alpha.astype(np.float64) ** 2).sum(axis=1))
             totals["magnitude"] += math.fsum(lengths)

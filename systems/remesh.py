@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -16,6 +16,7 @@ from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.shared.carried_quantities import Cargo
+from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
 from ecs_fluid.systems.shared.populations import of_bodies
 from ecs_fluid.world import World
 
@@ -25,6 +26,21 @@ ROUNDING = 1e-13
 MOST_MISSED, FEWER = 1e-14, 4.0
 """What the moments may miss in a pass, see `with_moments`; where so few points are left that they miss more,
 `loss` is taken this much smaller, and again."""
+
+
+class _Lattice(NamedTuple):
+    """Where new vortons may stand."""
+
+    spacing: float
+    """m, as asked for"""
+    edges: Array
+    """(3,) m, from one point to the next: whole numbers of them in a period"""
+    cells: Array
+    """(3,) how many are in a period"""
+    again: Array
+    """(3,) whether space repeats along the axis"""
+    flat: Array
+    """(3,) whether the axis is across the plane of a world of two dimensions"""
 
 
 class RemeshSystem(System):
@@ -77,7 +93,7 @@ class RemeshSystem(System):
     """ticks from one remeshing to the next"""
     spacing: float | None = Field(default=None, gt=0, le=1e9)
     """lattice spacing, m; default: so that the core radius stays"""
-    overlap: float = Field(default=1.5, ge=0.1, le=10)
+    overlap: float = Field(default=LEAST_OVERLAP, ge=0.1, le=10)
     """core radius of the new vortons, spacings; below 1 for solver = "poisson" with grid points as close"""
     weights: Literal["m6_prime", "m4_prime", "linear"] = "m4_prime"
     """how strengths are shared"""
@@ -115,52 +131,29 @@ class RemeshSystem(System):
 
     def _remesh(self, entity: Entity) -> tuple[list[Any], bool]:
         """Tables of the vortons that replace those of the entity; whether the last has volumes of space."""
-        from ecs_fluid.kernels.grids.lattice import to_lattice
-        from ecs_fluid.kernels.poisson.periodic import folded, solenoidal
         from ecs_fluid.kernels.vorticity.moments import with_moments
 
-        x, alpha = entity[Position].x, entity[Strength].alpha
-        spacing = self.spacing or _core_radius(alpha, entity[CoreRadius].sigma) / self.overlap
-        periods = self.world.periods
-        again = periods > 0
-        flat = np.arange(3) == self.world.across
-        # Whole numbers of spacings in a period.
-        cells = np.maximum(np.round(periods / spacing), 1).astype(np.int64)
-        edges = np.where(again, periods / cells, spacing)
-        self._check_size(entity, edges, flat)
-        cargo = Cargo(entity)
-        if cargo.matter and self.weights == "m6_prime":
-            raise FluidError(
-                f"RemeshSystem: weights = 'm6_prime' reach farther than matter is shared, and "
-                f"{entity.name!r} carries some; use weights = 'm4_prime'"
-            )
-        low, field = to_lattice(self.weights, x, alpha, edges, flat)
-        positive = "linear" if self.weights == "linear" else "positive"
-        _, load = to_lattice(positive, x, cargo.extensive, edges, flat, self.weights)
-        if again.any():
-            field, load = (folded(shares, low, cells, again) for shares in (field, load))
-            low = np.where(again, 0, low)
-        if self.solenoidal:
-            field = solenoidal(field, edges)
+        lattice, cargo = self._lattice(entity), Cargo(entity)
+        spacing, edges, _, again, flat = lattice
+        low, field, load = self._shared(entity, cargo, lattice)
+        x, shape = entity[Position].x, field.shape[:3]
         strength, load = field.reshape(-1, 3), load.reshape(-1, load.shape[3])
         volume, loss = load[:, 0] if cargo.matter else None, max(self.loss, ROUNDING)
         while True:
             kept, out = _chosen(strength, volume, loss)
             if again.any():
-                kept, out = _filled(kept, out, field.shape[:3], again)
+                kept, out = _filled(kept, out, shape, again)
             if volume is not None:  # what carries matter needs some
                 kept, out = kept[volume[kept] > 0], np.union1d(out, kept[volume[kept] == 0])
             places, far = (
-                np.where(
-                    flat, x[0], edges * (np.stack(np.unravel_index(rows, field.shape[:3]), axis=1) + low)
-                )
+                np.where(flat, x[0], edges * (np.stack(np.unravel_index(rows, shape), axis=1) + low))
                 for rows in (kept, out)
             )
             new, residue = strength[kept], 0.0
-            moved, lattice = self._clear(entity, places)
+            moved, former = self._clear(entity, places)
             if len(out) + len(moved) and new.any():
                 # What is left out, and what was moved as it stood on the lattice less as it stands now.
-                x_from = np.concatenate([far, lattice, places[moved]])
+                x_from = np.concatenate([far, former, places[moved]])
                 alpha_from = np.concatenate([strength[out], new[moved], -new[moved]])
                 # Along an axis that repeats a moment depends on where the box begins.
                 new, residue = with_moments(places * ~again, new, x_from * ~again, alpha_from)
@@ -180,6 +173,37 @@ class RemeshSystem(System):
         matter = cargo.tables(load, kept, cell)
         tables = [Position(places), Strength(new), CoreRadius(sigma), *matter]
         return tables, cargo.has_volume and not cargo.matter
+
+    def _lattice(self, entity: Entity) -> _Lattice:
+        """The lattice around the vortons of an entity, refused where it has too many points."""
+        alpha, sigma = entity[Strength].alpha, entity[CoreRadius].sigma
+        spacing = self.spacing or _core_radius(alpha, sigma) / self.overlap
+        periods = self.world.periods
+        cells = np.maximum(np.round(periods / spacing), 1).astype(np.int64)
+        again, flat = periods > 0, np.arange(3) == self.world.across
+        edges = np.where(again, periods / cells, spacing)
+        self._check_size(entity, edges, flat)
+        return _Lattice(spacing, edges, cells, again, flat)
+
+    def _shared(self, entity: Entity, cargo: Cargo, lattice: _Lattice) -> tuple[Array, Array, Array]:
+        """The lowest index (3,), and on the points what they get of strengths and of the cargo."""
+        from ecs_fluid.kernels.grids.lattice import to_lattice
+        from ecs_fluid.kernels.poisson.periodic import folded, solenoidal
+
+        if cargo.matter and self.weights == "m6_prime":
+            raise FluidError(
+                f"RemeshSystem: weights = 'm6_prime' reach farther than matter is shared, and "
+                f"{entity.name!r} carries some; use weights = 'm4_prime'"
+            )
+        _, edges, cells, again, flat = lattice
+        x = entity[Position].x
+        low, field = to_lattice(self.weights, x, entity[Strength].alpha, edges, flat)
+        positive = "linear" if self.weights == "linear" else "positive"
+        _, load = to_lattice(positive, x, cargo.extensive, edges, flat, self.weights)
+        if again.any():
+            field, load = (folded(shares, low, cells, again) for shares in (field, load))
+            low = np.where(again, 0, low)
+        return low, solenoidal(field, edges) if self.solenoidal else field, load
 
     def _clear(self, entity: Entity, places: Array) -> tuple[Array, Array]:
         """Move places in bodies, or beyond walls, to the surface: which (m,), and where they were (m, 3).

@@ -17,6 +17,7 @@ from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.baroclinic import BaroclinicSystem
 from ecs_fluid.systems.remesh import RemeshSystem
+from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
 from ecs_fluid.systems.surface.system import SurfaceSystem
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
@@ -63,7 +64,7 @@ class SurfaceTensionSystem(System):
     """density inside, kg/m^3; default that of the fluid outside"""
     on: Name = "surface"
     """entity of the surface's vortons"""
-    overlap: float = Field(default=1.5, ge=1, le=10)
+    overlap: float = Field(default=LEAST_OVERLAP, ge=1, le=10)
     """core radius of its vortons, in spacings"""
     loss: float = Field(default=2e-3, ge=0, le=0.1)
     """largest part of sum |alpha| in points left out, 1"""

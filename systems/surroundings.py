@@ -11,7 +11,15 @@ from ecs_fluid.components import DensityField, TransferGrid
 from ecs_fluid.components.bodies import Body, Pose, RigidMotion, Surroundings
 from ecs_fluid.system import System
 from ecs_fluid.systems.operations import winds
-from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered, go_on
+from ecs_fluid.systems.shared.body_tables import (
+    SHAPES,
+    body_entities,
+    corners_of,
+    faces_of,
+    gathered,
+    go_on,
+    planes_of,
+)
 from ecs_fluid.systems.shared.populations import add_spread
 from ecs_fluid.systems.velocity.system import VelocitySystem
 
@@ -140,8 +148,7 @@ def displacement(
         disks = bodies.shape == BALL
         thick = np.ones(n)
         for i in np.flatnonzero(~disks):
-            rows = slice(*hulls.vertex_start[bodies.hull[i] : bodies.hull[i] + 2])
-            thick[i] = np.ptp(hulls.vertices[rows, across])
+            thick[i] = np.ptp(corners_of(hulls, bodies.hull[i])[:, across])
         mass, moment, volume = mass / thick, moment / thick[:, None], volume / thick
         volume[disks] = np.pi * bodies.radius[disks] ** 2
         mass[disks], moment[disks, 2] = displaced_by_disks(
@@ -164,13 +171,9 @@ def probes(bodies: Bodies, hulls: Hulls, out: float, across: int | None = None) 
     flat = np.where(np.arange(3) == across, 0.0, 1.0)
     for i in np.flatnonzero(bodies.shape == SOLID):
         h = bodies.hull[i]
-        corners = flat * hulls.vertices[hulls.vertex_start[h] : hulls.vertex_start[h + 1]]
-        planes = hulls.planes[hulls.plane_start[h] : hulls.plane_start[h + 1]]
+        corners, planes = flat * corners_of(hulls, h), planes_of(hulls, h)
         sides = np.abs(planes[:, :3][:, flat == 0.0]).sum(axis=1) < 0.5
-        middles = [
-            corners[hulls.loops[hulls.loop_start[k] : hulls.loop_start[k + 1]]].mean(axis=0)
-            for k in range(hulls.plane_start[h], hulls.plane_start[h + 1])
-        ]
+        middles = [(flat * face).mean(axis=0) for face in faces_of(hulls, h)]
         sizes = np.linalg.norm(corners, axis=1, keepdims=True)
         beside = (np.array(middles) + out * planes[:, :3])[sides]
         local = np.vstack([beside, corners * (1 + out / sizes)])

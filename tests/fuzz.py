@@ -24,7 +24,7 @@ WATCHED = ("recipe", "explain", "io.checkpoint", "io.untrusted", "worlds.world_r
 with atheris.instrument_imports(include=[f"ecs_fluid.{name}" for name in WATCHED] + ["tomllib._parser"]):
     from ecs_fluid.errors import FluidError
     from ecs_fluid.io.checkpoint import load_checkpoint
-    from ecs_fluid.recipe import read_tables
+    from ecs_fluid.world_files import read_tables
     from ecs_fluid.worlds.world_recipe import WorldRecipe
 
 FOLDER = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))

@@ -13,7 +13,7 @@ import pytest
 import ecs_fluid as ef
 from ecs_fluid.shipped_worlds import promises, shipped
 from ecs_fluid.worlds.schema import schema
-from ecs_fluid.worlds.world_recipe import PRESETS
+from ecs_fluid.worlds.world_tables import PRESETS
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "articles"

@@ -16,6 +16,7 @@ from typing import get_type_hints
 import pytest
 
 from docs.generator import tutorials
+from ecs_fluid.fluid import FluidKeywords, FluidOptions
 from ecs_fluid.world_options import WorldKeywords, WorldOptions
 from tests.test_documents import blocks
 from tests.test_wheel import copied_tree
@@ -180,3 +181,4 @@ def test_keywords_of_a_world_are_its_options() -> None:
     """One is for type checkers, the other is checked at run time."""
     options = {name: field.annotation for name, field in WorldOptions.model_fields.items()}
     assert get_type_hints(WorldKeywords) == {**options, "dt": float | str}
+    assert set(get_type_hints(FluidKeywords)) == set(FluidOptions.model_fields)

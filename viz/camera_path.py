@@ -13,9 +13,9 @@ from pydantic import Field, model_validator
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.keyframes import smooth_slopes, smooth_values
-from ecs_fluid.recipe import tables_in
 from ecs_fluid.settings import Settings
 from ecs_fluid.validation_errors import validated
+from ecs_fluid.world_files import tables_in
 
 Triple = tuple[float, float, float]
 LARGEST = 1_000_000  # bytes of a camera file: 10,000 keys

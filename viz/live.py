@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from numpy.typing import NDArray
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.recipe import colors_in
 from ecs_fluid.viz.bodies import hulls_in
 from ecs_fluid.viz.camera import of_world
 from ecs_fluid.viz.columns import Frame, drawable
 from ecs_fluid.viz.flow import Flow
 from ecs_fluid.viz.shared_limits import View, drawn, kept, survey
 from ecs_fluid.viz.style import Options
+from ecs_fluid.world_files import colors_in
 
 if TYPE_CHECKING:
     from ecs_fluid.viz.scene import Scene

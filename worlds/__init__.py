@@ -17,7 +17,8 @@ from ecs_fluid.worlds.vortex_sheet import VortexSheet
 from ecs_fluid.worlds.vortex_tube import VortexTube
 from ecs_fluid.worlds.vortons_from_arrays import VortonsFromArrays
 from ecs_fluid.worlds.vortons_from_velocity import VortonsFromVelocity
-from ecs_fluid.worlds.world_recipe import FluidTable, OutputTable, WorldRecipe, WorldTable, load
+from ecs_fluid.worlds.world_recipe import WorldRecipe, load
+from ecs_fluid.worlds.world_tables import FluidTable, OutputTable, WorldTable
 
 __all__ = [
     "BodyRecipe",

@@ -44,6 +44,8 @@ Heavy = Annotated[float, Field(ge=1e-12, le=1e18)]
 Friction = Annotated[float, Field(ge=0, le=100)]
 AddedPart = Annotated[float, Field(ge=0, le=1e3)]
 Restitution = Annotated[float, Field(ge=0, le=1)]
+Motion = Literal["fixed", "scripted", "free"]
+"""Keys of `KINDS_OF_MOTION`."""
 
 
 class Warmth(Settings):
@@ -101,7 +103,7 @@ class _Placed(Recipe):
     """temperature, and how heat goes to and from the fluid"""
 
     @abstractmethod
-    def _motion(self) -> str: ...
+    def _motion(self) -> Motion: ...
 
     @model_validator(mode="after")
     def _moves_as_told(self) -> Self:
@@ -160,7 +162,7 @@ class BodyRecipe(_Placed):
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     shape: AnyShape
     """shape: {shape = 'box', size = [1, 1, 1]}, for example"""
-    motion: Literal["fixed", "scripted", "free"] = "free"
+    motion: Motion = "free"
     """how it moves"""
     density: Heavy = 1000.0
     """density, kg/m^3"""
@@ -170,7 +172,7 @@ class BodyRecipe(_Placed):
     """fluid that it takes along when accelerated along its axes x, y, z, over the fluid it displaces, 1;
     default 1/2 for a ball, 0 else"""
 
-    def _motion(self) -> str:
+    def _motion(self) -> Motion:
         return self.motion
 
     def spawn(self, world: World) -> None:
@@ -232,7 +234,7 @@ class ContainerRecipe(_Placed):
             )
         return self
 
-    def _motion(self) -> str:
+    def _motion(self) -> Motion:
         still = not (self._keyed() or any(self.velocity) or any(self.angular_velocity))
         return "fixed" if still else "scripted"
 
@@ -267,7 +269,7 @@ class Spheres(Recipe):
     """angular velocity of all, or one each, rad/s"""
     density: Heavy = 1000.0
     """density, kg/m^3"""
-    motion: Literal["fixed", "scripted", "free"] = "free"
+    motion: Motion = "free"
     """how they move"""
     restitution: Restitution = 0.0
     """restitution, 1; of two bodies the larger counts"""

@@ -98,8 +98,16 @@ def lattice_of_at_most(
 
 
 def lattice_counts(size: Array, cell: float) -> Array:
-    """Cells along each axis, as floating-point numbers so that huge counts can be refused."""
+    """Cells of edge about `cell` along each axis, as floating-point numbers: huge ones can be refused."""
     return np.asarray(np.maximum(np.round(size / cell), 1.0))
+
+
+def piece_counts(size: Any, spacing: float, least: float = 1.0) -> Any:
+    """Pieces of at most `spacing` along lengths of that `size`, at least so many; numbers as those above.
+
+    Rounding must not give a spacing that divides the length one piece too many.
+    """
+    return np.maximum(np.ceil(size / spacing - 1e-6), least)
 
 
 def points_in_cells(

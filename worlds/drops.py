@@ -16,6 +16,7 @@ from ecs_fluid.recipe import Recipe
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
 from ecs_fluid.systems.surface.system import SurfaceSystem
+from ecs_fluid.systems.surface_tension import SurfaceTensionSystem
 from ecs_fluid.worlds.parameters import Direction, Length, Point
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ ROOM = 6
 """Layers of points around the drops."""
 WAVY_POINT, DROP_POINT = 500, 20
 """Bytes that a point of the grid takes while wavy drops are made, and more for each drop."""
-OVERLAP = 1.5
+OVERLAP: float = SurfaceTensionSystem.Parameters.model_fields["overlap"].default
 """Core radius of the vortons of moving drops, in spacings, as SurfaceTensionSystem makes them."""
 COARSE = 6.0
 """Cells per radius below which surface tension is noisy."""

@@ -23,7 +23,8 @@ from ecs_fluid.errors import RecipeError
 from ecs_fluid.further_components import filled
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.system import System
-from ecs_fluid.systems.emission import EmissionSystem, Emitter, further, recipe_of_puff, rows_of_puff
+from ecs_fluid.systems.emission import EmissionSystem, Emitter, further
+from ecs_fluid.systems.shared.puffs import recipe_of_puff, rows_of_puff
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World

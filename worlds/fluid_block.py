@@ -13,17 +13,18 @@ from ecs_fluid.errors import RecipeError
 from ecs_fluid.input_limits import VORTON
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.systems.shared.fluid_at_rest import refuse_both
+from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
 from ecs_fluid.systems.shared.random_numbers import stream
+from ecs_fluid.systems.shared.ranges import Fraction, Length
 from ecs_fluid.worlds.cells import lattice_of_at_most
 from ecs_fluid.worlds.formula import Formula, evaluate
-from ecs_fluid.worlds.parameters import Length, Overlap, one_of, overlap_lint
+from ecs_fluid.worlds.parameters import Overlap, one_of, overlap_lint
 from ecs_fluid.worlds.regions import Box, Region, Sphere, Torus
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 Positive = Annotated[float, Field(gt=0, le=1e9)]
-Fraction = Annotated[float, Field(ge=0, le=1)]
 
 
 class FluidBlock(Recipe):
@@ -51,7 +52,7 @@ class FluidBlock(Recipe):
     """body of a ring, m"""
     spacing: Length = 0.1
     """distance between neighbouring vortons, m"""
-    overlap: Overlap = 1.5
+    overlap: Overlap = LEAST_OVERLAP
     """core radius over the cell's edge, 1"""
     density: Positive | Formula | None = None
     """density, kg/m^3; a number or a formula; default the fluid's, or by the temperature"""

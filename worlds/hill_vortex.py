@@ -10,6 +10,7 @@ from pydantic import model_validator
 from ecs_fluid.component import Array
 from ecs_fluid.input_limits import VORTON, check_memory
 from ecs_fluid.recipe import Recipe
+from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
 from ecs_fluid.worlds.parameters import (
     Amount,
     Direction,
@@ -45,7 +46,7 @@ class HillVortex(Recipe):
     """speed U along the axis, m/s; circulation = 5 U a"""
     spacing: Length = 0.125
     """edge of the lattice cells, m; at most the radius"""
-    overlap: Overlap = 1.5
+    overlap: Overlap = LEAST_OVERLAP
     """blob radius over spacing, 1"""
     center: Point = (0.0, 0.0, 0.0)
     """centre of the sphere, m"""

@@ -8,6 +8,8 @@ import numpy as np
 
 from ecs_fluid.input_limits import VORTON, check_memory
 from ecs_fluid.recipe import Recipe
+from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
+from ecs_fluid.worlds.cells import piece_counts
 from ecs_fluid.worlds.parameters import (
     Amount,
     Direction,
@@ -47,7 +49,7 @@ class JetRing(Recipe):
     """speed U of the jet at its middle, m/s; circulation = U L"""
     spacing: Length = 0.1
     """largest distance between neighbouring blobs, m"""
-    overlap: Overlap = 1.5
+    overlap: Overlap = LEAST_OVERLAP
     """blob radius over spacing, 1"""
     center: Point = (0.0, 0.0, 0.0)
     """centre of the puff, m"""
@@ -56,8 +58,8 @@ class JetRing(Recipe):
 
     def spawn(self, world: World) -> None:
         """Spawn the vortons: circles through the cells of a meridian plane, with exact cell integrals."""
-        across = max(int(np.ceil(self.thickness / self.spacing - 1e-6)), 1)
-        along = max(int(np.ceil(2 * self.half_length / self.spacing - 1e-6)), 1)
+        across = int(piece_counts(self.thickness, self.spacing))
+        along = int(piece_counts(2 * self.half_length, self.spacing))
         around = 2 * np.pi * (self.radius + self.thickness / 2) / self.spacing
         check_memory(VORTON, float(across) * along * max(around, 8), "vortons", "use a larger spacing")
         rho = np.linspace(0.0, 1.0, across + 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -15,16 +15,18 @@ from ecs_fluid.errors import RecipeError
 from ecs_fluid.input_limits import VORTON
 from ecs_fluid.recipe import Name, Recipe
 from ecs_fluid.system import System
+from ecs_fluid.systems.shared.body_tables import corners_of, planes_of
+from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
 from ecs_fluid.systems.shared.random_numbers import stream
+from ecs_fluid.systems.shared.ranges import Length, LiquidDensity, LiquidViscosity
 from ecs_fluid.systems.sph import SphSystem
 from ecs_fluid.worlds.cells import lattice_of_at_most
-from ecs_fluid.worlds.parameters import Coordinate, Length, Overlap, Point, one_of
+from ecs_fluid.worlds.parameters import Coordinate, Overlap, Point, one_of
 from ecs_fluid.worlds.regions import Box, Sphere
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
 
-Heavy = Annotated[float, Field(ge=1e-3, le=1e6)]
 MOST = VORTON, "particles of liquid", "use a larger spacing"
 """How many there may be, and what else to do."""
 LEAST_ACROSS = 4
@@ -54,9 +56,9 @@ class LiquidRecipe(Recipe):
     """height of the surface in a container, m; default full"""
     spacing: Length = 0.05
     """distance between neighbouring particles, m"""
-    density: Heavy = 1000.0
+    density: LiquidDensity = 1000.0
     """density of the liquid, kg/m^3; that of [fluid] is of what surrounds it"""
-    viscosity: float = Field(default=0.0, ge=0, le=1e3)
+    viscosity: LiquidViscosity = 0.0
     """kinematic viscosity of the liquid, m^2/s; one value for all liquids of a world"""
     velocity: Point = (0.0, 0.0, 0.0)
     """velocity, m/s"""
@@ -66,7 +68,7 @@ class LiquidRecipe(Recipe):
     """whether it starts with the pressure of its own weight"""
     vortons: bool = False
     """whether particles are vortons too; experimental"""
-    overlap: Overlap = 1.5
+    overlap: Overlap = LEAST_OVERLAP
     """core radius of the vortons over the spacing, 1"""
 
     @model_validator(mode="after")
@@ -120,8 +122,7 @@ class LiquidRecipe(Recipe):
             raise RecipeError(f"fills = {name!r} is no container made before this entity; put it before")
         entity = world[name]
         pose, table, hull = entity[Pose], entity[HullTable], int(entity[HullShape].hull[0])
-        corners = table.vertices[table.vertex_start[hull] : table.vertex_start[hull + 1]].astype(np.float64)
-        planes = table.planes[table.plane_start[hull] : table.plane_start[hull + 1]].astype(np.float64)
+        corners, planes = (part(table, hull).astype(np.float64) for part in (corners_of, planes_of))
         turn, center = matrix_of(pose.q[0].astype(np.float64)), pose.x[0].astype(np.float64)
         low, high = corners.min(axis=0), corners.max(axis=0)
         upright = np.allclose(turn, np.eye(3), atol=1e-6)

@@ -9,7 +9,9 @@ from pydantic import Field, model_validator
 
 from ecs_fluid.input_limits import VORTON, check_memory
 from ecs_fluid.recipe import Recipe
+from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
 from ecs_fluid.systems.shared.random_numbers import stream
+from ecs_fluid.worlds.cells import piece_counts
 from ecs_fluid.worlds.parameters import (
     Extent,
     Length,
@@ -45,7 +47,7 @@ class NoiseBox(Recipe):
     """width of the distribution of vorticity, 1/s"""
     spacing: Length = 0.1
     """largest distance between neighbouring blobs, m"""
-    overlap: Overlap = 1.5
+    overlap: Overlap = LEAST_OVERLAP
     """blob radius over spacing, 1"""
 
     @model_validator(mode="after")
@@ -57,7 +59,7 @@ class NoiseBox(Recipe):
     def spawn(self, world: World) -> None:
         """Spawn the vortons, in lattice order with the last axis fastest."""
         size = np.array(self.size)
-        cells = np.maximum(np.ceil(size / self.spacing - 1e-6), 1)
+        cells = piece_counts(size, self.spacing)
         check_memory(VORTON, float(np.prod(cells)), "vortons", "use a larger spacing")
         counts = tuple(int(part) for part in cells)
         edge = size / cells

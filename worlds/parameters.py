@@ -1,4 +1,4 @@
-"""Kinds of numbers that recipes share: allowed ranges, directions and limits on counts."""
+"""Kinds of numbers that recipes share: allowed ranges, directions, and lints on overlap and waves."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-LEAST_OVERLAP = 1.5
+from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
+from ecs_fluid.systems.shared.ranges import Length as Length
 
-Length = Annotated[float, Field(ge=1e-6, le=1e6)]
 Extent = Annotated[float, Field(ge=0, le=1e6)]
 Coordinate = Annotated[float, Field(ge=-1e6, le=1e6)]
 Amount = Annotated[float, Field(ge=-1e9, le=1e9)]

@@ -1,4 +1,4 @@
-"""Regions that tracers can fill, and rakes of points."""
+"""Regions that particles fill, and rakes of points."""
 
 from __future__ import annotations
 

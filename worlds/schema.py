@@ -9,14 +9,8 @@ from typing import Any
 from ecs_fluid.plugins import group_of, ships
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.system import System
-from ecs_fluid.worlds.world_recipe import (
-    FLUID,
-    PRESETS,
-    FluidTable,
-    OutputTable,
-    WorldTable,
-    named_systems,
-)
+from ecs_fluid.worlds.world_recipe import named_systems
+from ecs_fluid.worlds.world_tables import FLUID, PRESETS, TABLES
 
 
 def schema() -> dict[str, Any]:
@@ -24,14 +18,11 @@ def schema() -> dict[str, Any]:
 
     A kind of the user's own stands there by its name alone: its parameters are in the user's code.
     """
-    fluid = FluidTable.model_json_schema()
+    tables: dict[str, Any] = {name: table.model_json_schema() for name, table in TABLES.items()}
     for key, kind in FLUID.items():
-        fluid["properties"][key] = kind.Parameters.model_json_schema()
+        tables["fluid"]["properties"][key] = kind.Parameters.model_json_schema()
     definitions: dict[str, Any] = {}
-    tables = {
-        "world": WorldTable.model_json_schema(),
-        "fluid": fluid,
-        "output": OutputTable.model_json_schema(),
+    tables |= {
         "entity": _listed(Recipe, Recipe.registry),
         "system": _listed(System, named_systems()),
         "preset": {"enum": list(PRESETS)},

@@ -16,9 +16,10 @@ from pydantic import AfterValidator, PrivateAttr
 from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.settings import Settings
+from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
 from ecs_fluid.systems.velocity.system import SHIPPED_KERNELS, VelocitySystem
 from ecs_fluid.validation_errors import nearest
-from ecs_fluid.worlds.parameters import LEAST_OVERLAP, Length, Overlap, Profile, overlap_lint
+from ecs_fluid.worlds.parameters import Length, Overlap, Profile, overlap_lint
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -178,7 +179,7 @@ class CoredVortex(Settings):
     """largest distance between neighbouring blobs, m"""
     profile: Profile = "thin"
     """vorticity over the core's section"""
-    overlap: Overlap = 1.5
+    overlap: Overlap = LEAST_OVERLAP
     """blob radius over spacing of a filled core, 1"""
     blobs: Blobs | None = None
     """regularisation whose width is taken off a gaussian core; default the kernel of the world's velocity, as

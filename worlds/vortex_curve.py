@@ -10,6 +10,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.input_limits import VORTON, check_memory
 from ecs_fluid.recipe import Recipe
+from ecs_fluid.worlds.cells import piece_counts
 from ecs_fluid.worlds.formula import CurveFormula, evaluate_along
 from ecs_fluid.worlds.parameters import Amount, Direction, Point, Profile
 from ecs_fluid.worlds.section import CoredVortex, layers, section
@@ -62,7 +63,7 @@ class VortexCurve(Recipe, CoredVortex):
         fine = np.linspace(0.0, 2 * np.pi, 2 * SAMPLES + 1)
         pieces = np.linalg.norm(np.diff(curve(fine), axis=0), axis=1)
         length = np.concatenate([[0.0], np.cumsum(pieces)])
-        along = max(int(np.ceil(length[-1] / self.spacing - 1e-6)), 8)
+        along = int(piece_counts(length[-1], self.spacing, 8))
         check_memory(VORTON, float(along) * (2 * count - 1) ** 2, "vortons", "use a larger spacing")
         step = length[-1] / along
         t = np.interp(step * (np.arange(along) + 0.5), length, fine)

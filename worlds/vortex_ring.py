@@ -17,7 +17,7 @@ from ecs_fluid.worlds.parameters import (
     Point,
     waves_lint,
 )
-from ecs_fluid.worlds.section import CoredVortex, layers, section
+from ecs_fluid.worlds.section import GAUSSIAN_REACH, CoredVortex, layers, section
 from ecs_fluid.worlds.vortons import loop_counts, loops, placed, spawn_vortons
 
 if TYPE_CHECKING:
@@ -67,10 +67,10 @@ class VortexRing(Recipe, CoredVortex):
             raise ValueError(
                 f"core {self.core:g} m is larger than radius {self.radius:g} m; at most the radius is allowed"
             )
-        if self.profile == "gaussian" and 3 * self._laid[2] >= self.radius:
+        if self.profile == "gaussian" and GAUSSIAN_REACH * self._laid[2] >= self.radius:
             raise ValueError(
                 f"a gaussian core of {self.core:g} m reaches past the axis of a ring of radius "
-                f"{self.radius:g} m; a core of at most {self.radius / 3:.3g} m is allowed"
+                f"{self.radius:g} m; a core of at most {self.radius / GAUSSIAN_REACH:.3g} m is allowed"
             )
         room = self.radius if self.profile == "thin" else self.radius - self._laid[1]
         if self.amplitude > 0 and self.amplitude >= room:

@@ -10,6 +10,8 @@ from pydantic import Field, model_validator
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.input_limits import VORTON, check_memory
 from ecs_fluid.recipe import Recipe
+from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
+from ecs_fluid.worlds.cells import piece_counts
 from ecs_fluid.worlds.parameters import (
     Amount,
     Extent,
@@ -67,7 +69,7 @@ class VortexSheet(Recipe):
     """wavelength lambda of the ripple along x, m; the length if left out"""
     spacing: Length = 0.1
     """largest distance between neighbouring blobs, m"""
-    overlap: Overlap = 1.5
+    overlap: Overlap = LEAST_OVERLAP
     """blob radius over spacing, 1"""
     center: Point = (0.0, 0.0, 0.0)
     """middle of the sheet, m"""
@@ -85,7 +87,7 @@ class VortexSheet(Recipe):
     def _cells(self) -> tuple[int, int, int]:
         tallest = 2 * REACH * self.thickness * (1 + self.variation)
         sizes = (self.length, self.width, tallest)
-        nx, ny, nz = (max(int(np.ceil(size / self.spacing - 1e-6)), 1) for size in sizes)
+        nx, ny, nz = (int(piece_counts(size, self.spacing)) for size in sizes)
         return nx, ny, nz
 
     def spawn(self, world: World) -> None:

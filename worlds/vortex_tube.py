@@ -11,6 +11,8 @@ from pydantic import Field, model_validator
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.input_limits import VORTON, check_memory
 from ecs_fluid.recipe import Recipe
+from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
+from ecs_fluid.worlds.cells import piece_counts
 from ecs_fluid.worlds.parameters import (
     Amount,
     Direction,
@@ -83,7 +85,7 @@ class VortexTube(Recipe, CoredVortex):
         """Spawn the vortons."""
         self.made_for(world)
         count = layers(*self._core)[0]
-        along, length = max(int(np.ceil(self.length / self.spacing - 1e-6)), 1), self.length
+        along, length = int(piece_counts(self.length, self.spacing)), self.length
         if world.dimension == 2:
             if self.amplitude or self.variation:
                 raise RecipeError("a tube across a plane has no waves; leave out amplitude and variation")
@@ -111,10 +113,10 @@ class VortexTube(Recipe, CoredVortex):
         said = self.core_lint("tube")
         if self.amplitude > 0 or self.variation > 0:
             said += waves_lint(self.spacing, self.wavelength or self.length)
-        if self.profile != "thin" and self.overlap < 1.5 * (1 + 2 * self.variation) and self.variation > 0:
+        swell = 1 + 2 * self.variation
+        if self.profile != "thin" and self.overlap < LEAST_OVERLAP * swell and self.variation > 0:
             said.append(
-                f"where the tube swells {1 + 2 * self.variation:.2g} times, the overlap "
-                f"falls to {self.overlap / (1 + 2 * self.variation):.2f} < 1.5; use overlap >= "
-                f"{1.5 * (1 + 2 * self.variation):.2g}"
+                f"where the tube swells {swell:.2g} times, the overlap falls to {self.overlap / swell:.2f} < "
+                f"{LEAST_OVERLAP}; use overlap >= {LEAST_OVERLAP * swell:.2g}"
             )
         return said

@@ -10,6 +10,7 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Volume
 from ecs_fluid.errors import RecipeError
+from ecs_fluid.worlds.cells import piece_counts
 from ecs_fluid.worlds.frame import frame
 
 if TYPE_CHECKING:
@@ -42,8 +43,7 @@ def spawn_vortons(
 
 def loop_counts(radius: Array, spacing: float, least: int) -> Array:
     """Blobs on closed loops of `radius` (m,), spaced by at most `spacing`; at least `least` each."""
-    # The small slack keeps a spacing that divides the loop from giving one blob too many.
-    return np.maximum(np.ceil(2 * np.pi * radius / spacing - 1e-6), least).astype(np.int64)
+    return np.asarray(piece_counts(2 * np.pi * radius, spacing, least).astype(np.int64))
 
 
 def loops(

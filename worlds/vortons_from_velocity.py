@@ -11,6 +11,8 @@ from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.input_limits import VORTON, check_memory
 from ecs_fluid.recipe import Recipe
+from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
+from ecs_fluid.worlds.cells import piece_counts
 from ecs_fluid.worlds.files import data_file, read_npz, refuse_not_finite
 from ecs_fluid.worlds.formula import Formula, evaluate
 from ecs_fluid.worlds.parameters import Length, Overlap, Point, overlap_lint
@@ -52,7 +54,7 @@ class VortonsFromVelocity(Recipe):
     """upper corner of the box for formulas, m"""
     spacing: Length = 0.1
     """largest edge of the cells for formulas, m"""
-    overlap: Overlap = 1.5
+    overlap: Overlap = LEAST_OVERLAP
     """blob radius over cell edge, 1"""
     threshold: float = Field(default=1e-3, ge=0, lt=1)
     """least vorticity of a vorton over the largest, 1"""
@@ -94,7 +96,7 @@ class VortonsFromVelocity(Recipe):
         low, high = np.array(self.low), np.array(self.high)
         if across is not None:  # one layer of cells, a metre thick
             low[across], high[across] = -0.5, 0.5
-        cells = np.maximum(np.ceil((high - low) / self.spacing - 1e-6), 1)
+        cells = piece_counts(high - low, self.spacing)
         cells[np.arange(3) == across] = 1
         check_memory(VORTON, float(np.prod(cells)), "cells", "use a larger spacing")
         axes = [np.linspace(a, b, int(n) + 1) for a, b, n in zip(low, high, cells, strict=True)]

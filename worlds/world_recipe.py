@@ -1,4 +1,4 @@
-"""World files: the tables [world], [fluid], [[entity]], [[system]] and [output], made into a World."""
+"""World files: their tables, checked as a whole, made into a World."""
 
 from __future__ import annotations
 
@@ -9,153 +9,35 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator
 
 from ecs_fluid.arguments import path_of
 from ecs_fluid.components import InertialVelocity, Liquid
 from ecs_fluid.errors import FluidError, RecipeError, sentences
-from ecs_fluid.fluid import FluidOptions
 from ecs_fluid.input_limits import check_bytes, check_limit
-from ecs_fluid.overrides import override
 from ecs_fluid.plugins import kind_of, searching, ships, users_code, without_kind
-from ecs_fluid.recipe import Recipe, entity_recipe, read_tables
-from ecs_fluid.settings import LARGEST, Settings
+from ecs_fluid.recipe import Recipe, entity_recipe
+from ecs_fluid.settings import Settings
 from ecs_fluid.shipped_worlds import SHIPPED as SHIPPED, shipped as shipped
 from ecs_fluid.system import System
 from ecs_fluid.systems.advection import AdvectionSystem
-from ecs_fluid.systems.diagnostics import DiagnosticsSystem
-from ecs_fluid.systems.diffusion import DiffusionSystem
+from ecs_fluid.systems.emission import EmissionSystem
 from ecs_fluid.systems.operations import InertiaSystem
-from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.shared.populations import particles_take
-from ecs_fluid.systems.stretch import StretchSystem
-from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.validation_errors import nearest, shown, validated
 from ecs_fluid.world import World
+from ecs_fluid.world_files import read_tables
 from ecs_fluid.world_options import WorldOptions
 from ecs_fluid.worlds.files import files_from
+from ecs_fluid.worlds.overrides import override
 from ecs_fluid.worlds.section import KERNEL, CoredVortex
 from ecs_fluid.worlds.system_requests import Request, merged, needed_by
-
-FLUID: dict[str, type[System]] = {
-    "partition": PartitionSystem,
-    "velocity": VelocitySystem,
-    "stretch": StretchSystem,
-    "diffusion": DiffusionSystem,
-    "diagnostics": DiagnosticsSystem,
-}
-"""Systems that the [fluid] table configures, by key, in the order in which they are added."""
-
-PRESETS: dict[str, dict[str, Any]] = {
-    "physical": {},
-    "article": {
-        "world": {"integrator": "euler"},
-        "fluid": {
-            "partition": {"cells_per_core": 0.0},
-            "velocity": {
-                "solver": "tree",
-                "at": "grid",
-                "interpolation": "linear",
-                "kernel": "rankine",
-                "leaf": "supervortons",
-                "multipole": "monopole",
-                "opening": "box",
-                "mollify": 2.0,
-            },
-            "stretch": {"scheme": "transposed", "rate": 0.5},
-            "diffusion": {"method": "index_space"},
-        },
-    },
-}
-"""Default values of each preset, which those of the file override."""
-
-SECTIONS = ("preset", "world", "fluid", "entity", "system", "output")
-LEAST_FPS = 1e-9
-
-
-class WorldTable(WorldOptions):
-    """[world]: clock, arithmetic, seed and length of the run."""
-
-    fps: float | None = Field(default=None, ge=LEAST_FPS)
-    """frames of a second of simulated time, 1/s; dt is 1/(fps steps_per_frame) then"""
-    steps_per_frame: int = Field(default=1, ge=1)
-    """ticks from one frame to the next"""
-    duration: float = Field(default=5.0, gt=0)
-    """length of the run, s"""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _step(cls, given: Any) -> Any:
-        """dt from fps; values of the wrong kind are left to the fields, which say so."""
-        if not isinstance(given, dict) or "dt" in given:
-            return given
-        fps, steps = given.get("fps"), given.get("steps_per_frame", 1)
-        if not (isinstance(fps, int | float) and isinstance(steps, int)):
-            return given
-        usable = LEAST_FPS <= fps <= LARGEST and 0 < steps <= LARGEST
-        return {**given, "dt": 1.0 / (fps * steps)} if usable else given
-
-    @model_validator(mode="after")
-    def _agree(self) -> WorldTable:
-        if self.fps is not None and abs(self.dt * self.fps * self.steps_per_frame - 1) > 1e-6:
-            raise ValueError(
-                f"dt = {self.dt:g} s, but fps = {self.fps:g} and steps_per_frame = {self.steps_per_frame} "
-                f"make it {1 / (self.fps * self.steps_per_frame):g} s; give dt or fps, not both"
-            )
-        return self
-
-    def given(self, **options: Any) -> dict[str, Any]:
-        """The values given, without a dt that follows from fps, so that steps_per_frame can be changed."""
-        follows = self.fps is not None and self.dt == 1.0 / (self.fps * self.steps_per_frame)
-        return self.model_dump(exclude_unset=True, exclude={"dt"} if follows else None, **options)
-
-
-class FluidTable(FluidOptions):
-    """[fluid]: the fluid and how it is computed; each sub-table holds the parameters of one system."""
-
-    partition: dict[str, Any] = Field(default_factory=dict)
-    """parameters of PartitionSystem"""
-    velocity: dict[str, Any] = Field(default_factory=dict)
-    """parameters of VelocitySystem"""
-    stretch: dict[str, Any] = Field(default_factory=dict)
-    """parameters of StretchSystem"""
-    diffusion: dict[str, Any] = Field(default_factory=dict)
-    """parameters of DiffusionSystem"""
-    diagnostics: dict[str, Any] = Field(default_factory=dict)
-    """parameters of DiagnosticsSystem"""
-
-    @field_validator(*FLUID)
-    @classmethod
-    def _system(cls, value: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        name = str(info.field_name)
-        if name == "diffusion" and "viscosity" in value:
-            raise ValueError("the viscosity belongs to [fluid] itself")
-        place = f"[fluid] {name}"
-        validated(FLUID[name].parameters_for(value, place), value, place)
-        return value
-
-    def constants(self) -> dict[str, Any]:
-        """Constants of the fluid in the file, for `World.set_fluid`."""
-        return {
-            name: getattr(self, name) for name in FluidOptions.model_fields if name in self.model_fields_set
-        }
-
+from ecs_fluid.worlds.world_tables import FLUID, PRESETS, SECTIONS, FluidTable, OutputTable, WorldTable
 
 MOST_TICKS = 10_000_000
 
 NITROGEN = 77.0
 """Boiling point of nitrogen, K: a lower temperature was probably meant in degrees Celsius."""
-
-
-class OutputTable(Settings):
-    """[output]: what a run stores."""
-
-    every: int | None = Field(default=None, ge=1)
-    """ticks from one stored frame to the next; steps_per_frame of [world] if not given"""
-    checkpoint_seconds: float = Field(default=60.0, ge=0)
-    """wall-clock time between checkpoints, s; 0 writes one after every tick"""
-    look: Literal["smoke", "paper", "dye", "temperature", "fire", "vorticity", "liquid"] | None = None
-    """look of pictures; default liquid where a liquid is and no tracers are, else smoke"""
 
 
 class WorldRecipe(Settings):
@@ -204,8 +86,8 @@ class WorldRecipe(Settings):
             RecipeError: one sentence naming place, key, value and what is allowed.
         """
         for key in tables:
-            if key not in SECTIONS:
-                raise RecipeError(f"{place}: unknown table {key!r}; {nearest(key, SECTIONS)}")
+            if key not in (known := ("preset", *SECTIONS)):
+                raise RecipeError(f"{place}: unknown table {key!r}; {nearest(key, known)}")
         preset = tables.get("preset", "physical")
         if preset not in list(PRESETS):
             raise RecipeError(f"{place}: preset = {preset!r}; allowed: {', '.join(map(repr, PRESETS))}")
@@ -379,8 +261,9 @@ def _load_code(tables: dict[str, Any], place: str) -> None:
 def named_systems() -> dict[str, type[System]]:
     """Systems that a [[system]] table can name, by kind: not those of [fluid] and of emitters."""
     found: dict[str, type[System]] = {}
+    others = (*FLUID, AdvectionSystem.kind, EmissionSystem.kind)
     for kind in System.registry.values():
-        free = kind.kind not in (*FLUID, "advection", "emission") and not kind.__name__.startswith("_")
+        free = kind.kind not in others and not kind.__name__.startswith("_")
         # A name that ships keeps its meaning, whatever else is loaded.
         if free and not (kind.kind in found and ships(found[kind.kind])):
             found[kind.kind] = kind

@@ -14,7 +14,7 @@ from ecs_fluid.component import Component
 from ecs_fluid.fluid import FluidOptions
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.system import PHASES, System
-from ecs_fluid.worlds.world_recipe import FLUID, PRESETS, FluidTable, OutputTable, WorldTable
+from ecs_fluid.worlds.world_tables import FLUID, PRESETS, TABLES
 
 HEADS = ("parameter", "type", "default", "allowed", "unit", "meaning")
 VERBS = {"may_read": "may read", "adds": "adds to"}
@@ -44,7 +44,7 @@ def parts(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
 def documented() -> list[type[BaseModel]]:
     """Every model whose parameters the reference lists."""
     outer = [*recipes().values(), *(system.Parameters for system in systems())]
-    outer += [WorldTable, FluidTable, OutputTable]
+    outer += TABLES.values()
     return [*outer, *parts(outer)]
 
 
@@ -102,7 +102,7 @@ def world_page() -> str:
         "A world file has the key `preset` and the tables `[world]`, `[fluid]` and `[output]`, any number of "
         "[`[[entity]]`](entities.md) and of [`[[system]]`](systems.md).\n",
     ]
-    for name, model in (("world", WorldTable), ("fluid", FluidTable), ("output", OutputTable)):
+    for name, model in TABLES.items():
         out += [f"## [{name}]\n", text_of(model)]
         if name == "fluid":
             out.append(text_of(FluidOptions))
@@ -115,7 +115,7 @@ def world_page() -> str:
     for name, values in PRESETS.items():
         lines = [f'preset = "{name}"', *_toml(values)]
         out.append("```\n" + "\n".join(lines) + "\n```\n")
-    out.append(_parts(parts([WorldTable, FluidTable, OutputTable])))
+    out.append(_parts(parts([*TABLES.values()])))
     return "\n".join(out)
 
 

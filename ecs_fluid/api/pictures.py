@@ -32,10 +32,10 @@ from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.exports.colours import named_colours
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.io.trajectory import Trajectory
-from ecs_fluid.recipe import colors_in
 from ecs_fluid.runs.surface_frames import level_of
 from ecs_fluid.validation_errors import shown
 from ecs_fluid.world import World
+from ecs_fluid.world_files import colors_in
 
 if TYPE_CHECKING:
     from ecs_fluid.exports.bodies import Polytopes

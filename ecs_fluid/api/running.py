@@ -21,7 +21,8 @@ from ecs_fluid.runs.runner import Runner, free_folder, run_info, stored_columns
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.validation_errors import shown
 from ecs_fluid.world import World
-from ecs_fluid.worlds.world_recipe import OutputTable, WorldRecipe, WorldTable, recipe_of
+from ecs_fluid.worlds.world_recipe import WorldRecipe, recipe_of
+from ecs_fluid.worlds.world_tables import OutputTable, WorldTable
 
 Source = str | Path | Mapping[str, Any] | WorldRecipe | World
 """What can be run: a shipped name, a file, the tables of one, a recipe, or a world in memory."""

@@ -12,7 +12,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError, StorageError
 from ecs_fluid.io.fields import field_ticks
 from ecs_fluid.io.runfolder import RunFolder
-from ecs_fluid.recipe import tables_in
+from ecs_fluid.world_files import tables_in
 from ecs_fluid.world_options import WorldOptions
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def hulls_of_run(folder: Path) -> Polytopes:
 
 def world_of_run(folder: Path) -> WorldOptions:
     """What the world of a run was told about itself, such as its periods and its dimension."""
-    from ecs_fluid.worlds.world_recipe import WorldTable
+    from ecs_fluid.worlds.world_tables import WorldTable
 
     try:
         return WorldTable(**tables_of(RunFolder.open(folder)).get("world", {}))

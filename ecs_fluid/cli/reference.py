@@ -65,15 +65,14 @@ def _known() -> dict[str, Any]:
     from ecs_fluid.component import Component
     from ecs_fluid.recipe import Recipe
     from ecs_fluid.system import System
-    from ecs_fluid.worlds.world_recipe import FLUID, FluidTable, OutputTable, WorldTable
+    from ecs_fluid.worlds.world_tables import FLUID, TABLES
 
     def ours(kinds: Any) -> dict[str, Any]:
         return {
             name: kind for name, kind in sorted(kinds.items()) if kind.__module__.startswith("ecs_fluid.")
         }
 
-    found = ours(Recipe.registry) | {"world": WorldTable, "fluid": FluidTable, "output": OutputTable}
-    found |= FLUID
+    found = ours(Recipe.registry) | TABLES | FLUID
     systems = ours({kind.kind: kind for kind in System.registry.values() if kind.__name__[0] != "_"})
     found |= {name: kind for name, kind in systems.items() if name not in found}
     models = [getattr(kind, "Parameters", kind) for kind in found.values()]
@@ -123,11 +122,11 @@ def _usage(name: str, kind: Any) -> str:
     from ecs_fluid.recipe import Recipe
     from ecs_fluid.system import System
     from ecs_fluid.systems.velocity.solver import Solver
-    from ecs_fluid.worlds.world_recipe import FLUID, FluidTable, OutputTable, WorldTable
+    from ecs_fluid.worlds.world_tables import FLUID, TABLES
 
     if issubclass(kind, Recipe):
         return f'kind of entity: [[entity]] kind = "{name}"'
-    if kind in (WorldTable, FluidTable, OutputTable):
+    if kind in TABLES.values():
         return "table of a world file: [world], [fluid], [output]"
     if issubclass(kind, System):
         if kind in FLUID.values():

@@ -15,7 +15,7 @@ from ecs_fluid.systems import DiffusionSystem, EmissionSystem, InflowSystem
 from ecs_fluid.validation_errors import nearest, validated
 from ecs_fluid.viz.live import Slider
 from ecs_fluid.world import World
-from ecs_fluid.worlds.world_recipe import FLUID
+from ecs_fluid.worlds.world_tables import FLUID
 
 AXES = ("x", "y", "z")
 

@@ -29,7 +29,10 @@ FORMATS = {
     "ply": "points with all their columns and meshes of the bodies, one .ply each per frame",
 }
 """What each format is for; the module of its name writes it."""
-VOLUMES = ("usd", "vti", "vdb")
+HOLDS = {"obj": "surfaces", "vti": "volumes of particles", "vdb": "volumes of particles"}
+"""Of formats that do not hold all populations, what they hold."""
+VOLUMES = ("usd", *(name for name, held in HOLDS.items() if held != HOLDS["obj"]))
+"""Formats for which the edge of a voxel matters."""
 
 
 @sentences()
@@ -73,11 +76,10 @@ def export(
     chosen = Frames(folder, frames, only, progress)
     if voxel is not None and not (is_number(voxel) and 0.0 < voxel < float("inf")):
         raise StorageError(f"voxel = {shown(voxel)}; the edge of a voxel in m, above 0, is needed.")
-    held = {"obj": (*chosen.bodies, chosen.surface), "vti": chosen.particles, "vdb": chosen.particles}.get(to)
-    if held is not None:
+    if to in HOLDS:
+        held = chosen.particles if to in VOLUMES else (*chosen.bodies, chosen.surface)
         lost = [name for name in names_of(only, "only") if name not in held]
-        holds = "surfaces" if to == "obj" else "volumes of particles"
-        refuse_idle({f"only {name}": True for name in lost}, f"on {to}, which holds {holds} alone")
+        refuse_idle({f"only {name}": True for name in lost}, f"on {to}, which holds {HOLDS[to]} alone")
     if to not in VOLUMES:
         refuse_idle({"voxel": voxel}, f"on {to}, which has no volumes; {', '.join(VOLUMES)} have them")
     module = importlib.import_module(f"ecs_fluid.exports.{to}")

@@ -8,7 +8,7 @@ import numpy as np
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.io.runfolder import RunFolder
-from ecs_fluid.recipe import colors_in, tables_in
+from ecs_fluid.world_files import colors_in, tables_in
 
 Colour = tuple[float, float, float]
 

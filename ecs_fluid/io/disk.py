@@ -10,9 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
+from ecs_fluid import validation_errors
 from ecs_fluid.errors import StorageError
+from ecs_fluid.validation_errors import LONGEST_NAME
 
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+NAME = re.compile(validation_errors.NAME[1:-1])
 """Names of populations: they become file names, so no dots, slashes or spaces."""
 
 COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)?")
@@ -31,10 +33,10 @@ _WHY[errno.EFBIG] = _TOO_LARGE
 
 def check_name(name: str, pattern: re.Pattern[str] = NAME, what: str = "population") -> str:
     """Return ``name`` if it can safely be part of a file; raise StorageError in one sentence otherwise."""
-    if not pattern.fullmatch(name) or len(name) > 100:
+    if not pattern.fullmatch(name) or len(name) > LONGEST_NAME:
         raise StorageError(
             f"{what} name {name[:120]!r} cannot be used in a file: it must match {pattern.pattern} "
-            "and be at most 100 characters long."
+            f"and be at most {LONGEST_NAME} characters long."
         )
     return name
 

@@ -24,6 +24,7 @@ import numpy as np
 from ecs_fluid.errors import DAMAGE, StorageError
 from ecs_fluid.io.disk import (
     COLUMN,
+    NAME,
     check_name,
     damage_error,
     make_folder,
@@ -34,7 +35,7 @@ from ecs_fluid.io.disk import (
 from ecs_fluid.io.untrusted import check_file, read_bytes, refuse_linked
 from ecs_fluid.io.vtkhdf import stored_member, stored_rows
 
-_FILE = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)-(\d{1,18})\.vtkhdf")
+_FILE = re.compile(rf"({NAME.pattern})-(\d{{1,18}})\.vtkhdf")
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def append_field(
     frame = FieldFrame(tick, time, np.asarray(origin, float), np.asarray(spacing, float), dict(arrays))
     make_folder(folder)
     refuse_linked(folder)
-    path = folder / f"{name}-{tick:08d}.vtkhdf"
+    path = folder / _file(name, tick)
 
     def write(handle: BinaryIO) -> None:
         # HDF5 builds the image in memory: a full disk then fails in our write, not inside HDF5.
@@ -95,11 +96,21 @@ def field_ticks(folder: str | Path, name: str) -> list[int]:
 
 def missing_files(folder: str | Path, name: str) -> list[str]:
     """Files of the field that its index names and that are gone, or that index, where it is gone itself."""
-    index = Path(folder) / f"{name}.vtkhdf.series"
+    index = _index(Path(folder), name)
     if not index.exists():
         return [index.name]
-    there = {f"{name}-{tick:08d}.vtkhdf" for tick in field_ticks(folder, name)}
+    there = {_file(name, tick) for tick in field_ticks(folder, name)}
     return [file for file in _listed(index) if file not in there]
+
+
+def _file(name: str, tick: int) -> str:
+    """Name of the file of a field at a tick; `_FILE` finds both in it again."""
+    return f"{name}-{tick:08d}.vtkhdf"
+
+
+def _index(folder: Path, name: str) -> Path:
+    """The index of the files of a field."""
+    return folder / f"{name}.vtkhdf.series"
 
 
 def _stored(folder: Path) -> list[tuple[str, int]]:
@@ -110,7 +121,7 @@ def _stored(folder: Path) -> list[tuple[str, int]]:
 
 def read_field(folder: str | Path, name: str, tick: int) -> FieldFrame:
     """Read what ``append_field`` stored at ``tick``, bit for bit. Raises StorageError."""
-    path = Path(folder) / f"{check_name(name, what='field')}-{tick:08d}.vtkhdf"
+    path = Path(folder) / _file(check_name(name, what="field"), tick)
     check_file(path, "read field")
     try:
         with h5py.File(path, "r", locking=False) as file:
@@ -147,7 +158,7 @@ def drop_fields_after(folder: str | Path, name: str, tick: int) -> None:
     _write_series(folder, name, kept)
     try:
         for stored in ticks[len(kept) :]:
-            (folder / f"{name}-{stored:08d}.vtkhdf").unlink()
+            (folder / _file(name, stored)).unlink()
     except OSError as error:
         raise storage_error(error, "delete later fields in", folder) from error
 
@@ -185,11 +196,11 @@ def _fill(file: h5py.File, frame: FieldFrame) -> None:
 
 def _write_series(folder: Path, name: str, ticks: list[int]) -> None:
     """Write the index of the files of `ticks`; times come from the former one, of new files from them."""
-    path = folder / f"{name}.vtkhdf.series"
+    path = _index(folder, name)
     known = _listed(path)
     files = []
     for tick in ticks:
-        file = f"{name}-{tick:08d}.vtkhdf"
+        file = _file(name, tick)
         # The newest file may have been replaced since, with another time.
         fresh = tick == ticks[-1] or file not in known
         files.append({"name": file, "time": read_field(folder, name, tick).time if fresh else known[file]})

@@ -20,10 +20,8 @@ from ecs_fluid.plugins import imported, ships
 from ecs_fluid.state import VERSION
 from ecs_fluid.system import System
 from ecs_fluid.tables import checked_tables
-from ecs_fluid.validation_errors import validated
+from ecs_fluid.validation_errors import LONGEST_NAME, NAME, validated
 from ecs_fluid.world import World
-
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,199}")
 
 
 class _System(BaseModel, strict=True):
@@ -83,9 +81,10 @@ def world_of(meta: dict[str, Any], arrays: dict[str, Any], path: Any, allow_code
     systems = [_system(item, path, allow_code) for item in meta["systems"]]
     names, classes = set[str](), meta.get("classes", {})
     for item in meta["entities"]:
-        if item["name"] in names or not _NAME.fullmatch(item["name"]):
-            raise StorageError(f"{path} has an entity {item['name'][:60]!r}, which is no name or comes twice")
-        names.add(item["name"])
+        name = item["name"]
+        if name in names or not re.fullmatch(NAME, name) or len(name) > LONGEST_NAME:
+            raise StorageError(f"{path} has an entity {name[:60]!r}, which is no name or comes twice")
+        names.add(name)
         kinds = [_component_class(name, classes, path, allow_code) for name in item["components"]]
         tables = _tables(item["name"], kinds, arrays, path, world.dtype)
         if item["name"] == "fluid":

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.overrides import value_of
+from ecs_fluid.worlds.overrides import value_of
 
 Point = dict[str, Any]
 """What a member sets: values by path, for example ``{"ring.core": 0.2, "world.seed": 1}``."""

@@ -19,12 +19,12 @@ from ecs_fluid.errors import RecipeError, StorageError
 from ecs_fluid.io.disk import replace_text, storage_error
 from ecs_fluid.io.provenance import Provenance, differences, digest_of, provenance, refuse_elsewhere
 from ecs_fluid.io.untrusted import read_document
-from ecs_fluid.overrides import override
 from ecs_fluid.own_code import code_named_in
-from ecs_fluid.recipe import read_tables
 from ecs_fluid.sweeps.axes import Point, labels, name_of, setting
 from ecs_fluid.validation_errors import nearest, validated
+from ecs_fluid.world_files import read_tables
 from ecs_fluid.worlds.files import data_file, files_from
+from ecs_fluid.worlds.overrides import override
 
 if TYPE_CHECKING:
     from ecs_fluid.worlds import WorldRecipe

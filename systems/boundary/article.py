@@ -11,7 +11,7 @@ from ecs_fluid.components import CoreRadius, Position, Strength, Velocity, Volum
 from ecs_fluid.components.bodies import FREE, Body, BoundaryExchange, RigidMotion
 from ecs_fluid.plane import impulse_factors
 from ecs_fluid.systems.operations import wind_at
-from ecs_fluid.systems.shared.body_tables import gathered, standing
+from ecs_fluid.systems.shared.body_tables import depths, gathered, standing
 from ecs_fluid.systems.shared.fluid_at_rest import own_or_fluids
 from ecs_fluid.systems.shared.populations import joined, rows_of_each, spread
 from ecs_fluid.systems.velocity.system import VelocitySystem
@@ -84,11 +84,7 @@ def flow_at(world: World, points: Array) -> Array:
 
 def astray(bodies: Bodies, hulls: Hulls, x: Array) -> Array:
     """Mask of places inside a body, or outside all containers."""
-    from ecs_fluid.kernels.collision.collide import misplaced
-
-    depth = np.empty(len(x))
-    misplaced(standing(bodies, 0.0), hulls, x, depth)
-    return depth > 0.0
+    return depths(standing(bodies, 0.0), hulls, x) > 0.0
 
 
 def exchange_of(

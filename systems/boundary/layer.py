@@ -129,7 +129,7 @@ class LayerBoundary(PanelBoundary):
         """Reflect what came into bodies, find the sheets, and put everything on the lattice."""
         former = self._former_motion(entities)
         if not len(former.ids):
-            self._store_motion(former, np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0, np.int64))
+            self._store_no_motion(former)
             return
         bodies, hulls = gathered(entities)
         surfaces = list(self._surfaces(bodies, hulls))
@@ -144,30 +144,21 @@ class LayerBoundary(PanelBoundary):
         turning = np.asarray(bodies.angular_velocity.any(axis=1) | former.spin.any(axis=1))
         turning[coupling.rows] = True
         inner = self._points_inside(bodies, hulls, surfaces, spacing, turning)
-        spin = bodies.angular_velocity
-        flow = flow_at(self.world, sheet.center) + self._flow_of_spin(spin, inner, sheet.center, spacing)
-        spun, mirrored = sheet.around(-(spin - former.spin)), self._mirrored(surfaces, sheet, old, new)
-        missing = sheet.wall - flow
-        normal = (missing * sheet.normal).sum(axis=1)
-        self.residual = rms(normal[:, None], sheet.area) / max(rms(missing, sheet.area), 1e-300)
+        missing = self._missing(bodies, sheet, inner, spacing)
+        spun = sheet.around(-(bodies.angular_velocity - former.spin))
+        mirrored = self._mirrored(surfaces, sheet, old, new)
         strengths = mirrored + self._rings(surfaces, sheet, missing, spun + mirrored)
         slip = np.array([[rms(missing[s.rows], sheet.area[s.rows]), 0.0, 0.0] for s in surfaces])
-
-        def given(strengths: Array) -> tuple[Array, Array, Array]:
-            """The columns of BoundaryExchange of what was mirrored and of sheets of these strengths."""
-            places, who, shares = _cut_sheets(bodies, surfaces, strengths, spacing)
-            every = np.concatenate([new.who, who])
-            before = (
-                np.concatenate([old.x[old.rows], places]),
-                np.concatenate([old.alpha[old.rows], 0.0 * shares]),
-            )
-            after = np.concatenate([new.x[old.rows], places]), np.concatenate([new.alpha[old.rows], shares])
-            impulse, moment, found = exchange_of(self.world, bodies.x, every, before, after, slip[every])
-            return impulse + returned, moment, found
-
         places, who, parts = inner
         placed = places, 2.0 * parts[:, None] * former.spin[who], who
         returned = put_back(self.world, bodies.x, old.carried, placed)
+
+        def given(strengths: Array) -> tuple[Array, Array, Array]:
+            """The columns of BoundaryExchange, with sheets of these strengths."""
+            pieces = _cut_sheets(bodies, surfaces, strengths, spacing)
+            impulse, moment, found = _exchanged(self.world, bodies, old, new, pieces, slip)
+            return impulse + returned, moment, found
+
         volume = volumes_of(surfaces)
         added: Array | float = 0.0
         if len(coupling.rows):
@@ -188,6 +179,17 @@ class LayerBoundary(PanelBoundary):
             places, _, shares = _cut_sheets(bodies, surfaces, strengths, spacing)
             vortons = np.concatenate([new.x, places]), np.concatenate([new.alpha, shares])
             self._to_lattice(bodies, former.ids, hulls, surfaces, vortons, spacing)
+
+    def _missing(
+        self, bodies: Bodies, sheet: Sheet, inner: tuple[Array, Array, Array], spacing: float
+    ) -> Array:
+        """What the flow lacks (p, 3) m/s to go with the surfaces; its part along normals is the residual."""
+        flow = flow_at(self.world, sheet.center)
+        flow = flow + self._flow_of_spin(bodies.angular_velocity, inner, sheet.center, spacing)
+        missing = sheet.wall - flow
+        normal = (missing * sheet.normal).sum(axis=1)
+        self.residual = rms(normal[:, None], sheet.area) / max(rms(missing, sheet.area), 1e-300)
+        return missing
 
     def added_masses(self, entities: list[Entity]) -> Array:
         """Fluid (n, 3, 3) kg that free bodies take along, by the sheets that they have where they are."""
@@ -398,6 +400,17 @@ def _reflected(bodies: Bodies, hulls: Hulls, old: Vortons) -> Vortons:
     x[rows] -= 2.0 * gap[:, None] * normal
     alpha[rows] -= 2.0 * (alpha[rows] * normal).sum(axis=1, keepdims=True) * normal
     return old._replace(x=x, alpha=alpha)
+
+
+def _exchanged(
+    world: World, bodies: Bodies, old: Vortons, new: Vortons, pieces: tuple[Array, Array, Array], slip: Array
+) -> tuple[Array, Array, Array]:
+    """The columns of BoundaryExchange of what was mirrored, and of pieces by `_cut_sheets`."""
+    places, who, shares = pieces
+    every = np.concatenate([new.who, who])
+    before = np.concatenate([old.x[old.rows], places]), np.concatenate([old.alpha[old.rows], 0.0 * shares])
+    after = np.concatenate([new.x[old.rows], places]), np.concatenate([new.alpha[old.rows], shares])
+    return exchange_of(world, bodies.x, every, before, after, slip[every])
 
 
 def _cut_sheets(

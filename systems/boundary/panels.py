@@ -13,7 +13,7 @@ from ecs_fluid.components.bodies import FIXED, BoundVorticity, ShedMotion
 from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.boundary.article import astray, exchange_of, flow_at, record_exchange, summed
 from ecs_fluid.systems.boundary.coupling import filled
-from ecs_fluid.systems.shared.body_tables import gathered, near_bodies, row_ids, rows_of
+from ecs_fluid.systems.shared.body_tables import corners_of, gathered, near_bodies, row_ids, rows_of
 from ecs_fluid.systems.velocity.system import VelocitySystem
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class PanelBoundary:
         left = self._released(former)
         if not len(former.ids):
             self._fill_wake(left)
-            self._store_motion(former, np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0, np.int64))
+            self._store_no_motion(former)
             return
         bodies, hulls = gathered(entities)
         surfaces = list(self._surfaces(bodies, hulls))
@@ -273,6 +273,10 @@ class PanelBoundary:
         memory.spin_change = (known * (spin - former.spin)).astype(number)
         memory.added = np.broadcast_to(added, (len(v), 3, 3)).astype(number)
         memory.id, memory.bound = former.ids, bound
+
+    def _store_no_motion(self, former: FormerMotion) -> None:
+        """The same where there are no bodies any more."""
+        self._store_motion(former, np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0, np.int64))
 
     def _released(self, former: FormerMotion) -> WakeVortons:
         """Bound vortons of bodies that were removed; from now on they belong to the fluid.
@@ -424,9 +428,7 @@ def _corners(bodies: Bodies, hulls: Hulls, i: int) -> Array:
     """Corners (m, 3) of body i, m, in its own axes; none of a ball."""
     from ecs_fluid.kernels.bodies.table import BALL
 
-    hull = int(bodies.hull[i])
-    first, last = (0, 0) if bodies.shape[i] == BALL else hulls.vertex_start[hull : hull + 2]
-    return hulls.vertices[first:last]
+    return hulls.vertices[:0] if bodies.shape[i] == BALL else corners_of(hulls, int(bodies.hull[i]))
 
 
 def put_back(

@@ -1,1 +1,1 @@
-"""What several systems use: populations, properties, bodies, buffers."""
+"""What several systems use, each module with one subject: populations, bodies, walls, births, ..."""

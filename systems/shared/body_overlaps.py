@@ -10,6 +10,7 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import FREE
 from ecs_fluid.entity import Entity
+from ecs_fluid.systems.shared.body_tables import corners_of, planes_of
 
 if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.polytope import Hulls
@@ -110,17 +111,10 @@ def _solid(bodies: Bodies, hulls: Hulls, k: int) -> Solid:
         none = np.zeros((0, 3))
         return Solid(x, x[None], none, none, none, bodies.radius[k])
     turn = matrix_of(bodies.q[k])
-    corners, planes, edges = (
-        table[start[hull] : start[hull + 1]]
-        for table, start in (
-            (hulls.vertices, hulls.vertex_start),
-            (hulls.planes, hulls.plane_start),
-            (hulls.edges, hulls.edge_start),
-        )
-    )
-    corners = x + corners @ turn.T
+    edges = hulls.edges[hulls.edge_start[hull] : hulls.edge_start[hull + 1]]
+    corners = x + corners_of(hulls, hull) @ turn.T
     start, end = corners[edges[:, 0]], corners[edges[:, 1]]
-    return Solid(x, corners, planes[:, :3] @ turn.T, start, end - start, 0.0)
+    return Solid(x, corners, planes_of(hulls, hull)[:, :3] @ turn.T, start, end - start, 0.0)
 
 
 def _depth(a: Solid, b: Solid) -> float:

@@ -120,6 +120,25 @@ def _exact(table: HullTable) -> Hulls:
     return Hulls(**{**{name: getattr(table, name) for name in Hulls._fields}, "planes": planes})
 
 
+def corners_of(hulls: Hulls | HullTable, h: int) -> Array:
+    """Corners (v, 3) m of polytope number h, in its own axes."""
+    return hulls.vertices[hulls.vertex_start[h] : hulls.vertex_start[h + 1]]
+
+
+def planes_of(hulls: Hulls | HullTable, h: int) -> Array:
+    """Outward normals and distances (p, 4), 1 and m, of the planes of polytope number h."""
+    return hulls.planes[hulls.plane_start[h] : hulls.plane_start[h + 1]]
+
+
+def faces_of(hulls: Hulls, h: int) -> list[Array]:
+    """Corners (k, 3) m around each face of polytope number h, in the order of its planes."""
+    corners, ends = corners_of(hulls, h), hulls.loop_start
+    return [
+        corners[hulls.loops[ends[k] : ends[k + 1]]]
+        for k in range(hulls.plane_start[h], hulls.plane_start[h + 1])
+    ]
+
+
 def row_ids(entities: Iterable[Entity]) -> Array:
     """RowId of every body, in the order of `gathered`; rising within each entity."""
     return np.concatenate([np.zeros(0, np.int64), *(entity[RowId].id for entity in entities)])
@@ -186,6 +205,19 @@ def standing(bodies: Bodies, clearance: float) -> Obstacles:
     return obstacles(
         pose, pose, (bodies.v, bodies.angular_velocity), bodies.shape, bodies.radius, bodies.hull, clearance
     )
+
+
+def depths(obstacles: Obstacles, hulls: Hulls, x: Array) -> Array:
+    """Depth (n,) m of places x (n, 3) m inside a body or outside all containers, as these stand at the end.
+
+    Not above 0 elsewhere.
+    """
+    from ecs_fluid.kernels.collision.collide import misplaced
+
+    x = np.ascontiguousarray(x)
+    depth = np.empty(len(x))
+    misplaced(obstacles, hulls, x, depth)
+    return depth
 
 
 def near_bodies(bodies: Bodies, hulls: Hulls, x: Array, reach: Array) -> tuple[Array, Array, Array, Array]:

@@ -1,10 +1,15 @@
-"""Momentum that bodies gain while a resistance brakes them."""
+"""Momentum that bodies gain, and spin that they lose, while a resistance brakes them."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ecs_fluid.component import Array
+
+if TYPE_CHECKING:
+    from ecs_fluid.kernels.bodies.table import Bodies
 
 
 def gained(mass: Array, loss: Array, pull: Array, motion: Array, dt: float) -> Array:
@@ -29,3 +34,21 @@ def gained(mass: Array, loss: Array, pull: Array, motion: Array, dt: float) -> A
         braked(mass[tensors], loss[tensors], pull[tensors], motion[tensors], dt, some)
         out[tensors] = some
     return out
+
+
+def brake_spin(bodies: Bodies, brake: Array, swirl: Array, dt: float) -> None:
+    """Follow I dw/dt = s - b w for dt seconds exactly, the bodies turned as they are, in place.
+
+    `brake` b (n,) N m s, 0 where the spin is left as it is, and `swirl` s (n, 3) N m in world axes.
+    """
+    from ecs_fluid.kernels.bodies.decay import turns
+
+    some = np.flatnonzero(brake)
+    if not len(some):
+        return
+    inertia, turn = bodies.inertia[some], np.empty((len(some), 3, 3))
+    turns(bodies.q[some], inertia, turn)
+    spin, pull = (np.einsum("nji,nj->ni", turn, of[some]) for of in (bodies.angular_velocity, swirl))
+    impulse = gained(inertia, brake[some, None, None] * np.eye(3), pull, spin, dt)
+    change = np.linalg.solve(inertia, impulse[..., None])[..., 0]
+    bodies.angular_velocity[some] += np.einsum("nij,nj->ni", turn, change)

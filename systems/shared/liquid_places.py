@@ -12,7 +12,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import Position
 from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.systems.bodies import BodySystem
-from ecs_fluid.systems.shared.body_tables import body_entities, gathered
+from ecs_fluid.systems.shared.body_tables import body_entities, depths, gathered
 from ecs_fluid.systems.shared.populations import joined, rows_of_each
 from ecs_fluid.systems.shared.walls import Walls, containers, outside_all
 from ecs_fluid.world import World
@@ -58,13 +58,10 @@ def bodies_at(world: World, dt: float, reach: float) -> tuple[Obstacles | None, 
 
 def near_solids(world: World, x: Array, distance: float) -> Array:
     """Which points (n, 3) lie in solid bodies or nearer to them than `distance`, m."""
-    from ecs_fluid.kernels.collision.collide import misplaced
-
     obstacles, hulls = bodies_at(world, 0.0, distance)
-    depth = np.full(len(x), -np.inf)
-    if obstacles is not None and hulls is not None:
-        misplaced(obstacles._replace(containers=obstacles.containers[:0]), hulls, x, depth)
-    return np.asarray(depth > -distance)
+    if obstacles is None or hulls is None:
+        return np.zeros(len(x), bool)
+    return depths(obstacles._replace(containers=obstacles.containers[:0]), hulls, x) > -distance
 
 
 def misplaced_liquid(world: World, support: float) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import HullShape, Pose
-from ecs_fluid.systems.shared.body_tables import body_entities, gathered
+from ecs_fluid.systems.shared.body_tables import body_entities, corners_of, gathered, planes_of
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -60,8 +60,7 @@ def containers(world: World) -> list[Walls]:
     found = []
     for i in np.flatnonzero(bodies.shape == CONTAINER):
         h = bodies.hull[i]
-        planes = hulls.planes[hulls.plane_start[h] : hulls.plane_start[h + 1]]
-        vertices = hulls.vertices[hulls.vertex_start[h] : hulls.vertex_start[h + 1]]
+        planes, vertices = planes_of(hulls, h), corners_of(hulls, h)
         turn = matrix_of(bodies.q[i]).T
         normals = planes[:, :3] @ turn
         offsets, corners = planes[:, 3] + normals @ bodies.x[i], vertices @ turn + bodies.x[i]

@@ -20,7 +20,7 @@ from ecs_fluid.cli import look, main
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.viz.fields import velocity_slice
 from ecs_fluid.viz.style import LOOKS
-from ecs_fluid.worlds.world_recipe import OutputTable
+from ecs_fluid.worlds.world_tables import OutputTable
 
 WORLD = """
 [world]

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
-from ecs_fluid.recipe import read_tables
-from ecs_fluid.systems.bodies import most_pairs
+from ecs_fluid.systems.shared.body_pairs import most_pairs
+from ecs_fluid.world_files import read_tables
 
 RING = """
 [[entity]]

@@ -12,11 +12,13 @@ import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.overrides import override
-from ecs_fluid.recipe import entity_recipe, read_tables
+from ecs_fluid.recipe import entity_recipe
 from ecs_fluid.validation_errors import nearest
+from ecs_fluid.world_files import read_tables
+from ecs_fluid.worlds.overrides import override
 from ecs_fluid.worlds.schema import schema
-from ecs_fluid.worlds.world_recipe import PRESETS, SHIPPED, WorldRecipe, read
+from ecs_fluid.worlds.world_recipe import SHIPPED, WorldRecipe, read
+from ecs_fluid.worlds.world_tables import PRESETS
 
 RING = {"kind": "vortex_ring", "name": "ring", "spacing": 0.5, "core": 0.75}
 

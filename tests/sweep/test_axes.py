@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.overrides import override
 from ecs_fluid.sweeps.axes import axis, axis_of_text, labels, name_of, product, setting
+from ecs_fluid.worlds.overrides import override
 
 
 def test_ranges_hold_the_numbers_one_would_type() -> None:

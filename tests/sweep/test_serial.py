@@ -19,7 +19,7 @@ from ecs_fluid.errors import FluidError, RecipeError, StorageError
 from ecs_fluid.io.records import read_records
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.sweeps.axes import setting
-from ecs_fluid.sweeps.plan import DIAGNOSTICS
+from ecs_fluid.sweeps.plan import DIAGNOSTICS, VECTORS
 from tests.sweep.made_sweep import ALONE, CORES, ENERGY, hashes, rows, stamps
 
 
@@ -87,8 +87,10 @@ def test_every_diagnostic_has_its_name_known(world: Path) -> None:
     """What DiagnosticsSystem measures can be asked for, and nothing else: a force needs a ReactionSystem."""
     liquid = ef.load("dam_break")
     liquid.step()
-    measured = set(ef.load(world).diagnostics()) | set(liquid.diagnostics())
-    assert measured | {"force_by_tracers", "force_by_vortons"} == set(DIAGNOSTICS)
+    measured = ef.load(world).diagnostics() | liquid.diagnostics()
+    forces = {"force_by_tracers", "force_by_vortons"}
+    assert {*measured, *forces} == set(DIAGNOSTICS)
+    assert {name for name, value in measured.items() if isinstance(value, list)} | forces == set(VECTORS)
 
 
 @pytest.mark.parametrize(

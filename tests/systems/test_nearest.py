@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial import cKDTree
 
-from ecs_fluid.systems.diagnostics import overlap
 from ecs_fluid.systems.shared import nearest
+from ecs_fluid.systems.shared.overlap import overlap
 
 
 @pytest.mark.parametrize("count", [2, 65, nearest.FEW, nearest.FEW + 1])

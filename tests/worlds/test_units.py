@@ -22,7 +22,8 @@ from ecs_fluid.keyframes import Keyed
 from ecs_fluid.settings import Settings
 from ecs_fluid.shipped_worlds import shipped
 from ecs_fluid.worlds.vortex_ring import VortexRing
-from ecs_fluid.worlds.world_recipe import FLUID, FluidTable, WorldRecipe, named_systems, read
+from ecs_fluid.worlds.world_recipe import WorldRecipe, named_systems, read
+from ecs_fluid.worlds.world_tables import FLUID, FluidTable
 
 pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
 

@@ -12,12 +12,12 @@ import pytest
 from pydantic import BaseModel
 
 from ecs_fluid.api.parameters import split
-from ecs_fluid.overrides import TABLES_OF_KEYS
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
 from ecs_fluid.validation_errors import _models
-from ecs_fluid.worlds.world_recipe import FLUID, FluidTable, OutputTable, WorldTable, shipped
+from ecs_fluid.worlds.world_recipe import shipped
+from ecs_fluid.worlds.world_tables import FLUID, FluidTable, OutputTable, WorldTable
 
 WORLDS = sorted(shipped().values())
 KINDS = {system.kind: system for system in System.registry.values()}
@@ -94,9 +94,3 @@ def test_header_is_short(path: Path) -> None:
     header = path.read_text(encoding="utf-8").partition("\n[")[0].strip().splitlines()
     assert all(line.startswith("# ") and len(line) <= 120 for line in header)
     assert 2 <= len(header) <= 6 and "Physics:" in "\n".join(header)
-
-
-def test_settings_without_a_table_are_told_theirs() -> None:
-    """The engine, which knows no world files, lists the keys of their tables."""
-    for name, table in (("world", WorldTable), ("fluid", FluidTable), ("output", OutputTable)):
-        assert set(table.model_fields) == set(TABLES_OF_KEYS[name])

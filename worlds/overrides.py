@@ -6,20 +6,10 @@ import tomllib
 from typing import Any
 
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.fluid import FluidOptions
 from ecs_fluid.input_limits import check_limit
 from ecs_fluid.system import short_kind
 from ecs_fluid.validation_errors import nearest, shown
-from ecs_fluid.world_options import WorldOptions
-
-TABLES_OF_KEYS = {
-    "world": (*WorldOptions.model_fields, "fps", "steps_per_frame", "duration"),
-    "fluid": (*FluidOptions.model_fields, "velocity", "stretch", "diffusion", "diagnostics", "partition"),
-    "output": ("every", "look", "checkpoint_seconds"),
-}
-"""Keys by table, for the hint on a setting that leaves its table out."""
-
-SECTIONS = ("world", "fluid", "entity", "system", "output")
+from ecs_fluid.worlds.world_tables import SECTIONS, TABLES
 
 
 def override(tables: dict[str, Any], assignment: str) -> None:
@@ -69,7 +59,7 @@ def _start(tables: dict[str, Any], parts: list[str], place: str) -> tuple[Any, l
     first = parts[0]
     if len(parts) == 1 and first not in (*tables, *SECTIONS, "preset"):
         found = [name for name, table in entities.items() if first in table]
-        found += [name for name, keys in TABLES_OF_KEYS.items() if first in keys]
+        found += [name for name, table in TABLES.items() if first in table.model_fields]
         places = " or ".join(f"{name}.{first}=..." for name in found or ["NAME"])
         raise RecipeError(
             f"{place}: the entity, system or table that {shown(first)} belongs to is missing; write {places}"

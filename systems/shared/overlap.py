@@ -1,0 +1,34 @@
+"""How far the cores of neighbouring vortons overlap."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.systems.shared.nearest import nearest_distances
+
+LEAST_OVERLAP = 1.5
+"""Core radius over spacing below which vorticity between vortons is noisy; what recipes and lattices have
+unless they are told otherwise."""
+
+ONE_PLACE = 1e-5
+"""Core radii within which vortons are in one place."""
+
+
+def overlap(x: Array, sigma: Array) -> float | None:
+    """Median of core radius over the distance to the nearest other vorton; None below two vortons.
+
+    Vortons in one place count as one: populations that are remeshed share the points of their lattice.
+    """
+    if len(x) < 2:
+        return None
+    nearest = nearest_distances(x)
+    if (nearest <= ONE_PLACE * sigma).any():
+        from ecs_fluid.kernels.compiled.columns import equal_rows
+
+        cells = np.round(x.astype(np.float64) / (ONE_PLACE * float(sigma.min())))
+        first, _ = equal_rows(list(cells.T))
+        if len(first) < 2:
+            return None
+        sigma, nearest = sigma[first], nearest_distances(x[first])
+    return float(np.median(sigma / nearest))

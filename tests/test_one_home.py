@@ -1,0 +1,151 @@
+"""Facts that stand in several places, or by their names alone, agree; what is added is found everywhere.
+
+What a maintainer who adds or renames something has to change: CONTRIBUTING.md.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+import ecs_fluid as ef
+import ecs_fluid.worlds
+from docs.generator.code_pages import diagnostics
+from docs.generator.packages import ROOT, parts
+from ecs_fluid import exports, plane
+from ecs_fluid.cli.export import export as export_command
+from ecs_fluid.component import Component
+from ecs_fluid.joining import NAMING
+from ecs_fluid.recipe import Recipe
+from ecs_fluid.settings import Settings
+from ecs_fluid.sweeps.plan import DIAGNOSTICS
+from ecs_fluid.system import PHASES, System
+from ecs_fluid.validation_errors import NAME
+from ecs_fluid.worlds import shapes
+
+
+def classes(part: str, base: type) -> set[str]:
+    """Classes of that base, but private ones, in all the modules of a part."""
+    found = set()
+    for path in parts()[part]:
+        steps = path.relative_to(ROOT).with_suffix("").parts
+        module = importlib.import_module(".".join(("ecs_fluid", *steps)).removesuffix(".__init__"))
+        found |= {
+            name
+            for name, kind in vars(module).items()
+            if isinstance(kind, type) and issubclass(kind, base) and kind.__module__ == module.__name__
+        }
+    return {name for name in found if not name.startswith("_")}
+
+
+@pytest.mark.parametrize(("part", "base"), [("components", Component), ("systems", System)])
+def test_every_component_and_system_is_public(part: str, base: type) -> None:
+    found = classes(part, base)
+    assert len(found) > 40
+    assert found <= set(ef._HOME)
+
+
+def test_every_recipe_is_registered_with_the_others() -> None:
+    found = classes("worlds", Recipe)
+    assert len(found) > 15
+    assert found <= set(ecs_fluid.worlds.__all__)
+
+
+def test_every_shape_can_be_told() -> None:
+    told = get_args(get_args(shapes.AnyShape)[0])
+    made = {kind for kind in vars(shapes).values() if isinstance(kind, type) and issubclass(kind, Settings)}
+    assert set(told) == {kind for kind in made if "shape" in kind.model_fields}
+    assert set(get_args(get_args(shapes.AnyPolytope)[0])) == set(told) - {shapes.Ball}
+
+
+# ------------------------------------------------------------------ names
+
+
+LABEL = re.compile(r"[A-Z][a-z]\w*\.[A-Za-z]\w*")
+
+
+def labels(path: Path) -> set[str]:
+    """Texts of a file of the form ``Component.column``."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return {text for text in texts if LABEL.fullmatch(text)}
+
+
+def test_columns_that_are_named_by_text_are_there() -> None:
+    """Frames, exports and pictures know columns by their labels: a run may lack the classes."""
+    known = {column.label for kind in Component.registry.values() for column in kind.columns.values()}
+    found = {label: path.name for paths in parts().values() for path in paths for label in labels(path)}
+    assert {"BodyHeat.T", "Position.x"} <= set(found)
+    assert {label: file for label, file in found.items() if label not in known} == {}
+    for named in (plane.IN_PLANE, plane.ACROSS):
+        assert {f"{kind}.{column}" for kind, column in named.items()} <= known
+
+
+def test_systems_that_are_named_by_text_are_there() -> None:
+    """In `before`, `after` and `asks`, and by kind where a module cannot import another that knows it."""
+    shipped = [kind for kind in System.registry.values() if kind.__module__.startswith("ecs_fluid.")]
+    listed = {name for kind in shipped for name in (*kind.before, *kind.after, *kind.asks)}
+    assert {name for name in listed if isinstance(name, str)} <= {"*", *(kind.__name__ for kind in shipped)}
+    by_kind = re.compile(r'\.kind == "(\w+)"|"(\w+)" (?:not )?in kinds')
+    texts = [path.read_text(encoding="utf-8") for path in parts()["systems"]]
+    found = {"".join(pair) for text in texts for pair in by_kind.findall(text)}
+    assert "boundary" in found
+    assert found <= {kind.kind for kind in shipped}
+
+
+def named_entities(schema: Any) -> set[str]:
+    """Properties of a JSON schema, and of those within it, whose values are names of entities."""
+    found = set()
+    if isinstance(schema, dict):
+        for name, value in schema.get("properties", {}).items():
+            if f"'pattern': {NAME!r}" in str(value):
+                found.add(name)
+        schema = list(schema.values())
+    for inner in schema if isinstance(schema, list) else ():
+        found |= named_entities(inner)
+    return found
+
+
+def test_parameters_that_name_entities_are_known() -> None:
+    """`World.remove` asks them whether a system needs the entity."""
+    shipped = [kind for kind in System.registry.values() if kind.__module__.startswith("ecs_fluid.")]
+    found = set().union(*(named_entities(kind.Parameters.model_json_schema()) for kind in shipped))
+    assert found == set(NAMING)
+
+
+# ------------------------------------------------------------------ lists
+
+
+def test_every_phase_runs() -> None:
+    """Once a tick, in their order, and those before the move once for every stage of the integrator."""
+    ran: list[str] = []
+
+    def process(system: System, dt: float) -> None:
+        ran.append(system.phase)
+
+    world = ef.World(integrator="rk2")
+    world.spawn("a", ef.Position([[0.0, 0.0, 0.0]]))
+    kinds = [type(f"In{name.title()}", (System,), {"process": process, "phase": name}) for name in PHASES]
+    world.add_systems([ef.AdvectionSystem(), *(kind() for kind in kinds)])
+    world.step()
+    stage = ["prepare", "rates"]
+    assert list(dict.fromkeys(ran)) == list(PHASES)
+    assert ran == ["spawn", *stage, *stage, *PHASES[PHASES.index("rates") + 1 :]]
+
+
+def test_every_export_is_told() -> None:
+    page = (ROOT / "docs" / "exports.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `(\w+)` \|", page, re.M)) == set(exports.FORMATS)
+    listed = re.search(r" to: (.+); see", export_command.__doc__ or "")
+    assert listed is not None
+    assert set(re.split(r", | or ", listed[1])) == set(exports.FORMATS)
+
+
+def test_sweeps_know_the_units_of_diagnostics() -> None:
+    told = {name: unit for name, (_, unit) in diagnostics(ef.DiagnosticsSystem).items()}
+    assert {name: unit or "1" for name, unit in DIAGNOSTICS.items()} == told
