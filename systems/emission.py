@@ -22,7 +22,7 @@ from ecs_fluid.components import (
     Temperature,
     Volume,
 )
-from ecs_fluid.components.bodies import CollisionCount, Pose
+from ecs_fluid.components.bodies import CollisionCount, Pose, RigidMotion
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import LAWS, Fluid, key_values
@@ -106,7 +106,8 @@ class Emitter(Settings):
     """what is given off in place of one particle, all at once: the rows of an entity about `center`, such as
     { kind = "vortex_ring", radius = 0.1, core = 0.03, circulation = 0.05 }"""
     attached: Name | None = None
-    """entity (particles, bodies) that carries it along: center counts from its mean position"""
+    """entity (particles, bodies) that carries it along: center counts from its mean position, of bodies at
+    the moment of each birth"""
     start: float = Field(default=0.0, ge=0, le=1e9)
     """time of the first particle, s"""
     stop: float | None = Field(default=None, gt=0, le=1e9)
@@ -166,7 +167,7 @@ class EmissionSystem(System):
     """
 
     reads = (Fluid,)
-    may_read = (*OWN, Age)
+    may_read = (*OWN, Age, RigidMotion)
     writes = (Emission, CollisionCount)
     asks = (CollisionSystem,)
     phase = "spawn"
@@ -213,7 +214,7 @@ class EmissionSystem(System):
             if emitter.puff is None or not any(s.keeps(world[emitter.into]) for s in keeping):
                 continue
             rows = column(self._puff(emitter, world) or {}, Position, "x")
-            x = rows + _centers(emitter, world, np.array([emitter.start]))
+            x = rows + _centers(emitter, world, np.array([emitter.start]), emitter.start)
             if lost := np.count_nonzero(keeping[0].overlap(x) > 0):
                 said.append(
                     f"EmissionSystem: {lost} of the {len(x)} particles of a puff of emitter {emitter.name!r} "
@@ -341,7 +342,8 @@ class EmissionSystem(System):
 
     def _places(self, emitter: Emitter, draw: np.random.Generator, moments: Array) -> Array:
         count = len(moments)
-        centers = _centers(emitter, self.world, moments)
+        now = (self.world.tick + self.world.stage.c) * self.world.dt
+        centers = _centers(emitter, self.world, moments, now)
         if emitter.shape == "box":
             offsets = draw.random((count, 3)) - 0.5
         else:
@@ -356,13 +358,20 @@ class EmissionSystem(System):
         return np.asarray(centers + offsets)
 
 
-def _centers(emitter: Emitter, world: World, moments: Array) -> Array:
-    """Middles (n, 3) m of an emitter at moments (n,); one that moves leaves a streak."""
+def _centers(emitter: Emitter, world: World, moments: Array, now: float) -> Array:
+    """Middles (n, 3) m of an emitter at moments (n,); one that moves, by keys or on a body, leaves a streak.
+
+    What carries it stands where it is `now`, s; bodies move on from there by their velocity.
+    """
     centers = value_at(emitter.center, moments)
     if emitter.attached is not None:
-        carrier = _carrier(world[emitter.attached])
+        entity = world[emitter.attached]
+        carrier = _carrier(entity)
         if len(carrier):
             centers = centers + carrier.mean(axis=0, dtype=np.float64)
+            if RigidMotion in entity:
+                velocity = entity[RigidMotion].v.mean(axis=0, dtype=np.float64)
+                centers = centers + velocity * (moments - now)[:, None]
     return np.asarray(centers)
 
 

@@ -160,3 +160,12 @@ def shaded(
         colour = colour * (1.0 - flame[:, None]) + glow * flame[:, None]
         cover = np.maximum(cover, 0.8 * flame)
     return light, colour, cover
+
+
+def glowing(clouds: Sequence[tuple[Array, Paint]]) -> tuple[Array, Colours]:
+    """Places (n, 3) m and colours (n, 3) of the tracers of clouds that glow."""
+    lights = [(points, paint.glow) for points, paint in clouds if paint.glow is not None]
+    x = np.concatenate([np.zeros((0, 3)), *(points for points, _ in lights)])
+    colour = np.concatenate([np.zeros((0, 3)), *(glow for _, glow in lights)])
+    bright = colour.max(axis=1) > 1e-3
+    return x[bright], colour[bright]

@@ -12,9 +12,9 @@ from vtkmodules.vtkRenderingCore import vtkActor, vtkPointGaussianMapper, vtkPol
 from vtkmodules.vtkRenderingOpenGL2 import vtkOpenGLSphereMapper
 
 from ecs_fluid.exports.colours import Colour
-from ecs_fluid.viz.colours import Paint, shaded
+from ecs_fluid.viz.colours import Paint, glowing, shaded
 from ecs_fluid.viz.columns import Array
-from ecs_fluid.viz.smoke import Puff, back_to_front
+from ecs_fluid.viz.smoke import Puff, back_to_front, glare
 from ecs_fluid.viz.style import Look
 
 BRIGHTEST = 0.4
@@ -103,35 +103,24 @@ class Smoke(Puffs):
 class Flame(Puffs):
     """Light of glowing tracers: puffs that add their colour to what is in front of and behind them.
 
-    Their opacity is such that where most of them lie behind one another the sum is `BRIGHTEST`: sums beyond 1
-    turn dark in VTK's floating-point pass, and the smoke layer draws the body of a flame already.
+    Their opacity is such that where most of them lie behind one another in the brightest frame, of the
+    `glare` given, the sum is `BRIGHTEST`: sums beyond 1 turn dark in VTK's floating-point pass, and the smoke
+    layer draws the body of a flame already.
     """
+
+    def __init__(self, puff: Puff, glare: float) -> None:
+        super().__init__(puff)
+        self._glare = glare
 
     def update(self, clouds: Sequence[tuple[Array, Paint]], camera: Array, focal: Array) -> None:
         """Draw the tracers at (n, 3) m that glow, for a camera at `camera` that looks at `focal`."""
-        glowing = [(points, paint.glow) for points, paint in clouds if paint.glow is not None]
-        x = np.concatenate([np.zeros((0, 3)), *(points for points, _ in glowing)])
-        colour = np.concatenate([np.zeros((0, 3)), *(glow for _, glow in glowing)])
-        bright = colour.max(axis=1) > 1e-3
-        if not bright.any():
+        x, colour = glowing(clouds)
+        if not len(x):
             self.actor.VisibilityOff()
             return
-        x, colour = x[bright], colour[bright]
-        most = most_in_line(x, colour.max(axis=1), camera, focal, 2.0 * self._puff.radius)
+        most = max(self._glare, glare(x, colour, camera, focal, self._puff))
         self.actor.GetProperty().SetOpacity(min(1.0, BRIGHTEST / (2.0 * np.pi * self._puff.radius**2 * most)))
         self._draw(x, colour)
-
-
-def most_in_line(x: Array, weight: Array, camera: Array, focal: Array, cell: float) -> float:
-    """Largest sum of weights per area [1/m^2] of points (n, 3) m seen from `camera`, in squares of `cell`."""
-    view = np.asarray(focal, dtype=np.float64) - camera
-    view /= np.linalg.norm(view)
-    side = np.cross(view, np.eye(3)[np.argmin(np.abs(view))])
-    side /= np.linalg.norm(side)
-    flat = x @ np.column_stack((side, np.cross(view, side)))
-    index = np.floor((flat - flat.min(axis=0)) / cell).astype(np.int64)
-    sums = np.bincount(index[:, 0] * (index[:, 1].max() + 1) + index[:, 1], weights=weight)
-    return float(sums.max() / cell**2)
 
 
 class Spheres(Layer):

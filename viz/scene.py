@@ -186,7 +186,7 @@ class Scene(Canvas):
                 camera, focal, _ = (np.array(point) for point in self._camera)
                 self._layer("smoke", partial(Smoke, self.look, puff)).update(clouds, camera, focal)
                 if self.look.paint == "fire":
-                    self._layer("flame", partial(Flame, puff)).update(clouds, camera, focal)
+                    self._layer("flame", partial(Flame, puff, self.view.glare)).update(clouds, camera, focal)
         self._bodies(bodies)
         if time is not None:
             self._clock.show(time)

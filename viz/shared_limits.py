@@ -6,7 +6,7 @@ Found by looking through the frames once before drawing, so that nothing jumps w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from ecs_fluid.components import Species
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.camera import corners
-from ecs_fluid.viz.colours import FLAME, PAINTED, SMOKE, visible
+from ecs_fluid.viz.camera_motion import Aim
+from ecs_fluid.viz.colours import FLAME, PAINTED, SMOKE, glowing, paint, visible
 from ecs_fluid.viz.columns import Columns, Frame, choose, drawable, has_scalar, known_scalars, scalar
-from ecs_fluid.viz.smoke import Puff, puff, spacing_of
+from ecs_fluid.viz.smoke import Puff, glare, puff, spacing_of
 from ecs_fluid.viz.style import LOOKS, Look, Options, Tint
 
 F = TypeVar("F")
@@ -31,7 +32,7 @@ class View:
     """`lo`, `hi` (3,) m: the box to show; `limits`: colour range; `puff`: of all tracers; `clouds`: names of
     the tracer populations; `radii` [m] by population; `points` (n, 3) m: a sample of what the box holds;
     `painted`: range of what the look paints tracers by (for fire, the largest flame and smoke);
-    `colors`: those of recipes, by population."""
+    `colors`: those of recipes, by population; `glare`: the most light of flames in line [1/m^2]."""
 
     lo: NDArray[np.float64]
     hi: NDArray[np.float64]
@@ -43,6 +44,7 @@ class View:
     points: NDArray[np.float64] | None = None
     painted: tuple[float, float] = (0.0, 1.0)
     colors: Mapping[str, str] = field(default_factory=dict)
+    glare: float = 0.0
 
     def tint(self, look: Look, name: str) -> Tint:
         """Colours of a cloud in light and in shade."""
@@ -118,7 +120,25 @@ def survey(frames: Iterable[TimedFrame], options: Options) -> View:
     seen = _Seen(options)
     for _, frame in evenly(frames, SAMPLES):
         seen.add(frame)
-    return seen.view()
+    view = seen.view()
+    if view.puff is None or LOOKS[options.look].paint != "fire":
+        return view
+    lights = (_glare(time, frame, options, view) for time, frame in evenly(frames, SAMPLES))
+    return replace(view, glare=max(lights, default=0.0))
+
+
+def _glare(time: float, frame: Frame, options: Options, view: View) -> float:
+    """The `View.glare` of one frame, for the camera of that time."""
+    look, aspect = LOOKS[options.look], options.size[0] / options.size[1]
+    aim = Aim(options.camera, options.orbit, view.lo, view.hi, aspect, view.points)
+    camera, focal, _ = (np.array(point) for point in aim.at(time, 0.0))
+    clouds = [
+        (x, paint(look, columns, view.tint(look, name), view.painted))
+        for name, columns, x in drawable(kept(frame, options))
+        if is_cloud(columns)
+    ]
+    x, colour = glowing(clouds)
+    return glare(x, colour, camera, focal, view.puff) if view.puff and len(x) else 0.0
 
 
 def evenly(frames: Iterable[F], count: int) -> Iterable[F]:

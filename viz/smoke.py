@@ -73,18 +73,43 @@ def illumination(
     side /= np.linalg.norm(side)
     q = x @ np.column_stack((side, np.cross(light, side), light))
     lo, hi = q.min(axis=0), q.max(axis=0)
+    central = np.full(len(q), True)
+    if np.prod(hi - lo + 4.0 * spacing) > MAX_CELLS * (2.0 * spacing) ** 3:
+        # Strays, which nothing shades, would widen the cells until a cloud casts no shadow.
+        low, high = np.percentile(q, [0.5, 99.5], axis=0)
+        central = ((q >= 2.0 * low - high) & (q <= 2.0 * high - low)).all(axis=1)
+        q, cover = q[central], None if cover is None else cover[central]
+        lo, hi = q.min(axis=0), q.max(axis=0)
     cell = max(2.0 * spacing, float(np.prod(hi - lo + 4.0 * spacing) / MAX_CELLS) ** (1.0 / 3.0))
     where = (q - lo) / cell + 1.0
     shape = tuple(int(n) for n in np.floor(where).max(axis=0) + 3)
     # Shares, not counts by cell, which would show a beat between the grid and tracers on a lattice.
-    counts = scatter(where, np.ones((len(x), 1)) if cover is None else cover[:, None], shape)
+    counts = scatter(where, np.ones((len(q), 1)) if cover is None else cover[:, None], shape)
     density = ndimage.gaussian_filter(counts.reshape(shape), 0.7)
     before = np.cumsum(density[:, :, ::-1], axis=2)[:, :, ::-1] - 0.5 * density
     column = ndimage.map_coordinates(before, where.T, order=1, mode="nearest")
-    reached: Vector = np.exp(-cross_section / cell**2 * column)
+    reached: Vector = np.ones(len(x))
+    reached[central] = np.exp(-cross_section / cell**2 * column)
     return reached
 
 
 def back_to_front(x: Array, camera: Vector, focal: Vector) -> NDArray[np.int64]:
     """Rows (n,) from the farthest to the nearest: the order in which translucent puffs must be blended."""
     return np.argsort(-((x - camera) @ (np.asarray(focal) - camera)), kind="stable")
+
+
+def glare(x: Array, colour: Array, camera: Vector, focal: Vector, puff: Puff) -> float:
+    """Largest sum per area [1/m^2] of the light of tracers at (n, 3) m in colours (n, 3)."""
+    return most_in_line(x, colour.max(axis=1), camera, focal, 2.0 * puff.radius)
+
+
+def most_in_line(x: Array, weight: Array, camera: Array, focal: Array, cell: float) -> float:
+    """Largest sum of weights per area [1/m^2] of points (n, 3) m seen from `camera`, in squares of `cell`."""
+    view = np.asarray(focal, dtype=np.float64) - camera
+    view /= np.linalg.norm(view)
+    side = np.cross(view, np.eye(3)[np.argmin(np.abs(view))])
+    side /= np.linalg.norm(side)
+    flat = x @ np.column_stack((side, np.cross(view, side)))
+    index = np.floor((flat - flat.min(axis=0)) / cell).astype(np.int64)
+    sums = np.bincount(index[:, 0] * (index[:, 1].max() + 1) + index[:, 1], weights=weight)
+    return float(sums.max() / cell**2)

@@ -45,11 +45,12 @@ class Look:
     def tint(self, name: str, clouds: Sequence[str], colors: Mapping[str, str]) -> Tint:
         """Colours in light and in shade of a cloud of tracers: that of its recipe, or one of its own.
 
-        A single cloud is plain smoke; of several, those without a colour get the tints that are left.
+        A single cloud is plain smoke, and so are all that burn; of several, those without a colour get the
+        tints that are left.
         """
         if name in colors:
             return self.named(colors[name])
-        if len(clouds) < 2 or name not in clouds:
+        if len(clouds) < 2 or name not in clouds or self.paint == "fire":
             return self.lit, self.shade
         others = [cloud for cloud in clouds if cloud not in colors]
         taken = set(colors.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,14 @@ from rich.console import Console
 from ecs_fluid.api.progress import RunBar, compiling
 from ecs_fluid.api.stopping import stopping
 from ecs_fluid.arguments import MOST_THREADS, refuse_idle, whole_or_none
-from ecs_fluid.errors import FluidError, FluidWarning
+from ecs_fluid.errors import FluidError, FluidWarning, LimitError, RecipeError, StorageError
 from ecs_fluid.fluid import Fluid, options_of
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.runs.runner import Runner, free_folder, run_info, stored_columns
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.validation_errors import shown
 from ecs_fluid.world import World
+from ecs_fluid.world_files import tables_in
 from ecs_fluid.worlds.world_recipe import WorldRecipe, recipe_of
 from ecs_fluid.worlds.world_tables import OutputTable, WorldTable
 
@@ -141,6 +142,11 @@ def continued(
     import ecs_fluid.worlds  # noqa: F401  (registers what a checkpoint may name)
 
     runner, skipped = Runner.resume(Path(path), ticks, allow_code, anyway)
+    if _edited(runner):
+        skipped.append(
+            f"{runner.folder.path / 'world.toml'} was edited: the run goes on with the world that it began "
+            "with, and takes no more than colours and the look from there; run the file to begin anew"
+        )
     for text in skipped:
         warnings.warn(text, FluidWarning, stacklevel=3)
     # A run killed between its last checkpoint and its last entry in run.json still has that entry to write.
@@ -149,6 +155,24 @@ def continued(
         runner.folder.close()
         return None
     return runner
+
+
+def _edited(runner: Runner) -> bool:
+    """Whether the world file of a run tells another world than the one that goes on."""
+
+    def told(tables: dict[str, Any]) -> dict[str, Any]:
+        entities = [{**table, "color": None} for table in tables.get("entity", [])]
+        return {**tables, "entity": entities, "output": {**tables.get("output", {}), "look": None}}
+
+    recipe = runner.world.recipe
+    with suppress(StorageError):  # a file that is gone hides nothing
+        text = runner.folder.recipe
+        if recipe is not None and not text.startswith(MADE_IN_PYTHON):
+            try:
+                return told(tables_in(text, "")) != told(recipe)
+            except (RecipeError, LimitError, TypeError, AttributeError):  # no longer tables of a world
+                return True
+    return False
 
 
 def checked(ticks: Any, threads: Any, progress: Any) -> tuple[int | None, int | None]:

@@ -60,7 +60,12 @@ def sentence(error: cyclopts.CycloptsError, app: cyclopts.App) -> str:
             said = f"{shown(words)} stands where nothing is expected"
             line = [str(word) for word in error.root_input_tokens or ()]
             takes = "--set" in dict(_options(app)).get(command, ())
-            loose = [word for before, word in pairwise(line) if before != "--set" and word[:1] != "-"]
+            # Members of sweeps are called core=0.1, too.
+            loose = [
+                word
+                for before, word in pairwise(line)
+                if before != "--set" and word[:1] != "-" and "/" not in word.partition("=")[0]
+            ]
             settings = [f"--set {word}" for word in loose if re.fullmatch("[^=]+=.+", word)]
             if settings and takes:
                 said += f"; a setting is given as {' '.join(settings)}"

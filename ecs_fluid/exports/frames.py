@@ -129,11 +129,7 @@ class Frames:
         """Read the chosen frame number ``which``, from 0. Raises StorageError, also for NaN as a place."""
         number = self.numbers[which]
         columns = self.stored.frame(number)
-        for name in (*self.particles, *self.bodies):
-            if not np.isfinite(columns[name][POINTS]).all():
-                raise StorageError(
-                    f"frame {number} of {self.run.path}: {name!r} has a position that is not a finite number"
-                )
+        self._refuse_nan(number, {name: columns[name][POINTS] for name in (*self.particles, *self.bodies)})
         return Frame(
             number,
             int(self.ticks[which]),
@@ -143,6 +139,24 @@ class Frames:
             {name: columns[name] for name in self.particles},
             {name: columns[name] for name in self.bodies},
         )
+
+    def fullest(self, names: Sequence[str]) -> np.ndarray:
+        """Places (n, 3) m of populations in the frame of the run that has most of their particles.
+
+        Of all frames, chosen or not: parts of a run that are exported one by one have the same sizes.
+        """
+        counts = [self.stored.index(name).counts[: len(self.stored)] for name in names]
+        number = int(np.argmax(np.sum(counts, axis=0)))
+        places = {name: self.stored.column(number, name, POINTS) for name in names}
+        self._refuse_nan(number, places)
+        return np.concatenate(list(places.values()))
+
+    def _refuse_nan(self, number: int, places: dict[str, np.ndarray]) -> None:
+        for name, x in places.items():
+            if not np.isfinite(x).all():
+                raise StorageError(
+                    f"frame {number} of {self.run.path}: {name!r} has a position that is not a finite number"
+                )
 
     def _check(self, name: str) -> None:
         """Refuse columns unlike those of their components: the files may come from anyone."""

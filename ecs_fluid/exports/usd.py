@@ -155,6 +155,7 @@ class _Cloud:
     def __init__(self, stage: _Stage, name: str) -> None:
         from pxr import Sdf, UsdGeom
 
+        self.name, self.frames = name, stage.frames
         self.points = UsdGeom.Points.Define(stage.stage, stage.root.GetPath().AppendChild(stage.prims[name]))
         columns = stage.frames.columns(name)
         colour = SOLID if "BallShape.radius" in columns else PLAIN if "Strength.alpha" in columns else LIT
@@ -219,9 +220,12 @@ class _Cloud:
             self.points.GetWidthsAttr().Set(_floats(widths), code)
             self.points.SetWidthsInterpolation(UsdGeom.Tokens.vertex)
         elif self.width is None and len(columns["Position.x"]):
-            self.width = 0.5 * mean_spacing(columns["Position.x"])
+            self.width = 0.5 * mean_spacing(self.frames.fullest([self.name]))
             self.points.CreateWidthsAttr(Vt.FloatArray([self.width]))
             self.points.SetWidthsInterpolation(UsdGeom.Tokens.constant)
+        if len(x := columns["Position.x"]):
+            half = 0.5 * (np.full(1, self.width) if widths is None else widths)[:, None]
+            _set_extent(self.points, (x - half).min(axis=0), (x + half).max(axis=0), code)
 
 
 class _Fields:
@@ -243,6 +247,8 @@ class _Fields:
         file = f"{VDB}/{frame_file('volume', frame.file, 'vdb')}"
         with open(self.folder / file, "wb") as handle:
             write_vdb(handle, volume)
+        last = volume.first + volume.arrays["density"].shape[:3] - 1
+        _set_extent(self.prim, volume.voxel * volume.first, volume.voxel * last, frame.code)
         for name in volume.arrays:
             if name not in self.files:
                 asset = UsdVol.OpenVDBAsset.Define(self.stage, self.path.AppendChild(name))
@@ -338,8 +344,15 @@ def _set_mesh(mesh: Any, vertices: np.ndarray, sizes: np.ndarray, corners: np.nd
     mesh.CreateFaceVertexCountsAttr().Set(_ints(sizes), *code)
     mesh.CreateFaceVertexIndicesAttr().Set(_ints(corners), *code)
     if len(vertices):
-        ends = np.array([vertices.min(axis=0), vertices.max(axis=0)])
-        mesh.CreateExtentAttr().Set(_vectors(ends), *code)
+        _set_extent(mesh, vertices.min(axis=0), vertices.max(axis=0), *code)
+
+
+def _set_extent(prim: Any, low: np.ndarray, high: np.ndarray, *code: float) -> None:
+    """Box of a prim at a time code, by which viewers frame and cull it.
+
+    USD finds none by itself of points of one width, nor of volumes.
+    """
+    prim.CreateExtentAttr().Set(_vectors(np.array([low, high])), *code)
 
 
 def _vectors(array: np.ndarray) -> Any:

@@ -2,8 +2,8 @@
 
 Every particle is shared among the eight points around it by trilinear weights w, so sums are kept:
 
-* density = sum w (s / h)^3, the number of tracers in the volume s^3 of one tracer of the first exported
-  frame: about 1 inside a cloud, whatever the voxel h [1];
+* density = sum w (s / h)^3, the number of tracers in the volume s^3 of one tracer of the frame of the run
+  that has most: about 1 inside a cloud, whatever the voxel h [1];
 * each species = sum w (s / h)^3 Y, that density times the mass fraction Y [1];
 * velocity [m/s] and temperature [K] = sum w q / sum w: means, 0 where there are no tracers;
 * vorticity = sum w alpha / h^3 of the vortons [1/s], each as wide as `spread` says.
@@ -59,19 +59,11 @@ class Volumes:
         names = job.frames.particles
         self.vortons = [name for name in names if "Strength.alpha" in job.frames.columns(name)]
         self.tracers = [name for name in names if name not in self.vortons] or self.vortons
-        self.spacing = self._spacing(job)
+        x = job.frames.fullest(self.tracers) if self.tracers else np.empty((0, 3))
+        if not len(x):
+            raise StorageError(f"{job.frames.run.path} holds no particles to make a volume of")
+        self.spacing = mean_spacing(x)
         self.voxel = job.voxel or self.spacing
-
-    def _spacing(self, job: Job) -> float:
-        for which in range(len(job.frames)):
-            columns = job.frames.frame(which).particles
-            places = [columns[name][POINTS] for name in self.tracers]
-            found = [x for x in places if len(x) > 1]
-            if found:
-                return mean_spacing(np.concatenate(found))
-        raise StorageError(
-            f"the chosen frames of {job.frames.run.path} hold no particles to make a volume of"
-        )
 
     def __iter__(self) -> Iterator[Volume]:
         for frame in self.frames:
@@ -86,20 +78,21 @@ class Volumes:
         first, shape = self._grid(frame)
         tracers = _Tracers([frame.particles[name] for name in self.tracers], self.voxel, first, shape)
         amount = (self.spacing / self.voxel) ** 3
-        arrays = {"density": amount * tracers.total(None)}
+        # In single precision as they are made: all in double would be most of the memory.
+        arrays = {"density": (amount * tracers.total(None)).astype(np.float32)}
         for label, name in AMOUNTS.items():
             if tracers.have(label):
-                arrays[name] = amount * tracers.total(label)
+                arrays[name] = (amount * tracers.total(label)).astype(np.float32)
         for label, name in MEANS.items():
             if tracers.have(label):
-                arrays[name] = tracers.mean(label)
+                arrays[name] = tracers.mean(label).astype(np.float32)
         if self.vortons:
             total = np.zeros((*shape, 3))
             for name in self.vortons:
                 total += spread(frame.particles[name], self.voxel, first, tuple(shape))
-            arrays["vorticity"] = total / self.voxel**3
-        single = {name: array.astype(np.float32) for name, array in arrays.items()}
-        return Volume(frame, self.voxel, first, single)
+            total /= self.voxel**3
+            arrays["vorticity"] = total.astype(np.float32)
+        return Volume(frame, self.voxel, first, arrays)
 
     def _grid(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
         """Index (3,) of the first point and number (3,) of points of the grid that holds the particles."""
@@ -215,13 +208,18 @@ def scatter(place: np.ndarray, values: np.ndarray, shape: tuple[int, ...]) -> np
     """Values (n, k) at places (n, 3), in cells, shared trilinearly among the 8 points around: (points, k)."""
     cell = np.floor(place).astype(np.int64)
     part = place - cell
-    out = np.zeros((math.prod(shape), values.shape[1]))
-    for corner in np.ndindex(2, 2, 2):
-        weight = np.prod(np.where(corner, part, 1.0 - part), axis=1)
-        at = np.ravel_multi_index(tuple((cell + corner).T), shape)
-        for k in range(out.shape[1]):
-            out[:, k] += np.bincount(at, weight * values[:, k], len(out))
-    return out
+    out = np.zeros((*shape, values.shape[1]))
+    if len(place):
+        first, last = cell.min(axis=0), cell.max(axis=0) + 2
+        box = tuple((last - first).tolist())
+        inner = np.zeros((values.shape[1], math.prod(box)))
+        for corner in np.ndindex(2, 2, 2):
+            weight = np.prod(np.where(corner, part, 1.0 - part), axis=1)
+            at = np.ravel_multi_index(tuple((cell - first + corner).T), box)
+            for k in range(len(inner)):
+                inner[k] += np.bincount(at, weight * values[:, k], inner[k].size)
+        out[tuple(map(slice, first, last))] = np.moveaxis(inner.reshape(-1, *box), 0, -1)
+    return out.reshape(-1, values.shape[1])
 
 
 def mean_spacing(x: np.ndarray, stray: float = 0.0) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import types
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +183,21 @@ def test_resume_goes_on_to_the_same_bits(run: ef.Run) -> None:
     assert whole.resume(progress=False) is whole  # nothing is left to do
     # Tick 3 was stored as the last one of the shorter run, and is that no more.
     assert [frame.tick for frame in whole] == [0, 2, 4, 6]
+
+
+def test_a_world_file_that_is_edited_before_a_resume_is_told(run: ef.Run) -> None:
+    """It was taken for what the run goes on with, though that is in the checkpoint."""
+    part = ef.run(RING, ticks=3, out="edited", progress=False)
+    file = part.path / "world.toml"
+    file.write_text(file.read_text().replace("[output]", '[output]\nlook = "paper"'))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        part.resume(4, progress=False)
+    file.write_text(file.read_text().replace("radius = 1.0", "radius = 2.0"))
+    with pytest.warns(
+        FluidWarning, match="world.toml was edited: the run goes on with the world that it began"
+    ):
+        assert part.resume(6, progress=False).info["state_hash"] == run.info["state_hash"]
 
 
 def test_ctrl_c_stores_the_tick_and_raises(run: ef.Run) -> None:

@@ -24,6 +24,7 @@ SAID = {
     "run ring.core=0.1 vortex_ring": "; a setting is given as --set ring.core=0.1 (see",
     "resume runs/a ring.core=0.1": "'ring.core=0.1' stands where nothing is expected (see",
     "run a b": "'b' stands where nothing is expected (see",
+    "show members/core=1 members/core=2": "'members/core=2' stands where nothing is expected (see",
     "export runs/a": "export: --to is missing: usd, vtp",
     "export --to usd": "export: RUN is missing: folder of a run",
     "run": "run: WORLD is missing: a shipped name",

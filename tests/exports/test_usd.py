@@ -95,6 +95,23 @@ def test_widths_are_two_cores(stage: Any) -> None:
     np.testing.assert_allclose(np.array(ring.GetWidthsAttr().Get(3)), np.full(40, 0.4), rtol=1e-7)
     smoke = UsdGeom.Points.Get(stage, "/small_run/smoke")
     assert smoke.GetWidthsInterpolation() == "constant" and len(smoke.GetWidthsAttr().Get()) == 1
+    # Half the spacing in the fullest frame, of 100 in a cube of 2 m; the first with any has 10.
+    assert smoke.GetWidthsAttr().Get()[0] == pytest.approx(1 / 100 ** (1 / 3), rel=0.1)
+
+
+def test_boxes_hold_what_is_in_them(run: Path, tmp_path: Path) -> None:
+    """Points of one width and volumes had none, so that viewers neither framed nor showed them."""
+    usd = pytest.importorskip("pxr.Usd", reason="needs usd-core: pip install 'ecs-fluid[usd]'")
+    from pxr import UsdGeom
+
+    target = ef.export(run, "usd", out=tmp_path / "out", voxel=0.2, frames="8:")
+    stage = usd.Stage.Open(str(target / "small_run.usdc"))
+    x = frame_of(9)["smoke"]["Position.x"]
+    for name, room in (("smoke", 0.13), ("fields", 3.0)):
+        prim = stage.GetPrimAtPath(f"/small_run/{name}")
+        box = UsdGeom.BBoxCache(9, [UsdGeom.Tokens.default_]).ComputeWorldBound(prim).ComputeAlignedRange()
+        outside = np.stack([x.min(axis=0) - box.GetMin(), box.GetMax() - x.max(axis=0)])
+        assert (outside > 0.0).all() and (outside < room).all()
 
 
 def test_a_box_moves_as_it_did(stage: Any) -> None:

@@ -154,6 +154,21 @@ def test_vortons_below_a_voxel_and_lines_are_shared_as_they_are() -> None:
         np.testing.assert_array_equal(found, expected)
 
 
+def test_the_fullest_frame_of_the_run_sets_the_voxel(run: Path, tmp_path: Path) -> None:
+    """A fire starts with a handful of tracers: their spacing made voxels of a fifth of the flame's width.
+
+    The cloud has 10 k tracers in frame k of 11, in a cube of 2 m.
+    """
+    import json
+
+    spacing = []
+    for frames in ("1", "4:6", None):
+        target = ef.export(run, "vti", out=tmp_path / str(frames)[0], frames=frames, only=["smoke"])
+        spacing.append(json.loads((target / "export.json").read_text())["voxel"])
+    np.testing.assert_allclose(spacing, np.full(3, 2 / 100 ** (1 / 3)), rtol=0.1)
+    assert len(set(spacing)) == 1
+
+
 def test_spacing_of_a_lattice_is_found() -> None:
     """A cube of 12^3 points 0.1 apart: cells of two spacings hold 8 each, but for half cells at one end."""
     from ecs_fluid.exports.volumes import mean_spacing

@@ -152,15 +152,23 @@ def test_a_moving_emitter_whose_gas_gets_cooler(ticks: int) -> None:
 
 
 def test_an_emitter_carried_by_a_body() -> None:
-    """On a body at V s: the mean place at t of what a wind u takes along is (V + u) t/2."""
-    world = ef.World(dt=TIME / 8, precision="double")
-    world.spawn("smoke", ef.Position(np.zeros((0, 3))))
-    balls(world, "ball", [0, 0, 0], radius=0.1, motion="scripted", v=[2.0, 0, 0])
-    emitter = {"name": "vent", "into": "smoke", "rate": RATE, "attached": "ball"}
-    world.add_system(ef.EmissionSystem(emitters=[emitter]))
-    world.add_systems([wind(), ef.BodySystem(), ef.AdvectionSystem()])
-    world.step(8)
-    assert world["smoke"][ef.Position].x[:, 0].mean() == pytest.approx((2.0 + 3.0) * TIME / 2, rel=1e-13)
+    """On a body at V s: the mean place at t of what a wind u takes along is (V + u) t/2.
+
+    Without wind the k-th of n stays where the body was at its moment, V t k/n: no beads, one for half a tick.
+    """
+    for blows in (3.0, 0.0):
+        world = ef.World(dt=TIME / 8, precision="double")
+        world.spawn("smoke", ef.Position(np.zeros((0, 3))))
+        balls(world, "ball", [0, 0, 0], radius=0.1, motion="scripted", v=[2.0, 0, 0])
+        emitter = {"name": "vent", "into": "smoke", "rate": RATE, "attached": "ball"}
+        world.add_system(ef.EmissionSystem(emitters=[emitter]))
+        world.add_systems(
+            [ef.WindSystem(velocity=(blows, 0, 0), on=("smoke",)), ef.BodySystem(), ef.AdvectionSystem()]
+        )
+        world.step(8)
+        x, shift = world["smoke"][ef.Position].x[:, 0], 1 / (2 * RATE * TIME)
+        assert x.mean() == pytest.approx(2.0 * TIME * (0.5 + shift) + blows * TIME / 2, rel=1e-13)
+    np.testing.assert_allclose(x, 2.0 * TIME * np.arange(1, len(x) + 1) / len(x), atol=1e-13)
 
 
 @pytest.mark.parametrize(("start", "stop"), [(0.0, None), (0.21, None), (0.3125, 0.71)])

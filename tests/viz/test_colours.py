@@ -7,9 +7,10 @@ import pytest
 from matplotlib import colormaps
 
 from ecs_fluid.viz.colours import heat_colours, paint
-from ecs_fluid.viz.layers import BRIGHTEST, most_in_line
-from ecs_fluid.viz.scene import pixels, render
+from ecs_fluid.viz.layers import BRIGHTEST
+from ecs_fluid.viz.scene import Scene, pixels, render
 from ecs_fluid.viz.shared_limits import survey
+from ecs_fluid.viz.smoke import most_in_line
 from ecs_fluid.viz.style import LOOKS, Options
 
 TINT = ((1.0, 1.0, 1.0), (0.2, 0.2, 0.2))
@@ -85,6 +86,8 @@ def test_colours_of_recipes_come_first() -> None:
     assert look.tint("fog", clouds, {"fog": "red"}) == look.tints[0]
     others = [look.tint(name, clouds, {"fog": "red"}) for name in ("red", "haze")]
     assert others == [look.tints[1], look.tints[2]]
+    fire = LOOKS["fire"]  # whose smoke is grey, also that of two candles
+    assert fire.tint("haze", clouds, {"fog": "red"}) == (fire.lit, fire.shade)
     lit, shade = look.tint("fog", clouds, {"fog": "#ff8000"})
     np.testing.assert_allclose([lit, shade], [[1.0, 128 / 255, 0.0], [0.25, 32 / 255, 0.0]])
     assert look.named("orange") == look.named("#ff8c1a")
@@ -101,6 +104,24 @@ def test_a_dense_flame_is_bright_and_never_turns_dark(amount: float) -> None:
     """Sums of light beyond 1 would turn black: thousands of flames behind one another are nearly white."""
     red, green, blue = colour_of("fire", cloud(Species_flame=amount, Species_smoke=0.0))
     assert red > 240 and red >= green >= blue > 100
+
+
+def test_a_flame_that_goes_out_is_darker_in_a_movie() -> None:
+    """Each frame had an exposure of its own: a fireball dimmed in the frame in which the next one was lit."""
+    columns = cloud(Species_flame=0.3, Species_smoke=0.0)
+    burnt = {**columns, "Species.flame": np.where(np.arange(4000) < 400, columns["Species.flame"], 0.0)}
+    options = Options(look="fire", size=(160, 120), camera="front")
+    scene = Scene(survey([(0.0, {"dye": columns}), (1.0, {"dye": burnt})], options), options)
+    opacities = []
+    for frame in (columns, burnt):
+        scene.show({"dye": frame})
+        opacities.append(scene._layers["flame"].actor.GetProperty().GetOpacity())
+    scene.plotter.close()
+    assert (
+        opacities[0]
+        == opacities[1]
+        == pytest.approx(BRIGHTEST / (2 * np.pi * scene.view.puff.radius**2 * scene.view.glare))
+    )
 
 
 def test_what_is_left_of_a_flame_does_not_blaze() -> None:

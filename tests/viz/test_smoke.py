@@ -46,6 +46,15 @@ def test_light_fades_exponentially_into_a_slab() -> None:
     assert slope == pytest.approx(kappa / h**3, rel=0.02)
 
 
+def test_a_stray_does_not_take_the_shadow_of_a_cloud() -> None:
+    """The grid of the light had to reach it: with one tracer 300 m away a cloud of 1 m was lit throughout."""
+    x = np.random.default_rng(6).normal(size=(20_000, 3))
+    alone = illumination(x, np.array([0.0, 0.0, 1.0]), 0.1, 0.02)
+    stray = illumination(np.vstack([x, [[300.0, 300.0, 300.0]]]), np.array([0.0, 0.0, 1.0]), 0.1, 0.02)
+    assert alone.mean() < 0.4 and stray[-1] == 1.0
+    np.testing.assert_allclose(stray[:-1], alone, atol=0.02)
+
+
 def test_order_is_far_to_near() -> None:
     x = np.array([[0.0, 0.0, 1.0], [0.0, 5.0, -3.0], [1.0, 0.0, 2.0]])
     order = back_to_front(x, np.array([0.0, 0.0, 10.0]), np.zeros(3))
