@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from ecs_fluid.component import Array, Component, column
+from typing import Any
+
+import numpy as np
+
+from ecs_fluid.component import Array, Component, Tables, column
 
 
 class Position(Component):
@@ -74,12 +78,19 @@ class TemperatureRate(Component, rate_of=Temperature, given=(Temperature, Volume
 class Dilatation(Component, given=(Strength, CoreRadius, Volume, Temperature)):
     """How a vorton's volume follows its temperature, where gas that gets warm pushes away what is around.
 
-    ``temperature`` is the one at which it has its volume, 0 before its first tick; ``divergence`` that of the
-    flow it makes in the next tick.
+    ``temperature`` is the one at which it has its volume, 0: the one that it has now; ``divergence`` that of
+    the flow it makes in the next tick.
     """
 
     temperature: Array = column("K", default=0.0, minimum=0.0)
     divergence: Array = column("1/s", default=0.0)
+
+    @classmethod
+    def blank_beside(cls, tables: Tables, rows: int, dtype: np.dtype[Any] | type) -> Component:
+        """A vorton that comes has its volume at the temperature that it has then."""
+        table = cls.blank(rows, dtype)
+        table.__dict__["temperature"][...] = tables[Temperature].__dict__["T"]
+        return table
 
 
 class Species(Component):

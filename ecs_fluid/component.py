@@ -329,6 +329,11 @@ class Component:
         return self
 
     @classmethod
+    def blank_beside(cls, tables: Tables, rows: int, dtype: np.dtype[Any] | type) -> Component:
+        """A table of the default values for an entity with these tables, on which they may depend."""
+        return cls.blank(rows, dtype)
+
+    @classmethod
     def blank(cls, rows: int, dtype: np.dtype[Any] | type) -> Component:
         """A table of `rows` zero rows (or of each column's default), without checks."""
         self = cls.__new__(cls)

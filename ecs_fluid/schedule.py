@@ -204,6 +204,11 @@ def _cycle(phase: str, members: list[System], later: list[set[int]], left: set[i
         node = min(i for i in left if node in later[i])
     loop = [*path[path.index(node) :], node][::-1]
     names = [type(members[i]).__name__ for i in loop]
+    if len(set(names)) == 1:
+        return (
+            f"there are {len(loop) - 1} systems {names[0]} in the phase {phase!r}, each of which wants to "
+            "run before or after all others; leave all but one out"
+        )
     return (
         f"the order of the phase {phase!r} runs in a circle: {' before '.join(names)}; "
         "remove one before or after, or move one system to another phase"

@@ -87,15 +87,19 @@ def checked_rows(entity: Entity, components: tuple[Component, ...]) -> tuple[Tab
     tables.pop(RowId, None)
     rows = next((t.rows or 0 for t in tables.values()), 0)
     full: Tables = {}
+    missing: list[type[Component]] = []
     for kind in entity.tables:
         if kind.derived or not kind.per_row or kind is RowId:
             continue
         if kind not in tables:
             if any(field.default is None for field in kind.columns.values()):
                 raise ComponentError(f"entity {name!r}: new rows need {kind.__name__}")
-            tables[kind] = kind.blank(rows, dtype)
-        full[kind] = tables.pop(kind)
+            missing.append(kind)
+        else:
+            full[kind] = tables.pop(kind)
     if tables:
         extra = next(iter(tables)).__name__
         raise ComponentError(f"entity {name!r} has no {extra}, so new rows cannot have it either")
+    for kind in missing:
+        full[kind] = kind.blank_beside(full, rows, dtype)
     return full, rows

@@ -237,7 +237,7 @@ class World(Entities):
             for kind in derived:
                 fits = kind in tables and tables[kind].rows == rows
                 if kind.per_row and not fits and all(given in tables for given in kind.given):
-                    self._put(entity, kind.blank(rows, self.dtype))
+                    self._put(entity, kind.blank_beside(tables, rows, self.dtype))
 
     # ------------------------------------------------------------------ time
 

@@ -13,7 +13,6 @@ from ecs_fluid.components import (
     Age,
     CoreRadius,
     Density,
-    Dilatation,
     Emission,
     InertialVelocity,
     Position,
@@ -56,9 +55,7 @@ Point = tuple[Place, Place, Place]
 Widths = tuple[Width, Width, Width]
 
 
-OWN = (
-    Position, Pose, Strength, CoreRadius, Volume, InertialVelocity, Density, Temperature, Dilatation, Species
-)  # fmt: skip
+OWN = (Position, Pose, Strength, CoreRadius, Volume, InertialVelocity, Density, Temperature, Species)
 """Components that parameters of an emitter tell, or that carry it."""
 
 
@@ -336,8 +333,7 @@ class EmissionSystem(System):
             rho = density_of(fluid, warm)
         elif rho is None:
             rho = density_at(fluid, z)
-        made: list[Component] = [Temperature.unchecked(T=warm), Density.unchecked(rho=rho)]
-        made.append(Dilatation.unchecked(temperature=warm, divergence=np.zeros(len(moments))))
+        made = Temperature.unchecked(T=warm), Density.unchecked(rho=rho)
         return [table for table in made if type(table) in has and type(table) not in own]
 
     def _places(self, emitter: Emitter, draw: np.random.Generator, moments: Array) -> Array:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 from pydantic import Field
 
-from ecs_fluid.components import CoreRadius, CoreRadiusRate, Strength, StrengthRate, VelocityGradient
+from ecs_fluid.components import (
+    CoreRadius,
+    CoreRadiusRate,
+    Dilatation,
+    Strength,
+    StrengthRate,
+    VelocityGradient,
+)
 from ecs_fluid.system import System
 from ecs_fluid.systems.stretch import StretchSystem, own_curl
 from ecs_fluid.world import World
@@ -21,7 +29,8 @@ class ReformulationSystem(System):
     The first line keeps the vorticity equation at the vorton's centre, where omega ~ alpha/sigma^3; the
     second, with g = 1/5, keeps the angular momentum ~ sigma^5 |omega| of the sphere of fluid that a vorton
     is. So |alpha| sigma^2 is constant along every path, and |alpha| grows with 2/5 of the stretching, which
-    is why runs last longer. g = 0 is the classic method.
+    is why runs last longer. g = 0 is the classic method. In gas that swells (ExpansionSystem), s is less by a
+    third of a vorton's divergence: what grows alike in all directions, as its core does, is not stretched.
 
     The circulation of a stretched tube, |alpha| over length, is not kept: it falls as its length to the power
     -3/5, and comes back when the tube shortens. So rings that stay whole follow the classic method better;
@@ -31,6 +40,7 @@ class ReformulationSystem(System):
     """
 
     reads = (VelocityGradient, Strength, CoreRadius)
+    may_read = (Dilatation,)
     adds = (StrengthRate, CoreRadiusRate)
     phase = "rates"
 
@@ -45,10 +55,13 @@ class ReformulationSystem(System):
         from ecs_fluid.kernels.vorticity.reformulation import reshape_cores
 
         g, own = self.world.dtype(rate * self.g), own_curl(self.world)
-        for gradient, strength, core, dalpha, dsigma2 in self.query(
-            VelocityGradient, Strength, CoreRadius, StrengthRate, CoreRadiusRate
-        ):
-            reshape_cores(gradient.du, strength.alpha, core.sigma, g, own, dalpha.dalpha, dsigma2.dsigma2)
+        wanted = VelocityGradient, Strength, CoreRadius, StrengthRate, CoreRadiusRate
+        for entity, (gradient, strength, core, dalpha, dsigma2) in self.entities(*wanted):
+            du = gradient.du
+            if Dilatation in entity:
+                third = entity[Dilatation].divergence / self.world.dtype(3)
+                du = du - third[:, None, None] * np.eye(3, dtype=du.dtype)
+            reshape_cores(du, strength.alpha, core.sigma, g, own, dalpha.dalpha, dsigma2.dsigma2)
 
     def lint(self, world: World) -> list[str]:
         """Without stretching there is nothing to reformulate."""

@@ -66,8 +66,8 @@ class RemeshSystem(System):
     point. Vortons that carry matter (density,
     temperature, species, or what else the population has) instead share their volume, and each value times
     volume, by weights of the same reach that are never negative: nothing leaves its range and the totals
-    (mass, and heat and fuel as ThermalSystem counts them) stay, at the price of a spread by h^2/4 on average
-    each time. New rows get new RowIds; tracers are left
+    (mass, and heat and fuel as ThermalSystem counts them: by volume, or by mass where gas swells) stay, at
+    the price of a spread by h^2/4 on average each time. New rows get new RowIds; tracers are left
     alone. It is for filled cores: a line of single vortons becomes a bundle of lines.
 
     Where a CollisionSystem keeps vortons out of bodies and in containers, lattice points that are not where a

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import math
+import warnings
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -15,13 +17,12 @@ from ecs_fluid.components import (
     Position,
     Species,
     SpeciesRate,
-    Strength,
     Temperature,
     TemperatureRate,
     Volume,
 )
 from ecs_fluid.entity import Entity
-from ecs_fluid.errors import FluidError, RecipeError
+from ecs_fluid.errors import FluidError, FluidWarning, RecipeError
 from ecs_fluid.fluid import LAWS, Fluid, key_values
 from ecs_fluid.keyframes import KeyedNumber, KeyedVector, value_at
 from ecs_fluid.recipe import Name
@@ -34,10 +35,14 @@ from ecs_fluid.systems.shared.exchange_lint import Words, crowded_lint, exchange
 from ecs_fluid.systems.shared.fluid_at_rest import density_of, fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.populations import add_spread, exchanged, joined
 from ecs_fluid.systems.shared.properties import attach_to_vortons, particle_density
+from ecs_fluid.systems.shared.walls import containers
 from ecs_fluid.world import World
 
 TURBULENT_PRANDTL = 0.85
 """Eddy viscosity over the diffusivity of heat and species by the same eddies."""
+
+MOST_GROWN = 2
+"""Volume after a tick over that before it, or the inverse, from which on a warning says so."""
 
 STEPS = 4
 """Steps of a tick in which radiation is taken."""
@@ -48,7 +53,7 @@ EXCHANGING: tuple[type[Component], ...] = (Position, CoreRadius, Volume)
 """What an entity needs, beside what is conducted, to take part in the exchange."""
 
 
-SWELLS: tuple[type[Component], ...] = (Volume, CoreRadius, Strength, Dilatation)
+SWELLS: tuple[type[Component], ...] = (Volume, CoreRadius, Dilatation)
 """What changes of vortons that swell."""
 
 
@@ -293,13 +298,14 @@ class ExpansionSystem(System):
     the temperature themselves.
 
     With `flow` vortons keep their mass: where the density falls from rho to rho', a vorton's volume becomes
-    V rho / rho', its core radius and its strength grow by the cube root of that, so that circulations stay
-    (in a plane the core radius grows by the square root, and the strength stays), and in the next tick it
-    pushes all around it away, div u = (1 - rho' / rho) / dt in it:
+    V rho / rho', its core radius grows by the cube root of that (in a plane by the square root), and in the
+    next tick it pushes all around it away, div u = (1 - rho' / rho) / dt in it:
 
     u(x) = sum_p q(|x - x_p| / sigma_p) div u_p V_p (x - x_p) / (4 pi |x - x_p|^3)
 
-    is part of every velocity. Without it the flow is that of a fluid whose differences of density are small.
+    is part of every velocity. Strengths grow as that flow stretches their lines (StretchSystem), so
+    circulations stay, in a plane strengths themselves. Without `flow` it is that of a fluid whose differences
+    of density are small.
     Source: Fluid Simulation for Video Games, part 10 (the density).
     """
 
@@ -314,8 +320,15 @@ class ExpansionSystem(System):
     """vortons take up more room as they get warm, and push away what is around them"""
 
     def __post_init__(self) -> None:
+        self._told = False
         if not self.flow:
             self.writes = (Density,)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuse another `flow`: vortons that have swelled would have volumes of neither."""
+        if name == "flow" and "_told" in vars(self) and value != self.flow:
+            raise FluidError("ExpansionSystem: flow cannot be changed once the system is made")
+        super().__setattr__(name, value)
 
     def added(self, world: World) -> None:
         """Densities are put right at once."""
@@ -329,9 +342,6 @@ class ExpansionSystem(System):
                 "ExpansionSystem: flow = true, but with the fluid's law = 'none' nothing expands; "
                 "take law = 'ideal_gas' or 'liquid'"
             )
-        for entity in world.entities if self.flow else ():
-            if all(kind in entity for kind in Dilatation.given) and Dilatation not in entity:
-                world.attach(entity.name, Dilatation(temperature=entity[Temperature].T))
         self._follow(world)
 
     def process(self, dt: float) -> None:
@@ -341,29 +351,57 @@ class ExpansionSystem(System):
         self._follow(self.world)
 
     def lint(self, world: World) -> list[str]:
-        """Gas that swells beside buoyancy for small differences of density."""
-        baroclinic = world.system(BaroclinicSystem)
-        if not self.flow or baroclinic is None or baroclinic.model == "full":
-            return []
-        return [
-            "ExpansionSystem: with flow = true densities may differ by much, and BaroclinicSystem has "
-            "model = 'boussinesq', for small differences; use model = 'full'"
-        ]
+        """Gas that swells between walls, or beside buoyancy for small differences of density."""
+        baroclinic, found = world.system(BaroclinicSystem), list[str]()
+        if self.flow and baroclinic is not None and baroclinic.model != "full":
+            found.append(
+                "ExpansionSystem: with flow = true densities may differ by much, and BaroclinicSystem has "
+                "model = 'boussinesq', for small differences; use model = 'full'"
+            )
+        if self.flow and world.fluid[Fluid].law == LAWS["none"]:
+            found.append(
+                "ExpansionSystem: with the fluid's law = 'none' nothing swells, whatever flow is; take law = "
+                "'ideal_gas' or 'liquid'"
+            )
+        if self.flow and containers(world):
+            found.append(
+                "ExpansionSystem: gas that swells (flow = true) in a container has nowhere to go, so what it "
+                "pushes away flows through the walls, which stop particles alone; set flow = false, or build "
+                "walls of bodies that leave an opening"
+            )
+        return found
 
     def _swell(self, dt: float) -> None:
-        """Volumes, core radii and strengths follow the temperatures; the flow is that of the next tick."""
+        """Volumes and core radii follow the temperatures; the flow is that of the next tick."""
         fluid, number = fluid_at_rest(self.world), self.world.dtype
         root = number(1 / self.world.dimension)
-        for volume, core, strength, now, temperature in self.query(*SWELLS, Temperature):
+        for entity, tables in self.entities(*SWELLS, Temperature):
+            volume, core, now, temperature = tables
             T = temperature.T
             former = np.where(now.temperature > 0, now.temperature, T)
             grown = density_of(fluid, former) / density_of(fluid, T)
             now.divergence = (number(1) - number(1) / grown) / number(dt)
             now.temperature = T
+            self._tell(entity.name, grown, dt)
             volume.volume *= grown
             core.sigma *= grown**root
-            if self.world.dimension == 3:
-                strength.alpha *= (grown**root)[:, None]
+
+    def _tell(self, name: str, grown: Array, dt: float) -> None:
+        """Warn, once, of volumes that change too much in a tick for the flow that they make."""
+        if self._told or not len(grown):
+            return
+        largest, least = float(grown.max()), float(grown.min())
+        if (most := max(largest, 1 / least)) > MOST_GROWN:
+            self._told = True
+            longest = dt * math.log(MOST_GROWN) / math.log(most)
+            warnings.warn(
+                f"t = {self.world.time:.4g} s: ExpansionSystem: vortons of {name!r} "
+                f"{'grew' if most == largest else 'shrank'} {most:.3g} times in volume in one tick; what "
+                f"they push away is resolved up to {MOST_GROWN} times: use dt <= {longest:.2g} s, or heat "
+                "them more slowly",
+                FluidWarning,
+                stacklevel=2,
+            )
 
     def _follow(self, world: World) -> None:
         fluid = fluid_at_rest(world)

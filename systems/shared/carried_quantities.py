@@ -10,15 +10,20 @@ from ecs_fluid.component import Array, Component
 from ecs_fluid.components import (
     Age,
     CoreRadius,
+    Dilatation,
     Position,
     RowId,
+    Species,
     Strength,
     SubfilterAverage,
+    Temperature,
     VelocityHistory,
     Volume,
 )
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
+from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest
+from ecs_fluid.systems.shared.properties import particle_density
 
 REPLACED = (Position, Strength, CoreRadius, Volume, RowId)
 """Tables that new vortons get elsewhere."""
@@ -26,15 +31,20 @@ REPLACED = (Position, Strength, CoreRadius, Volume, RowId)
 RESTARTED = (VelocityHistory, SubfilterAverage)
 """Tables that belong to the path of an old vorton: new vortons start with the defaults."""
 
+BY_MASS = (*Temperature.columns.values(), Dilatation.columns["temperature"], *Species.columns.values())
+"""What mixes by mass in gas that swells."""
+
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its table and name, its place among the extensive quantities, its values' range."""
+    """One column: its table and name, its place among the extensive quantities, that of what it is a value
+    per (volume, or mass), its values' range."""
 
     kind: type[Component]
     name: str
     shape: tuple[int, ...]
     first: int
+    per: int
     least: float
     most: float
 
@@ -43,7 +53,8 @@ class Cargo:
     """Extensive quantities of every vorton of an entity: volume, and value times volume of every column.
 
     So mass is kept with the Density, and heat and fuel as ThermalSystem and CombustionSystem count them, per
-    volume. Without Volume every vorton counts as 1. `matter` says whether there is more than an Age.
+    volume; where vortons swell, value times mass of what is `BY_MASS`. Without Volume every vorton counts as
+    1. `matter` says whether there is more than an Age.
 
     Raises FluidError when a table can neither be shared nor started anew.
     """
@@ -53,7 +64,10 @@ class Cargo:
         volume = entity[Volume].volume.astype(np.float64) if Volume in entity else np.ones(rows)
         self.has_volume = Volume in entity
         self.columns: list[Column] = []
-        parts = [volume]
+        parts, swells = [volume], Dilatation in entity
+        if swells:
+            rho = particle_density(entity.tables, fluid_at_rest(entity.world))
+            parts.append(volume * rho.astype(np.float64))
         for kind, table in sorted(entity.tables.items(), key=lambda item: item[0].__name__):
             if kind.derived or not kind.per_row or kind in REPLACED:
                 continue
@@ -63,8 +77,9 @@ class Cargo:
             for field, array in table.items():
                 values = array.reshape(rows, -1).astype(np.float64)
                 limits = float(values.min()), float(values.max())
-                self.columns.append(Column(kind, field.name, array.shape[1:], len(parts), *limits))
-                parts += list(values.T * volume)
+                per = int(swells and field in BY_MASS)
+                self.columns.append(Column(kind, field.name, array.shape[1:], len(parts), per, *limits))
+                parts += list(values.T * parts[per])
         self.extensive = np.stack(parts, axis=1)
         self.matter = any(column.kind is not Age for column in self.columns)
 
@@ -88,7 +103,7 @@ class Cargo:
         for column in self.columns:
             width = int(np.prod(column.shape))
             held = share[:, column.first : column.first + width]
-            value = held / share[:, :1]
+            value = held / share[:, column.per : column.per + 1]
             # Only rounding is cut off: values are means of old ones.
             value = np.clip(value, column.least, column.most).reshape(len(kept), *column.shape)
             found.setdefault(column.kind, {})[column.name] = value

@@ -75,11 +75,3 @@ class PotentialFlow:
                 targets.u[:, out] += sign * found.u[:, of]
                 if targets.du is not None and found.du is not None:
                     targets.du[:, out] += sign * found.du[:, of]
-
-
-def without_trace(du: Array | None, dimension: int) -> None:
-    """Take the divergence out of velocity gradients (n, 3, 3) 1/s, in place."""
-    if du is not None and dimension == 3:
-        third = np.trace(du, axis1=1, axis2=2) / du.dtype.type(3)
-        for axis in range(3):
-            du[:, axis, axis] -= third

@@ -39,7 +39,7 @@ from ecs_fluid.systems.velocity.grid_reading import GridReading, Reading
 from ecs_fluid.systems.velocity.hybrid import HybridSolver
 from ecs_fluid.systems.velocity.lint import plane_vortices_lint, slow_sums_lint, unfelt_lint
 from ecs_fluid.systems.velocity.poisson import PoissonSolver
-from ecs_fluid.systems.velocity.potential_flow import PotentialFlow, without_trace
+from ecs_fluid.systems.velocity.potential_flow import PotentialFlow
 from ecs_fluid.systems.velocity.pppm import PppmSolver
 from ecs_fluid.systems.velocity.sampled_error import sampled_error
 from ecs_fluid.systems.velocity.solver import Solver, SolverName, model_with, solver_class
@@ -108,8 +108,8 @@ class VelocitySystem(System):
     smooth as the direct sum); poisson and hybrid need none.
 
     Vortons that swell or shrink (`Dilatation`, see ExpansionSystem) add the flow of sources to all of this,
-    by a tree of angle 0.5 or all pairs; the trace of its gradient is left out of the VelocityGradient, since
-    ExpansionSystem changes strengths and cores by it.
+    by a tree of angle 0.5 or all pairs. The VelocityGradient has a trace then, by which lines grow as the gas
+    around them does.
 
     In a world of two dimensions a vorton stands for a metre of the straight line of such blobs across the
     plane, u = q(r/sigma) alpha cross (x - x_p) / (2 pi r^2) (`kernels.plane.blobs`), in every solver.
@@ -275,9 +275,6 @@ class VelocitySystem(System):
             solver.fill(targets)
             self.add_potential(targets)
             processes.to_rows(sources.order, vortons, targets)
-        if self._potential is not None:
-            for *_, du in vortons:
-                without_trace(du, self.world.dimension)
         self._fill_others(solver, sources, grid, reading, vortons, others)
         if self.world.stage.c == 0.0:
             recorded = self._is_recorded

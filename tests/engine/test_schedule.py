@@ -122,6 +122,12 @@ def test_a_circle_names_all_its_members() -> None:
     assert "remove one before or after" in str(caught.value)
 
 
+def test_two_that_want_to_be_the_last() -> None:
+    last = make("TheLast", after=("*",))
+    with refused("there are 2 systems TheLast in the phase 'move', each of which .* leave all but one out"):
+        names(last, make("Between"), last)
+
+
 def test_a_circle_with_the_data_flow() -> None:
     write = make("FlowWrite", writes=(Speed,), phase="constrain", after=("FlowRead",))
     read = make("FlowRead", reads=(Speed,), phase="constrain")

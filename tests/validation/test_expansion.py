@@ -7,6 +7,7 @@ import pytest
 from flows import lattice
 
 import ecs_fluid as ef
+from ecs_fluid.recipe import entity_recipe
 
 NO_WEIGHT = {"law": "ideal_gas", "density": 1.2, "temperature": 300.0, "gravity": (0.0, 0.0, 0.0)}
 
@@ -67,17 +68,61 @@ def test_a_ball_that_gets_warm_pushes_what_is_around_it_away(dimension: int) -> 
 
 @pytest.mark.filterwarnings("ignore:StretchSystem. strengths add up")
 def test_vortex_lines_in_gas_that_swells_keep_their_circulation() -> None:
-    """Case 117: strength over length, circulation, stays (Kelvin): both grow by the cube root of volume."""
+    """Case 117: strength over length, circulation, stays (Kelvin), in the middle of a ball of gas, where all
+    lengths grow alike, and so do the lines of vortons that have no temperature there.
+    """
     h = 0.125
     x = ball(h)
+    n = len(x)
     heater = ef.HeaterSystem(size=(9.0, 9.0, 9.0), temperature=600.0, time=0.1)
-    alpha = np.where(np.linalg.norm(x, axis=1, keepdims=True) < 0.3, 1e-9, 0.0) * np.array([0.0, 0.0, 1.0])
-    world = gas_world(x, h, np.full(len(x), 300.0), heater, ef.StretchSystem(scheme="classical"), alpha=alpha)
+    inner = (np.linalg.norm(x, axis=1) < 0.3) & x.any(axis=1)
+    alpha = np.where(inner[:, None], 1e-9, 0.0) * np.array([0.0, 0.0, 1.0])
+    world = gas_world(x, h, np.full(n, 300.0), heater, ef.StretchSystem(scheme="classical"), alpha=alpha)
+    line = np.array([[0.05, 0.0, -0.1], [0.05, 0.0, 0.0], [0.05, 0.0, 0.1]])
+    along = np.full((3, 1), 1e-9) * np.array([0.0, 0.0, 1.0])
+    world.spawn("line", ef.Position(line), ef.Strength(along), ef.CoreRadius(np.full(3, 0.1)))
     world.step(10)
-    T = 600 - 300 * np.exp(-world.time / 0.1)
-    inner = np.linalg.norm(x, axis=1) < 0.3
-    grown = world["gas"][ef.Strength].alpha[inner, 2] / 1e-9
-    np.testing.assert_allclose(grown, np.cbrt(T / 300), rtol=0.01)
+    for name, rows, places in (("gas", inner, x), ("line", np.full(3, True), line)):
+        grown = world[name][ef.Strength].alpha[rows, 2] / 1e-9
+        now, then = world[name][ef.Position].x[rows], places[rows]
+        lengths = np.linalg.norm(now, axis=1) / np.linalg.norm(then, axis=1)
+        assert lengths.mean() > 1.15
+        np.testing.assert_allclose(grown, lengths, rtol=0.02)
+
+
+@pytest.mark.filterwarnings("ignore:overlap")
+@pytest.mark.parametrize("reformulated", [False, True])
+def test_a_hot_ring_keeps_its_circulation_and_swells_across(reformulated: bool) -> None:
+    """A line of blobs whose gas swells to 1.86 times its volume: its length grows by 2.5 %, and its strength
+    as that, for the flow spreads the tube across (Kelvin). In the middle of a line of blobs the divergence is
+    twice that of their volumes. Reformulated, |alpha| sigma^2, which stays without swelling, grows as volume.
+    """
+    a = np.arange(80) * np.pi / 40
+    x = 0.5 * np.stack([np.cos(a), np.sin(a), 0 * a], axis=1)
+    tangent = np.stack([-np.sin(a), np.cos(a), 0 * a], axis=1)
+    world = ef.World(dt=0.01, precision="double", integrator="rk2")
+    world.set_fluid(**NO_WEIGHT)
+    volume = 0.01 * np.pi * np.pi / 80
+    world.spawn(
+        "ring", ef.Position(x), ef.Strength(1e-6 * tangent), ef.CoreRadius(np.full(80, 0.1)),
+        ef.Volume(np.full(80, volume)), ef.Temperature(np.full(80, 300.0)),
+    )  # fmt: skip
+    heater = ef.HeaterSystem(size=(9.0, 9.0, 9.0), temperature=600.0, time=0.1)
+    world.add_systems(
+        [ef.VelocitySystem(), ef.StretchSystem(), ef.AdvectionSystem(), ef.ExpansionSystem(flow=True), heater]
+    )
+    if reformulated:
+        world.add_system(ef.ReformulationSystem())
+    world.step(20)
+    ring = world["ring"]
+    radius = np.linalg.norm(ring[ef.Position].x, axis=1).mean() / 0.5
+    strength = np.linalg.norm(ring[ef.Strength].alpha, axis=1).mean() / 1e-6
+    assert 1.01 < radius < 1.05
+    if reformulated:
+        swollen, core = ring[ef.Volume].volume.mean() / volume, ring[ef.CoreRadius].sigma.mean() / 0.1
+        assert strength * core**2 == pytest.approx(swollen, rel=2e-2)
+    else:
+        assert strength == pytest.approx(radius, rel=2e-3)
 
 
 def test_mixing_hot_and_cold_gas_changes_no_volume_in_all() -> None:
@@ -94,6 +139,7 @@ def test_mixing_hot_and_cold_gas_changes_no_volume_in_all() -> None:
     assert now.sum() == pytest.approx(volume.sum(), rel=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:.*grew 2.51 times in volume in one tick")
 def test_what_burns_adds_its_heat_over_that_of_a_cubic_metre() -> None:
     """Case 117: dV = heat / (rho_0 T_0 c_p), whatever burns where and how hot it is."""
     h = 0.125
@@ -115,7 +161,7 @@ def test_what_burns_adds_its_heat_over_that_of_a_cubic_metre() -> None:
 def test_a_hot_vortex_that_cools_keeps_its_momentum() -> None:
     """Case 117: rho_0 I - sum (rho_0 - rho) V u stays, though the impulse I = sum x cross alpha / 2 falls:
     the fluid that light gas carries with it weighs more as it shrinks. Baroclinic vorticity by accelerations
-    is part of it (no gravity). Momentum loses 1.9 % here, 1.3 % with half the spacing, while I falls by 16 %.
+    is part of it (no gravity). Momentum loses 1.0 % here, while I falls by 16 %.
     """
     h, R = 0.08, 0.4
     x = ball(h, R)
@@ -138,7 +184,7 @@ def test_a_hot_vortex_that_cools_keeps_its_momentum() -> None:
     world.step(20)
     later, still = momentum()
     assert later < 0.85 * impulse
-    assert still == pytest.approx(whole, rel=0.03)
+    assert still == pytest.approx(whole, rel=0.015)
 
 
 def test_frames_and_solvers_hold_the_flow_of_gas_that_swells(tmp_path) -> None:
@@ -157,6 +203,79 @@ def test_frames_and_solvers_hold_the_flow_of_gas_that_swells(tmp_path) -> None:
         np.testing.assert_allclose(world.velocity(places, solver=solver), u, rtol=1e-12)
 
 
+def test_vortons_that_come_later_swell_from_their_first_tick() -> None:
+    """Whether entities or systems come first, and rows of an entity in a run: V = V_0 T / T_0."""
+    h = 0.125
+    x = ball(h)
+    n = len(x)
+    heater = ef.HeaterSystem(size=(9.0, 9.0, 9.0), temperature=600.0, time=0.02)
+    world = gas_world(x, h, np.full(n, 300.0), heater)
+    rows = (
+        ef.Position(x), ef.Strength(np.zeros((n, 3))), ef.CoreRadius(np.full(n, 1.5 * h)),
+        ef.Volume(np.full(n, h**3)), ef.Temperature(np.full(n, 300.0)),
+    )  # fmt: skip
+    world.spawn("later", *rows)
+    world["gas"].spawn(*rows)
+    world.step()
+    for name in ("gas", "later"):
+        grown = world[name][ef.Volume].volume / h**3
+        np.testing.assert_allclose(grown, world[name][ef.Temperature].T / 300, rtol=1e-12)
+        assert grown.min() > 1.5
+
+
+def test_remeshing_keeps_mass_volume_and_fuel() -> None:
+    """Sums of V, V / T (mass) and fuel times mass, exactly; no vorton swells by it."""
+    h = 0.125
+    x = ball(h)
+    n = len(x)
+    fuel = np.where(x[:, 1] > 0, 0.1, 0.0)
+    world = gas_world(
+        x, h, 300 + 1200 * (x[:, 0] > 0), ef.RemeshSystem(every=1, spacing=h),
+        carried=(
+            ef.Species(fuel=fuel, flame=0 * fuel, smoke=0 * fuel),
+        ),
+    )  # fmt: skip
+
+    def totals() -> list[float]:
+        gas = world["gas"]
+        volume, mass = gas[ef.Volume].volume, gas[ef.Volume].volume / gas[ef.Temperature].T
+        return [volume.sum(), mass.sum(), (mass * gas[ef.Species].fuel).sum()]
+
+    before = totals()
+    world.step()
+    np.testing.assert_allclose(totals(), before, rtol=1e-12)
+    gas = world["gas"]
+    assert len(gas) != n
+    np.testing.assert_allclose(gas[ef.Dilatation].temperature, gas[ef.Temperature].T, rtol=1e-12)
+
+
+def test_gas_that_swells_too_fast_for_the_step_is_told() -> None:
+    """Five times its volume in a tick. The gradient of the flow is the same by pairs and in the tick."""
+    h = 0.125
+    x = ball(h)
+    world = gas_world(x, h, np.full(len(x), 300.0))
+    world.step()
+    world["gas"][ef.Temperature].T[:] = 1500.0
+    told = r"vortons of 'gas' grew 5 times in volume in one tick; .* use dt <= 0\.0086 s"
+    with pytest.warns(ef.FluidWarning, match=told):
+        world.step()
+    world.step()
+    diagnostics = world.system(ef.DiagnosticsSystem)
+    world["gas"][ef.Dilatation].divergence = np.exp(-x[:, 0])
+    world.evaluate()
+    by_pairs, of_stage = (diagnostics.measure(limit)["dt_grad_u"] for limit in (None, 0))
+    assert by_pairs == pytest.approx(of_stage, rel=1e-12)
+
+
+def test_gas_that_swells_in_a_container_is_told() -> None:
+    x = ball(0.125)
+    world = gas_world(x, 0.125, np.full(len(x), 300.0))
+    assert not world.lint()
+    room = {"kind": "container", "name": "room", "shape": {"shape": "box", "size": [2.0, 2.0, 2.0]}}
+    entity_recipe(room, "here").build(world)
+    assert [text for text in world.lint() if "in a container has nowhere to go" in text]
+
+
 def test_refused() -> None:
     with pytest.raises(ef.RecipeError, match="law = 'none' nothing expands"):
         ef.World().add_system(ef.ExpansionSystem(flow=True))
@@ -165,3 +284,9 @@ def test_refused() -> None:
     with pytest.raises(ef.RecipeError, match="a world that repeats has no room for gas that swells"):
         world.add_system(ef.ExpansionSystem(flow=True))
     world.add_system(ef.ExpansionSystem())
+    with pytest.raises(ef.FluidError, match="flow cannot be changed once the system is made"):
+        world.system(ef.ExpansionSystem).flow = True
+    x = ball(0.25)
+    world = gas_world(x, 0.25, np.full(len(x), 300.0))
+    world.set_fluid(law="none")
+    assert [text for text in world.lint() if "law = 'none' nothing swells" in text]
