@@ -264,10 +264,20 @@ class Ticker:
                 warnings.warn(text, FluidWarning, stacklevel=5)
 
     def evaluate(self, world: World) -> None:
-        """Run the phases prepare and rates alone."""
+        """Run the phases prepare and rates alone; state of rows that they write is then as before."""
         schedule = world.schedule
+        systems = (*schedule.phases["prepare"], *schedule.phases["rates"])
+        states = {kind for system in systems for kind in system.writes if kind.per_row and not kind.derived}
+        kept = [
+            (array, array.copy())
+            for entity in world.entities
+            for kind in states.intersection(entity.tables)
+            for _, array in entity.tables[kind].items()
+        ]
         with self._busy("tick"), self._threads.chosen():
             self._rates(world, schedule)
+        for array, before in kept:
+            array[...] = before
 
     def apply(self, world: World) -> None:
         """Carry out the queued changes of rows, also those queued on other processes."""

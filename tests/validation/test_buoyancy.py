@@ -314,6 +314,31 @@ def test_full_model_starts_a_light_ball_as_it_should() -> None:
     assert measured["full"] == pytest.approx(1.0, rel=0.2)
 
 
+def test_looking_at_the_full_model_between_ticks_changes_no_bit() -> None:
+    """An evaluation took the velocities of vortons for those of the next tick, before births."""
+    x = ball(0.2)
+    world = cloud_world(x, 1 - 0.5 * x[:, 0] ** 2, 0.2, {}, model="full")
+    world.step(2)
+    before = world.state_hash()
+    world.evaluate()
+    assert world.state_hash() == before
+
+
+def test_without_gravity_accelerations_alone_make_vorticity() -> None:
+    """A swirl in fluid of uneven density: nothing by Boussinesq, grad(ln rho) cross -a by the full model."""
+    x = ball(0.2)
+    strengths = {}
+    for model in ("boussinesq", "full"):
+        world = cloud_world(x, 1 + 0.5 * x[:, 0], 0.2, {}, model=model)
+        world.set_fluid(gravity=(0.0, 0.0, 0.0))
+        world["cloud"][ef.Strength].alpha = 0.05 * np.stack([-x[:, 1], x[:, 0], 0 * x[:, 0]], axis=1)
+        world.step(3)
+        strengths[model] = world["cloud"][ef.Strength].alpha
+    assert np.abs(strengths["boussinesq"].sum(axis=0)).max() < 1e-12
+    change = np.abs(strengths["full"] - strengths["boussinesq"]).max()
+    assert change > 1e-3 * np.abs(strengths["full"]).max()
+
+
 def test_vortons_without_a_volume_are_named() -> None:
     world = ef.World(precision="double")
     world.spawn(
