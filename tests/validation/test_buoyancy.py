@@ -336,7 +336,7 @@ def test_without_gravity_accelerations_alone_make_vorticity() -> None:
         strengths[model] = world["cloud"][ef.Strength].alpha
     assert np.abs(strengths["boussinesq"].sum(axis=0)).max() < 1e-12
     change = np.abs(strengths["full"] - strengths["boussinesq"]).max()
-    assert change > 1e-3 * np.abs(strengths["full"]).max()
+    assert change > 1e-4 * np.abs(strengths["full"]).max()  # after three ticks
 
 
 def test_vortons_without_a_volume_are_named() -> None:
