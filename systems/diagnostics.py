@@ -65,7 +65,7 @@ class DiagnosticsSystem(System):
     * liquid_mass: mass of all liquid, kg; this and the following where there is liquid, once it has moved
     * liquid_center: its centre of mass, m
     * liquid_kinetic: its kinetic energy, J
-    * liquid_energy: that, its potential energy from z = 0 and its energy of compression, J
+    * liquid_energy: that, its potential energy from z = 0, and those of compression and surface, J
     * liquid_dissipated: energy that its viscosity has taken so far, J
     * liquid_density: largest of its densities over that at rest, 1
 

@@ -24,7 +24,7 @@ from ecs_fluid.systems.drag import DragSystem
 from ecs_fluid.systems.inflow import Inflow, InflowSystem, in_pipes
 from ecs_fluid.systems.shared.body_tables import BODIES, body_entities
 from ecs_fluid.systems.shared.liquid_places import bodies_at, misplaced_liquid, near_solids
-from ecs_fluid.systems.shared.liquid_steps import MOST_STEPS, StepLimits
+from ecs_fluid.systems.shared.liquid_steps import MOST_STEPS, StepLimits, capillary_step
 from ecs_fluid.systems.shared.populations import joined, rows_of_each, spread
 from ecs_fluid.systems.shared.walls import containers
 from ecs_fluid.world import World
@@ -53,7 +53,7 @@ class SphSystem(System):
     momentum and angular momentum are kept to rounding. Pressure, gravity and walls at rest have an energy,
     which only viscosity, the diffusion of e, and impacts on bodies take. Planes that are parallel or at right
     angles to all others of their container mirror the liquid (those of a box); other planes, balls and
-    polytopes add G; all are smooth and without friction, and get the reaction (BodyLoad). A particle that
+    polytopes add G; all are smooth, and get the reaction (BodyLoad). A particle that
     passes a plane of a container goes on as its image. e starts, in `hydrostatic` entities, with what the sum
     lacks at their upper surface. Equations: `kernels.sph.forces`, `kernels.sph.walls`, `kernels.sph.images`.
     Source: Monaghan, Rep. Prog. Phys. 68 (2005), and those named there; it takes the place of the liquid of
@@ -84,6 +84,13 @@ class SphSystem(System):
 
     Viscosity. The liquid has its own plus `artificial` c R / 20; the second part steadies it and is needed
     for flows with little viscosity of their own (0.01 to 0.1). All liquids of a world have one viscosity.
+    With `walls = "no_slip"` both act between liquid and walls too, as if it went on behind them in a shear
+    flow that is 0 at the wall; steps are then at most R^2 / (75 nu). Equations: `kernels.sph.friction`.
+
+    Surface tension. With `surface_tension` the surface of all liquid, made of triangles anew in each step,
+    pulls at the particles within reach, so that momentum and angular momentum are kept; planes that mirror
+    meet it at 90 degrees, other walls and bodies repel it. A step is at most half of sqrt(rho a^3 / (2 pi
+    sigma)), a the spacing. Equations: `kernels.sph.tension`.
 
     Particles with a Strength and a CoreRadius too are moved by the vortices as well: the hybrid of the
     articles, experimental, see docs/liquids.md.
@@ -119,6 +126,10 @@ class SphSystem(System):
     """step over the time sound takes for half a reach, 1"""
     steps: int = Field(default=0, ge=0, le=MOST_STEPS)
     """steps per tick; 0 takes as many as needed"""
+    walls: Literal["slip", "no_slip"] = "slip"
+    """whether liquid slides along bodies and containers, or is held by them"""
+    surface_tension: float = Field(default=0.0, ge=0, le=1e6)
+    """surface tension of all liquid, N/m"""
     hydrostatic: tuple[Name, ...] = ()
     """entities that are compressed by their own weight when the first tick begins"""
 
@@ -163,6 +174,20 @@ class SphSystem(System):
                 said.append(
                     f"{entity.name!r} has no viscosity, and nothing feels that of the fluid around it, "
                     f"{around.viscosity:g} m^2/s; give the liquid its own"
+                )
+        if self.walls == "no_slip" and self.artificial == 0 and self._viscosity(world) == 0:
+            said.append(
+                "walls = 'no_slip' holds liquid by its viscosity, and it has none; give it a viscosity, or "
+                "SphSystem an artificial one"
+            )
+        if self.surface_tension and self.steps:
+            liquids = [liquid for _, (liquid,) in world.entities_with(Liquid) if len(liquid.mass)]
+            lightest = min((float(liquid.mass.min()) for liquid in liquids), default=math.inf)
+            longest = capillary_step(lightest, self.surface_tension)
+            if world.dt > self.steps * longest * (1 + 1e-9):
+                said.append(
+                    f"capillary waves need dt <= {self.steps * longest:.2g} s in steps = {self.steps}, and "
+                    f"{world.dt:.4g} s will be refused; leave steps out, or use that dt"
                 )
         return said + misplaced_liquid(world, self.support)
 
@@ -225,8 +250,9 @@ class SphSystem(System):
         viscosity += self.artificial * c * reach / 20
         around = float(self.field(Fluid).density) if self._lifted(self.world) else 0.0
         return LiquidLaw(
-            reach, self.support, volume, stiffness, viscosity, tuple(self.world.gravity.tolist()), around
-        )
+            reach, self.support, volume, stiffness, viscosity, tuple(self.world.gravity.tolist()), around,
+            self.walls == "no_slip", self.surface_tension,
+        )  # fmt: skip
 
     def _viscosity(self, world: World) -> float:
         """That of all liquids, m^2/s; two of them are refused."""
@@ -343,6 +369,8 @@ class SphSystem(System):
             own = (velocity.v for _, velocity in self.query(Liquid, InertialVelocity))
             fastest = [float((v.astype(np.float64) ** 2).sum(axis=1).max(initial=0.0)) for v in own]
             most = max([*fastest, *(inflow.fastest**2 for inflow in _inflows(self.world))])
+        # Capillary pressure 4 sigma / (rho 4 a) of the smallest drops that are resolved.
+        most = max(most, self.surface_tension / (self._densest() * spacing))
         if most == 0.0:
             raise RecipeError(
                 "SphSystem: without gravity and velocities there is no default for sound_speed; give one, 10 "
@@ -414,7 +442,8 @@ class SphSystem(System):
         force = self._borne(mass / (size * law.volume)) * float(np.linalg.norm(self.world.gravity))
 
         stride = self.stride if self.pressure == "implicit" else 0.0
-        limits = StepLimits(self.world, law, c, force, self.courant, stride, self.steps)
+        least = float(mass.min())
+        limits = StepLimits(self.world, law, c, force, self.courant, stride, self.steps, least)
 
         def steps(left: float, done: int, peak: float) -> int:
             speed = max_norm(v)
@@ -502,7 +531,8 @@ class SphSystem(System):
         * kinetic: kinetic energy, J
         * potential: energy by gravity from z = 0, J
         * compression: energy of compression, J
-        * energy: sum of these three, J
+        * surface: energy of surface tension, J
+        * energy: sum of these four, J
         * dissipated: taken by viscosity and by the diffusion of the excess so far, J
         * least, largest: compression nu among all particles (at rest it is 1), 1
         * speed: largest speed of a particle, m/s
@@ -529,7 +559,8 @@ class SphSystem(System):
             "largest": float(found.nu.max()),
             "speed": float(np.sqrt((speed**2).sum(axis=1).max())),
         }
-        record["energy"] = record["kinetic"] + record["potential"] + record["compression"]
+        record["surface"] = found.surface
+        record["energy"] = record["kinetic"] + record["potential"] + record["compression"] + found.surface
         return record
 
 

@@ -24,8 +24,23 @@ STIFFEST = 45.0
 """R^2 / (nu t) at least: friction of the shortest waves of a lattice, of rate 71 nu / R^2, overshoots twofold
 in a step of R^2 / (35 nu) and grows from there on; some more for liquid that is denser than the lattice."""
 
+HELD = 75.0
+"""The same where walls hold the liquid: the friction of three in a corner adds up to 80 nu / R^2."""
+
+CAPILLARY = 0.5
+"""Step over sqrt(rho a^3 / (2 pi sigma)), a the spacing: the shortest capillary waves (Brackbill, Kothe and
+Zemach, J. Comput. Phys. 100, 1992)."""
+
+MOST_CELLS = 2e7
+"""Of the lattice on which the surface is made: 0.7 GB."""
+
 FEW = 64
 """Only the fastest one in so many particles is checked for meetings; all would take longer than a step."""
+
+
+def capillary_step(mass: float, tension: float) -> float:
+    """Longest step, s, of particles of so many kg under so many N/m; rho a^3 is the mass."""
+    return CAPILLARY * math.sqrt(mass / (2 * math.pi * tension))
 
 
 class StepLimits(NamedTuple):
@@ -34,6 +49,7 @@ class StepLimits(NamedTuple):
     sound: its speed c at rest where it is fastest, m/s. pull: of gravity, m/s^2. courant: step over the time
     that sound takes for half a reach. stride: way in a step of implicit pressure over the reach, of the
     fastest that meets another; 0 where pressure is explicit. most: steps of a tick that were asked for, or 0.
+    lightest: least mass of a particle, kg.
     """
 
     world: World
@@ -43,6 +59,7 @@ class StepLimits(NamedTuple):
     courant: float
     stride: float
     most: int
+    lightest: float = 1.0
 
     def needed(self, left: float, done: int, x: Array, v: Array, speed: float, peak: float) -> int:
         """Steps for what is left of a tick, s, of which so many are done.
@@ -59,13 +76,30 @@ class StepLimits(NamedTuple):
         if self.pull > 0:
             longest = min(longest, math.sqrt(0.06 * self.law.reach / self.pull))
         if self.law.viscosity > 0:
-            longest = min(longest, self.law.reach**2 / (STIFFEST * self.law.viscosity))
+            stiffest = HELD if self.law.no_slip else STIFFEST
+            longest = min(longest, self.law.reach**2 / (stiffest * self.law.viscosity))
+        if self.law.tension > 0:
+            longest = min(longest, capillary_step(self.lightest, self.law.tension))
+            self._check_spread(x)
         # A speed that is not finite is the guard's business.
         steps = math.ceil(left / longest * (1 - 1e-9)) if math.isfinite(longest) and longest > 0 else 1
         steps = max(steps, 1)
         if done + steps > (self.most or MOST_STEPS):
             raise FluidError(self._too_long(longest))
         return self.most - done if self.most else steps
+
+    def _check_spread(self, x: Array) -> None:
+        """FluidError where the box around particles (n, 3) m is too large for their surface to be made."""
+        from ecs_fluid.kernels.sph.tension import cells_around
+
+        spacing = self.law.reach / self.law.support
+        cells = cells_around(x, spacing, self.law.support)
+        if cells > MOST_CELLS:
+            raise FluidError(
+                f"SphSystem: the box around all liquid has {cells:.2g} cells of its spacing, {spacing:.3g} "
+                f"m, and surface_tension allows {MOST_CELLS:.2g}; remove what flies away by a kill_box, or "
+                "use a larger spacing"
+            )
 
     def _implicit(self, meeting: float) -> float:
         """Longest step, s, where those that meet have so many m/s."""

@@ -34,7 +34,18 @@ from ecs_fluid.kernels.compiled.vectors import wide_vectors
 from ecs_fluid.kernels.sph.forces import DIFFUSION, lattice_weight
 from ecs_fluid.kernels.sph.images import Images
 from ecs_fluid.kernels.sph.pairs import STEEPEST, Lists, summed, uneven
-from ecs_fluid.kernels.sph.step import Around, Evaluation, LiquidLaw, around, creep, reactions, sound, touched
+from ecs_fluid.kernels.sph.step import (
+    Around,
+    Evaluation,
+    LiquidLaw,
+    around,
+    creep,
+    reactions,
+    sound,
+    surface_tension,
+    touched,
+    wall_friction,
+)
 
 MOST_ROUNDS = 30
 
@@ -314,6 +325,12 @@ def solve(
     wall, along = np.zeros((n, 3), x.dtype), np.zeros(n, x.dtype)
     if near.bare is not None:
         _sided(x, body, steep, near.bare, wall, along)
+    held_back = wall_friction(law, x, v, mass, obstacles, hulls) if law.no_slip else None
+    if held_back is not None:
+        pull = pull + held_back[0] / mass[:, None]
+    pulled, surface = surface_tension(law, near, n) if law.tension else (None, 0.0)
+    if pulled is not None:
+        pull = pull + pulled / mass[:, None]
     scale, drag = kind(20 * weight / law.reach), kind(5 * law.viscosity / law.reach)
     unit = kind(scale * lists.unit)
     inverse, share, nu, diagonal, give, pace, closing, own, flow = (np.empty(n, x.dtype) for _ in range(9))
@@ -357,8 +374,12 @@ def solve(
     _flow(numbers, *pairs, push, mass, load, gravity, kind(law.around * law.volume), kind(lists.unit), flow)
     diffusion = min(DIFFUSION, DIFFUSED * law.reach / (sound(law, mass, size) * step))
     rate = creep(law, flow, mass, size, excess, crowding, diffusion)
+    if pulled is not None:
+        pressed = pressed + pulled
     loads = reactions(near, obstacles, x, solved, body, steep, pressed)
+    if held_back is not None:
+        pressed, loads, lost = pressed + held_back[0], loads + held_back[1], lost + held_back[2]
     # What pressure does where the excess changes is lost, or won.
     lost -= float((solved * rate).sum(dtype=np.float64))
-    done = Evaluation(pressed, crowding, solved * size, rate, lost, loads)
+    done = Evaluation(pressed, crowding, solved * size, rate, lost, loads, surface)
     return Solved(done, solved / (size * kind(law.volume)), rounds, error)

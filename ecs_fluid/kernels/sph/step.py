@@ -34,7 +34,8 @@ class LiquidLaw(NamedTuple):
     """Constants of a liquid.
 
     reach: R, m. support: R over the spacing, 1. volume: V_0, m^3. stiffness: B, Pa. viscosity: m^2/s.
-    gravity: m/s^2, (3,). around: density of what takes weight away, kg/m^3.
+    gravity: m/s^2, (3,). around: density of what takes weight away, kg/m^3. no_slip: whether walls hold what
+    is beside them. tension: of the surface, N/m.
     """
 
     reach: float
@@ -44,11 +45,13 @@ class LiquidLaw(NamedTuple):
     viscosity: float
     gravity: tuple[float, ...] = (0.0, 0.0, 0.0)
     around: float = 0.0
+    no_slip: bool = False
+    tension: float = 0.0
 
 
 class Evaluation(NamedTuple):
     """Forces at one moment: force (n, 3) N without gravity; nu (n,), load (n,) s P [J]; rate (n,) 1/s of the
-    excess; loss W; loads (bodies, 6) N and N m on bodies."""
+    excess; loss W; loads (bodies, 6) N and N m on bodies; surface J, the energy of surface tension."""
 
     force: Array
     nu: Array
@@ -56,6 +59,7 @@ class Evaluation(NamedTuple):
     rate: Array
     loss: float
     loads: Array
+    surface: float = 0.0
 
 
 @parallel()
@@ -252,6 +256,23 @@ def reactions(
     return loads
 
 
+def wall_friction(
+    law: LiquidLaw, x: Array, v: Array, mass: Array, obstacles: Obstacles | None, hulls: Hulls | None
+) -> tuple[Array, Array, float]:
+    """Friction of walls as `kernels.sph.friction` has it, which only liquids that feel it compile."""
+    from ecs_fluid.kernels.sph import friction
+
+    return friction.wall_friction(obstacles, hulls, x, v, mass, law.reach, law.support, law.viscosity)
+
+
+def surface_tension(law: LiquidLaw, near: Around, real: int) -> tuple[Array, float]:
+    """Force (real, 3) N of surface tension and its energy, J; only liquids that have it compile it."""
+    from ecs_fluid.kernels.sph import tension
+
+    spacing = law.reach / law.support
+    return tension.surface_tension(near.images.x, real, spacing, law.support, law.tension)
+
+
 def evaluate(
     law: LiquidLaw, x: Array, v: Array, mass: Array, size: Array, excess: Array, obstacles: Obstacles | None,
     hulls: Hulls | None,
@@ -282,8 +303,15 @@ def evaluate(
     )  # fmt: skip
     back = scatter_sorted(sums, order, np.empty((many, 5), x.dtype))[:n]
     force, loss = np.ascontiguousarray(back[:, :3]), float(sums[3].sum(dtype=np.float64))
+    surface = 0.0
+    if law.tension:
+        pulled, surface = surface_tension(law, near, n)
+        force = force + pulled
     rate = creep(law, back[:, 4], mass, size, excess, nu, DIFFUSION)
     # What pressure does where the excess changes is lost, or won.
     loss -= float((load / size * rate).sum(dtype=np.float64))
     loads = reactions(near, obstacles, x, load / size, body, slope, force)
-    return Evaluation(force, nu, load, rate, loss, loads)
+    if law.no_slip:
+        rubbed, reaction, taken = wall_friction(law, x, v, mass, obstacles, hulls)
+        force, loads, loss = force + rubbed, loads + reaction, loss + taken
+    return Evaluation(force, nu, load, rate, loss, loads, surface)

@@ -1,0 +1,184 @@
+"""Friction of liquid at walls: what the liquid that would go on behind a wall, at rest there, does to it.
+
+A particle at the distance d from a wall has the velocity u relative to it, along it. Behind the wall lie
+layers of a lattice at d' = 1/2, 3/2, ... spacings, whose velocity goes on as that of a shear flow which is 0
+at the wall: - u d' / d. By the friction of pairs of `kernels.sph.forces`, averaged over places in a layer and
+over directions along it, they give
+
+    F = - m n k(d) u,    k = 200 w_0 / R^2 sum_layers (1 + d' / d) s(d + d'),
+
+    s(z) = pi / a^2 int (1 - q)^3 r^3 / (r^2 + z^2) dr,    q^2 R^2 = r^2 + z^2,
+
+n the kinematic viscosity, a the spacing. Planes that mirror have images already, which move along with the
+liquid, as if there were no friction: by + u d' / d in a shear flow. There k has 2 d' / d in place of 1 + d' /
+d. Each wall has its force alone, which takes energy whatever the motion is, and the reaction at the place of
+the particle, so that momentum and angular momentum are kept. A body that turns as a whole with its liquid has
+none. Of planes that do not mirror only the nearest counts. Source of the shear flow behind a wall: Morris,
+Fox and Zhu, J. Comput. Phys. 136 (1997).
+"""
+
+# mypy: disable-error-code="no-any-return"
+# Compiled functions have no types that mypy sees.
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numba import njit
+
+from ecs_fluid.kernels.bodies.polytope import Hulls, closest
+from ecs_fluid.kernels.bodies.table import BALL
+from ecs_fluid.kernels.collision.swept_bodies import Obstacles, listed_at
+from ecs_fluid.kernels.compiled import CHUNKS, Array
+from ecs_fluid.kernels.compiled.parallel import parallel
+from ecs_fluid.kernels.compiled.triples import (
+    Vector,
+    cross_of,
+    dot,
+    length,
+    matrix_at,
+    minus,
+    plus,
+    row_of,
+    scaled,
+    turned,
+    turned_back,
+)
+from ecs_fluid.kernels.sph.forces import lattice_weight
+from ecs_fluid.kernels.sph.images import container_planes, holders, mirrors
+
+NEAREST_WALL = 0.134
+"""Distance over the reach, 0.4 spacings by default, below which friction grows no more: in a corner of three
+walls it would overshoot in a step."""
+
+POINTS = 512
+"""Of the table of k, between a wall and the reach."""
+
+
+@lru_cache
+def friction_table(support: float) -> Array:
+    """k R^2 (2, `POINTS`) of planes that mirror and of other walls, at distances from 0 to the reach."""
+    d = support * np.maximum(np.linspace(0.0, 1.0, POINTS), NEAREST_WALL)
+    behind = np.arange(0.5, support + 1)
+    across = np.linspace(0.0, support, 2001)
+    z = (d[:, None] + behind)[..., None]
+    square = across**2 + z**2
+    inside = np.maximum(1 - np.sqrt(square) / support, 0.0) ** 3 * across**3 / square
+    layer = np.pi * np.trapezoid(inside, across, axis=2)
+    ratio = behind / d[:, None]
+    sums = [(layer * part).sum(axis=1) for part in (2 * ratio, 1 + ratio)]
+    return np.asarray(200 * lattice_weight(support) * np.array(sums))
+
+
+@njit(forceinline=True, error_model="numpy")
+def _rubbed(
+    table: Array, kind: int, distance: float, reach: float, normal: Vector, rate: float, p: Vector,
+    u: Vector, velocity: Vector, spin: Vector, centre: Vector,
+) -> tuple[float, Vector, Vector]:  # fmt: skip
+    """k n of a wall, what the liquid moves along it, and where from its centre."""
+    arm = minus(p, centre)
+    along = minus(u, plus(velocity, 1.0, cross_of(spin, arm)))
+    along = plus(along, -dot(along, normal), normal)
+    at = max(distance, 0.0) / reach * (POINTS - 1)
+    k = min(int(at), POINTS - 2)
+    part = at - k
+    return rate * ((1 - part) * table[kind, k] + part * table[kind, k + 1]), along, arm
+
+
+@njit(forceinline=True, error_model="numpy")
+def _told(strength: float, along: Vector, arm: Vector, row: int, i: int, force: Array, loads: Array) -> float:
+    """Add ``- strength along`` N to a particle, and its reaction to a body; returns what it takes, W."""
+    push = scaled(strength, along)
+    moment = cross_of(arm, push)
+    for k in range(3):
+        force[row, k] -= push[k]
+        loads[i, k] += push[k]
+        loads[i, 3 + k] += moment[k]
+    return dot(push, along)
+
+
+@parallel(error_model="numpy")
+def _friction(
+    chunk: int,
+    obstacles: Obstacles, hulls: Hulls, planes: Array, first: Array, square: Array, held: Array, room: Array,
+    x: Array, v: Array, mass: Array, reach: float, rate: float, table: Array, force: Array, loads: Array,
+    lost: Array,
+) -> None:  # fmt: skip
+    """Fill ``force`` (n, 3) N; ``loads`` (CHUNKS, bodies, 6) N and N m, and ``lost`` (CHUNKS,) W."""
+    rows, total = x.shape[0], 0.0
+    centre, turn, shape = obstacles.x1, obstacles.turn1, obstacles.shape
+    speed, spin = obstacles.v, obstacles.angular_velocity
+    radius, hull, containers = obstacles.radius, obstacles.hull, obstacles.containers
+    origin, edge, cells = obstacles.origin, obstacles.edge, obstacles.cells
+    start, near = obstacles.start, obstacles.near
+    mine = loads[chunk]
+    for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
+        p, u, m = row_of(x, row), row_of(v, row), float(mass[row])
+        for k in range(3):
+            force[row, k] = 0.0
+        c = held[row]
+        if c >= 0 and room[row] < reach:
+            i, bare, nearest = containers[c], -1, reach
+            for k in range(first[c], first[c + 1]):
+                normal = row_of(planes, k)
+                gap = planes[k, 3] - dot(normal, p)
+                if square[k] and gap < reach:
+                    pull, along, arm = _rubbed(
+                        table, 0, gap, reach, normal, rate, p, u, row_of(speed, i), row_of(spin, i),
+                        row_of(centre, i),
+                    )  # fmt: skip
+                    total += _told(m * pull, along, arm, row, i, force, mine)
+                elif gap < nearest:
+                    bare, nearest = k, gap
+            if bare >= 0:
+                pull, along, arm = _rubbed(
+                    table, 1, nearest, reach, row_of(planes, bare), rate, p, u, row_of(speed, i),
+                    row_of(spin, i), row_of(centre, i),
+                )  # fmt: skip
+                total += _told(m * pull, along, arm, row, i, force, mine)
+        begin, end = listed_at(origin, edge, cells, start, p)
+        for s in range(begin, end):
+            i = near[s]
+            d = minus(p, row_of(centre, i))
+            far = length(d)
+            gap = far - radius[i]
+            if gap >= reach:
+                continue
+            normal = scaled(1.0 / max(far, 1e-12), d)
+            if shape[i] != BALL:
+                at = matrix_at(turn, i)
+                gap, outward, _ = closest(hulls, hull[i], turned_back(at, d))
+                if gap >= reach:
+                    continue
+                normal = turned(at, outward)
+            pull, along, arm = _rubbed(
+                table, 1, gap, reach, normal, rate, p, u, row_of(speed, i), row_of(spin, i),
+                row_of(centre, i),
+            )  # fmt: skip
+            total += _told(m * pull, along, arm, row, i, force, mine)
+    lost[chunk] = total
+
+
+def wall_friction(
+    obstacles: Obstacles | None, hulls: Hulls | None, x: Array, v: Array, mass: Array, reach: float,
+    support: float, viscosity: float,
+) -> tuple[Array, Array, float]:  # fmt: skip
+    """Friction of all walls: force (n, 3) N, loads (bodies, 6) N and N m of the bodies, what it takes, W.
+
+    ``x``, ``v`` (n, 3) m and m/s, ``mass`` (n,) kg; the bodies as they stand, None without; ``reach`` m of
+    the kernel and over the spacing, ``viscosity`` m^2/s.
+    """
+    force = np.zeros_like(x)
+    if obstacles is None or hulls is None:
+        return force, np.zeros((0, 6)), 0.0
+    planes, first = container_planes(obstacles, hulls)
+    square = np.concatenate([np.zeros(0, bool), *mirrors(obstacles, hulls)])
+    held, room = np.full(len(x), -1), np.empty(len(x))
+    if len(obstacles.containers):
+        holders(planes, first, x, reach, held, room)
+    loads, lost = np.zeros((CHUNKS, len(obstacles.x1), 6)), np.zeros(CHUNKS)
+    _friction(
+        obstacles, hulls, planes, first, square, held, room, x, v, mass, reach, viscosity / reach**2,
+        friction_table(support), force, loads, lost,
+    )  # fmt: skip
+    return force, loads.sum(axis=0), float(lost.sum())
