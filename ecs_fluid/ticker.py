@@ -182,6 +182,8 @@ class Ticker:
         self.row_changes = RowChanges()
         self.stage = SINGLE
         """The present stage of the integrator"""
+        self.evaluating = False
+        """Whether rates are filled for a look between ticks, see `World.evaluating`"""
         self.staged = False
         """Whether all stages of the tick are done"""
         self.busy: Literal["", "tick", "observers"] = ""
@@ -264,20 +266,14 @@ class Ticker:
                 warnings.warn(text, FluidWarning, stacklevel=5)
 
     def evaluate(self, world: World) -> None:
-        """Run the phases prepare and rates alone; state of rows that they write is then as before."""
+        """Run the phases prepare and rates alone."""
         schedule = world.schedule
-        systems = (*schedule.phases["prepare"], *schedule.phases["rates"])
-        states = {kind for system in systems for kind in system.writes if kind.per_row and not kind.derived}
-        kept = [
-            (array, array.copy())
-            for entity in world.entities
-            for kind in states.intersection(entity.tables)
-            for _, array in entity.tables[kind].items()
-        ]
         with self._busy("tick"), self._threads.chosen():
-            self._rates(world, schedule)
-        for array, before in kept:
-            array[...] = before
+            self.evaluating = True
+            try:
+                self._rates(world, schedule)
+            finally:
+                self.evaluating = False
 
     def apply(self, world: World) -> None:
         """Carry out the queued changes of rows, also those queued on other processes."""

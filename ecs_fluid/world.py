@@ -269,6 +269,11 @@ class World(Entities):
             self._ticker.evaluate(self)
 
     @property
+    def evaluating(self) -> bool:
+        """Whether `evaluate` runs, which should leave what systems remember from tick to tick as it is."""
+        return self._ticker.evaluating
+
+    @property
     def stages(self) -> int:
         """How often the rates are evaluated per tick: the stages of the integrator, 1 without one."""
         return len(self._ticker.stages(self._systems))
