@@ -29,7 +29,7 @@ WORLDS: dict[str, tuple[int, tuple[str, ...]]] = {
     "sloshing_dam": (3, ("water.spacing=0.1",)),
     "falling_drop": (3, ("pool.spacing=0.1", "drop.spacing=0.1", "drop.sphere.radius=0.25")),
     "heavy_ball_in_box": (3, ("ball.spacing=0.25",)),
-    "heavy_ball_in_box/held": (3, ("ball.spacing=0.25", "system.sph.walls=no_slip")),
+    "dam_break/held": (3, ("water.spacing=0.1", "system.sph.walls=no_slip")),
     "falling_drop/tense": (3, ("pool.spacing=0.1", "drop.spacing=0.1", "system.sph.surface_tension=1.0")),
     "filled_container": (3, ("water.spacing=0.125",)),
     "drops_merge": (8, ("oil.spacing=0.0025",)),
