@@ -111,14 +111,13 @@ class BaroclinicSystem(System):
         """Add the baroclinic rate of every vorton."""
         fluid, number = fluid_at_rest(self.world), self.world.dtype
         clouds = [entity.tables for entity in self._carriers(self.world) if len(entity)]
-        if not clouds or not (fluid.gravity.any() or self.model == "full"):
+        across = self.world.across
+        along = fluid.gravity if across is None else np.delete(fluid.gravity, across)
+        if not clouds or (self.model == "boussinesq" and not along.any()):
             return
         x = joined([column(tables, Position, "x") for tables in clouds], (3,), number)
         volume = joined([column(tables, Volume, "volume") for tables in clouds], (), number)
         rho = joined([particle_density(tables, fluid) for tables in clouds], (), number)
-        across = self.world.across
-        if across is not None and self.model != "full" and not np.delete(fluid.gravity, across).any():
-            return
         slope, layers = self._gradient(clouds, x, rho, volume)
         gravity, over = fluid.gravity.copy(), fluid.density
         push = gravity

@@ -20,6 +20,7 @@ from ecs_fluid.components import (
 )
 from ecs_fluid.errors import FluidError
 from ecs_fluid.system import System
+from ecs_fluid.systems.baroclinic import BaroclinicSystem
 from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.shared.populations import add_spread, joined, spread
 from ecs_fluid.systems.velocity.system import VelocitySystem
@@ -91,7 +92,7 @@ class SubfilterSystem(System):
 
     def lint(self, world: World) -> list[str]:
         """Buoyancy whose impulse the model would take."""
-        if self.keeps_impulse or not any(system.kind == "baroclinic" for system in world.systems):
+        if self.keeps_impulse or world.system(BaroclinicSystem) is None:
             return []
         return [
             "SubfilterSystem takes most of the impulse that BaroclinicSystem gives, so that what is light "

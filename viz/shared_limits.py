@@ -123,14 +123,15 @@ def survey(frames: Iterable[TimedFrame], options: Options) -> View:
     view = seen.view()
     if view.puff is None or LOOKS[options.look].paint != "fire":
         return view
-    lights = (_glare(time, frame, options, view) for time, frame in evenly(frames, SAMPLES))
+    aspect = options.size[0] / options.size[1]
+    aim = Aim(options.camera, options.orbit, view.lo, view.hi, aspect, view.points)
+    lights = (_glare(aim, time, frame, options, view) for time, frame in evenly(frames, SAMPLES))
     return replace(view, glare=max(lights, default=0.0))
 
 
-def _glare(time: float, frame: Frame, options: Options, view: View) -> float:
+def _glare(aim: Aim, time: float, frame: Frame, options: Options, view: View) -> float:
     """The `View.glare` of one frame, for the camera of that time."""
-    look, aspect = LOOKS[options.look], options.size[0] / options.size[1]
-    aim = Aim(options.camera, options.orbit, view.lo, view.hi, aspect, view.points)
+    look = LOOKS[options.look]
     camera, focal, _ = (np.array(point) for point in aim.at(time, 0.0))
     clouds = [
         (x, paint(look, columns, view.tint(look, name), view.painted))

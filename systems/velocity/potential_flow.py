@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import copy
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.components import Dilatation, Grid, Position, Sources, Volume
 from ecs_fluid.entity import Entity
+from ecs_fluid.systems.partition import VORTONS
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.systems.velocity.tree import TreeSolver
@@ -45,11 +45,9 @@ class PotentialFlow:
             self._sums.append((axis, solver))
 
     @classmethod
-    def of(
-        cls, system: VelocitySystem, vortons: Sequence[Entity], sources: Sources, grid: Grid
-    ) -> PotentialFlow | None:
-        """That of the populations whose vortons are sorted in `sources`; None where none of them swells."""
-        if not any(Dilatation in entity for entity in vortons):
+    def of(cls, system: VelocitySystem, sources: Sources, grid: Grid) -> PotentialFlow | None:
+        """That of the vortons sorted in `sources`; None where none of them swells."""
+        if not (vortons := cls.vortons(system)):
             return None
         rates = [
             entity[Dilatation].divergence * entity[Volume].volume
@@ -59,6 +57,12 @@ class PotentialFlow:
         ]
         every = np.concatenate(rates)
         return cls(system, sources, grid, every[sources.order]) if every.any() else None
+
+    @staticmethod
+    def vortons(system: VelocitySystem) -> list[Entity]:
+        """Populations of vortons, in the order of the Sources; none if none of them can swell."""
+        found = [entity for entity, _ in system.entities(*VORTONS)]
+        return found if any(Dilatation in entity for entity in found) else []
 
     def add(self, targets: Targets) -> None:
         """Add the velocity, and where it is asked for its gradient, at the targets."""

@@ -379,8 +379,7 @@ class VelocitySystem(System):
     def _prepare(self, solver: Solver, sources: Sources, grid: Grid) -> None:
         """Take these vortons for sums at any targets."""
         solver.prepare(sources, grid)
-        vortons = [entity for entity, _ in self.entities(*VORTONS)]
-        self._potential = PotentialFlow.of(self, vortons, sources, grid)
+        self._potential = PotentialFlow.of(self, sources, grid)
 
     def add_potential(self, targets: Targets) -> None:
         """Add what vortons that swell push away to what is there."""
@@ -457,8 +456,8 @@ class VelocitySystem(System):
 
         most = FEW_PAIRS // max(len(points), 1)
         partition = self.world.require(PartitionSystem)
-        swells = any(Dilatation in entity for entity, _ in self.entities(*VORTONS))
-        vortons = partition.unsorted(most) if self._solver.sums_pairs and not swells else None
+        pairs_alone = self._solver.sums_pairs and not PotentialFlow.vortons(self)
+        vortons = partition.unsorted(most) if pairs_alone else None
         if vortons is None:
             return self.velocity_at(points)
         x = self._in_range(points, vortons[2])
@@ -480,7 +479,7 @@ class VelocitySystem(System):
         du = np.empty((len(x), 3, 3), x.dtype)
         direct.potential_vorticity(code, x, sources.x, sources.alpha, sources.sigma, psi, omega)
         direct.velocity_gradient(code, x, sources.x, sources.alpha, sources.sigma, u, du)
-        if potential := PotentialFlow.of(self, [e for e, _ in self.entities(*VORTONS)], sources, grid):
+        if potential := PotentialFlow.of(self, sources, grid):
             potential.add(Targets(x, u, du))
         return psi, omega, u, du
 
