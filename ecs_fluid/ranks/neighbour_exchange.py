@@ -8,9 +8,9 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.kernels.compiled.columns import bounds
-from ecs_fluid.kernels.grids.neighbours import packed
+from ecs_fluid.kernels.grids.neighbours import is_wide, packed, search_box, search_grid
 from ecs_fluid.kernels.grids.partition import cell_index
-from ecs_fluid.kernels.vorticity.exchange import RatedRows, exchange, exchange_grid, reach_of
+from ecs_fluid.kernels.vorticity.exchange import RatedRows, exchange, exchange_cells, reach_of
 from ecs_fluid.ranks.cells import Grid, enclosing, share_cells, sorted_run
 from ecs_fluid.ranks.comm import Comm, Route
 
@@ -37,9 +37,13 @@ def exchanged(
     total, least, widest = int(every[:, 0].sum()), eps.dtype.type(every[:, 1].min()), float(every[:, 2].max())
     if total == 0:
         return np.empty_like(values), 0.0
-    grid = exchange_grid(*enclosing(comm, *bounds(x), PURPOSE), widest, total, order, dimension)
-    cell, cells = cell_index(x, *grid), int(np.prod(grid[2]))
-    edges, _ = share_cells(comm, cell, cells, comm.size, PURPOSE)
+    cells = exchange_cells(widest, total, order, dimension)
+    box = enclosing(comm, *bounds(x), PURPOSE)
+    if is_wide(*box, *cells):
+        box = search_box(comm.gather_rows(x, every[:, 0].astype(int).tolist(), PURPOSE), *cells)
+    grid = search_grid(box, *cells)
+    cell, number = cell_index(x, *grid), int(np.prod(grid[2]))
+    edges, _ = share_cells(comm, cell, number, comm.size, PURPOSE)
     route = Route(comm, np.searchsorted(edges, cell, side="right") - 1, PURPOSE)
     columns = packed(x, eps, volume, values)
     came, columns = route.send([row, columns])
@@ -47,7 +51,7 @@ def exchanged(
     start, by_cell = sorted_run(columns, came, grid, own.start, own.stop)
     most = eps.dtype.type(widest)
     near, begin, count = _with_halo(
-        comm, columns[by_cell], np.diff(start), edges, _margin(grid, reach_of(most, order, dimension)), cells
+        comm, columns[by_cell], np.diff(start), edges, _margin(grid, reach_of(most, order, dimension)), number
     )
     behind = begin + len(by_cell)
     part = RatedRows(begin, behind, bool(least * least == most * most))

@@ -157,6 +157,7 @@ def test_elastic_balls_keep_their_energy_in_a_container() -> None:
     assert np.sqrt((apart**2).sum(-1))[np.triu_indices(8, 1)].min() > 0.2 - 1e-9
 
 
+@pytest.mark.nightly
 def test_elastic_ball_in_a_box() -> None:
     """Case 91: 10^4 impacts, energy within 1e-6 (here 1e-12, as nothing is lost), never outside.
 
@@ -249,6 +250,7 @@ def test_resting_stack_in_single_precision() -> None:
     assert np.abs(now - first).max() < 1e-3 * 0.1
 
 
+@pytest.mark.nightly
 def test_pile_of_shapes_comes_to_rest() -> None:
     """Balls and polytopes dropped into a container end at rest inside it, none in another.
 

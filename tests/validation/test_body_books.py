@@ -17,6 +17,7 @@ from docs.generator import programs
 WORKER = Path(__file__).with_name("forces_worker.py")
 
 
+@pytest.mark.nightly
 def test_momentum_over_a_thousand_ticks() -> None:
     """Case 87: a ball under weight, buoyancy and drag, hit by tracers: m v = the sum of all that acted on it.
 

@@ -79,6 +79,7 @@ def test_heat_is_divided_by_the_heat_capacity() -> None:
     np.testing.assert_allclose(T[20:], (300 + heat * fuel / cp)[20:], rtol=1e-6)
 
 
+@pytest.mark.nightly
 def test_semenov_threshold() -> None:
     """Case 75: with heat loss k (T - T_a), runaway begins at psi = 1/e, bracketed to 2 %.
 

@@ -61,6 +61,7 @@ def test_order_of_the_methods_of_part_12() -> None:
     assert not fails.keys() - {"J6"}, fails
 
 
+@pytest.mark.nightly
 def test_solvers_jerk_like_the_direct_sum() -> None:
     """Case 107 in short, 462 vortons, 20 ticks: ratios 1.00, 1.07, 1.03 and 1.08, gate 0.8 to 1.25.
 

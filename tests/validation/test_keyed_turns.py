@@ -82,7 +82,7 @@ def test_turns_between_many_keys() -> None:
 
 
 @pytest.mark.parametrize("between", ["linear", "smooth"])
-@pytest.mark.parametrize("dt", [0.02, 0.1, 0.35])
+@pytest.mark.parametrize("dt", [pytest.param(0.02, marks=pytest.mark.nightly), 0.1, 0.35])
 def test_spin_about_an_axis_that_moves(dt: float, between: Between) -> None:
     """A keyed vector whose axis tilts while it turns at 30 rad/s: the spin is near the mean of the exact one.
 

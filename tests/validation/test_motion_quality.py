@@ -183,7 +183,7 @@ def test_tree_keeps_the_impulse() -> None:
     assert np.abs(invariants(world)["impulse"] - before).max() < 1e-3 * np.abs(before).max()
 
 
-@pytest.mark.parametrize("solver", ["poisson", "hybrid"])
+@pytest.mark.parametrize("solver", ["poisson", pytest.param("hybrid", marks=pytest.mark.nightly)])
 def test_grid_solvers_keep_the_impulse(solver: str) -> None:
     """Case 19 on a grid with M4' weights, 1e-4: a ring filled by 891 vortons, core 0.28 m, for 20 RK3 ticks.
 

@@ -122,6 +122,7 @@ def test_populations_in_one_place_share_its_volume() -> None:
     assert np.abs(found[0]).max() < 0.95 * np.abs(alpha).max()
 
 
+@pytest.mark.nightly
 def test_a_filled_ring_is_carried_on() -> None:
     """Case 19 with M4': 20 ticks, a remeshing each fifth; impulse to 1e-4, and the ring moves as without.
 

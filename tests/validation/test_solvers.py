@@ -409,6 +409,7 @@ def travel(duration: float = 1.0, **settings: Any) -> tuple[float, float]:
     return float(x[:, 2].mean()), float(np.abs(square))
 
 
+@pytest.mark.nightly
 def test_box_walls_stop_a_ring_and_integrated_faces_do_not() -> None:
     """D2, D3 and case 59 (2 %): a tight box with walls holds the ring (below half the way) and makes it
     square; a wider one lets it go on; a convolution in open space, or the summed potential on the faces, move

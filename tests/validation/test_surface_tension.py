@@ -179,6 +179,7 @@ def test_frequency_between_unequal_densities(outside: float) -> None:
     assert first_frequency(12.0, 2, outside=outside) / lamb(2, 1.0, outside) == pytest.approx(1.0, abs=0.05)
 
 
+@pytest.mark.nightly
 def test_frequency_in_a_heavy_fluid_tends_to_lambs() -> None:
     """Of first order: 0.893 and 0.934 at 6 and 9 cells; the line through them ends at Lamb's to 3 % (+1.7 %
     measured)."""

@@ -88,6 +88,7 @@ def kelvin(core: float, k: float, circulation: float) -> float:
     return -float(brentq(residual, -5.0, -0.5))
 
 
+@pytest.mark.nightly
 def test_bends_of_the_shipped_tube_turn_as_kelvin_says() -> None:
     """The bending wave turns against the fluid at 1.547 rad/s; direct sum, the first 0.5 s, within 5 %.
 

@@ -21,6 +21,7 @@ import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.compiled.lanes import (
     append_numbers_below,
     count_below_in,
@@ -31,7 +32,8 @@ from ecs_fluid.kernels.compiled.lanes import (
 )
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import INLINE, LANES, wide_vectors
-from ecs_fluid.kernels.grids.partition import axis_cell
+from ecs_fluid.kernels.grids.grid import grid_for_radius
+from ecs_fluid.kernels.grids.partition import axis_cell, cell_index
 
 PADDING = 32
 """Lists end at a multiple of this: two vectors of float32 on AVX-512, for loops unrolled so far."""
@@ -48,6 +50,48 @@ FINE = 4
 
 SPAN = 2 * FINE
 """Most cells along z that the lanes of one vector come from."""
+
+
+OUTSIDE = (512, 64, 8)
+"""One row in so many is left outside by the boxes of `search_box`, on each side of each axis."""
+
+
+def is_wide(lo: np.ndarray, hi: np.ndarray, edge: float, max_cells: int) -> bool:
+    """Whether ``max_cells`` cells of ``edge`` m are too few for the box from ``lo`` to ``hi`` (3,) m."""
+    return bool(np.prod(np.maximum((hi - lo) / edge, 1.0)) > max_cells)
+
+
+def search_box(x: np.ndarray, edge: float, max_cells: int) -> tuple[np.ndarray, np.ndarray]:
+    """Box (lo, hi) for a search among ``x`` (n, 3) m on cells of ``edge`` m, at most ``max_cells`` of them.
+
+    It is around all rows if the cells suffice for that. Else they would have to be larger, and one stray far
+    away would put all others into a few of them. Boxes around most rows are tried, whose outermost cells have
+    what is outside (`runs_around`), and one in which less than half as many pairs share a cell is taken.
+    """
+    lo, hi = bounds(x)
+    n = len(x)
+    if n < 3 or not is_wide(lo, hi, edge, max_cells):
+        return lo, hi
+    outside = sorted({max(1, n // share) for share in OUTSIDE})
+    ranks = [rank for k in outside for rank in (k, n - 1 - k)]
+    part = np.partition(x, ranks, axis=0).astype(np.float64)
+    boxes = [(lo, hi), *((part[k], part[n - 1 - k]) for k in outside)]
+    pairs = [_pairs(x, *grid_for_radius(*box, edge, max_cells)) for box in boxes]
+    best = int(np.argmin(pairs))
+    return boxes[best if 2 * pairs[best] < pairs[0] else 0]
+
+
+def search_grid(
+    box: tuple[np.ndarray, np.ndarray], edge: float, max_cells: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The `stacked` grid of a `search_box` that was found with the same ``edge`` and ``max_cells``."""
+    return stacked(*grid_for_radius(*box, edge, max_cells))
+
+
+def _pairs(x: np.ndarray, *grid: np.ndarray) -> int:
+    """How many pairs of rows, each with itself too, share a cell."""
+    count = np.bincount(cell_index(x, *grid))
+    return int(count @ count)
 
 
 def stacked(

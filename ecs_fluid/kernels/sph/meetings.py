@@ -9,10 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST, Array
-from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.grids.grid import grid_for_radius
-from ecs_fluid.kernels.grids.neighbours import runs_around
+from ecs_fluid.kernels.grids.neighbours import runs_around, search_box
 from ecs_fluid.kernels.grids.partition import gather_sorted, partition
 
 
@@ -52,7 +51,8 @@ def meeting_speed(x: Array, v: Array, swift: Array, reach: float, time: float) -
 
     ``x``, ``v`` (n, 3) m and m/s; they meet if they come within ``reach`` m in ``time`` s.
     """
-    grid = grid_for_radius(*bounds(x), reach, max_cells=8 * len(x) + 64)
+    most = 8 * len(x) + 64
+    grid = grid_for_radius(*search_box(x, reach, most), reach, most)
     start, order = partition(x, *grid)
     place, velocity = gather_sorted(x, order), gather_sorted(v, order)
     most = float(np.sqrt((v[swift].astype(np.float64) ** 2).sum(axis=1).max()))

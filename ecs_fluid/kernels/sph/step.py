@@ -19,8 +19,7 @@ from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.triples import cross_of, minus, row_of
 from ecs_fluid.kernels.compiled.vectors import LANES
-from ecs_fluid.kernels.grids.grid import grid_for_radius
-from ecs_fluid.kernels.grids.neighbours import stacked
+from ecs_fluid.kernels.grids.neighbours import search_box, search_grid
 from ecs_fluid.kernels.grids.partition import partition, scatter_sorted
 from ecs_fluid.kernels.sph.forces import AIRBORNE, DIFFUSION, FAR, compression, forces, lattice_weight, tait
 from ecs_fluid.kernels.sph.images import Images, container_planes, holders, mirror_back, mirrors, with_images
@@ -160,6 +159,14 @@ def _in_reaches(chunk: int, x: Array, low: Array, reach: float, place: Array) ->
             place[row, k] = (x[row, k] - low[k]) * inverse + far
 
 
+def _beginning(x: Array, low: Array, reach: float) -> Array:
+    """``low``, or a place so far below it that no stray of ``x`` (n, 3) m lies where lists are padded."""
+    if (bounds(x)[0] < low).any():
+        while (np.abs(x - (low - FAR * reach)) < 2 * reach).all(axis=1).any():
+            low = low - 4 * reach
+    return low
+
+
 def around(
     law: LiquidLaw, x: Array, v: Array, mass: Array, obstacles: Obstacles | None, hulls: Hulls | None
 ) -> Around:
@@ -180,11 +187,12 @@ def around(
         if others or len(obstacles.containers) < len(obstacles.x1):
             bare = obstacles._replace(containers=obstacles.containers[others])
             joints = joints_of(bare, hulls, [square[c] for c in others])
-    low, high = bounds(found.x)
-    place = np.empty_like(found.x)
+    place, most = np.empty_like(found.x), 8 * len(found.x) + 64
+    least, highest = search_box(found.x, CELL * law.reach, most)
+    low = _beginning(found.x, least, law.reach)
     _in_reaches(found.x, low.astype(x.dtype), law.reach, place)
-    extent = (high - low) / law.reach
-    grid = stacked(*grid_for_radius(np.full(3, FAR), FAR + extent, CELL, max_cells=8 * len(place) + 64))
+    box = FAR + (least - low) / law.reach, FAR + (highest - low) / law.reach
+    grid = search_grid(box, CELL, most)
     start, order = partition(place, *grid)
     all_mass = np.concatenate([mass, mass[found.owner]])
     return Around(found, planes, held, mirroring, bare, joints, place, all_mass, start, grid, order)

@@ -17,7 +17,6 @@ import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
-from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.compiled.lanes import (
     lane_sum,
     lanes_of,
@@ -31,7 +30,7 @@ from ecs_fluid.kernels.compiled.lanes import (
 )
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import LANES, wide_vectors
-from ecs_fluid.kernels.grids.grid import Grid, grid_for_radius
+from ecs_fluid.kernels.grids.grid import Grid
 from ecs_fluid.kernels.grids.neighbours import (
     WIDTH,
     fill_lanes,
@@ -40,8 +39,9 @@ from ecs_fluid.kernels.grids.neighbours import (
     lane_group,
     near_rows,
     reaching,
+    search_box,
+    search_grid,
     sorted_rows,
-    stacked,
 )
 from ecs_fluid.kernels.grids.partition import partition
 
@@ -306,7 +306,8 @@ def exchange_rows(
     rate, loss = np.empty_like(values), np.empty_like(eps)
     if len(x) == 0:
         return rate, loss
-    grid = exchange_grid(*bounds(x), float(eps.max()), len(x), order, dimension)
+    cells = exchange_cells(float(eps.max()), len(x), order, dimension)
+    grid = search_grid(search_box(x, *cells), *cells)
     start, place = partition(x, *grid)
     rows = sorted_rows(x, eps, volume, values, place)
     amounts, lost = np.empty((len(x), rows.shape[1] - 5), x.dtype), np.empty_like(eps)
@@ -315,12 +316,12 @@ def exchange_rows(
     return rate, loss
 
 
-def exchange_grid(
-    lo: np.ndarray, hi: np.ndarray, widest: float, count: int, order: int = 2, dimension: int = 3
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Grid with stacks of half the cutoff for that many particles, ``widest`` the largest eps [m]."""
-    edge = cutoff(order, dimension) * widest / 2
-    return stacked(*grid_for_radius(lo, hi, edge, max_cells=max(count, 64)))
+def exchange_cells(widest: float, count: int, order: int = 2, dimension: int = 3) -> tuple[float, int]:
+    """Edge of cells, m, half the cutoff, and how many at most, of a grid for that many particles.
+
+    ``widest`` is the largest eps, m; `search_box` and `search_grid` take both.
+    """
+    return cutoff(order, dimension) * widest / 2, max(count, 64)
 
 
 def stable_step(loss: np.ndarray, short_waves: float = SHORT_WAVES) -> float:

@@ -18,19 +18,18 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
-from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.compiled.lanes import lanes_of, load, spread, store
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
-from ecs_fluid.kernels.grids.grid import grid_for_radius
 from ecs_fluid.kernels.grids.neighbours import (
     box_of,
     fill_lanes,
     first_cell,
     lane_group,
     runs_around,
+    search_box,
+    search_grid,
     sorted_rows,
-    stacked,
 )
 from ecs_fluid.kernels.grids.partition import partition
 from ecs_fluid.kernels.vorticity.neighbour_moments import (
@@ -143,7 +142,8 @@ def handed_over(x: Array, values: Array, reach: Array) -> Array:
     if not len(x):
         return out
     far = float(reach.max())
-    grid = stacked(*grid_for_radius(*bounds(x), far * CELL, max_cells=max(len(x), 64)))
+    edge, most = far * CELL, max(len(x), 64)
+    grid = search_grid(search_box(x, edge, most), edge, most)
     start, order = partition(x, *grid)
     volume = (reach / reach.max()) ** 3
     rows = sorted_rows(x, reach * reach, volume, values, order)

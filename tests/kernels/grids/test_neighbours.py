@@ -22,9 +22,11 @@ from ecs_fluid.kernels.grids.neighbours import (
     near_rows,
     reaching,
     runs_around,
+    search_box,
+    search_grid,
     stacked,
 )
-from ecs_fluid.kernels.grids.partition import gather_sorted, partition
+from ecs_fluid.kernels.grids.partition import cell_index, gather_sorted, partition
 
 
 @njit
@@ -131,3 +133,24 @@ def test_lanes_hold_rows_of_one_column_and_a_list_of_all_neighbours_in_order(
         assert np.isin(np.flatnonzero(near), listed).all()
         beyond = np.maximum(np.maximum(own.min(axis=0) - rows, rows - own.max(axis=0)), 0)
         assert ((beyond**2).sum(axis=1)[listed] <= 1.0001 * reach.max(axis=0)[listed]).all()
+
+
+@pytest.mark.parametrize("strays", [1, 3, 40])
+def test_strays_leave_the_cells_of_all_others_as_they_are(strays: int) -> None:
+    """2,000 points in 10^3 cells of their own, some more up to 10^7 cells away: as many pairs share cells."""
+
+    def pairs(x: np.ndarray) -> int:
+        grid = search_grid(search_box(x, 0.1, 2100), 0.1, 2100)
+        return int((np.bincount(cell_index(x, *grid)) ** 2).sum())
+
+    draw = np.random.default_rng(strays)
+    x = draw.random((2000, 3))
+    np.testing.assert_array_equal(search_box(x, 0.1, 2100), [x.min(axis=0), x.max(axis=0)])
+    far = x[:strays] + 10.0 ** draw.uniform(1, 6, (strays, 3)) * draw.choice([-1, 1], (strays, 3))
+    assert pairs(np.concatenate([x, far])) < 1.3 * pairs(x) + strays**2
+
+
+def test_a_sparse_cloud_has_all_its_rows_inside() -> None:
+    """Cells that grow until one has a row or two are better than those around the half in the middle."""
+    x = np.random.default_rng(2).uniform(-1e3, 1e3, (3000, 3))
+    np.testing.assert_array_equal(search_box(x, 0.1, 3000), [x.min(axis=0), x.max(axis=0)])

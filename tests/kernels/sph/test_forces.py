@@ -13,7 +13,7 @@ from ecs_fluid.kernels.bodies.rotation import matrix_of
 from ecs_fluid.kernels.bodies.table import BALL, CONTAINER, SOLID
 from ecs_fluid.kernels.collision.swept_bodies import obstacles
 from ecs_fluid.kernels.sph import walls as wall_kernels
-from ecs_fluid.kernels.sph.forces import compression_energy, lattice_weight
+from ecs_fluid.kernels.sph.forces import FAR, compression_energy, lattice_weight
 from ecs_fluid.kernels.sph.step import evaluate, put_back
 from ecs_fluid.kernels.sph.walls import TOUCHED, beyond, joints_of, meeting, wall_law, walls
 from ecs_fluid.worlds.hulls import hull_of_vertices
@@ -35,6 +35,26 @@ def test_forces_are_those_of_the_double_loop(dtype: type, tolerance: float) -> N
     np.testing.assert_allclose(found.rate, rate, atol=tolerance * np.abs(rate).max())
     assert found.loss == pytest.approx(loss, rel=10 * tolerance)
     assert loss > 0
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_strays_change_nothing_for_the_others(dtype: type) -> None:
+    """Far away, and where the padding of lists would lie: nu and forces of all others to rounding."""
+    x, *others = cloud(7, dtype)
+    far = EDGE * np.array([[3e4, 0, 0], [0, 0, 1e4], [0, -7e3, 0], [-2e4, -2e4, -2e4]])
+    padding = x.min(axis=0) - FAR * LAW.reach
+    many = np.concatenate([x, far, padding[None] + EDGE * np.array([[0.1], [0.9]])]).astype(dtype)
+    whole = [np.concatenate([part, np.ones_like(part[:6])]) for part in others]
+    alone = evaluate(LAW, x, *others, np.zeros_like(others[1]), None, None)
+    found = evaluate(LAW, many, *whole, np.zeros_like(whole[1]), None, None)
+    tolerance = 1e-11 if dtype is np.float64 else 2e-5
+    np.testing.assert_allclose(found.nu[: len(x)], alone.nu, rtol=tolerance)
+    scale = np.abs(alone.force).max()
+    np.testing.assert_allclose(found.force[: len(x)], alone.force, atol=tolerance * scale)
+    # The two at the padding have each other, the others only themselves.
+    one = lattice_weight(SUPPORT)
+    np.testing.assert_allclose(found.nu[len(x) : -2], one, rtol=tolerance)
+    assert (found.nu[-2:] > 1.1 * one).all() and (found.nu[-2:] < 2.1 * one).all()
 
 
 def test_momentum_and_angular_momentum_are_kept() -> None:

@@ -11,7 +11,7 @@ from scipy.special import gammaincc
 import ecs_fluid as ef
 from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.grids import grid, partition
-from ecs_fluid.kernels.grids.neighbours import packed, stacked
+from ecs_fluid.kernels.grids.neighbours import packed, search_box, search_grid, stacked
 from ecs_fluid.kernels.vorticity import exchange
 
 
@@ -242,11 +242,22 @@ def test_any_grid_gives_the_sum_over_all_pairs(order: int, dimension: int, cells
     np.testing.assert_allclose(loss, known_loss[rows], rtol=1e-8)
 
 
+def test_strays_change_nothing_for_the_others() -> None:
+    x, values, eps, volume = cloud(300, 3)
+    far = np.array([[1e6, 0, 0], [0, -1e7, 3e4], [-1e3, -1e3, -1e3]])
+    more = (np.concatenate([part, part[:3]]) for part in (values, eps, volume))
+    rate, loss = exchange.exchange_rows(np.concatenate([x, far]), *more, 0.2)
+    known_rate, known_loss = brute_force(x, values, eps, volume, 0.2, 2, 3)
+    np.testing.assert_allclose(rate[:300], known_rate, atol=1e-8 * np.abs(known_rate).max())
+    np.testing.assert_allclose(loss[:300], known_loss, rtol=1e-8)
+
+
 @pytest.mark.parametrize("order", [2, 4])
 def test_a_part_of_the_rows_gets_the_bits_it_has_among_all(order: int) -> None:
     """Wherever the part begins: who is in the other lanes does not matter."""
     x, values, eps, volume = cloud(400, 3)
-    box = exchange.exchange_grid(x.min(axis=0), x.max(axis=0), float(eps.max()), len(x), order)
+    cells = exchange.exchange_cells(float(eps.max()), len(x), order)
+    box = search_grid(search_box(x, *cells), *cells)
     start, rows = partition.partition(x, *box)
     sorted_rows = packed(x, eps, volume, values)[rows]
     whole, loss = np.empty_like(values), np.empty_like(eps)
