@@ -31,9 +31,6 @@ CAPILLARY = 0.5
 """Step over sqrt(rho a^3 / (2 pi sigma)), a the spacing: the shortest capillary waves (Brackbill, Kothe and
 Zemach, J. Comput. Phys. 100, 1992)."""
 
-MOST_CELLS = 2e7
-"""Of the lattice on which the surface is made: 0.7 GB."""
-
 FEW = 64
 """Only the fastest one in so many particles is checked for meetings; all would take longer than a step."""
 
@@ -80,26 +77,12 @@ class StepLimits(NamedTuple):
             longest = min(longest, self.law.reach**2 / (stiffest * self.law.viscosity))
         if self.law.tension > 0:
             longest = min(longest, capillary_step(self.lightest, self.law.tension))
-            self._check_spread(x)
         # A speed that is not finite is the guard's business.
         steps = math.ceil(left / longest * (1 - 1e-9)) if math.isfinite(longest) and longest > 0 else 1
         steps = max(steps, 1)
         if done + steps > (self.most or MOST_STEPS):
             raise FluidError(self._too_long(longest))
         return self.most - done if self.most else steps
-
-    def _check_spread(self, x: Array) -> None:
-        """FluidError where the box around particles (n, 3) m is too large for their surface to be made."""
-        from ecs_fluid.kernels.sph.tension import cells_around
-
-        spacing = self.law.reach / self.law.support
-        cells = cells_around(x, spacing, self.law.support)
-        if cells > MOST_CELLS:
-            raise FluidError(
-                f"SphSystem: the box around all liquid has {cells:.2g} cells of its spacing, {spacing:.3g} "
-                f"m, and surface_tension allows {MOST_CELLS:.2g}; remove what flies away by a kill_box, or "
-                "use a larger spacing"
-            )
 
     def _implicit(self, meeting: float) -> float:
         """Longest step, s, where those that meet have so many m/s."""

@@ -51,8 +51,8 @@ def meeting_speed(x: Array, v: Array, swift: Array, reach: float, time: float) -
 
     ``x``, ``v`` (n, 3) m and m/s; they meet if they come within ``reach`` m in ``time`` s.
     """
-    most = 8 * len(x) + 64
-    grid = grid_for_radius(*search_box(x, reach, most), reach, most)
+    room = reach, 8 * len(x) + 64
+    grid = grid_for_radius(*search_box(x, *room), *room)
     start, order = partition(x, *grid)
     place, velocity = gather_sorted(x, order), gather_sorted(v, order)
     most = float(np.sqrt((v[swift].astype(np.float64) ** 2).sum(axis=1).max()))

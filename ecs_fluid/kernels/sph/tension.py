@@ -1,7 +1,9 @@
 """Surface tension of liquid: the surface as triangles, which pull at the particles within reach.
 
 The surface is where c = w_0 sum phi(q), images included, is 1/2, on a lattice of the liquid's spacing, by
-tetrahedra whose crossed edges have a corner each. The energy is sigma times the area, and a corner of it is
+tetrahedra whose crossed edges have a corner each. The lattice is in blocks, which are where liquid is, of two
+reaches: those of one colour (even or odd along each axis) share no corner and no particle, so that threads
+add up one colour after the other. The energy is sigma times the area, and a corner of it is
 pulled by minus its slope,
 
     f_v = - sigma sum_triangles n x (b - a) / 2,    a, b the other two corners in turn, n the normal,
@@ -26,8 +28,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.compiled import Array
-from ecs_fluid.kernels.compiled.columns import bounds
+from ecs_fluid.kernels.compiled import CHUNKS, Array
+from ecs_fluid.kernels.compiled.parallel import parallel
+from ecs_fluid.kernels.grids.neighbours import runs_around, search_box, search_grid
+from ecs_fluid.kernels.grids.partition import partition
 from ecs_fluid.kernels.sph.forces import lattice_weight
 
 FLAT = 1e-7
@@ -38,6 +42,10 @@ TETRAHEDRA = np.array([[0, 1, 3, 7], [0, 3, 2, 7], [0, 2, 6, 7], [0, 6, 4, 7], [
 """Corners of a cell by bits, 1 along x, 2 along y, 4 along z: six along one diagonal."""
 
 
+CELL = 0.75
+"""Edge of the cells of the neighbour search over the reach."""
+
+
 class Tension(NamedTuple):
     """Force (n, 3) N of all particles, and the energy of the surface, J, of which images have a part."""
 
@@ -45,234 +53,377 @@ class Tension(NamedTuple):
     energy: float
 
 
+class Blocks(NamedTuple):
+    """Blocks of ``width``^3 nodes: their places (k, 3), in blocks, and the numbers (k, 8) of those that begin
+    where they and the next along x (1), y (2) and z (4) do, -1 where there is none; edge: of cells, m."""
+
+    width: int
+    edge: float
+    place: Array
+    beside: Array
+
+
+class Sorted(NamedTuple):
+    """Particles (n, 3) m in the order of a neighbour search, which of them are no images, and its grid."""
+
+    x: Array
+    real: Array
+    start: Array
+    origin: Array
+    spacing: Array
+    cells: Array
+    reach: float
+
+
+@njit(forceinline=True)
+def _slot(table: Array, place: Array, a: int, b: int, e: int) -> int:
+    """Where the block (a, b, e) is in ``table``, or would be."""
+    at = ((a * 73856093) ^ (b * 19349663) ^ (e * 83492791)) & (len(table) - 1)
+    while table[at] >= 0 and not (
+        place[table[at], 0] == a and place[table[at], 1] == b and place[table[at], 2] == e
+    ):
+        at = (at + 1) & (len(table) - 1)
+    return at
+
+
 @njit(cache=True)
-def _filled(x: Array, low: Array, edge: float, nodes: Array, reach: float, weight: float, c: Array) -> None:
-    """Add what particles (n, 3) give to ``c`` (nodes,)."""
-    inverse, first, last = 1 / reach, np.empty(3, np.int64), np.empty(3, np.int64)
+def _number_blocks(x: Array, reach: float, size: float, table: Array, place: Array, beside: Array) -> int:
+    """Fill ``place`` and ``beside`` with the blocks of ``size`` m which have nodes within reach of particles
+    (n, 3), and the one before them; their number, or -1 if there is not enough room."""
+    count, first, last = 0, np.zeros(3, np.int64), np.full(3, -1, np.int64)
+    table[:] = -1
     for i in range(len(x)):
+        changed = False
         for k in range(3):
-            first[k] = math.ceil((x[i, k] - reach - low[k]) / edge)
-            last[k] = math.floor((x[i, k] + reach - low[k]) / edge)
+            low, high = math.floor((x[i, k] - reach) / size), math.floor((x[i, k] + reach) / size)
+            changed |= low != first[k] or high != last[k]
+            first[k], last[k] = low, high
+        if not changed:
+            continue
         for a in range(first[0], last[0] + 1):
-            dx = (low[0] + a * edge - x[i, 0]) * inverse
             for b in range(first[1], last[1] + 1):
-                dy = (low[1] + b * edge - x[i, 1]) * inverse
-                base = (a * nodes[1] + b) * nodes[2]
                 for e in range(first[2], last[2] + 1):
-                    dz = (low[2] + e * edge - x[i, 2]) * inverse
-                    square = dx * dx + dy * dy + dz * dz
-                    if square < 1.0:
-                        q = math.sqrt(square)
-                        u = (1.0 - q) * (1.0 - q)
-                        c[base + e] += weight * u * u * (4.0 * q + 1.0)
-
-
-@njit(cache=True)
-def _crossed(c: Array, nodes: Array, offset: Array, cells: Array) -> int:
-    """Fill ``cells`` with the cells that the surface crosses as far as there is room; their number."""
-    count = 0
-    for a in range(nodes[0] - 1):
-        for b in range(nodes[1] - 1):
-            for e in range(nodes[2] - 1):
-                base = (a * nodes[1] + b) * nodes[2] + e
-                inside = 0
-                for k in range(8):
-                    inside += c[base + offset[k]] > 0.5
-                if 0 < inside < 8:
-                    if count < len(cells):
-                        cells[count] = base
-                    count += 1
-    return count
-
-
-@njit(cache=True)
-def _pulled(
-    c: Array, low: Array, edge: float, nodes: Array, offset: Array, cells: Array, tetrahedra: Array,
-    number: Array, place: Array, pull: Array, area: Array,
-) -> int:  # fmt: skip
-    """Corners of the surface: ``place`` (m, 3) m, ``pull`` (m, 3) m of sigma = 1, a third of the ``area``
-    (m,) around; their number. ``number`` (nodes, 7) is -1 everywhere before."""
-    count, corner, spot = 0, np.empty(4, np.int64), np.empty((4, 3))
-    wet, dry, normal = np.empty(4, np.int64), np.empty(4, np.int64), np.empty(3)
-    for base in cells:
-        at = (base // (nodes[1] * nodes[2]), base // nodes[2] % nodes[1], base % nodes[2])
-        for t in range(6):
-            within, without = 0, 0
-            for k in range(4):
-                if c[base + offset[tetrahedra[t, k]]] > 0.5:
-                    wet[within] = tetrahedra[t, k]
-                    within += 1
-                else:
-                    dry[without] = tetrahedra[t, k]
-                    without += 1
-            found = 0
-            for p in range(within):
-                for s in range(without):
-                    # Of a quadrangle one after the other around it.
-                    one, other = wet[p], dry[without - 1 - s if within == 2 and p == 1 else s]
-                    less = min(one, other)
-                    node, way = base + offset[less], (max(one, other) ^ less) - 1
-                    at_one, at_other = c[base + offset[one]], c[base + offset[other]]
-                    part = (at_one - 0.5) / (at_one - at_other)
-                    if number[node, way] < 0:
-                        number[node, way] = count
-                        for k in range(3):
-                            step = ((one >> k) & 1) * (1 - part) + ((other >> k) & 1) * part
-                            place[count, k] = low[k] + edge * (at[k] + step)
-                            pull[count, k] = 0.0
-                        area[count] = 0.0
+                    at = _slot(table, place, a, b, e)
+                    if table[at] < 0:
+                        if count == len(place):
+                            return -1
+                        table[at] = count
+                        place[count, 0], place[count, 1], place[count, 2] = a, b, e
                         count += 1
-                    corner[found] = number[node, way]
-                    for k in range(3):
-                        spot[found, k] = place[corner[found], k]
-                    found += 1
-            for s in range(found - 2):
-                i, j, k = 0, s + 1, s + 2
-                ax, ay, az = spot[j, 0] - spot[i, 0], spot[j, 1] - spot[i, 1], spot[j, 2] - spot[i, 2]
-                bx, by, bz = spot[k, 0] - spot[i, 0], spot[k, 1] - spot[i, 1], spot[k, 2] - spot[i, 2]
-                nx, ny, nz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
-                size = math.sqrt(nx * nx + ny * ny + nz * nz)
-                if size < 1e-12 * edge * edge:
-                    continue
-                normal[0], normal[1], normal[2] = nx / size, ny / size, nz / size
-                for _ in range(3):
-                    dx, dy, dz = (spot[k, 0] - spot[j, 0], spot[k, 1] - spot[j, 1], spot[k, 2] - spot[j, 2])
-                    v = corner[i]
-                    pull[v, 0] -= 0.5 * (normal[1] * dz - normal[2] * dy)
-                    pull[v, 1] -= 0.5 * (normal[2] * dx - normal[0] * dz)
-                    pull[v, 2] -= 0.5 * (normal[0] * dy - normal[1] * dx)
-                    area[v] += size / 6
-                    i, j, k = j, k, i
+    for i in range(count):
+        for k in range(8):
+            a, b, e = place[i, 0] + (k & 1), place[i, 1] + (k >> 1 & 1), place[i, 2] + (k >> 2)
+            beside[i, k] = table[_slot(table, place, a, b, e)]
     return count
 
 
-@njit(cache=True)
-def _sorted_into(x: Array, low: Array, reach: float, boxes: Array, start: Array, rows: Array) -> None:
-    """Rows of particles by boxes of the edge ``reach``, one after the other; start (boxes + 1,)."""
-    box = np.empty(len(x), np.int64)
-    start[:] = 0
-    for i in range(len(x)):
-        a, b, e = (int((x[i, 0] - low[0]) / reach), int((x[i, 1] - low[1]) / reach), 0)
-        e = int((x[i, 2] - low[2]) / reach)
-        box[i] = (a * boxes[1] + b) * boxes[2] + e
-        start[box[i] + 1] += 1
-    for b in range(len(start) - 1):
-        start[b + 1] += start[b]
-    behind = start.copy()
-    for i in range(len(x)):
-        rows[behind[box[i]]] = i
-        behind[box[i]] += 1
+def _blocks(x: Array, edge: float, reach: float) -> Blocks:
+    width = math.ceil(2 * reach / edge)
+    room = 64
+    while True:
+        place, beside = np.empty((room, 3), np.int64), np.empty((room, 8), np.int64)
+        table = np.empty(2 * room, np.int64)
+        if (count := _number_blocks(x, reach, width * edge, table, place, beside)) >= 0:
+            return Blocks(width, edge, place[:count], beside[:count])
+        room *= 2
 
 
-@njit(cache=True)
-def _turn(inertia: Array, moment: Array, turn: Array) -> None:
-    """Solve ``inertia`` (3, 3), symmetric, times ``turn`` = ``moment``; 0 where it is flat."""
-    xx, yy, zz = inertia[0, 0], inertia[1, 1], inertia[2, 2]
-    xy, xz, yz = inertia[0, 1], inertia[0, 2], inertia[1, 2]
+@parallel(error_model="numpy")
+def _fill(chunk: int, blocks: Blocks, near: Sorted, most: int, weight: float, c: Array) -> None:
+    """``c`` (k, nodes of a block) of all nodes."""
+    width, edge, count = blocks.width, blocks.edge, len(blocks.place)
+    box, runs, first, last = (
+        np.empty((2, 3)), np.empty((most, 2), np.int64), np.empty(3, np.int64), np.empty(3, np.int64)
+    )  # fmt: skip
+    inverse, support, p = edge / near.reach, near.reach / edge, np.empty(3)
+    for block in range(chunk * count // CHUNKS, (chunk + 1) * count // CHUNKS):
+        for k in range(3):
+            box[0, k] = blocks.place[block, k] * width * edge
+            box[1, k] = box[0, k] + (width - 1) * edge
+        own = c[block]
+        own[:] = 0.0
+        number = runs_around(box, near.start, near.origin, near.spacing, near.cells, near.reach, runs)
+        for run in range(number):
+            for i in range(runs[run, 0], runs[run, 1]):
+                for k in range(3):
+                    p[k] = (near.x[i, k] - box[0, k]) / edge
+                    first[k] = int(max(p[k] - support + 1, 0.0))
+                    last[k] = min(int(p[k] + support + 1), width)
+                for a in range(first[0], last[0]):
+                    dx = (a - p[0]) * inverse
+                    for b in range(first[1], last[1]):
+                        dy = (b - p[1]) * inverse
+                        base = (a * width + b) * width
+                        for e in range(first[2], last[2]):
+                            dz = (e - p[2]) * inverse
+                            square = dx * dx + dy * dy + dz * dz
+                            if square < 1.0:
+                                q = math.sqrt(square)
+                                u = (1.0 - q) * (1.0 - q)
+                                own[base + e] += weight * u * u * (4.0 * q + 1.0)
+
+
+@njit(forceinline=True)
+def _found(width: int, beside: Array, a: int, b: int, e: int) -> tuple[int, int]:
+    """Block, or -1, and number in it of a node of a block or of the first behind its end."""
+    way = (a == width) + 2 * (b == width) + 4 * (e == width)
+    return beside[way], ((a % width) * width + b % width) * width + e % width
+
+
+@njit(error_model="numpy")
+def _copied(c: Array, width: int, beside: Array, cube: Array) -> bool:
+    """Fill ``cube`` (width + 1,)^3 with c of a block and of what follows; whether a surface crosses it."""
+    wet = 0
+    for a in range(width + 1):
+        for b in range(width + 1):
+            for e in range(width + 1):
+                block, node = _found(width, beside, a, b, e)
+                cube[a, b, e] = c[block, node] if block >= 0 else 0.0
+                wet += cube[a, b, e] > 0.5
+    return 0 < wet < (width + 1) ** 3
+
+
+@parallel(error_model="numpy")
+def _count(chunk: int, blocks: Blocks, c: Array, corners: Array) -> None:
+    """``corners`` (k,): edges from nodes of each block that the surface crosses."""
+    width, count = blocks.width, len(blocks.place)
+    cube = np.empty((width + 1, width + 1, width + 1))
+    for block in range(chunk * count // CHUNKS, (chunk + 1) * count // CHUNKS):
+        found = 0
+        if _copied(c, width, blocks.beside[block], cube):
+            for a in range(width):
+                for b in range(width):
+                    for e in range(width):
+                        wet = cube[a, b, e] > 0.5
+                        for k in range(1, 8):
+                            found += wet != (cube[a + (k & 1), b + (k >> 1 & 1), e + (k >> 2)] > 0.5)
+        corners[block] = found
+
+
+@parallel(error_model="numpy")
+def _place(
+    chunk: int, blocks: Blocks, c: Array, begin: Array, number: Array, corner: Array, node: Array
+) -> None:  # fmt: skip
+    """Places ``corner`` (m, 3) m and ``node`` (m,) of the corners, and their ``number`` (k, nodes, 7)."""
+    width, edge, count = blocks.width, blocks.edge, len(blocks.place)
+    cube = np.empty((width + 1, width + 1, width + 1))
+    for block in range(chunk * count // CHUNKS, (chunk + 1) * count // CHUNKS):
+        if begin[block + 1] == begin[block]:
+            continue
+        v, base = begin[block], blocks.place[block]
+        _copied(c, width, blocks.beside[block], cube)
+        for a in range(width):
+            for b in range(width):
+                for e in range(width):
+                    one = cube[a, b, e]
+                    for k in range(1, 8):
+                        x, y, z = k & 1, k >> 1 & 1, k >> 2
+                        other = cube[a + x, b + y, e + z]
+                        if (one > 0.5) != (other > 0.5):
+                            at = (a * width + b) * width + e
+                            number[block, at, k - 1], node[v] = v, at
+                            part = (one - 0.5) / (one - other)
+                            corner[v, 0] = edge * (base[0] * width + a + x * part)
+                            corner[v, 1] = edge * (base[1] * width + b + y * part)
+                            corner[v, 2] = edge * (base[2] * width + e + z * part)
+                            v += 1
+
+
+@parallel(error_model="numpy")
+def _pull(
+    chunk: int, which: Array, blocks: Blocks, c: Array, number: Array, corner: Array, tetrahedra: Array,
+    pull: Array, area: Array,
+) -> None:  # fmt: skip
+    """Add the triangles in the blocks ``which``, of one colour, to ``pull`` (m, 3) m of sigma = 1, and a
+    third of each to the ``area`` (m,) around its corners."""
+    width, edge, count = blocks.width, blocks.edge, len(which)
+    cube = np.empty((width + 1, width + 1, width + 1))
+    v, spot, normal = np.empty(4, np.int64), np.empty((4, 3)), np.empty(3)
+    wet, dry = np.empty(4, np.int64), np.empty(4, np.int64)
+    for t in range(chunk * count // CHUNKS, (chunk + 1) * count // CHUNKS):
+        beside = blocks.beside[which[t]]
+        if not _copied(c, width, beside, cube):
+            continue
+        for cell in range(width**3):
+            a, b, e = cell // (width * width), cell // width % width, cell % width
+            inside = 0
+            for k in range(8):
+                inside += cube[a + (k & 1), b + (k >> 1 & 1), e + (k >> 2)] > 0.5
+            if inside == 0 or inside == 8:
+                continue
+            for tetrahedron in range(6):
+                within, without = 0, 0
+                for s in range(4):
+                    k = tetrahedra[tetrahedron, s]
+                    if cube[a + (k & 1), b + (k >> 1 & 1), e + (k >> 2)] > 0.5:
+                        wet[within] = k
+                        within += 1
+                    else:
+                        dry[without] = k
+                        without += 1
+                found = 0
+                for p in range(within):
+                    for s in range(without):
+                        # Of a quadrangle one after the other around it.
+                        one, other = wet[p], dry[without - 1 - s if within == 2 and p == 1 else s]
+                        less = min(one, other)
+                        block, node = _found(
+                            width, beside, a + (less & 1), b + (less >> 1 & 1), e + (less >> 2)
+                        )
+                        v[found] = number[block, node, (one ^ other) - 1]
+                        for k in range(3):
+                            spot[found, k] = corner[v[found], k]
+                        found += 1
+                for s in range(found - 2):
+                    i, j, k = 0, s + 1, s + 2
+                    ax, ay, az = spot[j, 0] - spot[i, 0], spot[j, 1] - spot[i, 1], spot[j, 2] - spot[i, 2]
+                    bx, by, bz = spot[k, 0] - spot[i, 0], spot[k, 1] - spot[i, 1], spot[k, 2] - spot[i, 2]
+                    nx, ny, nz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+                    size = math.sqrt(nx * nx + ny * ny + nz * nz)
+                    if size < 1e-12 * edge * edge:
+                        continue
+                    normal[0], normal[1], normal[2] = nx / size, ny / size, nz / size
+                    for _ in range(3):
+                        dx, dy, dz = spot[k, 0] - spot[j, 0], spot[k, 1] - spot[j, 1], spot[k, 2] - spot[j, 2]
+                        pull[v[i], 0] -= 0.5 * (normal[1] * dz - normal[2] * dy)
+                        pull[v[i], 1] -= 0.5 * (normal[2] * dx - normal[0] * dz)
+                        pull[v[i], 2] -= 0.5 * (normal[0] * dy - normal[1] * dx)
+                        area[v[i]] += size / 6
+                        i, j, k = j, k, i
+
+
+@njit(forceinline=True)
+def _turn(
+    xx: float, yy: float, zz: float, xy: float, xz: float, yz: float, x: float, y: float, z: float
+) -> tuple[float, float, float]:  # fmt: skip
+    """The vector of which a symmetric matrix, an inertia, makes (x, y, z); 0 where it is flat."""
     a, b, c = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
     d, e, f = xx * zz - xz * xz, xy * xz - xx * yz, xx * yy - xy * xy
     size = xx * a + xy * b + xz * c
-    turn[:] = 0.0
     if size > FLAT * (xx + yy + zz) ** 3:
-        turn[0] = (a * moment[0] + b * moment[1] + c * moment[2]) / size
-        turn[1] = (b * moment[0] + d * moment[1] + e * moment[2]) / size
-        turn[2] = (c * moment[0] + e * moment[1] + f * moment[2]) / size
+        return (a * x + b * y + c * z) / size, (b * x + d * y + e * z) / size, (c * x + e * y + f * z) / size
+    return 0.0, 0.0, 0.0
 
 
-@njit(cache=True)
-def _handed_out(
-    place: Array, pull: Array, area: Array, x: Array, real: int, low: Array, reach: float, boxes: Array,
-    start: Array, rows: Array, force: Array,
-) -> float:  # fmt: skip
-    """Add to ``force`` (n, 3) what corners hand out; the area that those below ``real`` have a part of."""
-    many = 4096
-    near, part = np.empty(many, np.int64), np.empty(many)
-    middle, inertia, arm, moment = np.empty(3), np.empty((3, 3)), np.empty(3), np.empty(3)
-    own, turn, total_area = np.empty(3, np.int64), np.empty(3), 0.0
-    for v in range(len(place)):
-        found, total = 0, 0.0
+@njit(error_model="numpy")
+def _near(x: Array, rows: Array, low: Array, high: Array, reach: float, found: Array) -> int:
+    """Fill ``found`` with those of the ``rows`` of ``x`` within reach of a box; their number."""
+    count = 0
+    for i in rows:
+        square = 0.0
         for k in range(3):
-            own[k] = int((place[v, k] - low[k]) / reach)
-        for a in range(max(own[0] - 1, 0), min(own[0] + 2, boxes[0])):
-            for b in range(max(own[1] - 1, 0), min(own[1] + 2, boxes[1])):
-                row = (a * boxes[1] + b) * boxes[2]
-                first, last = start[row + max(own[2] - 1, 0)], start[row + min(own[2] + 2, boxes[2])]
-                for t in range(first, last):
-                    i = rows[t]
-                    dx, dy, dz = x[i, 0] - place[v, 0], x[i, 1] - place[v, 1], x[i, 2] - place[v, 2]
-                    square = (dx * dx + dy * dy + dz * dz) / (reach * reach)
-                    if square < 1.0 and found < many:
-                        q = math.sqrt(square)
-                        u = (1.0 - q) * (1.0 - q)
-                        near[found], part[found] = i, u * u * (4.0 * q + 1.0)
-                        total += part[found]
-                        found += 1
-        if total == 0.0:
+            gap = max(max(low[k] - x[i, k], x[i, k] - high[k]), 0.0)
+            square += gap * gap
+        if square < reach * reach:
+            found[count] = i
+            count += 1
+    return count
+
+
+@parallel(error_model="numpy")
+def _hand_out(
+    chunk: int, which: Array, blocks: Blocks, near: Sorted, most: int, begin: Array, corner: Array,
+    node: Array, pull: Array, wet: Array, force: Array,
+) -> None:  # fmt: skip
+    """Add to ``force`` (n, 3) what the corners of the blocks ``which``, of one colour, hand out; ``wet`` (m,)
+    is the part of each that goes to no image."""
+    width, edge, reach, count = blocks.width, blocks.edge, near.reach, len(which)
+    box, runs, x = np.empty((2, 3)), np.empty((most, 2), np.int64), near.x
+    rows, close, member = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
+    part, arm = np.empty(0), np.empty((0, 3))
+    for t in range(chunk * count // CHUNKS, (chunk + 1) * count // CHUNKS):
+        block = which[t]
+        if begin[block + 1] == begin[block]:
             continue
-        middle[:], inertia[:], wet = 0.0, 0.0, 0.0
-        for t in range(found):
-            part[t] /= total
-            wet += part[t] if near[t] < real else 0.0
-            for k in range(3):
-                middle[k] += part[t] * x[near[t], k]
-        total_area += wet * area[v]
-        for t in range(found):
-            for k in range(3):
-                arm[k] = x[near[t], k] - middle[k]
-            square = arm[0] * arm[0] + arm[1] * arm[1] + arm[2] * arm[2]
-            for k in range(3):
-                inertia[k, k] += part[t] * square
-                for m in range(3):
-                    inertia[k, m] -= part[t] * arm[k] * arm[m]
         for k in range(3):
-            arm[k] = place[v, k] - middle[k]
-        moment[0] = arm[1] * pull[v, 2] - arm[2] * pull[v, 1]
-        moment[1] = arm[2] * pull[v, 0] - arm[0] * pull[v, 2]
-        moment[2] = arm[0] * pull[v, 1] - arm[1] * pull[v, 0]
-        _turn(inertia, moment, turn)
-        for t in range(found):
-            i = near[t]
-            for k in range(3):
-                arm[k] = x[i, k] - middle[k]
-            force[i, 0] += part[t] * (pull[v, 0] + turn[1] * arm[2] - turn[2] * arm[1])
-            force[i, 1] += part[t] * (pull[v, 1] + turn[2] * arm[0] - turn[0] * arm[2])
-            force[i, 2] += part[t] * (pull[v, 2] + turn[0] * arm[1] - turn[1] * arm[0])
-    return total_area
-
-
-def cells_around(x: Array, spacing: float, support: float) -> float:
-    """About how many cells the lattice of ``surface_tension`` has."""
-    least, most = bounds(x)
-    return float(np.prod((most.astype(np.float64) - least) / spacing + 2 * support + 3))
+            box[0, k] = blocks.place[block, k] * width * edge
+            box[1, k] = box[0, k] + width * edge
+        number, total = runs_around(box, near.start, near.origin, near.spacing, near.cells, reach, runs), 0
+        for run in range(number):
+            total += runs[run, 1] - runs[run, 0]
+        if total > len(rows):
+            rows, close = np.empty(2 * total, np.int64), np.empty(2 * total, np.int64)
+            member, part, arm = np.empty(2 * total, np.int64), np.empty(2 * total), np.empty((2 * total, 3))
+        total = 0
+        for run in range(number):
+            for i in range(runs[run, 0], runs[run, 1]):
+                rows[total] = i
+                total += 1
+        total = _near(x, rows[:total], box[0], box[1], reach, rows)
+        around, last = 0, -1
+        for v in range(begin[block], begin[block + 1]):
+            if node[v] != last:
+                last = node[v]
+                for k, at in enumerate((last // (width * width), last // width % width, last % width)):
+                    box[0, k] = (blocks.place[block, k] * width + at) * edge
+                    box[1, k] = box[0, k] + edge
+                around = _near(x, rows[:total], box[0], box[1], reach, close)
+            found, whole, own, mx, my, mz = 0, 0.0, 0.0, 0.0, 0.0, 0.0
+            xx, yy, zz, xy, xz, yz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            for s in range(around):
+                i = close[s]
+                dx, dy, dz = x[i, 0] - corner[v, 0], x[i, 1] - corner[v, 1], x[i, 2] - corner[v, 2]
+                square = (dx * dx + dy * dy + dz * dz) / (reach * reach)
+                if square < 1.0:
+                    q = math.sqrt(square)
+                    u = (1.0 - q) * (1.0 - q)
+                    phi = u * u * (4.0 * q + 1.0)
+                    member[found], part[found] = i, phi
+                    arm[found, 0], arm[found, 1], arm[found, 2] = dx, dy, dz
+                    found += 1
+                    whole += phi
+                    own += phi if near.real[i] else 0.0
+                    px, py, pz = phi * dx, phi * dy, phi * dz
+                    mx, my, mz = mx + px, my + py, mz + pz
+                    xx, yy, zz = xx + px * dx, yy + py * dy, zz + pz * dz
+                    xy, xz, yz = xy + px * dy, xz + px * dz, yz + py * dz
+            wet[v] = 0.0
+            if whole == 0.0:
+                continue
+            wet[v] = own / whole
+            mx, my, mz = mx / whole, my / whole, mz / whole
+            xx, yy, zz = xx / whole - mx * mx, yy / whole - my * my, zz / whole - mz * mz
+            xy, xz, yz = xy / whole - mx * my, xz / whole - mx * mz, yz / whole - my * mz
+            fx, fy, fz = pull[v, 0], pull[v, 1], pull[v, 2]
+            # The corner lies at minus the middle from there.
+            moment = mz * fy - my * fz, mx * fz - mz * fx, my * fx - mx * fy
+            tx, ty, tz = _turn(yy + zz, xx + zz, xx + yy, -xy, -xz, -yz, *moment)
+            for s in range(found):
+                i, share = member[s], part[s] / whole
+                dx, dy, dz = arm[s, 0] - mx, arm[s, 1] - my, arm[s, 2] - mz
+                force[i, 0] += share * (fx + ty * dz - tz * dy)
+                force[i, 1] += share * (fy + tz * dx - tx * dz)
+                force[i, 2] += share * (fz + tx * dy - ty * dx)
 
 
 def surface_tension(x: Array, real: int, spacing: float, support: float, sigma: float) -> Tension:
     """Forces of the surface tension ``sigma`` N/m on particles: rows below ``real`` of ``x`` (n, 3) m, behind
     which images follow; ``spacing`` m, the reach of the kernel over that."""
-    place, reach, edge = x.astype(np.float64), support * spacing, spacing
-    force = np.zeros((real, 3), x.dtype)
     if not real:
-        return Tension(force, 0.0)
-    least, most = bounds(place)
-    low = edge * np.floor((least - reach) / edge - 1.0)
-    nodes = np.ceil((most + reach - low) / edge + 1.0).astype(np.int64)
-    offset = np.array([((k & 1) * nodes[1] + (k >> 1 & 1)) * nodes[2] + (k >> 2) for k in range(8)])
-    c = np.zeros(nodes.prod())
-    _filled(place, low, edge, nodes, reach, lattice_weight(support), c)
-    cells = np.empty(_crossed(c, nodes, offset, np.empty(0, np.int64)), np.int64)
-    _crossed(c, nodes, offset, cells)
-    number = np.full((len(c), 7), -1, np.int32)
-    corners, pull, area = (
-        np.empty((19 * len(cells), 3)),
-        np.empty((19 * len(cells), 3)),
-        np.empty(19 * len(cells)),
-    )
-    count = _pulled(c, low, edge, nodes, offset, cells, TETRAHEDRA, number, corners, pull, area)
-    boxes = (np.floor((most + reach - low) / reach) + 1).astype(np.int64)
-    start, rows = np.empty(boxes.prod() + 1, np.int64), np.empty(len(x), np.int64)
-    _sorted_into(place, low, reach, boxes, start, rows)
-    total = np.zeros((len(x), 3))
-    wet = _handed_out(
-        corners[:count], pull[:count], area[:count], place, real, low, reach, boxes, start, rows, total
-    )  # fmt: skip
-    return Tension((sigma * total[:real]).astype(x.dtype), sigma * wet)
+        return Tension(np.zeros((0, 3), x.dtype), 0.0)
+    place, reach = x.astype(np.float64), support * spacing
+    room = CELL * reach, 8 * len(x) + 64
+    grid = search_grid(search_box(place, *room), *room)
+    start, order = partition(place, *grid)
+    near = Sorted(place[order], order < real, start, *grid, reach)
+    blocks = _blocks(near.x, spacing, reach)
+    across = np.ceil((blocks.width * spacing + 2 * reach) / grid[1][:2]).astype(int) + 1
+    most, many = int(across.prod()), len(blocks.place)
+    c, corners = np.empty((many, blocks.width**3)), np.empty(many, np.int64)
+    _fill(blocks, near, most, lattice_weight(support), c)
+    _count(blocks, c, corners)
+    begin = np.concatenate([[0], np.cumsum(corners)])
+    number = np.empty((many, blocks.width**3, 7), np.int64)
+    corner, node = np.empty((begin[-1], 3)), np.empty(begin[-1], np.int64)
+    _place(blocks, c, begin, number, corner, node)
+    pull, area, wet = np.zeros_like(corner), np.zeros(begin[-1]), np.empty(begin[-1])
+    colour = (blocks.place & 1) @ np.array([1, 2, 4])
+    colours = [np.flatnonzero(colour == k) for k in range(8)]
+    for which in colours:
+        _pull(which, blocks, c, number, corner, TETRAHEDRA, pull, area)
+    force = np.zeros_like(place)
+    for which in colours:
+        _hand_out(which, blocks, near, most, begin, corner, node, pull, wet, force)
+    back = np.empty_like(force)
+    back[order] = force
+    return Tension((sigma * back[:real]).astype(x.dtype), sigma * float((wet * area).sum()))
