@@ -60,6 +60,7 @@ from ecs_fluid.components.particles import (
     Volume as Volume,
 )
 from ecs_fluid.components.sources import (
+    CarrierMotion as CarrierMotion,
     Emission as Emission,
     SolverMeshes as SolverMeshes,
     SolverTimes as SolverTimes,

@@ -68,6 +68,17 @@ class Emission(Component, per_row=False):
     emitted: Array = column("1", shape=(1,), kind="int", default=0)
 
 
+class CarrierMotion(Component):
+    """Where a particle that carries emitters was when the tick began, and its mean velocity in the last one.
+
+    known: whether it was there when the tick began.
+    """
+
+    x: Array = column("m", shape=(3,), default=0.0)
+    v: Array = column("m/s", shape=(3,), default=0.0)
+    known: Array = column("1", kind="int", default=0, minimum=0, maximum=1)
+
+
 class VelocityHistory(Component, given=(Position, Strength)):
     """Velocities of the last three ticks, kept for the jerk of the paths."""
 

@@ -41,14 +41,14 @@ _HOMES = {
     "ecs_fluid.input_limits": "Limits limits",
     "ecs_fluid.component": "Array Component RowId column",
     "ecs_fluid.components": (
-        "Acceleration AddedMass Age BallShape Body BodyHeat BodyLoad BoundVorticity "
-        "BoundaryExchange BoundaryLayer CollisionCount Contact ContactMemory CoreRadius CoreRadiusRate "
-        "Density DensityField Dilatation Emission FireField FluidReaction FormerPose FormerPosition Grid "
-        "HullShape HullTable InertialVelocity Liquid LiquidBudget LiquidModel LiquidPressure LiquidState "
-        "Pose Position RigidMotion ShedMotion SignedDistance SolverMeshes SolverTimes Sources Species "
-        "SpeciesField SpeciesRate Strength StrengthRate SubfilterAverage SubfilterTerms SurfaceMesh "
-        "Surroundings Temperature TemperatureField TemperatureRate TransferGrid Velocity VelocityField "
-        "VelocityGradient VelocityHistory VelocityMemory Volume"
+        "Acceleration AddedMass Age BallShape Body BodyHeat BodyLoad BoundVorticity BoundaryExchange "
+        "BoundaryLayer CarrierMotion CollisionCount Contact ContactMemory CoreRadius CoreRadiusRate "
+        "Density DensityField Dilatation Emission FireField FluidReaction FormerPose FormerPosition "
+        "Grid HullShape HullTable InertialVelocity Liquid LiquidBudget LiquidModel LiquidPressure "
+        "LiquidState Pose Position RigidMotion ShedMotion SignedDistance SolverMeshes SolverTimes "
+        "Sources Species SpeciesField SpeciesRate Strength StrengthRate SubfilterAverage SubfilterTerms "
+        "SurfaceMesh Surroundings Temperature TemperatureField TemperatureRate TransferGrid Velocity "
+        "VelocityField VelocityGradient VelocityHistory VelocityMemory Volume"
     ),
     "ecs_fluid.errors": (
         "ComponentError DivergedError FluidError FluidWarning LimitError RecipeError ScheduleError "

@@ -28,6 +28,7 @@ from ecs_fluid.components import (
     BoundaryExchange as BoundaryExchange,
     BoundaryLayer as BoundaryLayer,
     BoundVorticity as BoundVorticity,
+    CarrierMotion as CarrierMotion,
     CollisionCount as CollisionCount,
     Contact as Contact,
     ContactMemory as ContactMemory,

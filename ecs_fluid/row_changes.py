@@ -65,12 +65,16 @@ class ColumnMemory:
 
 @dataclass
 class NewRows:
-    """New rows of an entity; `where_free`: those in a body, or outside all containers, are dropped."""
+    """New rows of an entity; `where_free`: those in a body, or outside all containers, are dropped.
+
+    `way`: moves (rows, 3) m that a system has in mind for them; those of dropped rows go too.
+    """
 
     name: str
     tables: Tables
     rows: int
     where_free: bool
+    way: Array | None = None
 
 
 class RowChanges:
@@ -110,6 +114,7 @@ class RowChanges:
             counts[batch.name] = lost + int(np.count_nonzero(~keep)), of + batch.rows
             if not keep.all():
                 batch.rows = int(np.count_nonzero(keep))
+                batch.way = None if batch.way is None else batch.way[keep]
                 batch.tables = {
                     kind: kind.unchecked(**{name: array[keep] for name, array in table.__dict__.items()})
                     for kind, table in batch.tables.items()

@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from ecs_fluid import further_components
-from ecs_fluid.component import Array, Component, Tables
+from ecs_fluid.component import Array, Component, RowId, Tables
 from ecs_fluid.components import (
     Age,
+    CarrierMotion,
     CoreRadius,
     Density,
     Emission,
     InertialVelocity,
+    Liquid,
     Position,
     Species,
     Strength,
     Temperature,
     Volume,
 )
-from ecs_fluid.components.bodies import CollisionCount, Pose, RigidMotion
-from ecs_fluid.entity import Entity
+from ecs_fluid.components.bodies import CollisionCount, Pose
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import LAWS, Fluid, key_values
 from ecs_fluid.further_components import filled, refuse_lists
 from ecs_fluid.input_limits import TRACER, VORTON, check_bytes
 from ecs_fluid.keyframes import KeyedNumber, KeyedVector, value_at
+from ecs_fluid.plane import ACROSS, IN_PLANE
 from ecs_fluid.recipe import Name
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
+from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.lifetime import LifetimeSystem
+from ecs_fluid.systems.operations import InertiaSystem
 from ecs_fluid.systems.shared.births import births, refuse_early_stop
+from ecs_fluid.systems.shared.body_tables import BODIES
+from ecs_fluid.systems.shared.carriers import Carriers, carriers, follow, own_velocity
 from ecs_fluid.systems.shared.fluid_at_rest import (
     density_at,
     density_of,
@@ -48,6 +54,9 @@ from ecs_fluid.systems.shared.puffs import about, rows_of_puff
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.systems.shared.ranges import Fraction
 from ecs_fluid.world import World
+
+if TYPE_CHECKING:
+    from ecs_fluid.row_changes import NewRows
 
 Place = Annotated[float, Field(ge=-1e9, le=1e9)]
 Width = Annotated[float, Field(ge=0, le=1e9)]
@@ -78,7 +87,7 @@ class Emitter(Settings):
     spread: Widths = (0.0, 0.0, 0.0)
     """full widths of the region along x, y, z, m"""
     velocity: Point = (0.0, 0.0, 0.0)
-    """own velocity of inertial particles, m/s"""
+    """own velocity of inertial particles, m/s, as seen from the emitter"""
     velocity_spread: Widths = (0.0, 0.0, 0.0)
     """full widths of its random part, m/s"""
     strength: Point = (0.0, 0.0, 0.0)
@@ -103,8 +112,13 @@ class Emitter(Settings):
     """what is given off in place of one particle, all at once: the rows of an entity about `center`, such as
     { kind = "vortex_ring", radius = 0.1, core = 0.03, circulation = 0.05 }"""
     attached: Name | None = None
-    """entity (particles, bodies) that carries it along: center counts from its mean position, of bodies at
-    the moment of each birth"""
+    """entity that carries it along: center, region, velocities, strengths and puffs are in the axes of a body
+    as it stands at the moment of each birth, or about a particle, along the world's axes"""
+    attached_by: Literal["each", "mean"] = "each"
+    """carried by its bodies or particles in turn, or at their mean place, along the world's axes"""
+    inherit: float = Field(default=1.0, ge=0, le=100)
+    """part of the emitter's velocity, by keys of `center` and by what carries it, that inertial particles
+    have beside their own, 1"""
     start: float = Field(default=0.0, ge=0, le=1e9)
     """time of the first particle, s"""
     stop: float | None = Field(default=None, gt=0, le=1e9)
@@ -148,7 +162,10 @@ class EmissionSystem(System):
     A particle is born when the integral reaches its number. Those of the first half of a tick appear when it
     begins, the others when it ends (Strang's splitting): what is given off has been carried, heated and
     burnt for the right time in the mean, to second order in dt, and has the Age of its own moment, as well as
-    the center, density and temperature that the emitter had then.
+    the center, density and temperature that the emitter had then. What carries the emitter goes on between
+    ticks by its velocity, and turns by its spin. Inertial particles are where they have flown to by then, or
+    would have to come from, by their own velocities, so that none of this leaves beads, but for bodies in
+    their way.
 
     Random numbers are counter-based (Philox), keyed by the world's seed, the emitter's name and the half
     tick, so they do not depend on what else draws random numbers, nor on a resume. A CollisionSystem keeps
@@ -164,12 +181,12 @@ class EmissionSystem(System):
     """
 
     reads = (Fluid,)
-    may_read = (*OWN, Age, RigidMotion)
-    writes = (Emission, CollisionCount)
-    asks = (CollisionSystem,)
+    may_read = (*OWN, Age, Liquid, *BODIES)
+    writes = (Emission, CollisionCount, CarrierMotion, Position)
+    asks = (CollisionSystem, BodySystem)
     phase = "spawn"
     symmetric = True
-    before = (LifetimeSystem,)
+    before = ("*",)
     dimensions = (2, 3)
 
     emitters: list[Emitter] = Field(default_factory=list)
@@ -177,6 +194,7 @@ class EmissionSystem(System):
 
     def __post_init__(self) -> None:
         self._puffs: dict[str, tuple[dict[str, Any], bytes, int, bool, Tables]] = {}
+        self._flying: dict[str, tuple[int, list[NewRows]]] = {}
 
     def spawns(self, world: World) -> None:
         """Make the entity that keeps each emitter's state."""
@@ -199,8 +217,10 @@ class EmissionSystem(System):
             for kind, table in further(emitter):
                 target[kind]
                 refuse_lists(kind, table, f"emitter {emitter.name!r}", f"{emitter.into!r} may get")
-            if emitter.attached is not None:
-                _carrier(world[emitter.attached])
+            if emitter.attached is not None and Pose not in (carrier := world[emitter.attached]):
+                carrier[Position]
+                if CarrierMotion not in carrier:
+                    world.attach(emitter.attached, CarrierMotion)
             _refuse_twice(emitter, self._puff(emitter, world), world)
 
     def lint(self, world: World) -> list[str]:
@@ -210,8 +230,14 @@ class EmissionSystem(System):
             keeping = [s for s in world.systems if isinstance(s, CollisionSystem)]
             if emitter.puff is None or not any(s.keeps(world[emitter.into]) for s in keeping):
                 continue
-            rows = column(self._puff(emitter, world) or {}, Position, "x")
-            x = rows + _centers(emitter, world, np.array([emitter.start]), emitter.start)
+            x = column(self._puff(emitter, world) or {}, Position, "x")
+            x = x + value_at(emitter.center, emitter.start)
+            if emitter.attached is not None:
+                carrying = carriers(world, emitter.attached, False, emitter.attached_by == "mean")
+                if not len(carrying.x):
+                    continue
+                first = np.zeros(len(x), np.int64)
+                x = carrying.frames(np.full(len(x), carrying.now), first).placed(x)
             if lost := np.count_nonzero(keeping[0].overlap(x) > 0):
                 said.append(
                     f"EmissionSystem: {lost} of the {len(x)} particles of a puff of emitter {emitter.name!r} "
@@ -222,8 +248,17 @@ class EmissionSystem(System):
 
     def process(self, dt: float) -> None:
         """Give off the particles that are due in this half of the tick."""
-        taken = 0.0
+        taken, ended = 0.0, bool(self.world.stage.c)
+        if ended:
+            self._fly_on()
+        self._flying = {}
         for emitter in self.emitters:
+            carrying = None
+            if emitter.attached is not None:
+                follow(self.world, emitter.attached, not ended)
+                carrying = carriers(self.world, emitter.attached, ended, emitter.attached_by == "mean")
+                if not len(carrying.x):
+                    continue
             moments = self._due(emitter, self.world[emitter.name][Emission])
             if len(moments):
                 has, puffs = self.world[emitter.into].tables, self._puffs_of(emitter, len(moments))
@@ -236,10 +271,18 @@ class EmissionSystem(System):
                 rows = self._particles(emitter, has, moments)
                 if puffs:
                     rows = about(rows, sizes, puffs, has)
+                given = int(self.world[emitter.name][Emission].emitted[0])
+                numbers = np.repeat(np.arange(given - len(moments), given), sizes)
+                way = self._move(emitter, rows, births, numbers, carrying)
                 rows += self._carried(emitter, has, rows, births)
                 own = {type(table) for table in rows}
                 rows += [one for one in self._constants(emitter, has, births) if type(one) not in own]
                 self.world.spawn_rows(emitter.into, *rows, where_free=True)
+                if way is not None and not ended:
+                    spawned = self.world._pending_rows(emitter.into)[1]
+                    spawned[-1].way = way
+                    last = int(self.world[emitter.into][RowId].id.max(initial=-1))
+                    self._flying[emitter.into] = last, spawned
         if taken and self.world.stage.c == 0.0:  # at the end of the tick it does so by itself
             for system in self.world.systems:
                 if isinstance(system, CollisionSystem):
@@ -337,9 +380,8 @@ class EmissionSystem(System):
         return [table for table in made if type(table) in has and type(table) not in own]
 
     def _places(self, emitter: Emitter, draw: np.random.Generator, moments: Array) -> Array:
+        """Places (n, 3) m in the emitter's axes; keys of its center leave a streak."""
         count = len(moments)
-        now = (self.world.tick + self.world.stage.c) * self.world.dt
-        centers = _centers(emitter, self.world, moments, now)
         if emitter.shape == "box":
             offsets = draw.random((count, 3)) - 0.5
         else:
@@ -351,24 +393,66 @@ class EmissionSystem(System):
             direction /= np.sqrt((direction * direction).sum(axis=1, keepdims=True))
             offsets = 0.5 * direction * draw.random((count, 1)) ** power
         offsets *= emitter.spread
-        return np.asarray(centers + offsets)
+        return np.asarray(value_at(emitter.center, moments) + offsets)
 
+    def _move(
+        self,
+        emitter: Emitter,
+        rows: list[Component],
+        moments: Array,
+        numbers: Array,
+        carrying: Carriers | None,
+    ) -> Array | None:
+        """Turn new rows from the axes of what carries the emitter to the world's.
 
-def _centers(emitter: Emitter, world: World, moments: Array, now: float) -> Array:
-    """Middles (n, 3) m of an emitter at moments (n,); one that moves, by keys or on a body, leaves a streak.
+        What is inertial has the emitter's velocity too, and flies by its own. When the tick ends, it is where
+        it has come to since its moment (n,) s of birth. When the tick begins, it is where the emitter is, and
+        the result is what its way (n, 3) m in the tick is to be less.
+        """
+        own = {type(table): vars(table) for table in rows}
+        local = own[Position]["x"]
+        frames = None if carrying is None else carrying.frames(moments, numbers)
+        if frames is not None:
+            for kind, columns in own.items():
+                for name in (listed.get(kind.__name__, "") for listed in (IN_PLANE, ACROSS)):
+                    if name in columns:
+                        columns[name] = frames.turned(columns[name])
+            own[Position]["x"] = frames.placed(local)
+        if InertialVelocity not in own:
+            return None
+        moving, now = own_velocity(emitter.center, self.world), self.world.time
+        if frames is not None:
+            moving = frames.velocity(local) + frames.turned(np.broadcast_to(moving, local.shape))
+        if moving.any():
+            own[InertialVelocity]["v"] = own[InertialVelocity]["v"] + emitter.inherit * moving
+        if self.world.system(InertiaSystem) is None or Liquid in self.world[emitter.into]:
+            return None
+        start = local + (value_at(emitter.center, now) - value_at(emitter.center, moments))
+        if carrying is not None:
+            start = carrying.frames(np.full(len(moments), now), numbers).placed(start)
+        end = own[Position]["x"] + (now - moments)[:, None] * own[InertialVelocity]["v"]
+        own[Position]["x"] = self._clear_way(emitter, start, end) if self.world.stage.c else start
+        return np.asarray(end - start)
 
-    What carries it stands where it is `now`, s; bodies move on from there by their velocity.
-    """
-    centers = value_at(emitter.center, moments)
-    if emitter.attached is not None:
-        entity = world[emitter.attached]
-        carrier = _carrier(entity)
-        if len(carrier):
-            centers = centers + carrier.mean(axis=0, dtype=np.float64)
-            if RigidMotion in entity:
-                velocity = entity[RigidMotion].v.mean(axis=0, dtype=np.float64)
-                centers = centers + velocity * (moments - now)[:, None]
-    return np.asarray(centers)
+    def _fly_on(self) -> None:
+        """Move what was born in the first half of the tick to where it has come to since its own moment."""
+        for name, (last, batches) in self._flying.items():
+            ways = [np.zeros((batch.rows, 3)) if batch.way is None else batch.way for batch in batches]
+            for batch in batches:
+                batch.way = None
+            way, ids = np.concatenate(ways), self.world[name][RowId].id
+            rows = np.flatnonzero(ids > last)
+            rows = rows[np.argsort(ids[rows])][: len(way)]
+            self.world[name][Position].x[rows] += way.astype(self.world.dtype)
+
+    def _clear_way(self, emitter: Emitter, start: Array, end: Array) -> Array:
+        """Ends (n, 3) m of ways as far as bodies let them go; what would start in one stays there."""
+        for system in self.world.systems:
+            if isinstance(system, CollisionSystem) and system.keeps(self.world[emitter.into]):
+                clear = system.overlap(start) <= 0.0
+                end = np.where(clear[:, None], end, start)
+                end[clear] = system.followed(start[clear], end[clear])
+        return end
 
 
 def further(emitter: Emitter) -> list[tuple[type[Component], dict[str, Any]]]:
@@ -402,8 +486,3 @@ def _refuse_twice(emitter: Emitter, puff: Tables | None, world: World) -> None:
 def _told(value: Any, moments: Array) -> Array:
     """Values (n,) of what may be keyed in time, at the moments of birth."""
     return np.full(len(moments), value_at(value, moments))
-
-
-def _carrier(entity: Entity) -> Array:
-    """Places (n, 3) m of what carries an emitter: particles, or the centres of bodies."""
-    return entity[Pose].x if Pose in entity else entity[Position].x

@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from ecs_fluid.component import Array, Component
 from ecs_fluid.components import InertialVelocity, Position, Strength
+from ecs_fluid.components.bodies import Pose
 from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.errors import FluidWarning, RecipeError
 from ecs_fluid.fluid import Fluid, key_values
@@ -25,7 +26,8 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.shared.births import births, refuse_early_stop
 from ecs_fluid.systems.shared.body_tables import BODIES
-from ecs_fluid.systems.shared.liquid_places import near_solids
+from ecs_fluid.systems.shared.carriers import Carriers, bodies, own_velocity
+from ecs_fluid.systems.shared.liquid_places import LEAST_ACROSS, near_solids
 from ecs_fluid.systems.shared.populations import particles_take
 from ecs_fluid.systems.shared.ranges import Length, LiquidDensity, LiquidViscosity
 from ecs_fluid.systems.shared.walls import containers
@@ -44,9 +46,16 @@ NEAREST = 0.4
 """Spacings between what flows in and a solid, or the wall of its container, at least: nearer to its own image
 in the wall it would burst away. Half a spacing is what an opening that touches the wall has, less `LOOSE`."""
 
+SAME_DENSITY = 1e-3
+"""Relative difference of densities up to which liquids of one entity count as one."""
+
 FULL, AROUND = 0.9, 0.25
 """Density over that at rest of the liquid that is there from which a new particle has no room, and from which
 a pipe, in its rear half, is under liquid."""
+
+CLEAR = 0.8
+"""Spacings between liquid that is there and what comes from an opening that jumps, at least. Layers of others
+are kept apart by their way."""
 
 
 class Inflow(Settings):
@@ -65,12 +74,14 @@ class Inflow(Settings):
     """shape of the opening, across the direction"""
     size: tuple[Length, Length] = (0.2, 0.2)
     """its full widths, m: the first horizontal, the other at right angles to it"""
-    spacing: Length = 0.05
-    """distance between neighbouring particles, m"""
-    density: LiquidDensity = 1000.0
-    """density of the liquid, kg/m^3"""
-    viscosity: LiquidViscosity = 0.0
-    """kinematic viscosity of the liquid, m^2/s; one value for all liquids of a world"""
+    spacing: Length | None = None
+    """distance between neighbouring particles, m; default that of the liquids there are, or 0.05"""
+    density: LiquidDensity | None = None
+    """density of the liquid, kg/m^3; default that of what it flows into, or 1000"""
+    viscosity: LiquidViscosity | None = None
+    """kinematic viscosity of the liquid, m^2/s, one for all liquids of a world; default theirs, or 0"""
+    attached: Name | None = None
+    """body or container that carries it along: center and direction are in its axes"""
     start: float = Field(default=0.0, ge=0, le=1e9)
     """time at which it begins, s"""
     stop: float | None = Field(default=None, gt=0, le=1e9)
@@ -79,9 +90,30 @@ class Inflow(Settings):
     """further components of the particles, such as { kind = "Age", t = 0.0 }, or your own"""
 
     @property
+    def edge(self) -> float:
+        """Distance between neighbouring particles, m."""
+        return self.spacing or 0.05
+
+    @property
+    def rho(self) -> float:
+        """Density, kg/m^3."""
+        return self.density or 1000.0
+
+    @property
+    def nu(self) -> float:
+        """Kinematic viscosity, m^2/s."""
+        return self.viscosity or 0.0
+
+    @property
     def particle(self) -> float:
         """Volume of a particle, m^3."""
-        return self.spacing**3
+        return self.edge**3
+
+    @property
+    def jumps(self) -> bool:
+        """Whether the opening is at once elsewhere, and may be in what it has let out."""
+        keyed = (key for key in (self.center, self.direction) if isinstance(key, Keyed))
+        return any(key.between == "step" for key in keyed)
 
     @property
     def area(self) -> float:
@@ -114,8 +146,8 @@ class Inflow(Settings):
 
     def layer(self) -> Array:
         """Places (n, 2) m in the opening of the particles of one layer, on a square lattice."""
-        check_memory(VORTON, self.area / self.spacing**2, f"particles in a layer of {self.name!r}", LARGER)
-        return _layer(self.shape, self.size, self.spacing, self.area)
+        check_memory(VORTON, self.area / self.edge**2, f"particles in a layer of {self.name!r}", LARGER)
+        return _layer(self.shape, self.size, self.edge, self.area)
 
 
 @lru_cache
@@ -147,7 +179,8 @@ class InflowSystem(System):
     its surroundings leave of gravity. From there on it is liquid like any other. The layers that will follow
     it stand in the end of a pipe, three spacings long: they go on at the speed whatever pushes them, and push
     what is before them. What is in the pipe is no entity: the SphSystem adds it as neighbours of the others,
-    and nothing draws it. An opening that moves gives the liquid its velocity beside the speed.
+    and nothing draws it. An opening that moves, by keys or with what carries it, gives the liquid its
+    velocity beside the speed.
     What the liquid brings with it, and what the pump does, is in no book (LiquidBudget).
 
     Particles have no room, in the pipe or before it, and are kept back, where they would lie within 0.4
@@ -182,11 +215,19 @@ class InflowSystem(System):
         from ecs_fluid.systems.sph import SphSystem  # which knows this one
 
         world.require(SphSystem)
+        self.inflows = [_completed(inflow, self.inflows, world) for inflow in self.inflows]
         names = [inflow.name for inflow in self.inflows]
         for inflow in self.inflows:
             if names.count(inflow.name) > 1:
                 raise RecipeError(f"two inflows are called {inflow.name!r}; each needs a name of its own")
             world[inflow.into][Liquid]
+            if inflow.attached is not None:
+                world[inflow.attached][Pose]
+                if (count := len(world[inflow.attached])) != 1:
+                    raise RecipeError(
+                        f"inflow {inflow.name!r} is attached to {inflow.attached!r}, which is {count} "
+                        "bodies; one body is needed"
+                    )
             for kind, table in _further(inflow):
                 refuse_lists(kind, table, f"inflow {inflow.name!r}", f"{inflow.into!r} may get")
             layers = inflow.fastest * world.dt / inflow.thickness
@@ -196,13 +237,33 @@ class InflowSystem(System):
             world.spawn_rows(inflow.into, *_rows(inflow, none, none))
 
     def lint(self, world: World) -> list[str]:
-        """Openings without room, as the world is now."""
+        """Jets too thin for their spacing, liquids of two densities, and openings without room, as the world
+        is now."""
         said = []
         for inflow in self.inflows:
+            across = min(inflow.size) / inflow.edge
+            if across < LEAST_ACROSS * (1 - 1e-6):
+                said.append(
+                    f"InflowSystem: the jet of {inflow.name!r} is {across:.2g} particles thick, fewer than "
+                    f"{LEAST_ACROSS}, and will fall into drops; use spacing <= "
+                    f"{min(inflow.size) / LEAST_ACROSS:.2g} m"
+                )
+            others = [(repr(one.name), one.rho) for one in self.inflows if one.into == inflow.into]
+            if rho := _density(world[inflow.into][Liquid]):
+                others.insert(0, ("the liquid there", rho))
+            for name, other in others[: [one for one, _ in others].index(repr(inflow.name))]:
+                if abs(inflow.rho - other) > SAME_DENSITY * other:
+                    said.append(
+                        f"InflowSystem: {inflow.name!r} lets liquid of {inflow.rho:g} kg/m^3 into "
+                        f"{inflow.into!r}, and {name} has {other:g} kg/m^3; leave density out to have the "
+                        "same, or let it flow into an entity of its own"
+                    )
+                    break
             if world.time > inflow.start:  # a resumed one, with its own liquid before it
                 continue
-            x, _ = _in_pipe(inflow, inflow.start, world.dt)
-            if lost := np.count_nonzero(~_room(inflow, x, world)):
+            carrying = _carrying(inflow, world, ended=False)
+            x, _ = _in_pipe(inflow, inflow.start, world, carrying)
+            if lost := np.count_nonzero(~_room(inflow, x, world, carrying)):
                 said.append(
                     f"InflowSystem: {lost} of the {len(x)} particles in the pipe of {inflow.name!r} have no "
                     "room: they lie in liquid, in a solid or outside all containers, and are kept back; move "
@@ -223,15 +284,18 @@ class InflowSystem(System):
             _, moments = births(inflow.speed, inflow.start, inflow.stop, begin, end, each, ahead=0.5)
             if not len(moments):
                 continue
+            carrying = _carrying(inflow, self.world, ended=True)
+            if carrying is not None and not len(carrying.x):
+                continue
             count = len(moments) * len(layer)
             taken = (taken or particles_take(self.world)) + count * VORTON
             what = f"particles with {count:,} more by inflow {inflow.name!r} would take"
             check_bytes(taken, what, f"{LARGER}, or give it a time to stop")
-            x, v = _placed(inflow, moments, np.zeros(len(moments)), dt)
+            x, v = _placed(inflow, moments, np.zeros(len(moments)), self.world, carrying)
             age = np.repeat(end - moments, len(layer))[:, None]
-            pull = liquid.weight(inflow.density) * self.world.gravity
+            pull = liquid.weight(inflow.rho) * self.world.gravity
             x, v = x + age * v + 0.5 * age**2 * pull, v + age * pull
-            free = _room(inflow, x, self.world)
+            free = _room(inflow, x, self.world, carrying)
             told = inflow.name, bool(free.any())  # once that it lacks some, once that nothing flows
             if not free.all() and told not in self._warned:
                 self._warned.add(told)
@@ -245,42 +309,78 @@ class InflowSystem(System):
             self.world.spawn_rows(inflow.into, *_rows(inflow, x[free], v[free]))
 
 
-def _room(inflow: Inflow, x: Array, world: World) -> Array:
+def _completed(inflow: Inflow, inflows: list[Inflow], world: World) -> Inflow:
+    """An opening with what it leaves open: that of the liquid there is, or of another opening."""
+    liquids = [(entity.name, liquid) for entity, (liquid,) in world.entities_with(Liquid) if len(entity)]
+    own = [liquid for name, liquid in liquids if name == inflow.into]
+    told: dict[str, float] = {}
+    for liquid in own:
+        told["density"] = _density(liquid)
+    for _, liquid in liquids[:1]:
+        told["spacing"] = float(np.cbrt(liquid.volume.mean(dtype=np.float64)))
+        told["viscosity"] = float(liquid.viscosity[0])
+    for name in ("spacing", "density", "viscosity"):
+        same = [other for other in inflows if name != "density" or other.into == inflow.into]
+        for value in (getattr(other, name) for other in same):
+            if value is not None:
+                told.setdefault(name, value)
+    whole = {"spacing": inflow.edge, "density": inflow.rho, "viscosity": inflow.nu}
+    found = {name: value for name, value in (whole | told).items() if getattr(inflow, name) is None}
+    return inflow.model_copy(update=found)
+
+
+def _density(liquid: Liquid) -> float:
+    """Mean density of a liquid, kg/m^3; 0 if there is none."""
+    volume = float(liquid.volume.sum(dtype=np.float64))
+    return float(liquid.mass.sum(dtype=np.float64)) / volume if volume else 0.0
+
+
+def _carrying(inflow: Inflow, world: World, ended: bool) -> Carriers | None:
+    """What carries an opening along, as it is when a tick begins, or has ended."""
+    return None if inflow.attached is None else bodies(world, inflow.attached, ended)
+
+
+def _room(inflow: Inflow, x: Array, world: World, carrying: Carriers | None) -> Array:
     """Which new places (n, 3) m have room: away from solids and walls, in a container, and not in liquid.
 
     None has as long as liquid stands around the pipe.
     """
-    if _under_liquid(inflow, world):
+    if not len(x) or _under_liquid(inflow, world, carrying):
         return np.zeros(len(x), bool)
-    nearest = NEAREST * inflow.spacing
-    walls, free = containers(world), ~near_solids(world, x, nearest)
+    margin = NEAREST * inflow.edge
+    walls, free = containers(world), ~near_solids(world, x, margin)
     if walls:
-        free &= np.any([wall.inside(x, nearest) for wall in walls], axis=0)
-    return np.asarray(free & (_crowd(inflow, x, world) < FULL))
+        free &= np.any([wall.inside(x, margin) for wall in walls], axis=0)
+    crowd, nearest = _crowd(inflow, x, world)
+    if inflow.jumps:
+        free &= nearest >= CLEAR * inflow.edge
+    return np.asarray(free & (crowd < FULL))
 
 
-def _under_liquid(inflow: Inflow, world: World) -> bool:
+def _under_liquid(inflow: Inflow, world: World, carrying: Carriers | None) -> bool:
     """Whether liquid stands around the pipe, behind its opening."""
-    x, _ = _in_pipe(inflow, world.tick * world.dt, world.dt)
-    return bool(_crowd(inflow, x[len(x) // 2 :], world).max(initial=0.0) > AROUND)
+    x, _ = _in_pipe(inflow, world.tick * world.dt, world, carrying)
+    return bool(_crowd(inflow, x[len(x) // 2 :], world)[0].max(initial=0.0) > AROUND)
 
 
-def _crowd(inflow: Inflow, x: Array, world: World) -> Array:
-    """Density (n,) over that at rest of the liquid that is there at places (n, 3) m: w_0 sum phi."""
+def _crowd(inflow: Inflow, x: Array, world: World) -> tuple[Array, Array]:
+    """Density (n,) over that at rest of the liquid that is there at places (n, 3) m, w_0 sum phi, and the
+    distance (n,) m of its nearest particle, inf where none is felt."""
     from scipy.spatial import cKDTree
 
     from ecs_fluid.kernels.sph.forces import lattice_weight, phi
 
-    reach, crowd = REACH * inflow.spacing, np.zeros(len(x))
+    reach, crowd, nearest = REACH * inflow.edge, np.zeros(len(x)), np.full(len(x), np.inf)
     if not len(x):
-        return crowd
+        return crowd, nearest
     low, high = x.min(axis=0) - reach, x.max(axis=0) + reach
     for _, (position, _) in world.entities_with(Position, Liquid):
         near = position.x[((position.x > low) & (position.x < high)).all(axis=1)]
         if len(near):
             pairs = cKDTree(x).sparse_distance_matrix(cKDTree(near), reach, output_type="ndarray")
             crowd += np.bincount(pairs["i"], phi(pairs["v"] / reach), len(x))
-    return lattice_weight(REACH) * crowd
+            np.minimum.at(nearest, pairs["i"], pairs["v"])
+    return lattice_weight(REACH) * crowd, nearest
 
 
 def in_pipes(world: World) -> tuple[Array, Array, Array, Array]:
@@ -289,32 +389,41 @@ def in_pipes(world: World) -> tuple[Array, Array, Array, Array]:
     system = world.system(InflowSystem)
     found = [(np.empty((0, 3)), np.empty((0, 3)), np.empty(0), np.empty(0))]
     for inflow in [] if system is None else system.inflows:
-        x, v = _in_pipe(inflow, world.tick * world.dt, world.dt)
-        free = _room(inflow, x, world)
+        carrying = _carrying(inflow, world, ended=False)
+        x, v = _in_pipe(inflow, world.tick * world.dt, world, carrying)
+        free = _room(inflow, x, world, carrying)
         each = np.ones(np.count_nonzero(free)) * inflow.particle
-        found.append((x[free], v[free], inflow.density * each, each))
+        found.append((x[free], v[free], inflow.rho * each, each))
     x, v, mass, volume = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return x, v, mass, volume
 
 
-def _in_pipe(inflow: Inflow, time: float, dt: float) -> tuple[Array, Array]:
+def _in_pipe(inflow: Inflow, time: float, world: World, carrying: Carriers | None) -> tuple[Array, Array]:
     """Places and velocities (n, 3) of the layers that will leave next, as far as liquid is felt."""
     each, start, stop = inflow.thickness, inflow.start, inflow.stop
     now = max(time, start) if stop is None else min(max(time, start), stop)
     number, _ = births(inflow.speed, start, stop, now, now, each, ahead=0.5)
     far = (number + 0.5) * each - integral(inflow.speed, start, now)
-    ahead = -np.arange(far, REACH * inflow.spacing, each)
+    ahead = -np.arange(far, REACH * inflow.edge, each)
     flows = start <= time < (math.inf if stop is None else stop)
-    return _placed(inflow, np.full(len(ahead), time), ahead, dt, float(flows))
+    return _placed(inflow, np.full(len(ahead), time), ahead, world, carrying, float(flows))
 
 
 def _placed(
-    inflow: Inflow, moments: Array, ahead: Array, dt: float, flows: float = 1.0
+    inflow: Inflow,
+    moments: Array,
+    ahead: Array,
+    world: World,
+    carrying: Carriers | None,
+    flows: float = 1.0,
 ) -> tuple[Array, Array]:
     """Places and velocities (n, 3) of layers `ahead` (m,) m of the opening as it is at moments (m,) s.
 
-    Their velocity is the speed, times `flows`, and that of the opening, over a tick of `dt` s.
+    Their velocity is the speed, times `flows`, and that of the opening. Nothing comes from one whose carrier
+    is gone.
     """
+    if carrying is not None and not len(carrying.x):
+        return np.empty((0, 3)), np.empty((0, 3))
     layer, n = inflow.layer(), len(moments)
     way = np.broadcast_to(value_at(inflow.direction, moments), (n, 3))
     way = way / np.linalg.norm(way, axis=1, keepdims=True)
@@ -325,15 +434,17 @@ def _placed(
     middle = value_at(inflow.center, moments) + ahead[:, None] * way
     across = layer[None, :, :1] * first[:, None] + layer[None, :, 1:] * second[:, None]
     v = flows * np.broadcast_to(value_at(inflow.speed, moments), n)[:, None] * way
-    if isinstance(inflow.center, Keyed) and inflow.center.between != "step":
-        ends = (value_at(inflow.center, moments + half) for half in (-0.5 * dt, 0.5 * dt))
-        v = v - np.subtract(*ends) / dt
-    return (middle[:, None] + across).reshape(-1, 3), np.repeat(v, len(layer), axis=0)
+    v = v + own_velocity(inflow.center, world)
+    x, v = (middle[:, None] + across).reshape(-1, 3), np.repeat(v, len(layer), axis=0)
+    if carrying is None:
+        return x, v
+    frames = carrying.frames(np.repeat(moments, len(layer)), np.zeros(len(x), np.int64))
+    return frames.placed(x), frames.turned(v) + frames.velocity(x)
 
 
 def _rows(inflow: Inflow, x: Array, v: Array) -> list[Component]:
     """Particles at places (n, 3) m with velocities (n, 3) m/s."""
-    of_each = (inflow.density * inflow.particle, inflow.particle, inflow.viscosity)
+    of_each = (inflow.rho * inflow.particle, inflow.particle, inflow.nu)
     rows: list[Component] = [
         Position(x),
         InertialVelocity(v),

@@ -162,17 +162,16 @@ class SphSystem(System):
         """Constants of the Fluid that look like the liquid's, and liquid where none should be."""
         around, said = world.fluid[Fluid], list[str]()
         unfelt = not any(Strength in entity for entity in world.entities) and world.system(DragSystem) is None
-        for entity, (liquid,) in world.entities_with(Liquid):
-            rho = float(liquid.mass.sum() / liquid.volume.sum()) if len(entity) else math.inf
+        for name, rho, nu in _liquids(world):
             if around.density > HEAVY_AROUND * rho and not self._lifted(world):
                 said.append(
-                    f"{entity.name!r} has a density of {rho:g} kg/m^3 and the fluid around it "
+                    f"{name} has a density of {rho:g} kg/m^3 and the fluid around it "
                     f"{around.density:g} kg/m^3; [fluid] is what surrounds a liquid, so give it that "
                     "density, or SphSystem surrounded = true"
                 )
-            if around.viscosity > 0 and unfelt and not liquid.viscosity.any():
+            if around.viscosity > 0 and unfelt and not nu:
                 said.append(
-                    f"{entity.name!r} has no viscosity, and nothing feels that of the fluid around it, "
+                    f"{name} has no viscosity, and nothing feels that of the fluid around it, "
                     f"{around.viscosity:g} m^2/s; give the liquid its own"
                 )
         if self.walls == "no_slip" and self.artificial == 0 and self._viscosity(world) == 0:
@@ -182,7 +181,9 @@ class SphSystem(System):
             )
         if self.surface_tension and self.steps:
             liquids = [liquid for _, (liquid,) in world.entities_with(Liquid) if len(liquid.mass)]
-            lightest = min((float(liquid.mass.min()) for liquid in liquids), default=math.inf)
+            masses = [float(liquid.mass.min()) for liquid in liquids]
+            masses += [inflow.rho * inflow.particle for inflow in _inflows(world)]
+            lightest = min(masses, default=math.inf)
             longest = capillary_step(lightest, self.surface_tension)
             if world.dt > self.steps * longest * (1 + 1e-9):
                 said.append(
@@ -231,7 +232,7 @@ class SphSystem(System):
         for inflow in _inflows(self.world):  # one may be added to a world that runs
             if abs(inflow.particle - mean) > SAME_SIZE * mean:
                 raise FluidError(
-                    f"inflow {inflow.name!r}: spacing = {inflow.spacing:g} m, but the liquid there is has "
+                    f"inflow {inflow.name!r}: spacing = {inflow.edge:g} m, but the liquid there is has "
                     f"{mean ** (1 / 3):.3g} m; use spacings that differ by less than 7 %"
                 )
         x, v, mass, volume = in_pipes(self.world)
@@ -262,7 +263,8 @@ class SphSystem(System):
             if len(entity)
             for nu in (liquid.viscosity.min(), liquid.viscosity.max())
         ]
-        found += [(float(world.dtype(inflow.viscosity)), inflow.name) for inflow in _inflows(world)]
+        told = (inflow for inflow in _inflows(world) if inflow.viscosity is not None)
+        found += [(float(world.dtype(inflow.nu)), inflow.name) for inflow in told]
         (least, thin), (most, thick) = min(found, default=(0.0, "")), max(found, default=(0.0, ""))
         if least < most:
             raise FluidError(
@@ -273,7 +275,7 @@ class SphSystem(System):
 
     def _densest(self) -> float:
         there = (float((liquid.mass / liquid.volume).max(initial=0)) for (liquid,) in self.query(Liquid))
-        return max([*there, *(inflow.density for inflow in _inflows(self.world))])
+        return max([*there, *(inflow.rho for inflow in _inflows(self.world))])
 
     def _prepare(self) -> None:
         """Fill the model before the first tick, and find the stiffness for a gravity that is another."""
@@ -562,6 +564,19 @@ class SphSystem(System):
         record["surface"] = found.surface
         record["energy"] = record["kinetic"] + record["potential"] + record["compression"] + found.surface
         return record
+
+
+def _liquids(world: World) -> list[tuple[str, float, float]]:
+    """Names, densities (kg/m^3) and largest viscosities (m^2/s) of the liquids of a world, and of those that
+    inflows will let in where there is none."""
+    there = [(entity, liquid) for entity, (liquid,) in world.entities_with(Liquid) if len(entity)]
+    found = [
+        (repr(entity.name), float(liquid.mass.sum() / liquid.volume.sum()), float(liquid.viscosity.max()))
+        for entity, liquid in there
+    ]
+    names = {entity.name for entity, _ in there}
+    inflows = [inflow for inflow in _inflows(world) if inflow.into not in names]
+    return found + [(f"the liquid of {inflow.name!r}", inflow.rho, inflow.nu) for inflow in inflows]
 
 
 def _inflows(world: World) -> list[Inflow]:

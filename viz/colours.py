@@ -95,6 +95,17 @@ def paint(look: Look, columns: Columns, tint: Tint, limits: tuple[float, float])
     return plain
 
 
+def spray_colours(look: Look, columns: Columns, tint: Tint, limits: tuple[float, float]) -> Colours:
+    """Colours (n, 3) of a spray in full light: those of its paint, or glowing by its flame or its heat."""
+    painted = paint(look, columns, tint, limits)
+    if painted.glow is not None:
+        flame = painted.glow.max(axis=1, keepdims=True)
+        return np.asarray((1.0 - flame) * painted.lit + flame * painted.glow)
+    if HEAT in columns and PAINTED.get(look.paint) != HEAT:
+        return heat_colours(look, painted.lit, columns[HEAT], None)
+    return painted.lit
+
+
 def _coloured(look: Look, values: Array, limits: tuple[float, float]) -> Paint:
     """Colours of a map, in shade a third as bright."""
     low, high = limits

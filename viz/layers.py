@@ -148,6 +148,21 @@ class Spheres(Layer):
         self.show(points, values)
 
 
+class Streaks(Layer):
+    """Particles as lines along their motion, of a width in pixels, coloured by a table or each by itself."""
+
+    def __init__(self, table: pv.LookupTable | None, width: float) -> None:
+        super().__init__(vtkPolyDataMapper(), table, lighting=False, line_width=width)
+
+    def update(self, x: Array, way: Array, values: Array) -> None:
+        """Draw lines from `x - way` to `x` (n, 3) m with `values`: (n,) of the table, or colours (n, 3)."""
+        n = len(x)
+        ends = np.stack([x - way, x], axis=1).reshape(2 * n, 3).astype(np.float32)
+        cells = np.column_stack([np.full(n, 2), np.arange(0, 2 * n, 2), np.arange(1, 2 * n, 2)])
+        kind = np.float32 if values.ndim == 1 else np.uint8
+        self.show(pv.PolyData(ends, lines=cells.ravel()), np.repeat(values, 2, axis=0).astype(kind))
+
+
 class Surface(Layer):
     """A mesh (arrows, tubes, a slice) coloured by one of its point arrays; `lit` shades it."""
 

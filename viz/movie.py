@@ -58,6 +58,11 @@ def movie(
     from ecs_fluid.viz.scene import Scene
 
     scene = partial(Scene, view, chosen, velocity_of=velocity_of)
+    if chosen.needs_velocity and isinstance(frames, Sequence):
+        looking = scene()
+        view = replace(view, flow=looking.flow_range(frames))
+        looking.close()
+        scene = partial(Scene, view, chosen, velocity_of=velocity_of)
     drawing = Drawing(frames, scene, fps, first_sets_colours=chosen.needs_velocity)
     pictures = numbered(draw(drawing, jobs), numbers, progress)
     return write_film(target, pictures, chosen.size, fps, quality)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,24 +23,28 @@ from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, Camera, corners
 from ecs_fluid.viz.camera_motion import Aim
 from ecs_fluid.viz.camera_path import CameraPath
 from ecs_fluid.viz.canvas import Canvas
-from ecs_fluid.viz.colours import HEAT, PAINTED, Paint, colours_of_bodies, paint
+from ecs_fluid.viz.colours import HEAT, PAINTED, Paint, colours_of_bodies, paint, spray_colours
 from ecs_fluid.viz.columns import AXES, FIELDS, Columns, Frame, choose, drawable, has_scalar, scalar, title
 from ecs_fluid.viz.fields import Velocity, field_slice, streamlines, velocity_slice
 from ecs_fluid.viz.film import write_png
 from ecs_fluid.viz.labels import bar_title, scalar_bar
-from ecs_fluid.viz.layers import Flame, GlossyMesh, PlainMesh, Smoke, Spheres, Surface
+from ecs_fluid.viz.layers import Flame, GlossyMesh, PlainMesh, Smoke, Spheres, Streaks, Surface
 from ecs_fluid.viz.liquid_surface import FOAM, foam, foaming, liquid_surface
 from ecs_fluid.viz.shared_limits import (
     TimedFrame,
     View,
+    drawn,
+    evenly,
     hides_vortons,
     is_cloud,
     is_signed,
+    is_spray,
     is_vortons,
     kept,
     limits,
     rest_spacing,
     survey,
+    velocity_of,
 )
 from ecs_fluid.viz.style import SMALL, Options
 
@@ -48,6 +52,9 @@ from ecs_fluid.viz.style import SMALL, Options
 # (samples per pixel, SSAA, FXAA) do not work together with blending in floating point.
 _supersampled: weakref.WeakSet[pv.Plotter] = weakref.WeakSet()
 
+STREAK = 0.02  # length of the streaks of the fastest, over the diagonal of the view
+FLOWS = 8  # frames of a movie by which the colours of its slices or streamlines are chosen
+SPOT = 0.002  # the same of what is at rest
 DROP = 0.3  # radius of a lonely particle of liquid, in spacings
 SLICE_COLOURS = ("speed", "vorticity_normal", "u.x", "u.y", "u.z")
 
@@ -121,7 +128,8 @@ class Scene(Canvas):
         self.plotter.camera.view_angle = VIEW_ANGLE
         self._bars: dict[str, Any] = {}
         self._coloured: list[str] = []
-        self._flow: tuple[float, float] | None = None
+        self._flow = view.flow
+        self._span: tuple[float, float] | None = None
         self._blend_in_floating_point()
 
     def _aimed(self, camera: Camera | CameraPath, aspect: float) -> Aim:
@@ -210,7 +218,7 @@ class Scene(Canvas):
         self._layers.clear()
         self._bars.clear()
         self._tables.clear()
-        self.view, self._flow = view, None
+        self.view, self._flow = view, view.flow
         if np.allclose(self.plotter.camera.position, self._camera[0], rtol=1e-6, atol=0.0):
             self._aim = self._aimed(*self._wanted_camera)
 
@@ -301,6 +309,9 @@ class Scene(Canvas):
             colours, values = self._colours(colour, self.view.limits), scalar(columns, colour)
         else:
             colours, values = None, None
+        if what == "particles" and is_spray(columns):
+            self._spray(name, columns, x, colours, values)
+            return True
         opacity = 0.25 if what == "streamlines" else 1.0
         radius = self.view.radii.get(name, 0.02)
         key = f"{name} {'coloured' if coloured else 'plain'}"
@@ -308,6 +319,23 @@ class Scene(Canvas):
         layer = self._layer(key, lambda: Spheres(radius, colours, plain, opacity))
         layer.update(x, values, self._sizes(values))
         return True
+
+    def _spray(
+        self, name: str, columns: Columns, x: NDArray, table: pv.LookupTable | None, values: NDArray | None
+    ) -> None:
+        """Streaks along the velocity, the fastest `STREAK` of the view long."""
+        view, u = self.view, velocity_of(columns)
+        size = float(np.linalg.norm(view.hi - view.lo))
+        speed = np.linalg.norm(u, axis=1, keepdims=True)
+        length = size * np.clip(STREAK * speed / (view.speed or 1.0), SPOT, 2.0 * STREAK)
+        way = length * np.where(speed > 0.0, u / np.where(speed > 0.0, speed, 1.0), [0.0, 0.0, 1.0])
+        seen = drawn(self.options, columns, view.painted)
+        if values is None:
+            colours = spray_colours(self.look, columns, view.tint(self.look, name), view.painted)
+            values = np.rint(255.0 * colours)
+        width = 1.5 * self.plotter.window_size[1] / 720
+        layer = self._layer(f"{name} streaks", lambda: Streaks(table, width))
+        layer.update(x[seen], way[seen], values[seen])
 
     def _own_colour(self, name: str, plain: Colour) -> Colour:
         """That of a population's recipe, or `plain`."""
@@ -361,11 +389,25 @@ class Scene(Canvas):
         self._surface("streamlines", table, True).update(tubes, tubes.point_data["speed"])
 
     def _flow_colours(self, colour: str, values: NDArray) -> pv.LookupTable:
-        """Colours of a velocity picture, whose range is that of its first frame."""
+        """Colours of a velocity picture, whose range is that of the view, or of its first frame: of what the
+        fluid carries the whole of it, for a flame is a small part of a slice; of velocities, which have
+        spikes, all but a hundredth."""
         if self._flow is None:
-            lo, hi = np.percentile(values, [0.5, 99.5])
-            self._flow = limits(colour, float(lo), float(hi))
+            lo, hi = np.percentile(values, [0, 100] if colour in FIELDS else [0.5, 99.5])
+            self._span = float(lo), float(hi)
+            self._flow = limits(colour, *self._span)
         return self._colours(colour, self._flow)
+
+    def flow_range(self, frames: Iterable[TimedFrame]) -> tuple[float, float] | None:
+        """Range of the colours of velocity pictures of some frames, `FLOWS` of a sequence; None for none."""
+        spans = list[tuple[float, float]]()
+        for timed in evenly(frames, FLOWS):
+            self._flow = self._span = None
+            self.show_timed(timed, 0.0)
+            spans += [] if self._span is None else [self._span]
+        if not spans:
+            return None
+        return limits(self.options.color_by or "speed", min(spans)[0], max(high for _, high in spans))
 
     def _surface(self, name: str, table: pv.LookupTable, lit: bool) -> Surface:
         return self._layer(f"{name} surface", lambda: Surface(table, lit))

@@ -32,7 +32,9 @@ class View:
     """`lo`, `hi` (3,) m: the box to show; `limits`: colour range; `puff`: of all tracers; `clouds`: names of
     the tracer populations; `radii` [m] by population; `points` (n, 3) m: a sample of what the box holds;
     `painted`: range of what the look paints tracers by (for fire, the largest flame and smoke);
-    `colors`: those of recipes, by population; `glare`: the most light of flames in line [1/m^2]."""
+    `colors`: those of recipes, by population; `glare`: the most light of flames in line [1/m^2]; `speed`: of
+    the fastest of a spray [m/s], but for a hundredth; `flow`: colour range of slices and streamlines, None:
+    that of the first."""
 
     lo: NDArray[np.float64]
     hi: NDArray[np.float64]
@@ -45,6 +47,8 @@ class View:
     painted: tuple[float, float] = (0.0, 1.0)
     colors: Mapping[str, str] = field(default_factory=dict)
     glare: float = 0.0
+    speed: float = 0.0
+    flow: tuple[float, float] | None = None
 
     def tint(self, look: Look, name: str) -> Tint:
         """Colours of a cloud in light and in shade."""
@@ -80,9 +84,15 @@ def is_vortons(columns: Columns) -> bool:
     return "Strength.alpha" in columns
 
 
+def is_spray(columns: Columns) -> bool:
+    """Sparks, droplets and grains, which have a velocity of their own, and are drawn as streaks."""
+    return "InertialVelocity.v" in columns and "Liquid.volume" not in columns and not is_vortons(columns)
+
+
 def is_cloud(columns: Columns) -> bool:
     """Tracers, which are drawn as smoke."""
-    return "Position.x" in columns and "Pose.q" not in columns and not is_vortons(columns)
+    apart = is_vortons(columns) or is_spray(columns)
+    return "Position.x" in columns and "Pose.q" not in columns and not apart
 
 
 def kept(frame: Frame, options: Options) -> Frame:
@@ -162,6 +172,7 @@ class _Seen:
         self.most = 0
         self.clouds: dict[str, None] = {}
         self.radii: dict[str, float] = {}
+        self.speed = 0.0
 
     def add(self, frame: Frame) -> None:
         from ecs_fluid.viz.bodies import bodies_in, extent  # which imports PyVista
@@ -183,8 +194,12 @@ class _Seen:
             if len(x) > self.rows.get(name, 0):
                 self.rows[name] = len(x)
                 self.radii[name] = _radius(columns)
+            if is_spray(columns):
+                speeds = np.linalg.norm(velocity_of(columns), axis=1)
+                self.speed = max(self.speed, float(np.percentile(speeds, 99.0)))
             if is_cloud(columns):
                 tracers.append(x)
+            if is_cloud(columns) or is_spray(columns):
                 painted = {PAINTED.get(self.look.paint, ""), FLAME, SMOKE} & set(columns)
                 seen |= {column: columns[column] for column in painted}
             for colour, values in seen.items():
@@ -233,6 +248,7 @@ class _Seen:
         return View(
             lo, hi, color_by, limits(color_by, *self.ranges.get(color_by or "", (0.0, 1.0))),
             self.puff, tuple(self.clouds), self.radii, points, self._painted(), self.options.colors,
+            speed=self.speed,
         )  # fmt: skip
 
     def _painted(self) -> tuple[float, float]:
@@ -271,6 +287,11 @@ def is_signed(lo: float, hi: float) -> bool:
     """Whether a range lies on both sides of 0 (by more than a tenth), so that 0 deserves the middle
     colour."""
     return lo < 0.0 < hi and min(-lo, hi) > 0.1 * max(-lo, hi)
+
+
+def velocity_of(columns: Columns) -> NDArray:
+    """Velocities (n, 3) m/s of a spray."""
+    return np.asarray(columns.get("Velocity.u", columns["InertialVelocity.v"]))
 
 
 def _radius(columns: Columns) -> float:

@@ -48,6 +48,11 @@ class EmitterRecipe(Recipe, Emitter):
     ``vortex_ring`` makes the emitter a synthetic jet, which gives the flow the impulse rate x pi Gamma R^2 a
     second along the ring's axis. The population has then what those rows have, and `population` is not told.
 
+    An emitter that is `attached` to a body is a part of it: all of this is in the axes of the body, wherever
+    that goes and however it turns. Several bodies, or particles, of an entity carry it in turn, and `rate` is
+    of all of them together; it ends with them. Inertial particles leave with the velocity of the emitter
+    beside their own, as what is thrown from a car does, or with a part of it (`inherit`).
+
     A `density`, a `temperature` or a mass fraction of a species makes the population carry it
     (BaroclinicSystem, ThermalSystem and CombustionSystem work on them).
 
@@ -65,14 +70,14 @@ class EmitterRecipe(Recipe, Emitter):
         if self.puff is not None and self.population != type(self).model_fields["population"].default:
             raise ValueError("population is told by the puff; leave it out")
         special = {
-            "inertial": ("velocity", "velocity_spread"),
+            "inertial": ("velocity", "velocity_spread", "inherit"),
             "vortons": ("strength", "strength_spread", "core", "volume"),
         }
         for population, keys in special.items():
             for key in keys:
                 # Compared with the default, not with what was set: a stored recipe spells everything out.
                 changed = getattr(self, key) != type(self).model_fields[key].default
-                if changed and self.population != population:
+                if changed and self.population != population and not (self.puff and key == "inherit"):
                     raise ValueError(
                         f"{key} is for population = {population!r}, but this is {self.population!r}"
                     )

@@ -10,7 +10,6 @@ from ecs_fluid.recipe import Recipe
 from ecs_fluid.system import System
 from ecs_fluid.systems.inflow import Inflow, InflowSystem
 from ecs_fluid.systems.sph import SphSystem
-from ecs_fluid.worlds.liquid import LEAST_ACROSS
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -21,7 +20,7 @@ class InflowRecipe(Recipe, Inflow):
 
     Layers of particles leave the opening at `speed` along `direction`, so that its volume so far is the area
     of the opening times the way that the speed makes. The liquid `into` is made, empty, if the world has none
-    of that name; `density` and `viscosity` are of what flows in. This recipe holds parameters only: the
+    of that name. This recipe holds parameters only: the
     InflowSystem does the work.
     """
 
@@ -43,13 +42,3 @@ class InflowRecipe(Recipe, Inflow):
         """What lets it in, and what moves it."""
         inflow = Inflow(**{key: getattr(self, key) for key in Inflow.model_fields})
         return [InflowSystem(inflows=[inflow]), SphSystem()]
-
-    def lint(self) -> list[str]:
-        """A sentence on a jet too thin for its spacing."""
-        across = min(self.size) / self.spacing
-        if across >= LEAST_ACROSS * (1 - 1e-6):
-            return []
-        return [
-            f"the jet is {across:.2g} particles thick, fewer than {LEAST_ACROSS}, and will fall into drops; "
-            f"use spacing <= {min(self.size) / LEAST_ACROSS:.2g} m"
-        ]

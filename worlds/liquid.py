@@ -16,6 +16,7 @@ from ecs_fluid.input_limits import VORTON
 from ecs_fluid.recipe import Name, Recipe
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.body_tables import corners_of, planes_of
+from ecs_fluid.systems.shared.liquid_places import LEAST_ACROSS
 from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.systems.shared.ranges import Length, LiquidDensity, LiquidViscosity
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 MOST = VORTON, "particles of liquid", "use a larger spacing"
 """How many there may be, and what else to do."""
-LEAST_ACROSS = 4
-"""Particles across the thinnest part of a liquid that is told to be coarse below it."""
 
 
 class LiquidRecipe(Recipe):

@@ -9,6 +9,7 @@ import numpy as np
 from ecs_fluid.component import Array, Component
 from ecs_fluid.components import (
     Age,
+    CarrierMotion,
     CoreRadius,
     Dilatation,
     Position,
@@ -28,7 +29,7 @@ from ecs_fluid.systems.shared.properties import particle_density
 REPLACED = (Position, Strength, CoreRadius, Volume, RowId)
 """Tables that new vortons get elsewhere."""
 
-RESTARTED = (VelocityHistory, SubfilterAverage)
+RESTARTED = (VelocityHistory, SubfilterAverage, CarrierMotion)
 """Tables that belong to the path of an old vorton: new vortons start with the defaults."""
 
 BY_MASS = (*Temperature.columns.values(), Dilatation.columns["temperature"], *Species.columns.values())

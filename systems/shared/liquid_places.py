@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.polytope import Hulls
     from ecs_fluid.kernels.collision.swept_bodies import Obstacles
 
+LEAST_ACROSS = 4
+"""Particles across the thinnest part of a liquid that is told to be coarse below it."""
+
 NEAREST_PAIR = 0.4
 """Spacings between two particles at the start, at least; a lattice with the largest jitter has 0.5."""
 

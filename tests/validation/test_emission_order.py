@@ -171,6 +171,142 @@ def test_an_emitter_carried_by_a_body() -> None:
     np.testing.assert_allclose(x, 2.0 * TIME * np.arange(1, len(x) + 1) / len(x), atol=1e-13)
 
 
+AXIS, SPIN = np.array([1.0, 2.0, 2.0]) / 3.0, 5.0  # 1, rad/s
+WAY = np.array([0.2, 0.0, -0.1])  # m/s
+ARM, THROWN = np.array([1.5, -1.4, 1.3]), np.array([0.3, 0.1, -0.2])  # m, m/s, in axes of the body
+
+
+def on_a_turning_box(ticks: int, **emitter: Any) -> ef.World:
+    """A box that goes along WAY and turns about AXIS by keys, with an emitter, after TIME."""
+    keys = {
+        name: {"keys": [[0.0, [0.0] * 3], [TIME, (TIME * rate).tolist()]]}
+        for name, rate in (("center", WAY), ("rotation", SPIN * AXIS))
+    }
+    box = {"shape": "box", "size": [0.4, 0.2, 0.1]}
+    emitter = {"kind": "emitter", "name": "tap", "into": "a", "attached": "box", "rate": 80.0, **emitter}
+    body = {"kind": "body", "name": "box", "shape": box, "motion": "scripted", **keys}
+    table = {
+        "world": {"dt": TIME / ticks, "precision": "double", "debug": True},
+        "fluid": {"gravity": [0, 0, 0]},
+    }
+    world = ef.load({**table, "entity": [body, emitter]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ef.FluidWarning)
+        world.step(ticks)
+    return world
+
+
+def turned(vector: Array, moments: Array) -> Array:
+    """A vector (3,) of the box's axes at moments (n,): Rodrigues' rotation about AXIS by SPIN t."""
+    c, s = np.cos(SPIN * moments)[:, None], np.sin(SPIN * moments)[:, None]
+    return vector * c + np.cross(AXIS, vector) * s + AXIS * (AXIS @ vector) * (1 - c)
+
+
+@pytest.mark.parametrize("ticks", [8, 16])
+def test_an_emitter_turns_with_its_body(ticks: int) -> None:
+    """Each is born where the emitter is at its own moment k/R, whatever the step: to rounding, since the keys
+    turn the box evenly. What is inertial leaves with the velocity of that place, and flies straight on."""
+    moments = np.arange(1, 81) / 80.0
+    place = moments[:, None] * WAY + turned(ARM, moments)
+    dust = on_a_turning_box(ticks, center=ARM.tolist())["a"]
+    np.testing.assert_allclose(dust[ef.Position].x, place, atol=1e-13)
+    for part in (1.0, 0.25):
+        thrown = {"population": "inertial", "velocity": THROWN.tolist(), "inherit": part}
+        sparks = on_a_turning_box(ticks, center=ARM.tolist(), **thrown)["a"]
+        v = turned(THROWN, moments) + part * (WAY + SPIN * np.cross(AXIS, turned(ARM, moments)))
+        np.testing.assert_allclose(sparks[ef.InertialVelocity].v, v, atol=1e-13)
+        np.testing.assert_allclose(sparks[ef.Position].x, place + (TIME - moments)[:, None] * v, atol=1e-13)
+
+
+def test_regions_strengths_and_puffs_turn_with_the_body() -> None:
+    """In the box's axes: a region 0.4 by 0 by 0.1 m; strengths; rings about x, of the impulse pi Gamma R^2
+    and no strength, the k-th at k/4 s. All are too weak to move anything."""
+    moments = np.arange(1, 81) / 80.0
+    vortons = {"population": "vortons", "strength": [1e-15, 2e-15, 3e-15], "spread": [0.4, 0.0, 0.1]}
+    found = on_a_turning_box(8, center=ARM.tolist(), **vortons)["a"]
+    np.testing.assert_allclose(
+        1e15 * found[ef.Strength].alpha, turned(np.array([1.0, 2.0, 3.0]), moments), atol=1e-9
+    )
+    away = found[ef.Position].x - moments[:, None] * WAY - turned(ARM, moments)
+    along = np.stack([(away * turned(axis, moments)).sum(axis=1) for axis in np.eye(3)])
+    assert np.abs(along[0]).max() <= 0.2 and np.abs(along[2]).max() <= 0.05
+    assert np.ptp(along[0]) > 0.3 and np.ptp(along[2]) > 0.08
+    np.testing.assert_allclose(along[1], 0.0, atol=1e-13)
+    ring = {"kind": "vortex_ring", "radius": 0.2, "core": 0.05, "spacing": 0.05, "circulation": 3e-13}
+    puff = {"puff": {**ring, "axis": [1.0, 0.0, 0.0]}, "rate": 4.0}
+    rings = on_a_turning_box(8, center=ARM.tolist(), **puff)["a"]
+    x, alpha = (part.reshape(4, -1, 3) for part in (rings[ef.Position].x, rings[ef.Strength].alpha))
+    quarter = np.arange(1, 5) / 4.0
+    np.testing.assert_allclose(alpha.sum(axis=1), 0.0, atol=1e-26)
+    impulse = 0.5 * np.cross(x, alpha).sum(axis=1)
+    expected = np.pi * 0.3 * 0.2**2 * turned(np.array([1.0, 0.0, 0.0]), quarter)
+    np.testing.assert_allclose(1e12 * impulse, expected, atol=1e-9)
+    np.testing.assert_allclose(x.mean(axis=1), quarter[:, None] * WAY + turned(ARM, quarter), atol=1e-12)
+
+
+def sparks(*entities: Any, ticks: int = 8, **emitter: Any) -> ef.World:
+    """A world after TIME of inertial particles that nothing but bodies stops, 80 a second."""
+    emitter = {
+        "kind": "emitter",
+        "name": "tap",
+        "into": "a",
+        "population": "inertial",
+        "rate": 80.0,
+        **emitter,
+    }
+    options = {"dt": TIME / ticks, "precision": "double", "debug": True}
+    system = [{"kind": "accelerate", "acceleration": [0.0, 0.0, 0.0]}]
+    world = ef.load({"world": options, "entity": [*entities, emitter], "system": system})
+    world.step(ticks)
+    return world
+
+
+def test_what_is_inertial_leaves_no_beads() -> None:
+    """The k-th has flown v (T - k/R), born in the first half of a tick or in the second, also from the face
+    of a body: those of the first half flew for the whole tick, a bead of half a tick's particles."""
+    wall = {"shape": "box", "size": [2.0, 1.0, 1.0]}
+    body = {"kind": "body", "name": "wall", "shape": wall, "center": [-1.0, 0, 0], "motion": "fixed"}
+    moments = np.arange(1, 81) / 80.0
+    for entities, from_face in (((), 0.0), ((body,), 1e-9)):
+        world = sparks(*entities, center=[from_face, 0.0, 0.0], velocity=[3.0, 0.0, 0.0])
+        np.testing.assert_allclose(
+            world["a"][ef.Position].x[:, 0], from_face + 3.0 * (TIME - moments), atol=1e-13
+        )
+
+
+def test_what_is_inertial_does_not_fly_through_a_wall_as_it_is_born() -> None:
+    """In half a tick they fly 0.19 m, through a wall 0.02 m thick and 0.05 m off: all stay before it."""
+    thin = {"shape": "box", "size": [0.02, 1.0, 1.0]}
+    body = {"kind": "body", "name": "wall", "shape": thin, "center": [0.06, 0, 0], "motion": "fixed"}
+    x = sparks(body, velocity=[3.0, 0.0, 0.0])["a"][ef.Position].x
+    assert len(x) == 80 and x[:, 0].max() <= 0.05 + 1e-12
+
+
+def test_what_is_inertial_stays_with_an_emitter_that_lets_it_go() -> None:
+    """Without a velocity as seen from it, where it moves by keys at 2 m/s; or with a part of that."""
+    path = {"keys": [[0.0, [0, 0, 0]], [TIME, [2.0 * TIME, 0, 0]]]}
+    moments = np.arange(1, 81) / 80.0
+    for part in (1.0, 0.5, 0.0):
+        x = sparks(center=path, inherit=part)["a"][ef.Position].x[:, 0]
+        np.testing.assert_allclose(x, 2.0 * (moments + part * (TIME - moments)), atol=1e-13)
+
+
+def test_bodies_of_one_entity_carry_an_emitter_in_turn_and_take_it_with_them() -> None:
+    """Three balls, of which the middle one is removed at 1/2 s, and the others at 3/4 s."""
+    world = ef.World(dt=0.25, precision="double", debug=True)
+    world.spawn("smoke", ef.Position(np.zeros((0, 3))))
+    balls(world, "ball", [[0.0, 0, 0], [5.0, 0, 0], [9.0, 0, 0]], motion="fixed")
+    emitter = {"name": "vent", "into": "smoke", "rate": 24.0, "attached": "ball", "center": [0, 0, 1.0]}
+    world.add_systems([ef.EmissionSystem(emitters=[emitter]), ef.BodySystem()])
+    for kept, gone in (([0, 5, 9], [1]), ([0, 9], [0, 1]), ([], [])):
+        before = len(world["smoke"])
+        world.step(2 if gone == [1] else 1)
+        born = world["smoke"][ef.Position].x[before:]
+        assert sorted(born[:, 0]) == sorted(kept * (len(born) // max(len(kept), 1)))
+        assert len(born) == {3: 12, 2: 6, 0: 0}[len(kept)] and (born[:, 2] == 1.0).all()
+        world["ball"].kill(gone)
+
+
 @pytest.mark.parametrize(("start", "stop"), [(0.0, None), (0.21, None), (0.3125, 0.71)])
 def test_ages_are_those_of_the_moments_of_birth(start: float, stop: float | None) -> None:
     """The k-th particle is born k/R after the start, whatever the tick, also where that is within one."""

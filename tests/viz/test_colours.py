@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from matplotlib import colormaps
 
+from ecs_fluid.viz.camera import VIEW_ANGLE
 from ecs_fluid.viz.colours import heat_colours, paint
 from ecs_fluid.viz.layers import BRIGHTEST
-from ecs_fluid.viz.scene import Scene, pixels, render
+from ecs_fluid.viz.scene import STREAK, Scene, pixels, render
 from ecs_fluid.viz.shared_limits import survey
 from ecs_fluid.viz.smoke import most_in_line
 from ecs_fluid.viz.style import LOOKS, Options
@@ -60,6 +63,27 @@ def test_fire_covers_by_smoke_and_glows_by_flame() -> None:
     # A little flame in much smoke is no blaze: 0.01 of at least half of 0.1 is a fifth, of strength 0.45.
     dim = paint(LOOKS["fire"], cloud(Species_smoke=0.1, Species_flame=0.01), TINT, (0.01, 0.1))
     assert dim.glow.max() < 0.95
+
+
+def test_sparks_are_streaks_that_glow_and_no_fog() -> None:
+    """Two hot sparks in a view 1 m wide and high: one that flies along x is a line, STREAK of the diagonal of
+    1.41 m long, one at rest a dot; both orange. Nothing is between them."""
+    x = np.array([[-0.5, 0.0, -0.5], [0.5, 0.0, 0.5], [0.0, 0.0, -0.3], [0.0, 0.0, 0.3]])
+    u = np.array([[0.0, 0, 0], [0.0, 0, 0], [10.0, 0, 0], [0.0, 0, 0]])
+    T = np.array([300.0, 300.0, 1400.0, 1400.0])
+    columns = {"Position.x": x, "InertialVelocity.v": u, "Velocity.u": u, "Temperature.T": T}
+    view = replace(survey([(0.0, {"sparks": columns})], Options()), speed=10.0)
+    assert view.puff is None and view.clouds == ()
+    plotter = render({"sparks": columns}, view=view, size=(400, 400), camera="front")
+    image, away = pixels(plotter).astype(int), abs(plotter.camera.position[1])
+    plotter.close()
+    glowing = image[..., 0] - image[..., 2] > 60
+    assert (image[glowing] @ [1, -1, 0] >= 0).all()
+    rows, across = np.nonzero(glowing)
+    low, high = across[rows > 200], across[rows < 200]
+    metre = 400 / (2 * np.tan(np.radians(VIEW_ANGLE / 2)) * away)
+    assert np.ptp(low) == pytest.approx(STREAK * np.sqrt(2.0) * metre, abs=2)
+    assert 0 <= np.ptp(high) <= 3
 
 
 def test_bodies_glow_from_dark_red_to_white() -> None:

@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.fields import field_slice, streamlines, velocity_slice
+from ecs_fluid.viz.scene import Scene
+from ecs_fluid.viz.shared_limits import survey
+from ecs_fluid.viz.style import Options
 
 BOX = ([-1.0, -1.0, -0.5], [1.0, 1.0, 0.5])
 
@@ -115,3 +118,23 @@ def test_chosen_seeds_are_inside_and_the_same_every_time() -> None:
 def test_bad_input_is_one_sentence(call: object, words: str) -> None:
     with pytest.raises(FluidError, match=words):
         call()  # type: ignore[operator]
+
+
+def test_a_slice_of_temperatures_shows_the_hottest() -> None:
+    """A flame fills 0.3 % of the slice: the scale ends at its 1500 K, not at the last of 99.5 %, 300 K."""
+
+    def velocity(points: np.ndarray) -> np.ndarray:
+        return np.zeros_like(points)
+
+    def carried(name: str, points: np.ndarray) -> np.ndarray:
+        assert name == "temperature"
+        return np.where(np.linalg.norm(points, axis=1) < 0.08, 1500.0, 300.0)
+
+    vars(velocity)["field"] = carried
+    corners = np.array(BOX, float)
+    frame = {"smoke": {"Position.x": corners, "Velocity.u": np.zeros_like(corners)}}
+    options = Options(what="slice", color_by="temperature", size=(80, 80), resolution=80)
+    scene = Scene(survey([(0.0, frame)], options), options)
+    scene.show(frame, velocity)
+    assert scene._tables["temperature"].scalar_range == (300.0, 1500.0)
+    scene.close()

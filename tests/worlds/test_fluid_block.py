@@ -150,12 +150,15 @@ def test_without_values_particles_are_ambient() -> None:
     assert (puff[ef.Temperature].T == 300.0).all() and (puff[ef.Species].fuel == 0.0).all()
 
 
-def test_attached_emitter_goes_along() -> None:
-    """Particles are born around the mean position of the carrier, half of a tick's at either end."""
-    world = ef.World(dt=0.1, precision="double")
+@pytest.mark.parametrize("by", ["each", "mean"])
+def test_attached_emitter_goes_along(by: str) -> None:
+    """Particles are born around their carriers in turn, or around the mean place of these, the k-th 0.05 k s
+    after the start: at its own moment, but for the first, before which nothing has moved."""
+    world = ef.World(dt=0.1, precision="double", debug=True)
     world.spawn("boat", ef.Position([[1.0, 0.0, 0.0], [3.0, 0.0, 2.0]]))
     world.spawn("wake", ef.Position)
-    tap = ef.Emitter(name="tap", into="wake", rate=20.0, center=(0.0, 0.5, 0.0), attached="boat")
+    carried = {"attached": "boat", "attached_by": by}
+    tap = ef.Emitter(name="tap", into="wake", rate=20.0, center=(0.0, 0.5, 0.0), **carried)
     world.add_systems(
         [
             ef.EmissionSystem(emitters=[tap]),
@@ -164,5 +167,7 @@ def test_attached_emitter_goes_along() -> None:
         ]
     )
     world.step(3)
-    expected = [[x, 0.5, 1.0] for x in (2.0, 3.0, 3.0, 4.0, 4.0, 5.0)]
+    moments = np.array([0.0, 0.1, 0.15, 0.2, 0.25, 0.3])
+    start = np.array([[2.0, 0.5, 1.0]] * 2 if by == "mean" else [[1.0, 0.5, 0.0], [3.0, 0.5, 2.0]])
+    expected = np.tile(start, (3, 1)) + 10.0 * moments[:, None] * [1.0, 0.0, 0.0]
     np.testing.assert_allclose(world["wake"][ef.Position].x, expected, atol=1e-12)

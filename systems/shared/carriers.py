@@ -1,0 +1,163 @@
+"""What carries emitters and openings along: bodies, in their own axes, or particles."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import CarrierMotion, Position
+from ecs_fluid.components.bodies import FIXED, Body, Pose, RigidMotion
+from ecs_fluid.keyframes import Keyed, value_at
+from ecs_fluid.systems.bodies import BodySystem
+from ecs_fluid.world import World
+
+
+class Frames(NamedTuple):
+    """Axes of carriers at moments: origins (n, 3) m and rotation matrices (n, 3, 3), which move with v (n, 3)
+    m/s and spin (n, 3) rad/s."""
+
+    origin: Array
+    turn: Array
+    v: Array
+    spin: Array
+
+    def turned(self, vectors: Array) -> Array:
+        """Vectors (n, 3) of the carriers' axes in the world's."""
+        return np.asarray((self.turn * vectors[:, None, :]).sum(axis=2))
+
+    def placed(self, x: Array) -> Array:
+        """Places (n, 3) m of the carriers' axes in the world's."""
+        return np.asarray(self.origin + self.turned(x))
+
+    def velocity(self, x: Array) -> Array:
+        """Velocity (n, 3) m/s of what is fixed to the carriers at places x (n, 3) m of their axes."""
+        return np.asarray(self.v + np.cross(self.spin, self.turned(x)))
+
+
+class Carriers(NamedTuple):
+    """Bodies or particles as they are at the time `now`, s: places x (n, 3) m, unit quaternions q (n, 4),
+    velocities v (n, 3) m/s and spins (n, 3) rad/s."""
+
+    x: Array
+    q: Array
+    v: Array
+    spin: Array
+    now: float
+
+    def frames(self, moments: Array, numbers: Array) -> Frames:
+        """Axes at moments (m,) s of carriers, which go on as they move now: all n in turn by `numbers` (m,),
+        and any few in a row spread over all, since neighbours are often of one age."""
+        rows = numbers * _stride(len(self.x)) % len(self.x)
+        since = (moments - self.now)[:, None]
+        origin = self.x[rows] + since * self.v[rows]
+        turn = _matrices(_product(_quaternions(since * self.spin[rows]), self.q[rows]))
+        return Frames(origin, turn, self.v[rows], self.spin[rows])
+
+
+def bodies(world: World, name: str, ended: bool) -> Carriers:
+    """The bodies of an entity as they are when a tick begins, or has `ended`.
+
+    When it begins, those with a script move as they will in it.
+    """
+    entity = world[name]
+    pose, motion = entity[Pose], entity[RigidMotion]
+    moves = (entity[Body].motion != FIXED)[:, None]
+    v, spin = (moves * rate.astype(np.float64) for rate in (motion.v, motion.angular_velocity))
+    mover = world.system(BodySystem)
+    if mover is not None and not ended:
+        for other, _, _, *rates in mover.scripted(world.dt):
+            if other.name == name:
+                v[0], spin[0] = rates
+    now = (world.tick + ended) * world.dt
+    return Carriers(pose.x.astype(np.float64), pose.q.astype(np.float64), v, spin, now)
+
+
+def carriers(world: World, name: str, ended: bool, together: bool = False) -> Carriers:
+    """The bodies or particles of an entity, or one carrier at their mean place that turns with none of them.
+
+    When a tick begins particles move as they did in the one before.
+    """
+    entity = world[name]
+    if Pose in entity:
+        found, known = bodies(world, name, ended), np.ones(len(entity), bool)
+    else:
+        x = entity[Position].x.astype(np.float64)
+        v, known = np.zeros_like(x), np.zeros(len(x), bool)
+        if CarrierMotion in entity:
+            motion = entity[CarrierMotion]
+            v, known = motion.v.astype(np.float64), motion.known == 1
+        now = (world.tick + ended) * world.dt
+        found = Carriers(x, _upright(len(x)), v, np.zeros_like(x), now)
+    if not (together and len(found.x)):
+        return found
+    middle = found.x[:1] + _nearest(world, found.x - found.x[0]).mean(axis=0)
+    # Particles that come or go move the mean place, but not with a velocity.
+    mean = found.v[known].mean(axis=0) if known.any() else np.zeros(3)
+    return Carriers(middle, _upright(1), mean[None], np.zeros((1, 3)), found.now)
+
+
+def follow(world: World, name: str, begins: bool) -> None:
+    """Note where the particles of an entity that carries something are when a tick begins, and how they have
+    moved in it when it ends; what is a body tells that by itself."""
+    entity = world[name]
+    if CarrierMotion not in entity:
+        return
+    x, motion = entity[Position].x, entity[CarrierMotion]
+    if begins:
+        motion.x[...], motion.known[...] = x, 1
+        return
+    way = _nearest(world, x.astype(np.float64) - motion.x)
+    motion.v[...] = np.where(motion.known[:, None] == 1, way / world.dt, 0.0)
+
+
+def own_velocity(center: Any, world: World) -> Array:
+    """Velocity (3,) m/s, mean over the tick, of a middle that is keyed in time; none of one that jumps."""
+    if not isinstance(center, Keyed) or center.between == "step":
+        return np.zeros(3)
+    ends = (value_at(center, (world.tick + k) * world.dt) for k in (1, 0))
+    return np.asarray(np.subtract(*ends) / world.dt)
+
+
+def _stride(count: int) -> int:
+    """The whole number next to the golden section of `count` that has no divisor in common with it."""
+    golden = round(count * (math.sqrt(5.0) - 1) / 2)
+    near = (golden + sign * step for step in range(count + 1) for sign in (1, -1))
+    return next(number for number in near if math.gcd(number, count) == 1)
+
+
+def _upright(rows: int) -> Array:
+    return np.tile([1.0, 0.0, 0.0, 0.0], (rows, 1))
+
+
+def _nearest(world: World, way: Array) -> Array:
+    """Ways (n, 3) m between two places, to the nearest image of a world that repeats."""
+    for axis in np.flatnonzero(world.periods):
+        way[:, axis] -= world.periods[axis] * np.rint(way[:, axis] / world.periods[axis])
+    return way
+
+
+def _quaternions(turns: Array) -> Array:
+    """Quaternions (n, 4) of rotation vectors (n, 3) rad."""
+    half = 0.5 * np.sqrt((turns * turns).sum(axis=1, keepdims=True))
+    return np.concatenate([np.cos(half), 0.5 * np.sinc(half / np.pi) * turns], axis=1)
+
+
+def _product(a: Array, b: Array) -> Array:
+    """Products (n, 4) of quaternions: the rotations b followed by a."""
+    s, u, t, v = a[:, :1], a[:, 1:], b[:, :1], b[:, 1:]
+    real = s * t - (u * v).sum(axis=1, keepdims=True)
+    return np.concatenate([real, s * v + t * u + np.cross(u, v)], axis=1)
+
+
+def _matrices(q: Array) -> Array:
+    """Rotation matrices (n, 3, 3) of quaternions (n, 4), which are normalised first."""
+    w, x, y, z = (q / np.sqrt((q * q).sum(axis=1, keepdims=True))).T
+    rows = (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+    )
+    return np.stack([np.stack(row, axis=1) for row in rows], axis=1)
