@@ -37,6 +37,7 @@ from ecs_fluid.components.liquid import (
     LiquidBudget as LiquidBudget,
     LiquidModel as LiquidModel,
     LiquidPressure as LiquidPressure,
+    LiquidPush as LiquidPush,
     LiquidState as LiquidState,
 )
 from ecs_fluid.components.particles import (

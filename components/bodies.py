@@ -17,15 +17,15 @@ class Pose(Component):
     q = (w, x, y, z) is a unit quaternion; a point r of the body is at x + R(q) r.
     """
 
-    x: Array = column("m", shape=(3,))
-    q: Array = column("1", shape=(4,))
+    x: Array = column("m", shape=(3,), plane="in")
+    q: Array = column("1", shape=(4,), in_frames=True)
 
 
 class RigidMotion(Component):
     """Velocity of a body's centre of mass, and its angular velocity in world axes."""
 
-    v: Array = column("m/s", shape=(3,), default=0.0)
-    angular_velocity: Array = column("rad/s", shape=(3,), default=0.0)
+    v: Array = column("m/s", shape=(3,), default=0.0, plane="in", in_frames=True)
+    angular_velocity: Array = column("rad/s", shape=(3,), default=0.0, plane="across", in_frames=True)
 
 
 class Body(Component):
@@ -44,14 +44,14 @@ class Body(Component):
 class BallShape(Component):
     """The body is a ball."""
 
-    radius: Array = column("m", above=0.0)
+    radius: Array = column("m", above=0.0, in_frames=True)
 
 
 class HullShape(Component):
     """The body is polytope number `hull` of its entity's HullTable; a container is it inside out."""
 
-    hull: Array = column("1", kind="int", default=0, minimum=0)
-    container: Array = column("1", kind="int", default=0, minimum=0, maximum=1)
+    hull: Array = column("1", kind="int", default=0, minimum=0, in_frames=True)
+    container: Array = column("1", kind="int", default=0, minimum=0, maximum=1, in_frames=True)
 
 
 class HullTable(Component, per_row=False):
@@ -154,7 +154,7 @@ class BodyHeat(Component):
     is too small by, so that in single precision small amounts of heat add up.
     """
 
-    T: Array = column("K", above=0.0)
+    T: Array = column("K", above=0.0, in_frames=True)
     capacity: Array = column("J/K", above=0.0)
     transfer: Array = column("W/(m^2 K)", default=0.0, minimum=0.0)
     expansion: Array = column("1/K", default=0.0)

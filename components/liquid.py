@@ -30,6 +30,13 @@ class LiquidState(Component, derived=True, given=(Position, InertialVelocity, Li
     density: Array = column("kg/m^3")
 
 
+class LiquidPush(Component, derived=True, given=(Position, InertialVelocity, Liquid)):
+    """Mean over the tick of the Acceleration of liquid particles, which the SphSystem shares out to its
+    steps."""
+
+    a: Array = column("m/s^2", shape=(3,))
+
+
 class LiquidPressure(Component, given=(Position, InertialVelocity, Liquid)):
     """Pressure that the implicit solver of the SphSystem found in the last step; where the next begins."""
 
@@ -54,12 +61,15 @@ class LiquidModel(Component, per_row=False):
 class LiquidBudget(Component, per_row=False):
     """What has happened to the liquid so far.
 
-    dissipated: energy taken by viscosity and by the diffusion of the excess. gravity, walls: momentum given
-    by gravity and by the pressure of bodies and containers. steps: force evaluations. What inflows bring in,
-    until the end of the tick in which it came, and what their pipes push, is in none of them.
+    dissipated: energy taken by viscosity and by the diffusion of the excess. work: energy given by what adds
+    to the Acceleration. gravity, pushes, walls: momentum given by gravity, by those accelerations, and by the
+    pressure of bodies and containers. steps: force evaluations. What inflows bring in, until the end of the
+    tick in which it came, and what their pipes push, is in none of them.
     """
 
     dissipated: Array = column("J", shape=(1,), default=0.0)
+    work: Array = column("J", shape=(1,), default=0.0)
     gravity: Array = column("N s", shape=(3,), default=0.0)
+    pushes: Array = column("N s", shape=(3,), default=0.0)
     walls: Array = column("N s", shape=(3,), default=0.0)
     steps: Array = column("1", shape=(1,), kind="int", default=0)

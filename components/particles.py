@@ -12,7 +12,7 @@ from ecs_fluid.component import Array, Component, Tables, column
 class Position(Component):
     """Where a particle is."""
 
-    x: Array = column("m", shape=(3,))
+    x: Array = column("m", shape=(3,), plane="in")
 
 
 class Velocity(Component, rate_of=Position):
@@ -24,7 +24,7 @@ class Velocity(Component, rate_of=Position):
 class Strength(Component):
     """Vortex strength: vorticity times volume, so that its sum over a tube's slice is its circulation."""
 
-    alpha: Array = column("m^3/s", shape=(3,))
+    alpha: Array = column("m^3/s", shape=(3,), plane="across")
 
 
 class StrengthRate(Component, rate_of=Strength):
@@ -121,7 +121,7 @@ class Age(Component):
 class InertialVelocity(Component):
     """Velocity that a particle keeps by itself (a droplet, a spark), added to what the fluid gives it."""
 
-    v: Array = column("m/s", shape=(3,), default=0.0)
+    v: Array = column("m/s", shape=(3,), default=0.0, plane="in")
 
 
 class Acceleration(Component, rate_of=InertialVelocity):

@@ -2,8 +2,31 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ecs_fluid.component import Array, Component, column
 from ecs_fluid.components.particles import Position, Strength
+
+
+class Flow(NamedTuple):
+    """Numbers by which solvers compare flows: `systems.velocity.flow_numbers`."""
+
+    tolerance: float
+    core: float
+    gradient: float
+    vortons: float
+    targets: float
+    strength: float
+    square_x: float
+    square_y: float
+    square_z: float
+    radius: float
+    radii: float
+    cells: float
+
+
+MESHED = (*Flow._fields, "thinnest", "widest", "length", "width", "height")
+"""Those by which the solver `pppm` compares them: of the cores and of the box too."""
 
 
 class Sources(Component, derived=True, per_row=False):
@@ -38,9 +61,9 @@ class SolverTimes(Component, per_row=False):
 
     seconds: Array = column("s", shape=(None, None, None, None))
     angle: Array = column("1", shape=(2,), default=0.0)
-    found_for: Array = column("1", shape=(2, 2, 12), default=0.0)
+    found_for: Array = column("1", shape=(2, 2, len(Flow._fields)), default=0.0)
     work: Array = column("1", shape=(2, 3), default=0.0)
-    work_for: Array = column("1", shape=(2, 3, 12), default=0.0)
+    work_for: Array = column("1", shape=(2, 3, len(Flow._fields)), default=0.0)
 
 
 class SolverMeshes(Component, per_row=False):
@@ -55,7 +78,7 @@ class SolverMeshes(Component, per_row=False):
     that a resumed run goes by them as before.
     """
 
-    found_for: Array = column("1", shape=(None, 17), default=0.0)
+    found_for: Array = column("1", shape=(None, len(MESHED)), default=0.0)
     mesh: Array = column("1", shape=(None, 4), default=0.0, kind="double")
     goal: Array = column("1", shape=(None, 2), default=0.0, kind="double")
     size: Array = column("1", shape=(None, 2), default=0.0, kind="double")

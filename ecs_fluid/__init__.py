@@ -41,13 +41,14 @@ _HOMES = {
     "ecs_fluid.input_limits": "Limits limits",
     "ecs_fluid.component": "Array Component RowId column",
     "ecs_fluid.components": (
-        "Acceleration AddedMass Age BallShape Body BodyHeat BodyLoad BoundVorticity BoundaryExchange "
-        "BoundaryLayer CarrierMotion CollisionCount Contact ContactMemory CoreRadius CoreRadiusRate "
-        "Density DensityField Dilatation Emission FireField FluidReaction FormerPose FormerPosition "
-        "Grid HullShape HullTable InertialVelocity Liquid LiquidBudget LiquidModel LiquidPressure "
-        "LiquidState Pose Position RigidMotion ShedMotion SignedDistance SolverMeshes SolverTimes "
-        "Sources Species SpeciesField SpeciesRate Strength StrengthRate SubfilterAverage SubfilterTerms "
-        "SurfaceMesh Surroundings Temperature TemperatureField TemperatureRate TransferGrid Velocity "
+        "Acceleration AddedMass Age BallShape Body BodyHeat BodyLoad BoundVorticity "
+        "BoundaryExchange BoundaryLayer CarrierMotion CollisionCount Contact ContactMemory "
+        "CoreRadius CoreRadiusRate Density DensityField Dilatation Emission FireField "
+        "FluidReaction FormerPose FormerPosition Grid HullShape HullTable InertialVelocity Liquid "
+        "LiquidBudget LiquidModel LiquidPressure LiquidPush LiquidState Pose Position RigidMotion "
+        "ShedMotion SignedDistance SolverMeshes SolverTimes Sources Species SpeciesField "
+        "SpeciesRate Strength StrengthRate SubfilterAverage SubfilterTerms SurfaceMesh "
+        "Surroundings Temperature TemperatureField TemperatureRate TransferGrid Velocity "
         "VelocityField VelocityGradient VelocityHistory VelocityMemory Volume"
     ),
     "ecs_fluid.errors": (
@@ -67,9 +68,9 @@ _HOMES = {
         "BaroclinicSystem BodyScript BodySystem BoundarySystem BuoyancySystem CollisionSystem "
         "CombustionSystem ConductionSystem CoolingSystem DepartureSystem DiagnosticsSystem "
         "DiffusionSystem DragSystem EmissionSystem Emitter ExpansionSystem HeaterSystem "
-        "InertiaSystem Inflow InflowSystem KillBoxSystem LifetimeSystem LoadSystem PartitionSystem "
-        "ReactionSystem ReformulationSystem RemeshSystem SamplingSystem SpeciesLimitSystem SphSystem "
-        "StretchSystem SubfilterAverageSystem SubfilterSystem "
+        "InertiaSystem Inflow InflowSystem KillBoxSystem LifetimeSystem LiquidPushSystem LoadSystem "
+        "PartitionSystem ReactionSystem ReformulationSystem RemeshSystem SamplingSystem SpeciesLimitSystem "
+        "SphSystem StretchSystem SubfilterAverageSystem SubfilterSystem "
         "SurfaceBarrierSystem SurfaceSystem SurfaceTensionSystem SurroundingsSystem ThermalSystem "
         "TransferSystem TurbulenceSystem VelocitySystem WindSystem"
     ),

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,10 +42,12 @@ class Column:
         above: float | None,
         maximum: float | None,
         least_given: float | None,
+        plane: Literal["in", "across"] | None,
+        in_frames: bool,
     ) -> None:
         self.unit, self.shape, self.kind, self.default = unit, shape, kind, default
         self.minimum, self.above, self.maximum = minimum, above, maximum
-        self.least_given = least_given
+        self.least_given, self.plane, self.in_frames = least_given, plane, in_frames
         limits = {"ge": minimum, "gt": above, "le": maximum}
         self.limits: dict[str, Any] = {key: limit for key, limit in limits.items() if limit is not None}
         """The allowed range in the words of `pydantic.Field`"""
@@ -165,6 +167,8 @@ def column(
     above: float | None = None,
     maximum: float | None = None,
     least_given: float | None = None,
+    plane: Literal["in", "across"] | None = None,
+    in_frames: bool = False,
 ) -> Any:
     """Declare a column of a component.
 
@@ -176,6 +180,9 @@ def column(
         default: value given to spawned rows that name none; without it the column must be given.
         minimum, above, maximum: allowed range (``above`` excludes its end).
         least_given: least value that users may give; systems may write less during a tick.
+        plane: of vectors (3,), what a world of two dimensions allows: "in", no part across its plane, or
+            "across", that part alone.
+        in_frames: whether frames have it of bodies too; of particles they have all state.
     """
     if not (isinstance(unit, str) and len(unit) <= 100):
         raise ComponentError(
@@ -192,7 +199,12 @@ def column(
     for name, number in (numbers | {"least_given": least_given}).items():
         if not (number is None or is_number(number)):
             raise ComponentError(f"a column has {name} = {shown(number)}; a number or None is needed")
-    return Column(unit, shape, kind, default, minimum, above, maximum, least_given)
+    if plane is not None and (plane not in ("in", "across") or shape != (3,)):
+        raise ComponentError(
+            f"a column has plane = {shown(plane)} and the shape {shown(shape)}; 'in' or 'across' is allowed, "
+            "of vectors of shape (3,)"
+        )
+    return Column(unit, shape, kind, default, minimum, above, maximum, least_given, plane, in_frames)
 
 
 _PLAIN = {
@@ -383,7 +395,7 @@ def refuse_no_component(kind: object) -> None:
 class RowId(Component):
     """Name of a row that survives compaction; given by the world, never reused."""
 
-    id: Array = column("1", kind="int")
+    id: Array = column("1", kind="int", in_frames=True)
 
 
 Tables = dict[type[Component], Component]

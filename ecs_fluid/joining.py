@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction, signature
 from typing import TYPE_CHECKING
 
-from ecs_fluid.errors import ScheduleError
+from ecs_fluid.errors import FluidError, ScheduleError
 from ecs_fluid.periodic import check_periodic
 from ecs_fluid.plane import check_dimension
 from ecs_fluid.plugins import ships, users_method
@@ -25,33 +25,41 @@ def join(world: World, systems: Sequence[System]) -> None:
             raise ScheduleError(f"{type(system).__name__} is already in a world; make a new one")
         check_dimension(type(system), world, ScheduleError)
         check_periodic(type(system), world)
-    former, implied = world._systems, world._adding
+    former, asker = world._systems, world._adding
+    implied = asker is not None
     given = {type(system) for system in systems}
     # A system that another one brought along gives way to one of its kind that the user chose.
     kept = [other for other in former if implied or not (other._implied and type(other) in given)]
-    world._systems, world._schedule, world._adding = [*kept, *systems], None, True
+    world._systems, world._schedule = [*kept, *systems], None
     world._ticker.new_systems = True
     for system in systems:
         system._world, system._implied = weakref.ref(world), implied
         system._by_user = not ships(type(system))
     try:
         for system in systems:
+            world._adding = system
             with users_method(type(system), "spawns"):
                 system.spawns(world)
         for system in systems:
+            world._adding = system
             on = getattr(system, "on", ())
             for name in on if isinstance(on, tuple) else ():
                 world[name]
             with users_method(type(system), "added"):
                 system.added(world)
-    except BaseException:
+    except BaseException as error:
         # A refused system must not run after all.
         world._systems, world._schedule = former, None
         for system in systems:
             system._world = None
-        raise
+        if asker is None or not isinstance(error, FluidError):
+            raise
+        raise type(error)(
+            f"{error}; {type(asker).__name__} brings it along where there is none, so add one of yours "
+            "before it, or both at once by add_systems"
+        ) from error.__cause__
     finally:
-        world._adding = implied
+        world._adding = asker
 
 
 NAMING = ("on", "into", "attached", "name", "wake", "hydrostatic")

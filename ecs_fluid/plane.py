@@ -15,12 +15,6 @@ if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
     from ecs_fluid.world import World
 
-IN_PLANE = {"Position": "x", "InertialVelocity": "v", "Pose": "x", "RigidMotion": "v"}
-"""Columns that lie in the plane: their component across it is 0."""
-
-ACROSS = {"Strength": "alpha", "RigidMotion": "angular_velocity"}
-"""Columns that point across the plane: their other components are 0."""
-
 
 def impulse_factors(world: World) -> tuple[float, float]:
     """Factors of 1/2 sum x cross alpha and 1/3 sum x cross (x cross alpha) to impulse and angular impulse.
@@ -64,15 +58,15 @@ def _strays(
 ) -> list[tuple[int, str, float, str]]:
     """(row on all processes, place, value, rule) of the first numbers of a table that leave the plane."""
     found = []
-    for listed, rule in ((IN_PLANE, "only 0 along"), (ACROSS, "no part but that along")):
-        name = listed.get(kind.__name__)
-        if name not in columns:
+    for name, field in kind.columns.items():
+        if field.plane is None:
             continue
+        rule = "only 0 along" if field.plane == "in" else "no part but that along"
         for axis in range(3):
             values = columns[name][:, axis]
-            if (axis == across) == (listed is IN_PLANE) and values.any():
+            if (axis == across) == (field.plane == "in") and values.any():
                 row = int(np.flatnonzero(values)[0])
                 number = entity.world.processes.placed(entity, len(values))[0] + row
-                place = f"entity {entity.name!r}: {kind.__name__}.{name} row {number} along {AXES[axis]}"
+                place = f"entity {entity.name!r}: {field.label} row {number} along {AXES[axis]}"
                 found.append((number, place, float(values[row]), rule))
     return found

@@ -100,7 +100,7 @@ class World(Entities):
         self._systems: list[System] = []
         self._schedule: Schedule | None = None
         self._ticker = Ticker(self.options.integrator, self.options.debug)
-        self._adding = False
+        self._adding: System | None = None
         self.processes = OneProcess()
         self.fluid: Entity = self._create("fluid", {Fluid: changed(None, {}, "World")})
 

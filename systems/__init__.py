@@ -20,6 +20,7 @@ from ecs_fluid.systems.lifetime import (
     LifetimeSystem as LifetimeSystem,
     SpeciesLimitSystem as SpeciesLimitSystem,
 )
+from ecs_fluid.systems.liquid_push import LiquidPushSystem as LiquidPushSystem
 from ecs_fluid.systems.operations import (
     AccelerateSystem as AccelerateSystem,
     InertiaSystem as InertiaSystem,

@@ -67,6 +67,7 @@ class DiagnosticsSystem(System):
     * liquid_kinetic: its kinetic energy, J
     * liquid_energy: that, its potential energy from z = 0, and those of compression and surface, J
     * liquid_dissipated: energy that its viscosity has taken so far, J
+    * liquid_work: energy that accelerations beside gravity have given to it so far, J
     * liquid_density: largest of its densities over that at rest, 1
 
     In a plane all are sums over a metre across it, with the impulse sum x cross alpha and the angular impulse
@@ -178,7 +179,7 @@ class DiagnosticsSystem(System):
         if system is None or not system.started:
             return {}
         told = system.measure()
-        names = {name: name for name in ("mass", "center", "kinetic", "energy", "dissipated")}
+        names = {name: name for name in ("mass", "center", "kinetic", "energy", "dissipated", "work")}
         found = {f"liquid_{name}": told[key] for name, key in (names | {"density": "largest"}).items()}
         return found | {"liquid_center": found["liquid_center"].tolist()}
 

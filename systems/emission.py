@@ -29,7 +29,6 @@ from ecs_fluid.fluid import LAWS, Fluid, key_values
 from ecs_fluid.further_components import filled, refuse_lists
 from ecs_fluid.input_limits import TRACER, VORTON, check_bytes
 from ecs_fluid.keyframes import KeyedNumber, KeyedVector, value_at
-from ecs_fluid.plane import ACROSS, IN_PLANE
 from ecs_fluid.recipe import Name
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
@@ -414,8 +413,8 @@ class EmissionSystem(System):
         frames = None if carrying is None else carrying.frames(moments, numbers)
         if frames is not None:
             for kind, columns in own.items():
-                for name in (listed.get(kind.__name__, "") for listed in (IN_PLANE, ACROSS)):
-                    if name in columns:
+                for name, field in kind.columns.items():
+                    if field.plane is not None and name in columns:
                         columns[name] = frames.turned(columns[name])
             own[Position]["x"] = frames.placed(local)
         if InertialVelocity not in own:

@@ -383,12 +383,17 @@ def _crowd(inflow: Inflow, x: Array, world: World) -> tuple[Array, Array]:
     return lattice_weight(REACH) * crowd, nearest
 
 
+def inflows(world: World) -> list[Inflow]:
+    """All openings of a world."""
+    system = world.system(InflowSystem)
+    return [] if system is None else system.inflows
+
+
 def in_pipes(world: World) -> tuple[Array, Array, Array, Array]:
     """What is in the ends of the pipes of a world: places (n, 3) m, velocities (n, 3) m/s, masses (n,) kg and
     volumes (n,) m^3."""
-    system = world.system(InflowSystem)
     found = [(np.empty((0, 3)), np.empty((0, 3)), np.empty(0), np.empty(0))]
-    for inflow in [] if system is None else system.inflows:
+    for inflow in inflows(world):
         carrying = _carrying(inflow, world, ended=False)
         x, v = _in_pipe(inflow, world.tick * world.dt, world, carrying)
         free = _room(inflow, x, world, carrying)

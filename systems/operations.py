@@ -82,8 +82,8 @@ class InertiaSystem(System):
 class AccelerateSystem(System):
     """Uniform acceleration of particles with an own velocity: dv/dt = a, in m/s^2 (gravity on sparks).
 
-    Gravity pulls at the particles of a liquid through the SphSystem, so without an `acceleration` they are
-    left out.
+    The SphSystem gives it to the particles of a liquid in its steps; gravity they have from it anyway, so
+    without an `acceleration` they are left out.
     """
 
     reads = (Fluid,)

@@ -23,7 +23,7 @@ from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
-from ecs_fluid.systems.boundary.system import BoundarySystem
+from ecs_fluid.systems.boundary.system import BoundarySystem, refuse_two_spins
 from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered, set_motion
 from ecs_fluid.systems.shared.fluid_at_rest import constant_lint, own_or_fluids
@@ -89,13 +89,7 @@ class ReactionSystem(System):
         world.require(CollisionSystem)
         if "vortons" in (self.linear, self.angular):
             world.require(BoundarySystem, reaction="none")
-        boundary = world.system(BoundarySystem)
-        by_itself = boundary is not None and boundary.boundary == "article" and boundary.reaction != "none"
-        if self.angular != "none" and by_itself:
-            raise RecipeError(
-                f"ReactionSystem has angular = {self.angular!r}, and BoundarySystem changes the spin too; "
-                "set its reaction to 'none', or angular to 'none'"
-            )
+        refuse_two_spins(world)
         for name in self.on:
             world[name][Position]
         for entity in self._tracers(world):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -12,26 +13,37 @@ from pydantic import Field
 from ecs_fluid.component import Array
 from ecs_fluid.components import InertialVelocity, Position, Strength, Velocity
 from ecs_fluid.components.bodies import BodyLoad
-from ecs_fluid.components.liquid import Liquid, LiquidBudget, LiquidModel, LiquidPressure, LiquidState
+from ecs_fluid.components.liquid import (
+    Liquid,
+    LiquidBudget,
+    LiquidModel,
+    LiquidPressure,
+    LiquidPush,
+    LiquidState,
+)
 from ecs_fluid.errors import FluidError, FluidWarning, RecipeError
-from ecs_fluid.fluid import Fluid, key_values
+from ecs_fluid.fluid import Fluid
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System, Types
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
 from ecs_fluid.systems.buoyancy import BuoyancySystem
 from ecs_fluid.systems.drag import DragSystem
-from ecs_fluid.systems.inflow import Inflow, InflowSystem, in_pipes
+from ecs_fluid.systems.inflow import in_pipes, inflows
+from ecs_fluid.systems.liquid_push import LiquidPushSystem
 from ecs_fluid.systems.shared.body_tables import BODIES, body_entities
+from ecs_fluid.systems.shared.liquid_constants import SAME_SIZE, common_viscosity, densest, mean_volume
+from ecs_fluid.systems.shared.liquid_march import Marched, Particles, march
 from ecs_fluid.systems.shared.liquid_places import bodies_at, misplaced_liquid, near_solids
+from ecs_fluid.systems.shared.liquid_start import lacking, largest_head, settle
 from ecs_fluid.systems.shared.liquid_steps import MOST_STEPS, StepLimits, capillary_step
 from ecs_fluid.systems.shared.populations import joined, rows_of_each, spread
-from ecs_fluid.systems.shared.walls import containers
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
     from ecs_fluid.kernels.sph.pairs import Lists
     from ecs_fluid.kernels.sph.step import Evaluation, LiquidLaw
+    from ecs_fluid.systems.shared.liquid_march import Bodies
 
 NEAREST_START = 0.4
 """Spacings from solid bodies at the start, at least; walls of containers are the recipe's business."""
@@ -39,8 +51,8 @@ NEAREST_START = 0.4
 HEAVY_AROUND = 0.1
 """Density of the surroundings over the liquid's from which on their weight counts."""
 
-SAME_SIZE = 0.25
-"""Most that the volume of a particle may differ from the mean, as a part of it."""
+SQUEEZED = 0.05
+"""Compression by accelerations beside gravity from which on a warning tells of them."""
 
 
 class SphSystem(System):
@@ -70,6 +82,10 @@ class SphSystem(System):
     BuoyancySystem together bear what is under the liquid by rho g V, and what is above by rho_s g V.
     Where rho_s is above 2 rho, speed of sound and steps go by the force, |1 - rho_s / rho| g, in place of g.
 
+    Pushes. What else adds to the Acceleration of liquid counts as gravity does: each step gives each particle
+    its mean over the tick (LiquidPushSystem), the strongest bounds the steps and, as the first tick begins,
+    c. LiquidBudget has its energy and momentum.
+
     Time. Before each step what is left of the tick is cut into as few equal ones as the liquid then allows:
     step <= `courant` (R / 2) / (c nu^3 + u), R the reach and nu the largest compression, step^2 <= 0.06 R / g
     and step <= R^2 / (45 nu), nu the viscosity; with `steps` set, a tick that needs more is refused.
@@ -97,12 +113,12 @@ class SphSystem(System):
     """
 
     reads = (Fluid,)
-    may_read = BODIES
+    may_read = (*BODIES, LiquidPush)
     writes: Types = (
         Position, InertialVelocity, Velocity, Liquid, LiquidPressure, LiquidState, LiquidModel, LiquidBudget,
     )  # fmt: skip
     adds = (BodyLoad,)
-    asks = (BodySystem,)
+    asks = (BodySystem, LiquidPushSystem)
     phase = "move"
     periodic = False
     # What works where particles are waits until the liquid has moved.
@@ -134,7 +150,7 @@ class SphSystem(System):
     """entities that are compressed by their own weight when the first tick begins"""
 
     def __post_init__(self) -> None:
-        self._warned = self._unsolved = False
+        self._warned = self._unsolved = self._squeezed = False
         self._lists: Lists | None = None
         if self.pressure == "explicit":
             self.writes = tuple(kind for kind in type(self).writes if kind is not LiquidPressure)
@@ -143,8 +159,9 @@ class SphSystem(System):
         """Check names, and give the world its books."""
         for name in self.hydrostatic:
             world[name][Liquid]
-        self._viscosity(world)
+        common_viscosity(world)
         world.require(LoadSystem)
+        world.require(LiquidPushSystem)
         if LiquidModel not in world.fluid:
             self._clear(world)
             world.attach("fluid", LiquidModel)
@@ -174,7 +191,7 @@ class SphSystem(System):
                     f"{name} has no viscosity, and nothing feels that of the fluid around it, "
                     f"{around.viscosity:g} m^2/s; give the liquid its own"
                 )
-        if self.walls == "no_slip" and self.artificial == 0 and self._viscosity(world) == 0:
+        if self.walls == "no_slip" and self.artificial == 0 and common_viscosity(world) == 0:
             said.append(
                 "walls = 'no_slip' holds liquid by its viscosity, and it has none; give it a viscosity, or "
                 "SphSystem an artificial one"
@@ -182,7 +199,7 @@ class SphSystem(System):
         if self.surface_tension and self.steps:
             liquids = [liquid for _, (liquid,) in world.entities_with(Liquid) if len(liquid.mass)]
             masses = [float(liquid.mass.min()) for liquid in liquids]
-            masses += [inflow.rho * inflow.particle for inflow in _inflows(world)]
+            masses += [inflow.rho * inflow.particle for inflow in inflows(world)]
             lightest = min(masses, default=math.inf)
             longest = capillary_step(lightest, self.surface_tension)
             if world.dt > self.steps * longest * (1 + 1e-9):
@@ -199,125 +216,103 @@ class SphSystem(System):
             return
         if (self.pressure == "implicit") != (LiquidPressure in self.writes):
             raise FluidError("SphSystem: pressure cannot be changed once the system is made")
-        self._prepare()
-        x, v, mass, size, excess = self._joined()
-        law, real = self._law(), len(x)
-        given = zip((x, v, mass, size), self._in_pipes(), strict=True)
-        x, v, mass, size = (np.concatenate([there, to_come]) for there, to_come in given)
-        excess = np.concatenate([excess, np.zeros(len(x) - real, excess.dtype)])
-        last = self._advance(law, x, v, mass, size, excess, real, dt)
-        nu, load, mass, size = last.nu[:real], last.load[:real], mass[:real], size[:real]
+        push = self._push()
+        self._prepare(push)
+        law, liquid = self._law(push), self._joined()
+        real = len(liquid.x)
+        if push is not None:
+            self._tell_of_push(push)
+            # The integrator has given them all of it at once; each step gives its part.
+            liquid.v[...] -= self.world.dtype(dt) * push
+        liquid = Particles(*map(np.concatenate, zip(liquid, self._in_pipes(), strict=True)))
+        last = self._advance(law, liquid, real, push, dt)
+        nu, load, mass, size = last.nu[:real], last.load[:real], liquid.mass[:real], liquid.size[:real]
         self.field(LiquidModel).peak[0] = nu.max()
-        spread(x, [position.x for position, *_ in tables])
-        spread(v, [inertial.v for _, inertial, *_ in tables])
-        spread(excess, [liquid.excess for _, _, liquid, *_ in tables])
+        spread(liquid.x, [position.x for position, *_ in tables])
+        spread(liquid.v, [inertial.v for _, inertial, *_ in tables])
+        spread(liquid.excess, [table.excess for _, _, table, *_ in tables])
         # For frames and pictures; the integrator empties it before it is used again.
         for _, inertial, _, velocity, _ in tables:
             velocity.u += inertial.v
         spread(load * nu**2 / (size**2 * law.volume), [state.pressure for *_, state in tables])
         spread(nu * mass / (size * law.volume), [state.density for *_, state in tables])
 
-    def _joined(self) -> tuple[Array, Array, Array, Array, Array]:
-        """Copies of all positions, velocities and masses, V / V_0, and the excess, of the particles end to
-        end."""
+    def _joined(self) -> Particles:
+        """Copies of what the particles have."""
         entities, (x, v, mass) = self.joined(Position, InertialVelocity, Liquid)
         number = self.world.dtype
-        size = joined([entity[Liquid].volume for entity in entities], (), number)
+        volume = joined([entity[Liquid].volume for entity in entities], (), number)
         excess = joined([entity[Liquid].excess for entity in entities], (), number)
-        return x.copy(), v.copy(), mass, (size / self.field(LiquidModel).volume).astype(number), excess.copy()
+        size = (volume / self.field(LiquidModel).volume).astype(number)
+        return Particles(x.copy(), v.copy(), mass, size, excess.copy())
 
-    def _in_pipes(self) -> tuple[Array, Array, Array, Array]:
-        """Positions, velocities, masses and V / V_0 of what is in the pipes of inflows."""
+    def _in_pipes(self) -> Particles:
+        """What is in the pipes of inflows."""
         mean = float(self.field(LiquidModel).volume[0])
-        for inflow in _inflows(self.world):  # one may be added to a world that runs
+        for inflow in inflows(self.world):  # one may be added to a world that runs
             if abs(inflow.particle - mean) > SAME_SIZE * mean:
                 raise FluidError(
                     f"inflow {inflow.name!r}: spacing = {inflow.edge:g} m, but the liquid there is has "
                     f"{mean ** (1 / 3):.3g} m; use spacings that differ by less than 7 %"
                 )
         x, v, mass, volume = in_pipes(self.world)
-        kind, size = self.world.dtype, volume / mean
-        return x.astype(kind), v.astype(kind), mass.astype(kind), size.astype(kind)
+        return Particles(*(a.astype(self.world.dtype) for a in (x, v, mass, volume / mean, 0 * mass)))
+
+    def _push(self) -> Array | None:
+        """Accelerations (n, 3) m/s^2 of all particles beside gravity; None where there are none."""
+        pushes = [push.a for _, _, push in self.query(Position, Liquid, LiquidPush)]
+        push = joined(pushes, (3,), self.world.dtype)
+        return push if push.any() else None
 
     # ------------------------------------------------------------------ law
 
-    def _law(self) -> LiquidLaw:
+    def _law(self, push: Array | None = None) -> LiquidLaw:
         from ecs_fluid.kernels.sph.step import LiquidLaw
 
         model = self.field(LiquidModel)
         reach, volume, stiffness = (float(part[0]) for part in (model.reach, model.volume, model.stiffness))
-        c = math.sqrt(7 * stiffness / self._densest())
-        viscosity = self._viscosity(self.world)
+        c = math.sqrt(7 * stiffness / densest(self.world))
+        viscosity = common_viscosity(self.world)
         viscosity += self.artificial * c * reach / 20
         around = float(self.field(Fluid).density) if self._lifted(self.world) else 0.0
+        down = self.world.gravity + _mean(push)
         return LiquidLaw(
-            reach, self.support, volume, stiffness, viscosity, tuple(self.world.gravity.tolist()), around,
+            reach, self.support, volume, stiffness, viscosity, tuple(down.tolist()), around,
             self.walls == "no_slip", self.surface_tension,
         )  # fmt: skip
 
-    def _viscosity(self, world: World) -> float:
-        """That of all liquids, m^2/s; two of them are refused."""
-        found = [
-            (float(nu), entity.name)
-            for entity, (liquid,) in world.entities_with(Liquid)
-            if len(entity)
-            for nu in (liquid.viscosity.min(), liquid.viscosity.max())
-        ]
-        told = (inflow for inflow in _inflows(world) if inflow.viscosity is not None)
-        found += [(float(world.dtype(inflow.nu)), inflow.name) for inflow in told]
-        (least, thin), (most, thick) = min(found, default=(0.0, "")), max(found, default=(0.0, ""))
-        if least < most:
-            raise FluidError(
-                f"SphSystem: {thin!r} has a viscosity of {least:g} m^2/s and {thick!r} of {most:g} m^2/s; "
-                "liquids of one viscosity are needed"
-            )
-        return least
-
-    def _densest(self) -> float:
-        there = (float((liquid.mass / liquid.volume).max(initial=0)) for (liquid,) in self.query(Liquid))
-        return max([*there, *(inflow.rho for inflow in _inflows(self.world))])
-
-    def _prepare(self) -> None:
+    def _prepare(self, push: Array | None) -> None:
         """Fill the model before the first tick, and find the stiffness for a gravity that is another."""
         model, gravity = self.field(LiquidModel), self.field(Fluid).gravity
         first = not model.reach[0]
         if not first and (np.array_equal(model.gravity, gravity) or not gravity.any()):
             return
         if first:
-            self._measure_particles()
-        c = self.sound_speed or self._default_sound()
-        model.stiffness[0], model.gravity = self._densest() * c**2 / 7, gravity.copy()
+            mean = mean_volume(self.world)
+            model.volume[0], model.reach[0] = mean, self.support * mean ** (1 / 3)
+        c = self.sound_speed or self._default_sound(push)
+        model.stiffness[0], model.gravity = densest(self.world) * c**2 / 7, gravity.copy()
         if first:
-            self._start()
+            self._start(push)
 
-    def _measure_particles(self) -> None:
-        """The mean volume of a particle, and the reach that goes with it."""
-        liquids = [(entity, tables) for entity, tables in self.entities(Position, Liquid) if len(entity)]
-        volume = np.concatenate([liquid.volume for _, (_, liquid) in liquids]).astype(np.float64)
-        mean = float(volume.mean())
-        for entity, (_, liquid) in liquids:
-            odd = int(np.abs(liquid.volume - mean).argmax())
-            if abs(liquid.volume[odd] - mean) > SAME_SIZE * mean:
-                raise FluidError(
-                    f"entity {entity.name!r}: a particle of liquid has the volume {liquid.volume[odd]:.3g} "
-                    f"m^3, but the mean of all is {mean:.3g} m^3; use spacings that differ by less than 7 %"
-                )
-        model = self.field(LiquidModel)
-        model.volume[0] = mean
-        model.reach[0] = self.support * mean ** (1 / 3)
-
-    def _start(self) -> None:
+    def _start(self, push: Array | None) -> None:
         """Compress what is to start at rest, with the excess that its surface needs."""
+        model, gravity = self.field(LiquidModel), self.world.gravity
         if self.hydrostatic:
-            _, _, _, size, _ = self._joined()
-            nu = self._evaluated().nu.astype(np.float64) / size
+            nu = self._evaluated().nu.astype(np.float64) / self._joined().size
+            down, spacing = gravity + _mean(push), float(model.volume[0]) ** (1 / 3)
             for entity, rows in rows_of_each(entity for entity, _ in self.entities(Position, Liquid)):
                 if entity.name in self.hydrostatic:
-                    entity[Liquid].excess = self._lacking(entity[Position].x, nu[rows])
+                    x = entity[Position].x
+                    entity[Liquid].excess = lacking(self.world, x, nu[rows], down, spacing, self.support)
             for name in self.hydrostatic:
-                self._settle(self.world[name][Position].x, self.world[name][Liquid])
+                liquid = self.world[name][Liquid]
+                weight = self.weight(float((liquid.mass.astype(np.float64) / liquid.volume).mean()))
+                if push is not None:
+                    weight, gravity = 1.0, weight * self.world.gravity + _mean(push)
+                settle(self.world[name][Position].x, liquid, weight, gravity, float(model.stiffness[0]))
         # A crowded start wants short steps from the first on.
-        self.field(LiquidModel).peak[0] = self._evaluated().nu.max()
+        model.peak[0] = self._evaluated().nu.max()
 
     def _evaluated(self) -> Evaluation:
         """Forces as the liquid stands."""
@@ -326,53 +321,21 @@ class SphSystem(System):
         law = self._law()
         return evaluate(law, *self._joined(), *bodies_at(self.world, 0.0, law.reach))
 
-    def _lacking(self, x: Array, nu: Array) -> Array:
-        """What the sum lacks at the upper surface of a liquid, as far as a lattice that ends there lacks it,
-        and next to bodies, which cut the lattice anywhere.
-
-        Free sides are left as they are: nothing at rest has them.
-        """
-        from ecs_fluid.kernels.sph.walls import beyond, wall_law
-
-        pull = float(np.linalg.norm(self.world.gravity))
-        if not len(x) or pull == 0.0:
-            return np.zeros(len(x))
-        model = self.field(LiquidModel)
-        height = x.astype(np.float64) @ (-self.world.gravity / pull)
-        spacing = float(model.volume[0]) ** (1 / 3)
-        depth = (height.max() - height) / spacing + 0.5
-        lacks = np.where(near_solids(self.world, x, wall_law(self.support).reach * spacing), 1 - nu, 0.0)
-        top = (lacks == 0.0) & (depth < self.support)
-        lacks[top] = np.minimum(np.maximum(1 - nu[top], 0.0), beyond(depth[top], self.support)[0])
-        return lacks
-
-    def _default_sound(self) -> float:
-        """10 sqrt(g H), of all keys of gravity the largest; without gravity 10 times the largest velocity.
-
-        What an inflow gives falls from v^2 / (2 g) above it.
-        """
+    def _default_sound(self, push: Array | None) -> float:
+        """10 sqrt(g H), of all keys of gravity and the strongest push the largest; without any 10 times the
+        largest velocity."""
         spacing = float(self.field(LiquidModel).volume[0]) ** (1 / 3)
-        liquids = list(self.query(Position, Liquid))
-        places = np.concatenate([position.x for position, _ in liquids])
-        walls, most = containers(self.world), 0.0
-        borne = max(self._borne(liquid.mass / liquid.volume) for _, liquid in liquids)
-        for gravity in self.field(Fluid).gravity:
-            pull = borne * float(np.linalg.norm(gravity))
-            if pull > 0.0:
-                up = -borne * gravity / pull
-                heights = places @ up
-                floors = [float((wall.corners @ up).min()) + 0.5 * spacing for wall in walls]
-                low = min([float(heights.min()), *floors])
-                most = max(most, pull * (float(heights.max()) - low + spacing))
-                for inflow in _inflows(self.world):
-                    above = float(np.max(np.array(key_values(inflow.center)) @ up)) - low
-                    most = max(most, pull * (max(above, 0.0) + spacing) + 0.5 * inflow.fastest**2)
+        borne = max(self._borne(liquid.mass / liquid.volume) for (liquid,) in self.query(Liquid))
+        pulls = [borne * gravity for gravity in self.field(Fluid).gravity]
+        most = largest_head(self.world, pulls, self._joined().x, spacing)
+        if push is not None:
+            most = max(most, self._head(push))
         if most == 0.0:
             own = (velocity.v for _, velocity in self.query(Liquid, InertialVelocity))
             fastest = [float((v.astype(np.float64) ** 2).sum(axis=1).max(initial=0.0)) for v in own]
-            most = max([*fastest, *(inflow.fastest**2 for inflow in _inflows(self.world))])
+            most = max([*fastest, *(inflow.fastest**2 for inflow in inflows(self.world))])
         # Capillary pressure 4 sigma / (rho 4 a) of the smallest drops that are resolved.
-        most = max(most, self.surface_tension / (self._densest() * spacing))
+        most = max(most, self.surface_tension / (densest(self.world) * spacing))
         if most == 0.0:
             raise RecipeError(
                 "SphSystem: without gravity and velocities there is no default for sound_speed; give one, 10 "
@@ -380,28 +343,28 @@ class SphSystem(System):
             )
         return 10 * math.sqrt(most)
 
-    def _settle(self, x: Array, liquid: Liquid) -> None:
-        """Move a column so that its pressure carries it: dz/dz_0 = 1/nu, p(nu) = rho g (H - z_0)."""
-        gravity = self.world.gravity
-        pull = float(np.linalg.norm(gravity))
-        if not len(x) or pull == 0.0:
-            return
-        rho = liquid.mass.astype(np.float64) / liquid.volume
-        weight = self.weight(float(rho.mean()))  # below 0 it rests on a lid, not on a floor
-        up = -math.copysign(1.0, weight) * gravity / pull
-        z = x @ up
-        half = 0.5 * float(liquid.volume[0]) ** (1 / 3)
-        low, high = float(z.min()) - half, float(z.max()) + half
-        place = np.linspace(low, high, 2001)
-        # Density at a height is taken as the mean one: an entity is one liquid.
-        pressure = float(rho.mean()) * abs(weight) * pull * (high - place)
-        strain = 1 - (1 + pressure / float(self.field(LiquidModel).stiffness[0])) ** (-1 / 7)
-        sunk = np.concatenate([[0.0], np.cumsum(0.5 * (strain[1:] + strain[:-1]) * np.diff(place))])
-        x -= (np.interp(z, place, sunk)[:, None] * up).astype(x.dtype)
+    def _head(self, push: Array) -> float:
+        """g H, m^2/s^2, of the strongest pull on a particle, by gravity and a push (n, 3) m/s^2."""
+        x, _, mass, size, _ = self._joined()
+        pull = self._pull(mass, size, push).astype(np.float64)
+        strongest = pull[(pull**2).sum(axis=1).argmax()]
+        return largest_head(self.world, [strongest], x, float(self.field(LiquidModel).volume[0]) ** (1 / 3))
 
     def weight(self, rho: Any) -> Any:
         """Part of a liquid's weight that is left in its surroundings."""
         return 1 - (float(self.field(Fluid).density) if self._lifted(self.world) else 0.0) / rho
+
+    def _weights(self, mass: Array, size: Array) -> Array:
+        """That part (n,) of all particles."""
+        volume = float(self.field(LiquidModel).volume[0])
+        return np.asarray(self.weight(mass / (size * volume)).astype(self.world.dtype))
+
+    def _pull(self, mass: Array, size: Array, push: Array | None) -> Array:
+        """Accelerations (n, 3) m/s^2 by what is left of gravity, and of the first by a push."""
+        pull = self._weights(mass, size)[:, None] * self.world.gravity.astype(self.world.dtype)
+        if push is not None:
+            pull[: len(push)] += push
+        return np.asarray(pull)
 
     def _borne(self, rho: Array) -> float:
         """Largest force on a liquid over its weight: 1, or more where what surrounds it drives it up."""
@@ -414,83 +377,90 @@ class SphSystem(System):
     # ------------------------------------------------------------------ time
 
     def _advance(
-        self, law: LiquidLaw, x: Array, v: Array, mass: Array, size: Array, excess: Array, real: int,
-        dt: float,
-    ) -> Evaluation:  # fmt: skip
-        """Drift, kick, drift in steps as long as may be; writes the books and the loads of bodies.
+        self, law: LiquidLaw, liquid: Particles, real: int, push: Array | None, dt: float
+    ) -> Evaluation:
+        """Move all particles through a tick, and write the books and the loads of bodies.
 
-        Rows from `real` on are in the pipes of inflows: they push, and go on as they are.
+        Rows from `real` on are in the pipes of inflows.
         """
         from ecs_fluid.kernels.compiled.columns import max_norm
-        from ecs_fluid.kernels.sph.implicit import solve
-        from ecs_fluid.kernels.sph.pairs import Lists
-        from ecs_fluid.kernels.sph.step import evaluate, kick_and_drift, moved, put_back
 
-        kind = self.world.dtype
-        entities = body_entities(self.world)
-        obstacles, hulls = bodies_at(self.world, dt, law.reach)
-        weight = self.weight(mass / (size * law.volume)).astype(kind)
-        pull = weight[:, None] * self.world.gravity.astype(kind)
+        x, v, mass, size, _ = liquid
+        bodies = bodies_at(self.world, dt, law.reach)
+        pull = self._pull(mass, size, push)
         pull[real:] = 0
-        books = self.field(LiquidBudget)
-        loads, lost = np.zeros((0 if obstacles is None else len(obstacles.x0), 6)), 0.0
-        ahead = np.zeros_like(excess)
-        solved_for = []
-        if self.pressure == "implicit":
-            solved_for = [entity[LiquidPressure].pressure for entity, _ in self.entities(Position, Liquid)]
-            pressure = np.concatenate([*solved_for, np.zeros(len(x) - real, kind)])
         # A light liquid beside a heavy one is as stiff, so sound is faster in it.
         c = math.sqrt(7 * law.stiffness * law.volume * float((size / mass).max()))
-        force = self._borne(mass / (size * law.volume)) * float(np.linalg.norm(self.world.gravity))
-
+        strongest = self._borne(mass / (size * law.volume)) * float(np.linalg.norm(self.world.gravity))
+        if push is not None:
+            strongest = max_norm(pull)
         stride = self.stride if self.pressure == "implicit" else 0.0
         least = float(mass.min())
-        limits = StepLimits(self.world, law, c, force, self.courant, stride, self.steps, least)
+        limits = StepLimits(self.world, law, c, strongest, self.courant, stride, self.steps, least)
+        peak = float(self.field(LiquidModel).peak[0])
 
-        def steps(left: float, done: int, peak: float) -> int:
+        def needed(left: float, done: int, largest: float | None) -> int:
             speed = max_norm(v)
             self._tell_of_speed(speed, c)
-            return limits.needed(left, done, x, v, speed, peak)
+            return limits.needed(left, done, x, v, speed, peak if largest is None else largest)
 
-        time, done, more = 0.0, 0, steps(dt, 0, float(self.field(LiquidModel).peak[0]))
-        step, held = dt / more, None
-        x += kind(step / 2) * v
-        while more:
-            there = None if obstacles is None else moved(obstacles, time + step / 2)
-            given, held = put_back(law, x[:real], v[:real], mass, there, hulls, held)
-            loads += given / dt
-            # Half a step ahead by the last rate: of second order, but for the first step of a tick.
-            now = law, x, v, mass, size, excess + kind(step / 2) * ahead, there, hulls
-            if self.pressure == "implicit":
-                self._lists = self._lists or Lists()
-                solved = solve(*now, pull, pressure, step, self.tolerance, self._lists)
-                found, pressure = solved.found, solved.pressure
-                self._tell(solved.error, dt)
-            else:
-                found = evaluate(*now)
-            time, done = time + step, done + 1
-            more = 0 if more == 1 else steps(dt - time, done, float(found.nu.max()))
-            following = (dt - time) / more if more else 0.0
-            found.force[real:] = 0
-            kick_and_drift(found.force, mass, pull, step, (step + following) / 2, x, v)
-            ahead = found.rate
-            ahead[real:] = 0
-            excess += kind(step) * ahead
-            loads += found.loads * (step / dt)
-            lost += step * found.loss
-            step = following
-        there = None if obstacles is None else moved(obstacles, dt)
-        loads += put_back(law, x[:real], v[:real], mass, there, hulls, held)[0] / dt
-        if solved_for:
-            spread(pressure, solved_for)
-        books.dissipated += lost
-        books.walls -= dt * loads[:, :3].sum(axis=0)
-        books.gravity += dt * float((mass.astype(np.float64) * weight)[:real].sum()) * self.world.gravity
-        books.steps += done
-        for entity, rows in rows_of_each(entities):
-            entity[BodyLoad].force += loads[rows, :3]
-            entity[BodyLoad].torque += loads[rows, 3:]
-        return found
+        began = None if push is None else x[:real].copy()
+        done = march(law, liquid, real, bodies, pull, dt, needed, self._forces(law, pull, dt))
+        self._book(done, mass[:real], size[:real], dt)
+        if push is not None:
+            books, force = self.field(LiquidBudget), mass[:real, None].astype(np.float64) * push
+            books.pushes += dt * force.sum(axis=0)
+            # It stays as it is all through the tick, so this is the sum over its steps.
+            books.work += float((force * (x[:real] - began)).sum())
+        return done.last
+
+    def _forces(
+        self, law: LiquidLaw, pull: Array, dt: float
+    ) -> Callable[[Particles, Bodies, float], Evaluation]:
+        """What finds the forces in a step: of the pressure as it is, or solved for."""
+        from ecs_fluid.kernels.sph.implicit import solve
+        from ecs_fluid.kernels.sph.pairs import Lists
+        from ecs_fluid.kernels.sph.step import evaluate
+
+        if self.pressure == "explicit":
+            return lambda liquid, bodies, step: evaluate(law, *liquid, *bodies)
+        kept = [pressure.pressure for _, _, pressure in self.query(Position, Liquid, LiquidPressure)]
+        pressure = np.zeros(len(pull), self.world.dtype)
+        pressure[: sum(map(len, kept))] = np.concatenate(kept)
+        lists = self._lists = self._lists or Lists()
+
+        def solved(liquid: Particles, bodies: Bodies, step: float) -> Evaluation:
+            found = solve(law, *liquid, *bodies, pull, pressure, step, self.tolerance, lists)
+            pressure[...] = found.pressure
+            spread(pressure, kept)
+            self._tell(found.error, dt)
+            return found.found
+
+        return solved
+
+    def _book(self, done: Marched, mass: Array, size: Array, dt: float) -> None:
+        """Write what a tick of `dt` s has done to particles of so many kg and V / V_0, and to bodies."""
+        books, weight = self.field(LiquidBudget), self._weights(mass, size)
+        books.dissipated += done.lost
+        books.walls -= dt * done.loads[:, :3].sum(axis=0)
+        books.gravity += dt * float((mass.astype(np.float64) * weight).sum()) * self.world.gravity
+        books.steps += done.steps
+        for entity, rows in rows_of_each(body_entities(self.world)):
+            entity[BodyLoad].force += done.loads[rows, :3]
+            entity[BodyLoad].torque += done.loads[rows, 3:]
+
+    def _tell_of_push(self, push: Array) -> None:
+        """Warn once of a push (n, 3) m/s^2 that is strong for the speed of sound."""
+        c = math.sqrt(7 * float(self.field(LiquidModel).stiffness[0]) / densest(self.world))
+        if not self._squeezed and (head := self._head(push)) > SQUEEZED * c**2:
+            self._squeezed, most = True, float(np.linalg.norm(push, axis=1).max())
+            warnings.warn(
+                f"t = {self.world.time:.4g} s: accelerations of up to {most:.3g} m/s^2 compress "
+                f"liquid by as much as {100 * head / c**2:.2g} % at its speed of sound, {c:.3g} m/s; use "
+                f"sound_speed >= {10 * math.sqrt(head):.2g} m/s",
+                FluidWarning,
+                stacklevel=4,
+            )
 
     def _tell_of_speed(self, speed: float, c: float) -> None:
         """Warn once of liquid that is too fast for its speed of sound `c`, both m/s."""
@@ -536,6 +506,7 @@ class SphSystem(System):
         * surface: energy of surface tension, J
         * energy: sum of these four, J
         * dissipated: taken by viscosity and by the diffusion of the excess so far, J
+        * work: given by accelerations beside gravity so far, J
         * least, largest: compression nu among all particles (at rest it is 1), 1
         * speed: largest speed of a particle, m/s
         """
@@ -543,7 +514,10 @@ class SphSystem(System):
 
         if not any(len(liquid.mass) for (liquid,) in self.query(Liquid)):
             raise FluidError("SphSystem: there is no liquid to measure")
-        self._prepare()
+        unknown = not self.field(LiquidModel).reach[0] and not self.world._ticker.busy
+        if unknown and self.world.require(LiquidPushSystem).pushed:
+            self.world.evaluate()  # what pushes as the first tick begins is part of the default sound_speed
+        self._prepare(self._push())
         x, v, mass, size, _ = self._joined()
         law, found = self._law(), self._evaluated()
         place, speed, m = x.astype(np.float64), v.astype(np.float64), mass.astype(np.float64)
@@ -557,6 +531,7 @@ class SphSystem(System):
             "potential": -float((m * weight * (place @ self.world.gravity)).sum()),
             "compression": compression_energy(found.nu, size, law.stiffness, law.volume),
             "dissipated": float(self.field(LiquidBudget).dissipated[0]),
+            "work": float(self.field(LiquidBudget).work[0]),
             "least": float(found.nu.min()),
             "largest": float(found.nu.max()),
             "speed": float(np.sqrt((speed**2).sum(axis=1).max())),
@@ -575,11 +550,10 @@ def _liquids(world: World) -> list[tuple[str, float, float]]:
         for entity, liquid in there
     ]
     names = {entity.name for entity, _ in there}
-    inflows = [inflow for inflow in _inflows(world) if inflow.into not in names]
-    return found + [(f"the liquid of {inflow.name!r}", inflow.rho, inflow.nu) for inflow in inflows]
+    yet = [inflow for inflow in inflows(world) if inflow.into not in names]
+    return found + [(f"the liquid of {inflow.name!r}", inflow.rho, inflow.nu) for inflow in yet]
 
 
-def _inflows(world: World) -> list[Inflow]:
-    """All openings of a world."""
-    system = world.system(InflowSystem)
-    return [] if system is None else system.inflows
+def _mean(push: Array | None) -> Array:
+    """Mean (3,) m/s^2 of a push, along which pressure grows at rest."""
+    return np.zeros(3) if push is None else push.mean(axis=0, dtype=np.float64)

@@ -159,7 +159,7 @@ class ThermalSystem(System):
         amounts = np.ascontiguousarray(value * volume[:, None])
         how = kappa, self.order, self.world.dimension
         rate, loss = exchanged(self.world, entities, x, amounts, eps, volume, *how)
-        if swells(self.world):
+        if any(Dilatation in entity for entity in entities):
             thin = joined([self._thinness(entity) for entity in entities], (), number)
             rate, loss = rate * thin[:, None], loss * thin
         if dt > (limit := stable_step(loss)):
@@ -409,9 +409,3 @@ class ExpansionSystem(System):
             return
         for temperature, density, _ in world.query(Temperature, Density, Volume):
             density.rho = density_of(fluid, temperature.T)
-
-
-def swells(world: World) -> bool:
-    """Whether gas of the world that gets warm takes up more room."""
-    system = world.system(ExpansionSystem)
-    return system is not None and system.flow

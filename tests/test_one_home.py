@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import tomllib
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,7 +18,7 @@ import ecs_fluid as ef
 import ecs_fluid.worlds
 from docs.generator.code_pages import diagnostics
 from docs.generator.packages import ROOT, parts
-from ecs_fluid import exports, plane
+from ecs_fluid import exports
 from ecs_fluid.cli.export import export as export_command
 from ecs_fluid.component import Component
 from ecs_fluid.joining import NAMING
@@ -63,6 +64,27 @@ def test_every_shape_can_be_told() -> None:
     assert set(get_args(get_args(shapes.AnyPolytope)[0])) == set(told) - {shapes.Ball}
 
 
+# ------------------------------------------------------------------ counts
+
+
+COUNTED = re.compile(
+    r"(?:\d[\d,]*|\b(?:two|three|four|five|six|seven|eight|nine|ten|\w+teen|eleven|twelve|\w+ty(?:-\w+)?)) "
+    r"(?:shipped worlds|\[?worlds that ship|tutorials|lessons|tests)\b",
+    re.I,
+)
+
+
+def test_texts_count_what_is_there() -> None:
+    """Worlds, lessons and tests go without a number, which nobody keeps; notes tell what was measured."""
+    paths = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "docs" / "notes" / "reviews.md"]
+    paper = ROOT / "paper" / "paper.md"
+    texts = {path.name: " ".join(path.read_text(encoding="utf-8").split()) for path in [*paths, paper]}
+    assert COUNTED.search("some 5,000 tests") and COUNTED.search("Twelve tutorials")
+    assert {name: found[0] for name, text in texts.items() if (found := COUNTED.search(text))} == {}
+    cases = tomllib.loads((ROOT / "docs" / "validation.toml").read_text(encoding="utf-8"))["case"]
+    assert f"has {len(cases)} cases with closed forms" in texts["paper.md"]
+
+
 # ------------------------------------------------------------------ names
 
 
@@ -82,8 +104,6 @@ def test_columns_that_are_named_by_text_are_there() -> None:
     found = {label: path.name for paths in parts().values() for path in paths for label in labels(path)}
     assert {"BodyHeat.T", "Position.x"} <= set(found)
     assert {label: file for label, file in found.items() if label not in known} == {}
-    for named in (plane.IN_PLANE, plane.ACROSS):
-        assert {f"{kind}.{column}" for kind, column in named.items()} <= known
 
 
 def test_systems_that_are_named_by_text_are_there() -> None:

@@ -113,7 +113,8 @@ def _records(records: list[dict[str, Any]]) -> None:
         return
     names = ["strength", "impulse", "angular_impulse", "energy", "enstrophy", "overlap", "dt_grad_u"]
     names += [name for name in records[-1] if name.startswith("force_by_")]
-    liquid = [name for name in records[-1] if name.startswith("liquid_") and name != "liquid_center"]
+    unasked = ("liquid_center",) if records[-1].get("liquid_work") else ("liquid_center", "liquid_work")
+    liquid = [name for name in records[-1] if name.startswith("liquid_") and name not in unasked]
     if not liquid or any(record.get("vortons") for record in records):
         _table(records, "diagnostics", names)
     if liquid:

@@ -107,20 +107,27 @@ def show(
         if movie is not None:
             _write_movie(run, movie, drawing, frames, fps=fps, orbit=orbit, jobs=jobs)
         return
+    _refuse_no_world(source)
+    if movie is not None:
+        raise RecipeError(f"--movie needs a run folder; run the world first: ecs-fluid run {source}")
+    refuse_idle({"--frame": frame != -1}, f"as {source} is a world, no run; --ticks chooses its time")
+    from ecs_fluid.worlds.world_recipe import load
+
+    world = load(source, *set_, allow_code=allow_code)
+    world.step(ticks)
+    _show_moment(present_moment(world), drawing, save)
+
+
+def _refuse_no_world(source: str) -> None:
+    """Raise StorageError for what is no world, saying what it may be."""
+    from ecs_fluid.worlds.world_recipe import shipped
+
     if Path(source).is_dir():
         RunFolder.open(source)  # says what it is
-    from ecs_fluid.worlds.world_recipe import load, shipped
-
     if not Path(source).exists() and source not in shipped():
         beside = Path(source).parent
         runs = [str(beside / path.parent.name) for path in beside.glob("*/run.json")]
         raise StorageError(f"there is no run and no world {source!r}; {nearest(source, [*runs, *shipped()])}")
-    if movie is not None:
-        raise RecipeError(f"--movie needs a run folder; run the world first: ecs-fluid run {source}")
-    refuse_idle({"--frame": frame != -1}, f"as {source} is a world, no run; --ticks chooses its time")
-    world = load(source, *set_, allow_code=allow_code)
-    world.step(ticks)
-    _show_moment(present_moment(world), drawing, save)
 
 
 def check_pictures(movie: Path | None, save: Path | None) -> None:

@@ -27,21 +27,8 @@ Watcher = Callable[[World, int], bool]
 """Called after every tick with the world and the last tick of the run; True ends the run there."""
 
 
-BODY_COLUMNS = (
-    "Pose.q",
-    "RigidMotion.v",
-    "RigidMotion.angular_velocity",
-    "BallShape.radius",
-    "HullShape.hull",
-    "HullShape.container",
-    "BodyHeat.T",
-    "RowId.id",
-)
-"""Columns of bodies in a frame, beside their places. Their polytopes never change and are in checkpoints."""
-
-
 def stored_columns(world: World) -> dict[str, dict[str, Array]]:
-    """Columns of a frame: state and velocity of entities with a Position, poses and motion of bodies."""
+    """Columns of a frame: state and velocity of entities with a Position, those of bodies `in_frames`."""
     frame = {}
     for entity in world.entities:
         columns = world.processes.stored_columns(entity)
@@ -51,10 +38,10 @@ def stored_columns(world: World) -> dict[str, dict[str, Array]]:
                 label: array for label, array in columns.items() if label == "Velocity.u" or label in state
             }
         elif "Pose.x" in columns:
-            frame[entity.name] = {
-                "Position.x": columns["Pose.x"],
-                **{label: columns[label] for label in BODY_COLUMNS if label in columns},
-            }
+            # Their polytopes never change and are in checkpoints.
+            fields = (field for kind in entity.tables for field in kind.columns.values())
+            kept = [field.label for field in fields if field.in_frames and field.label in columns]
+            frame[entity.name] = {"Position.x": columns["Pose.x"]} | {name: columns[name] for name in kept}
     return frame
 
 

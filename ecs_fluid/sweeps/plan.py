@@ -38,7 +38,7 @@ DIAGNOSTICS = {
     "overlap": "", "energy": "m^5/s^2", "enstrophy": "m^3/s^2", "helicity": "m^4/s^2", "dt_grad_u": "",
     "jerk": "m/s^3", "velocity_error": "", "force_by_tracers": "N", "force_by_vortons": "N",
     "liquid_mass": "kg", "liquid_center": "m", "liquid_kinetic": "J", "liquid_energy": "J",
-    "liquid_dissipated": "J", "liquid_density": "",
+    "liquid_dissipated": "J", "liquid_work": "J", "liquid_density": "",
 }  # fmt: skip
 """What DiagnosticsSystem records, with its unit."""
 

@@ -155,6 +155,7 @@ class BoundarySystem(System):
             world[name][Strength]
         world.require(VelocitySystem)
         world.require(BodySystem)
+        refuse_two_spins(world)
 
     def process(self, dt: float) -> None:
         """Meet the condition at all bodies."""
@@ -206,3 +207,16 @@ class BoundarySystem(System):
     def residual(self) -> float:
         """Rms normal velocity over rms slip at the centres: panels what was left, layer what was found."""
         return self._sheets.residual
+
+
+def refuse_two_spins(world: World) -> None:
+    """RecipeError where both a ReactionSystem and a BoundarySystem change the spin of bodies."""
+    boundary = world.system(BoundarySystem)
+    if boundary is None or boundary.boundary != "article" or boundary.reaction == "none":
+        return
+    for system in world.systems:
+        if system.kind == "reaction" and (angular := getattr(system, "angular", "none")) != "none":
+            raise RecipeError(
+                f"ReactionSystem has angular = {angular!r}, and BoundarySystem changes the spin too; set its "
+                "reaction to 'none', or angular to 'none'"
+            )

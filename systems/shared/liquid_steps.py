@@ -43,10 +43,10 @@ def capillary_step(mass: float, tension: float) -> float:
 class StepLimits(NamedTuple):
     """What bounds the steps of a tick.
 
-    sound: its speed c at rest where it is fastest, m/s. pull: of gravity, m/s^2. courant: step over the time
-    that sound takes for half a reach. stride: way in a step of implicit pressure over the reach, of the
-    fastest that meets another; 0 where pressure is explicit. most: steps of a tick that were asked for, or 0.
-    lightest: least mass of a particle, kg.
+    sound: its speed c at rest where it is fastest, m/s. pull: of gravity and what pushes beside it, m/s^2.
+    courant: step over the time that sound takes for half a reach. stride: way in a step of implicit pressure
+    over the reach, of the fastest that meets another; 0 where pressure is explicit. most: steps of a tick
+    that were asked for, or 0. lightest: least mass of a particle, kg.
     """
 
     world: World
@@ -112,7 +112,7 @@ class StepLimits(NamedTuple):
             return min(found, speed)
         place, velocity = x[swift].astype(np.float64), v[swift].astype(np.float64)
         planes = container_planes(obstacles, hulls)[0]
-        found = max(found, wall_speed(place, velocity, planes, self.world.gravity, reach, left))
+        found = max(found, wall_speed(place, velocity, planes, np.array(self.law.gravity), reach, left))
         if len(obstacles.containers) < len(obstacles.x1):
             way = dt * (speed + float(np.linalg.norm(obstacles.v, axis=1).max()))
             close = near_solids(self.world, place, reach + way)

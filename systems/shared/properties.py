@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -75,11 +76,13 @@ def volume_lint(system: System, world: World) -> list[str]:
     ]
 
 
-def temperature_lint(system: System, world: World) -> list[str]:
-    """A sentence if particles have temperatures, but no equation of state that makes a density of them."""
+def temperature_lint(system: System, world: World, lent: Container[str] = ()) -> list[str]:
+    """A sentence if particles have temperatures, but neither an equation of state that makes a density of
+    them, nor one of their own; that of `lent` entities is the ambient's."""
     found = [entity for entity, _ in world.entities_with(Position, Volume)]
     warm = [entity.name for entity in found if Temperature in entity]
-    if not warm or any(Density in entity for entity in found) or world.fluid[Fluid].law != LAWS["none"]:
+    dense = any(Density in entity and entity.name not in lent for entity in found)
+    if not warm or dense or world.fluid[Fluid].law != LAWS["none"]:
         return []
     return [
         f"{type(system).__name__}: {warm[0]!r} has temperatures and no density, and with the fluid's law = "
@@ -112,6 +115,9 @@ def attach_ambient(entity: Entity, kind: type) -> None:
         entity.world.attach(entity.name, Density(particle_density(entity.tables, fluid)))
     elif kind is Temperature:
         entity.world.attach(entity.name, Temperature(_temperature_to(entity, fluid, z)))
+        lent = any(entity.name in getattr(system, "lent", ()) for system in entity.world.systems)
+        if lent and fluid.law != LAWS["none"]:
+            entity.world._drop(entity, Density)
     else:
         entity.world.attach(entity.name, kind)
 

@@ -11,9 +11,10 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import Grid, SolverTimes, Sources
+from ecs_fluid.components.sources import Flow
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.drawn_sample import DrawnSample, Reference
-from ecs_fluid.systems.velocity.flow_numbers import WORKED, Flow, FlowNumbers, alike, due, kept_table
+from ecs_fluid.systems.velocity.flow_numbers import WORKED, FlowNumbers, alike, due, kept_table
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.pppm import PppmSolver, keep_meshes, relative_error
 from ecs_fluid.systems.velocity.solver import Solver

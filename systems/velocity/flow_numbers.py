@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from ecs_fluid.component import Component
 from ecs_fluid.components import Sources
+from ecs_fluid.components.sources import Flow
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -15,13 +16,12 @@ if TYPE_CHECKING:
 
 Kept = TypeVar("Kept", bound=Component)
 
-Flow = tuple[float, ...]
-"""Twelve numbers by which flows are compared."""
+_TARGETS, _SQUARES, _BEHIND = map(Flow._fields.index, ("targets", "square_x", "radius"))
 
-LINEAR = slice(4, 9)
-"""Those of them in which a relative error is at most linear: targets, and sums of strengths."""
+LINEAR = slice(_TARGETS, _BEHIND)
+"""Those numbers of a flow in which a relative error is at most linear: targets, and sums of strengths."""
 
-SQUARES = slice(6, 9)
+SQUARES = slice(_SQUARES, _BEHIND)
 """Those of these that are sums of squares of strengths."""
 
 MEASURED_EVERY = 16
@@ -65,11 +65,11 @@ class FlowNumbers:
         """
         strength, *along, beside, sigma, spread = self._sums
         total = sum(along)
-        return (
+        return Flow._make((
             self._solver.system.tolerance, len(self._solver.code) - 1.0, float(gradient),
             float(len(self._sources.sigma)), float(count), strength, *(2.0 * total + own for own in along),
             sigma, spread, 2.0 + (beside / total if total > 0.0 else 0.0),
-        )  # fmt: skip
+        ))  # fmt: skip
 
 
 def alike(found: Iterable[float], before: Iterable[float], change: float = ALIKE) -> bool:

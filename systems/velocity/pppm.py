@@ -181,7 +181,7 @@ class PppmSolver(Solver):
         return kept_table(self.world, SolverMeshes)
 
     def _flow(self, count: int, gradient: bool) -> Array:
-        """Numbers (17,) of what the error at so many targets depends on."""
+        """Numbers, `MESHED`, of what the error at so many targets depends on."""
         low, high = self._box
         return np.concatenate([self._numbers.at(count, gradient), self._cores, high - low])
 

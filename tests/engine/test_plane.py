@@ -102,6 +102,24 @@ def test_what_leaves_the_plane_is_refused(
     )
 
 
+class Pull(ef.Component):
+    """A force in the plane, and a torque."""
+
+    f: ef.Array = ef.column("N", shape=(3,), plane="in")
+    t: ef.Array = ef.column("N m", shape=(3,), plane="across")
+
+
+def test_vectors_of_a_users_own_may_say_what_the_plane_allows() -> None:
+    world = ef.World(dimension=2)
+    world.spawn("a", Pull([[1.0, 2.0, 0.0]], [[0.0, 0.0, 3.0]]))
+    world.step()
+    world["a"][Pull].t[0, 1] = 0.5
+    with pytest.raises(ef.ComponentError, match=r"Pull\.t row 0 along y is 0.5; .* no part but that along z"):
+        world.step()
+    with pytest.raises(ef.ComponentError, match=r"plane = 'along' and the shape .3,.; 'in' or 'across'"):
+        ef.column("N", shape=(3,), plane="along")  # type: ignore[arg-type]
+
+
 def test_wind_across_the_plane_is_found_when_it_has_blown() -> None:
     world = vortices()
     world.add_system(ef.WindSystem(velocity=(0.0, 0.0, 1.0)))

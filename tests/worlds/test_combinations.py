@@ -141,6 +141,47 @@ def test_columns_do_not_hang_on_the_order() -> None:
         assert orders[0].state_hash() == orders[1].state_hash()
 
 
+@pytest.mark.parametrize("law", ["ideal_gas", "none"])
+def test_systems_may_come_one_at_a_time_in_any_order(law: str) -> None:
+    """Tables, places and warnings are the same; only sums of rates may be rounded otherwise."""
+    worlds = []
+    for order in itertools.permutations([ef.ThermalSystem, ef.BaroclinicSystem, ef.CombustionSystem]):
+        world = world_of(RING, fluid={"law": law})
+        for kind in order:
+            world.add_system(kind())
+        said = sorted(world.lint())
+        world.step()
+        worlds.append((world, said))
+    (first, said), *others = worlds
+    assert len(others) == 5
+    assert any("nothing rises by temperature" in text for text in said) == (law == "none")
+    for world, text in others:
+        assert text == said
+        assert world["ring"].tables.keys() == first["ring"].tables.keys()
+        for kind, column in ((ef.Position, "x"), (ef.Strength, "alpha"), (ef.Temperature, "T")):
+            found, expected = (getattr(one["ring"][kind], column) for one in (world, first))
+            np.testing.assert_allclose(found, expected, atol=1e-14 * max(1.0, np.abs(expected).max()))
+
+
+def test_what_another_system_brings_along_is_refused_with_its_name() -> None:
+    world = ef.World(dimension=2)
+    refused = r"BoundarySystem: .* use boundary = 'layer'; ReactionSystem brings it along where there is none"
+    with pytest.raises(ef.RecipeError, match=refused):
+        world.add_system(ef.ReactionSystem(linear="vortons", angular="none"))
+    boundary = ef.BoundarySystem(boundary="layer")
+    world.add_systems([ef.ReactionSystem(linear="vortons", angular="none"), boundary])
+    assert world.system(ef.BoundarySystem) is boundary
+
+
+def test_two_systems_that_spin_bodies_are_refused_in_both_orders() -> None:
+    for order in (1, -1):
+        world = ef.World()
+        first, last = [ef.ReactionSystem(linear="none", angular="vortons"), ef.BoundarySystem()][::order]
+        world.add_system(first)
+        with pytest.raises(ef.RecipeError, match="BoundarySystem changes the spin too"):
+            world.add_system(last)
+
+
 def test_fuel_mixes_into_what_had_none_with_a_fire_and_without() -> None:
     """D laplacian(Y) asks not who carries species: so does a fire whose rates are 0, which does nothing."""
     mixing = {"kind": "thermal", "species_diffusivity": 1e-2}

@@ -17,6 +17,8 @@ from numba.core import cgutils, compiler, targetconfig
 from numba.extending import intrinsic
 from numba.np.ufunc.parallel import _launch_threads
 
+from ecs_fluid.kernels.compiled import CHUNKS
+
 
 def _borrowed(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     """The argument with arrays that nobody counts references to: counting each slice would take as long as
@@ -121,7 +123,7 @@ def parallel(count: str = "CHUNKS", **options: Any) -> Callable[[Callable[..., N
     def decorate(body: Callable[..., None]) -> Any:
         code, name = body.__code__, body.__name__
         names = ", ".join(list(inspect.signature(body).parameters)[1:])
-        space = {**body.__globals__, "_for_each": for_each, "_body": njit(body)}
+        space = {"CHUNKS": CHUNKS, **body.__globals__, "_for_each": for_each, "_body": njit(body)}
         # Compiled code is kept by the place of its source, which is the body's.
         lines = "\n" * (code.co_firstlineno - 1)
         source = f"{lines}def {name}({names}): _for_each(_body, {count}, ({names},))"

@@ -3,8 +3,9 @@
 A group is a few consecutive sorted rows. All rows that may lie within a reach of any of its members are some
 runs of rows, one for each row of cells (fixed i, j) nearby, and every member meets all of them.
 
-`lane_group` makes groups whose members are the lanes of a vector (``lanes``): they meet one row after the
-other, read where it lies; `near_rows` lists those of the runs that are within reach of the group's box.
+`lane_groups` makes groups whose members are the lanes of a vector (``lanes``): they meet one row after the
+other, read where it lies, of the runs that `lane_runs` finds; `near_rows` lists those within reach of the
+group's box.
 
 `group_end` makes groups whose members meet a list one after the other: columns of the runs, copied side by
 side, such that pair loops run over full vectors. A list is one flat array; column c lies at c WIDTH. It holds
@@ -159,16 +160,21 @@ def group_end(p: int, last: int, start: np.ndarray, cell: int) -> tuple[int, int
     return cell, min(min(start[(cell // FINE + 1) * FINE], p + GROUP), last)
 
 
-@njit(**INLINE)
-def lane_group(p: int, last: int, start: np.ndarray, cell: int, nz: int, width: int) -> tuple[int, int]:
-    """Cell of the sorted row ``p``, searched from ``cell`` on, and the end of the ``width`` rows from there.
+@njit(error_model="numpy")
+def lane_groups(chunk: int, begin: int, behind: int, start: np.ndarray, nz: int, width: int) -> Any:
+    """First rows of groups of ``width`` sorted rows, and the rows behind them, of a chunk of begin:behind.
 
     There are fewer where the row of cells along z, ``nz`` of them, ends before, or `SPAN` cells do.
     """
-    while start[cell + 1] <= p:
-        cell += 1
-    behind = min(cell + SPAN, (cell // nz + 1) * nz)
-    return cell, min(min(start[behind], p + width), last)
+    n = behind - begin
+    p, last = begin + chunk * n // CHUNKS, begin + (chunk + 1) * n // CHUNKS
+    cell = first_cell(p, start)
+    while p < last:
+        while start[cell + 1] <= p:
+            cell += 1
+        end = min(min(start[min(cell + SPAN, (cell // nz + 1) * nz)], p + width), last)
+        yield p, end
+        p = end
 
 
 @njit(**INLINE)
@@ -244,6 +250,25 @@ def runs_around(
                 runs[number, 0], runs[number, 1] = first, last
                 number += 1
     return number
+
+
+@njit(**INLINE)
+def lane_room(rows: np.ndarray, cells: np.ndarray, sums: int) -> Any:
+    """Room for the groups of a chunk: runs and box for `lane_runs`, four vectors of targets, and ``sums``."""
+    width = lanes_of(rows)
+    runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), rows.dtype)
+    return runs, box, np.empty(4 * width, rows.dtype), np.empty(sums * width, rows.dtype)
+
+
+@njit(**INLINE)
+def lane_runs(
+    rows: np.ndarray, p: int, end: int, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
+    cells: np.ndarray, reach: float, box: np.ndarray, runs: np.ndarray, targets: np.ndarray,
+) -> int:  # fmt: skip
+    """Number of ``runs`` within ``reach`` of the rows p:end, whose first four columns fill ``targets``."""
+    box_of(rows, p, end, box)
+    fill_lanes(rows, p, end, 0, 4, 0, targets)
+    return int(runs_around(box, start, origin, spacing, cells, reach, runs))
 
 
 @njit(fastmath=FAST, error_model="numpy")

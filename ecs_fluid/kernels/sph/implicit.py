@@ -18,6 +18,7 @@ and Varga, Numer. Math. 3 (1961) (the iteration). Derivation: docs/notes/liquids
 # Compiled functions have no types that mypy sees.
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -40,11 +41,9 @@ from ecs_fluid.kernels.sph.step import (
     LiquidLaw,
     around,
     creep,
-    reactions,
+    further,
     sound,
-    surface_tension,
     touched,
-    wall_friction,
 )
 
 MOST_ROUNDS = 30
@@ -305,6 +304,30 @@ def _sided(
                 wall[row, k] += steep[k]
 
 
+def _rounds(
+    bare: float, crowd: float, soft: float, tolerance: float, push: Callable[[], None],
+    relaxed: Callable[[float, float], Array],
+) -> tuple[int, float]:  # fmt: skip
+    """Chebyshev's iteration: how many rounds, and the error that is left.
+
+    The largest diagonal is ``bare``, and ``soft`` without the part of neighbours; the largest eigenvalue is
+    ``crowd`` times that part. ``push`` finds the velocities by the pressure as it is, ``relaxed`` a new one,
+    and the sums of the errors' sizes and of the errors, and how many they are of.
+    """
+    most = (crowd * bare + soft) / (bare + soft)
+    least = max(soft / (bare + soft), most / SMOOTH)
+    relax, spread = 2 / (most + least), (most - least) / (most + least)
+    rounds, ahead, error = 0, 1.0, np.inf
+    while True:
+        push()
+        if rounds == MOST_ROUNDS or (rounds >= FEWEST_ROUNDS and error <= tolerance):
+            return rounds, error
+        ahead = 1.0 if rounds == 0 else 1 / (1 - spread**2 * (0.5 if rounds == 1 else 0.25 * ahead))
+        total, bias, wet = relaxed(relax, ahead)
+        rounds += 1
+        error = max(total, ONE_SIDED * abs(bias)) / max(wet, 1.0)
+
+
 def solve(
     law: LiquidLaw, x: Array, v: Array, mass: Array, size: Array, excess: Array, obstacles: Obstacles | None,
     hulls: Hulls | None, pull: Array, pressure: Array, step: float, tolerance: float, lists: Lists,
@@ -325,12 +348,8 @@ def solve(
     wall, along = np.zeros((n, 3), x.dtype), np.zeros(n, x.dtype)
     if near.bare is not None:
         _sided(x, body, steep, near.bare, wall, along)
-    held_back = wall_friction(law, x, v, mass, obstacles, hulls) if law.no_slip else None
-    if held_back is not None:
-        pull = pull + held_back[0] / mass[:, None]
-    pulled, surface = surface_tension(law, near, n) if law.tension else (None, 0.0)
-    if pulled is not None:
-        pull = pull + pulled / mass[:, None]
+    more = further(law, near, x, v, mass, obstacles, hulls)
+    pull = more.beside(pull, mass)
     scale, drag = kind(20 * weight / law.reach), kind(5 * law.viscosity / law.reach)
     unit = kind(scale * lists.unit)
     inverse, share, nu, diagonal, give, pace, closing, own, flow = (np.empty(n, x.dtype) for _ in range(9))
@@ -343,27 +362,22 @@ def solve(
         drag * scale, kind(step), kind(law.volume), kind(soft), inverse, share, nu, base, rubbed, diagonal,
         give, pace, leaning, closing, own, load,
     )  # fmt: skip
-    bare = float(diagonal.max())
-    crowd = SAFE * max(float(nu.max()), 1.0)
-    most = (crowd * steepest(law.support) * bare + soft) / (bare + soft)
-    least = max(soft / (bare + soft), most / SMOOTH)
-    relax, spread = 2 / (most + least), (most - least) / (most + least)
     former, errors = own.copy(), np.empty((CHUNKS, 3))
-    rounds, ahead, error = 0, 1.0, np.inf
-    while True:
+
+    def push_all() -> None:
         _thrust(
             numbers, near.planes, *pairs, load, own, inverse, leaning, base, unit, kind(step), force, swift,
         )  # fmt: skip
-        if rounds == MOST_ROUNDS or (rounds >= FEWEST_ROUNDS and error <= tolerance):
-            break
-        ahead = 1.0 if rounds == 0 else 1 / (1 - spread**2 * (0.5 if rounds == 1 else 0.25 * ahead))
+
+    def relax_all(relax: float, ahead: float) -> Array:
         _relaxed(
             numbers, *pairs, swift, share, leaning, closing, nu, give, pace, unit, kind(step),
             kind(relax), kind(ahead), own, former, load, errors,
         )  # fmt: skip
-        rounds += 1
-        total, bias, wet = errors.sum(axis=0)
-        error = max(total, ONE_SIDED * abs(bias)) / max(wet, 1.0)
+        return errors.sum(axis=0)
+
+    crowd = SAFE * max(float(nu.max()), 1.0) * steepest(law.support)
+    rounds, error = _rounds(float(diagonal.max()), crowd, soft, tolerance, push_all, relax_all)
     lost = 0.5 * float(drag * scale) * float(sums[4].sum(dtype=np.float64))
     pressed = np.empty((n, 3), x.dtype)
     crowding, solved, push = (np.empty(n, x.dtype) for _ in range(3))
@@ -374,12 +388,8 @@ def solve(
     _flow(numbers, *pairs, push, mass, load, gravity, kind(law.around * law.volume), kind(lists.unit), flow)
     diffusion = min(DIFFUSION, DIFFUSED * law.reach / (sound(law, mass, size) * step))
     rate = creep(law, flow, mass, size, excess, crowding, diffusion)
-    if pulled is not None:
-        pressed = pressed + pulled
-    loads = reactions(near, obstacles, x, solved, body, steep, pressed)
-    if held_back is not None:
-        pressed, loads, lost = pressed + held_back[0], loads + held_back[1], lost + held_back[2]
+    pressed, loads = more.with_walls(near, obstacles, x, solved, body, steep, pressed)
     # What pressure does where the excess changes is lost, or won.
-    lost -= float((solved * rate).sum(dtype=np.float64))
-    done = Evaluation(pressed, crowding, solved * size, rate, lost, loads, surface)
+    lost = lost + more.taken - float((solved * rate).sum(dtype=np.float64))
+    done = Evaluation(pressed, crowding, solved * size, rate, lost, loads, more.surface)
     return Solved(done, solved / (size * kind(law.volume)), rounds, error)

@@ -264,21 +264,54 @@ def reactions(
     return loads
 
 
-def wall_friction(
-    law: LiquidLaw, x: Array, v: Array, mass: Array, obstacles: Obstacles | None, hulls: Hulls | None
-) -> tuple[Array, Array, float]:
-    """Friction of walls as `kernels.sph.friction` has it, which only liquids that feel it compile."""
-    from ecs_fluid.kernels.sph import friction
+class Further(NamedTuple):
+    """Forces beside those of pairs and walls, which only liquids that feel them compile, None without: of
+    surface tension (n, 3) N with its energy, J; of friction at walls (n, 3) N, which gives them the loads
+    (bodies, 6) N and N m and takes so many W."""
 
-    return friction.wall_friction(obstacles, hulls, x, v, mass, law.reach, law.support, law.viscosity)
+    tension: Array | None = None
+    surface: float = 0.0
+    friction: Array | None = None
+    loads: Array | float = 0.0
+    taken: float = 0.0
+
+    def beside(self, pull: Array, mass: Array) -> Array:
+        """The accelerations (n, 3) m/s^2 by them and the ``pull`` (n, 3)."""
+        for force in (self.friction, self.tension):
+            if force is not None:
+                pull = pull + force / mass[:, None]
+        return pull
+
+    def with_walls(
+        self, near: Around, obstacles: Obstacles | None, x: Array, pressure: Array, body: Array, slope: Array,
+        force: Array,
+    ) -> tuple[Array, Array]:  # fmt: skip
+        """All forces (n, 3) N, of which ``force`` are those of pairs, and the loads of ``reactions``."""
+        if self.tension is not None:
+            force = force + self.tension
+        loads = reactions(near, obstacles, x, pressure, body, slope, force)
+        if self.friction is not None:
+            force, loads = force + self.friction, loads + self.loads
+        return force, loads
 
 
-def surface_tension(law: LiquidLaw, near: Around, real: int) -> tuple[Array, float]:
-    """Force (real, 3) N of surface tension and its energy, J; only liquids that have it compile it."""
-    from ecs_fluid.kernels.sph import tension
+def further(
+    law: LiquidLaw, near: Around, x: Array, v: Array, mass: Array, obstacles: Obstacles | None,
+    hulls: Hulls | None,
+) -> Further:  # fmt: skip
+    """The forces of `kernels.sph.tension` and `kernels.sph.friction`; arguments as ``evaluate`` has them."""
+    found, spacing = Further(), law.reach / law.support
+    if law.tension:
+        from ecs_fluid.kernels.sph.tension import surface_tension
 
-    spacing = law.reach / law.support
-    return tension.surface_tension(near.images.x, real, spacing, law.support, law.tension)
+        pulled = surface_tension(near.images.x, len(x), spacing, law.support, law.tension)
+        found = found._replace(tension=pulled.force, surface=pulled.energy)
+    if law.no_slip:
+        from ecs_fluid.kernels.sph.friction import wall_friction
+
+        rubbed = wall_friction(obstacles, hulls, x, v, mass, law.reach, law.support, law.viscosity)
+        found = found._replace(friction=rubbed[0], loads=rubbed[1], taken=rubbed[2])
+    return found
 
 
 def evaluate(
@@ -310,16 +343,10 @@ def evaluate(
         law.reach * np.array(law.gravity, x.dtype), kind(law.around * law.volume), sums,
     )  # fmt: skip
     back = scatter_sorted(sums, order, np.empty((many, 5), x.dtype))[:n]
-    force, loss = np.ascontiguousarray(back[:, :3]), float(sums[3].sum(dtype=np.float64))
-    surface = 0.0
-    if law.tension:
-        pulled, surface = surface_tension(law, near, n)
-        force = force + pulled
+    loss = float(sums[3].sum(dtype=np.float64))
     rate = creep(law, back[:, 4], mass, size, excess, nu, DIFFUSION)
     # What pressure does where the excess changes is lost, or won.
     loss -= float((load / size * rate).sum(dtype=np.float64))
-    loads = reactions(near, obstacles, x, load / size, body, slope, force)
-    if law.no_slip:
-        rubbed, reaction, taken = wall_friction(law, x, v, mass, obstacles, hulls)
-        force, loads, loss = force + rubbed, loads + reaction, loss + taken
-    return Evaluation(force, nu, load, rate, loss, loads, surface)
+    more, pairs = further(law, near, x, v, mass, obstacles, hulls), np.ascontiguousarray(back[:, :3])
+    force, loads = more.with_walls(near, obstacles, x, load / size, body, slope, pairs)
+    return Evaluation(force, nu, load, rate, loss + more.taken, loads, more.surface)

@@ -21,10 +21,9 @@ from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
 from ecs_fluid.kernels.grids.neighbours import (
     box_of,
-    fill_lanes,
-    first_cell,
-    lane_group,
-    runs_around,
+    lane_groups,
+    lane_room,
+    lane_runs,
     search_box,
     search_grid,
     sorted_rows,
@@ -54,25 +53,16 @@ def _neighbour_moments(
 
     The last nine are 0 in groups that lie further than ``reach`` from the box ``asked`` (2, 3), where nothing
     is a neighbour, and in groups that have none of the first ``wanted`` rows, by ``order``."""
-    n, width = rows.shape[0], lanes_of(rows)
-    p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
-    if p == last:
-        return
-    runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), rows.dtype)
-    targets, sums = np.empty(4 * width, rows.dtype), np.empty(10 * width, rows.dtype)
+    runs, box, targets, sums = lane_room(rows, cells, 10)
     inverse = np.empty(9, np.float64)
-    cell = first_cell(p, start)
-    while p < last:
-        cell, end = lane_group(p, last, start, cell, cells[2], width)
+    for p, end in lane_groups(chunk, 0, len(rows), start, cells[2], lanes_of(rows)):
         box_of(rows, p, end, box)
         if _least(order, p, end) >= wanted or _beyond(box, asked, reach):
             for t in range(p, end):
                 for c in range(13):
                     moments[t, c] = rows[t, c] if c < 4 else 0.0
-            p = end
             continue
-        number = runs_around(box, start, origin, spacing, cells, reach, runs)
-        fill_lanes(rows, p, end, 0, 4, 0, targets)
+        number = lane_runs(rows, p, end, start, origin, spacing, cells, reach, box, runs, targets)
         add_moments(rows, runs, number, targets, uniform, sums)
         for t in range(p, end):
             inverse_moments(sums, t - p, np.float64(rows[t, 3]), filled, flat, inverse)
@@ -80,7 +70,6 @@ def _neighbour_moments(
                 moments[t, c] = rows[t, c]
             for c in range(9):
                 moments[t, 4 + c] = rows[t, 5] * inverse[c]
-        p = end
 
 
 @njit(error_model="numpy", forceinline=True)
@@ -164,28 +153,18 @@ def _weighted_gradient(
     cells: np.ndarray, reach: float, uniform: bool, order: np.ndarray, out: np.ndarray,
 ) -> None:  # fmt: skip
     """G of the first rows, as many as ``out`` (count, 3) has; ``moments`` (n, 13) are sorted by ``order``."""
-    n, width = order.shape[0], lanes_of(moments)
-    p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
-    if p == last:
-        return
-    runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), moments.dtype)
-    targets, sums = np.empty(4 * width, moments.dtype), np.empty(3 * width, moments.dtype)
-    cell = first_cell(p, start)
-    while p < last:
-        cell, end = lane_group(p, last, start, cell, cells[2], width)
+    width = lanes_of(moments)
+    runs, box, targets, sums = lane_room(moments, cells, 3)
+    for p, end in lane_groups(chunk, 0, len(moments), start, cells[2], width):
         if _least(order, p, end) >= out.shape[0]:
-            p = end
             continue
-        box_of(moments, p, end, box)
-        number = runs_around(box, start, origin, spacing, cells, reach, runs)
-        fill_lanes(moments, p, end, 0, 4, 0, targets)
+        number = lane_runs(moments, p, end, start, origin, spacing, cells, reach, box, runs, targets)
         _add_gradient(moments, runs, number, targets, uniform, sums)
         for t in range(p, end):
             row = order[t]
             if row < out.shape[0]:
                 for c in range(3):
                     out[row, c] = volume[row] * sums[c * width + t - p]
-        p = end
 
 
 def weighted_gradient(

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled import FAST
 from ecs_fluid.kernels.compiled.lanes import (
     lane_sum,
     lanes_of,
@@ -35,8 +35,7 @@ from ecs_fluid.kernels.grids.neighbours import (
     WIDTH,
     fill_lanes,
     fill_list,
-    first_cell,
-    lane_group,
+    lane_groups,
     near_rows,
     reaching,
     search_box,
@@ -214,16 +213,11 @@ def _exchange(
     ``columns`` and ``widest`` are what `reaching` made; the diffusivity is part of a and b; ``begin`` and
     ``behind`` are those of `RatedRows`.
     """
-    n, last_column, width = behind - begin, rows.shape[1], lanes_of(rows)
-    p, last = begin + chunk * n // CHUNKS, begin + (chunk + 1) * n // CHUNKS
-    if p >= last:
-        return
+    last_column, width = rows.shape[1], lanes_of(rows)
     runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), columns.dtype)
     near = np.empty(len(rows) + width, np.uint32)
     targets, sums = np.zeros(8 * width, rows.dtype), np.empty(4 * width, rows.dtype)
-    cell = first_cell(p, start)
-    while p < last:
-        cell, end = lane_group(p, last, start, cell, cells[2], width)
+    for p, end in lane_groups(chunk, begin, behind, start, cells[2], width):
         number = near_rows(columns, p, end, start, origin, spacing, cells, widest, box, runs, near)
         column = 5
         while column < last_column:
@@ -241,7 +235,6 @@ def _exchange(
                 for c in range(values):
                     rate[t, column - 5 + c] = sums[(1 + c) * width + t - p]
             column += values
-        p = end
 
 
 class RatedRows(NamedTuple):

@@ -17,16 +17,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled import FAST
 from ecs_fluid.kernels.compiled.lanes import lanes_of, load, spread, store
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
 from ecs_fluid.kernels.grids.neighbours import (
-    box_of,
-    fill_lanes,
-    first_cell,
-    lane_group,
-    runs_around,
+    lane_groups,
+    lane_room,
+    lane_runs,
     search_box,
     search_grid,
     sorted_rows,
@@ -56,19 +54,10 @@ def _givers(
     filled: float, uniform: bool, givers: Array,
 ) -> None:  # fmt: skip
     """From the rows x, y, z, h^2, V and r (3 columns): ``givers`` (n, GIVEN)."""
-    n, width = rows.shape[0], lanes_of(rows)
-    p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
-    if p == last:
-        return
-    runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), rows.dtype)
-    targets, sums = np.empty(4 * width, rows.dtype), np.empty(10 * width, rows.dtype)
+    runs, box, targets, sums = lane_room(rows, cells, 10)
     inverse = np.empty(9, np.float64)
-    cell = first_cell(p, start)
-    while p < last:
-        cell, end = lane_group(p, last, start, cell, cells[2], width)
-        box_of(rows, p, end, box)
-        number = runs_around(box, start, origin, spacing, cells, reach, runs)
-        fill_lanes(rows, p, end, 0, 4, 0, targets)
+    for p, end in lane_groups(chunk, 0, len(rows), start, cells[2], lanes_of(rows)):
+        number = lane_runs(rows, p, end, start, origin, spacing, cells, reach, box, runs, targets)
         add_moments(rows, runs, number, targets, uniform, sums)
         for t in range(p, end):
             inverse_moments(sums, t - p, np.float64(rows[t, 3]), filled, -1, inverse)
@@ -80,7 +69,6 @@ def _givers(
             for c in range(4):
                 givers[t, c] = rows[t, c]
             givers[t, 4] = share
-        p = end
 
 
 @njit(fastmath=FAST, error_model="numpy")
@@ -114,23 +102,14 @@ def _given(
     reach: float, uniform: bool, order: Array, out: Array,
 ) -> None:  # fmt: skip
     """What each row gets into ``out`` (n, 3); ``givers`` are sorted by ``order``."""
-    n, width = order.shape[0], lanes_of(givers)
-    p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
-    if p == last:
-        return
-    runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), givers.dtype)
-    targets, sums = np.empty(4 * width, givers.dtype), np.empty(3 * width, givers.dtype)
-    cell = first_cell(p, start)
-    while p < last:
-        cell, end = lane_group(p, last, start, cell, cells[2], width)
-        box_of(givers, p, end, box)
-        number = runs_around(box, start, origin, spacing, cells, reach, runs)
-        fill_lanes(givers, p, end, 0, 4, 0, targets)
+    width = lanes_of(givers)
+    runs, box, targets, sums = lane_room(givers, cells, 3)
+    for p, end in lane_groups(chunk, 0, len(givers), start, cells[2], width):
+        number = lane_runs(givers, p, end, start, origin, spacing, cells, reach, box, runs, targets)
         _add_given(givers, runs, number, targets, uniform, sums)
         for t in range(p, end):
             for c in range(3):
                 out[order[t], c] = volume[order[t]] * sums[c * width + t - p]
-        p = end
 
 
 def handed_over(x: Array, values: Array, reach: Array) -> Array:

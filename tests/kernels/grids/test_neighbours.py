@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
+from ecs_fluid.kernels.compiled import CHUNKS
 from ecs_fluid.kernels.compiled.vectors import LANES
 from ecs_fluid.kernels.grids.neighbours import (
     FINE,
@@ -18,7 +19,7 @@ from ecs_fluid.kernels.grids.neighbours import (
     fill_list,
     first_cell,
     group_end,
-    lane_group,
+    lane_groups,
     near_rows,
     reaching,
     runs_around,
@@ -90,18 +91,17 @@ def test_lists_hold_all_neighbours_once(n: int, count: tuple[int, int, int]) -> 
 
 
 @njit
-def lane_groups(columns, widest, start, origin, spacing, cells, width, ends, found, last):
+def groups_and_rows(columns, widest, start, origin, spacing, cells, width, ends, found, last):
     """Groups for lanes: their ends, the rows that are near them, and how many these are."""
-    n, box = len(ends), np.empty((2, 3), columns.dtype)
+    n, box, groups = len(ends), np.empty((2, 3), columns.dtype), 0
     runs, near = np.empty((cells[0] * cells[1], 2), np.int64), np.empty(n + LANES, np.uint32)
-    p, groups, cell = 0, 0, first_cell(0, start)
-    while p < n:
-        cell, end = lane_group(p, n, start, cell, cells[2], width)
-        last[groups] = near_rows(columns, p, end, start, origin, spacing, cells, widest, box, runs, near)
-        ends[groups] = end
-        for row in range(last[groups]):  # the list at once compiles for longer, to tell of unequal shapes
-            found[groups, row] = near[row]
-        p, groups = end, groups + 1
+    for chunk in range(CHUNKS):
+        for p, end in lane_groups(chunk, 0, n, start, cells[2], width):
+            last[groups] = near_rows(columns, p, end, start, origin, spacing, cells, widest, box, runs, near)
+            ends[groups] = end
+            for row in range(last[groups]):  # the list at once compiles for longer, to tell of unequal shapes
+                found[groups, row] = near[row]
+            groups += 1
     return groups
 
 
@@ -119,7 +119,7 @@ def test_lanes_hold_rows_of_one_column_and_a_list_of_all_neighbours_in_order(
     start, order = partition(x, *grid)
     rows, square, width = x[order], square[order], 16
     ends, found, many = np.zeros(n, np.int64), np.zeros((n, n), np.int64), np.zeros(n, np.int64)
-    groups = lane_groups(*reaching(rows, square), start, *grid, width, ends, found, many)
+    groups = groups_and_rows(*reaching(rows, square), start, *grid, width, ends, found, many)
     assert ends[groups - 1] == n
     cell = np.searchsorted(start, np.arange(n), side="right") - 1
     for group, (first, last) in enumerate(zip([0, *ends[: groups - 1]], ends[:groups], strict=True)):

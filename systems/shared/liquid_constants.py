@@ -1,0 +1,55 @@
+"""What all liquids of a world share: viscosity, size of particles, the largest density."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ecs_fluid.components import Position
+from ecs_fluid.components.liquid import Liquid
+from ecs_fluid.errors import FluidError
+from ecs_fluid.systems.inflow import inflows
+from ecs_fluid.world import World
+
+SAME_SIZE = 0.25
+"""Most that the volume of a particle may differ from the mean, as a part of it."""
+
+
+def common_viscosity(world: World) -> float:
+    """That of all liquids, m^2/s; two of them are refused."""
+    found = [
+        (float(nu), entity.name)
+        for entity, (liquid,) in world.entities_with(Liquid)
+        if len(entity)
+        for nu in (liquid.viscosity.min(), liquid.viscosity.max())
+    ]
+    told = (inflow for inflow in inflows(world) if inflow.viscosity is not None)
+    found += [(float(world.dtype(inflow.nu)), inflow.name) for inflow in told]
+    (least, thin), (most, thick) = min(found, default=(0.0, "")), max(found, default=(0.0, ""))
+    if least < most:
+        raise FluidError(
+            f"SphSystem: {thin!r} has a viscosity of {least:g} m^2/s and {thick!r} of {most:g} m^2/s; "
+            "liquids of one viscosity are needed"
+        )
+    return least
+
+
+def densest(world: World) -> float:
+    """The largest density of a particle, and of what inflows give, kg/m^3."""
+    there = (float((liquid.mass / liquid.volume).max(initial=0)) for (liquid,) in world.query(Liquid))
+    return max([*there, *(inflow.rho for inflow in inflows(world))])
+
+
+def mean_volume(world: World) -> float:
+    """That of a particle, m^3; one that differs by much is refused."""
+    liquids = [
+        (entity, liquid) for entity, (_, liquid) in world.entities_with(Position, Liquid) if len(entity)
+    ]
+    mean = float(np.concatenate([liquid.volume for _, liquid in liquids]).astype(np.float64).mean())
+    for entity, liquid in liquids:
+        odd = int(np.abs(liquid.volume - mean).argmax())
+        if abs(liquid.volume[odd] - mean) > SAME_SIZE * mean:
+            raise FluidError(
+                f"entity {entity.name!r}: a particle of liquid has the volume {liquid.volume[odd]:.3g} "
+                f"m^3, but the mean of all is {mean:.3g} m^3; use spacings that differ by less than 7 %"
+            )
+    return mean

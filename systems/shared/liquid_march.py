@@ -1,0 +1,80 @@
+"""Steps of a liquid through one tick."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ecs_fluid.component import Array
+
+if TYPE_CHECKING:
+    from ecs_fluid.kernels.bodies.polytope import Hulls
+    from ecs_fluid.kernels.collision.swept_bodies import Obstacles
+    from ecs_fluid.kernels.sph.step import Evaluation, LiquidLaw
+
+    Bodies = tuple[Obstacles | None, Hulls | None]
+
+
+class Particles(NamedTuple):
+    """All particles of liquid end to end: positions (n, 3) m, velocities (n, 3) m/s, masses (n,) kg, V / V_0
+    (n,) and excess (n,)."""
+
+    x: Array
+    v: Array
+    mass: Array
+    size: Array
+    excess: Array
+
+
+class Marched(NamedTuple):
+    """The last forces of a tick; loads (bodies, 6) N and N m in the mean; J that were lost; steps."""
+
+    last: Evaluation
+    loads: Array
+    lost: float
+    steps: int
+
+
+def march(
+    law: LiquidLaw, liquid: Particles, real: int, bodies: Bodies, pull: Array, dt: float,
+    needed: Callable[[float, int, float | None], int],
+    forces: Callable[[Particles, Bodies, float], Evaluation],
+) -> Marched:  # fmt: skip
+    """Drift, kick, drift through a tick of `dt` s, in place, in steps as long as may be.
+
+    Rows from `real` on are in the pipes of inflows: they push, and go on as they are. `bodies` stand as the
+    tick begins, `pull` (n, 3) m/s^2 is what accelerates beside forces. ``needed(left, done, peak)`` are the
+    steps for the s that are left after so many, of a largest compression, None at first;
+    ``forces(liquid, bodies, step)`` those in the middle of a step, s.
+    """
+    from ecs_fluid.kernels.sph.step import kick_and_drift, moved, put_back
+
+    (x, v, mass, _, excess), kind = liquid, liquid.x.dtype.type
+    obstacles, hulls = bodies
+    loads, lost = np.zeros((0 if obstacles is None else len(obstacles.x0), 6)), 0.0
+    ahead = np.zeros_like(excess)
+    time, done, more = 0.0, 0, needed(dt, 0, None)
+    step, held = dt / more, None
+    x += kind(step / 2) * v
+    while more:
+        there = None if obstacles is None else moved(obstacles, time + step / 2)
+        given, held = put_back(law, x[:real], v[:real], mass, there, hulls, held)
+        loads += given / dt
+        # Half a step ahead by the last rate: of second order, but for the first step of a tick.
+        found = forces(liquid._replace(excess=excess + kind(step / 2) * ahead), (there, hulls), step)
+        time, done = time + step, done + 1
+        more = 0 if more == 1 else needed(dt - time, done, float(found.nu.max()))
+        following = (dt - time) / more if more else 0.0
+        found.force[real:] = 0
+        kick_and_drift(found.force, mass, pull, step, (step + following) / 2, x, v)
+        ahead = found.rate
+        ahead[real:] = 0
+        excess += kind(step) * ahead
+        loads += found.loads * (step / dt)
+        lost += step * found.loss
+        step = following
+    there = None if obstacles is None else moved(obstacles, dt)
+    loads += put_back(law, x[:real], v[:real], mass, there, hulls, held)[0] / dt
+    return Marched(found, loads, lost, done)

@@ -1,0 +1,77 @@
+"""What a liquid begins with: its depth in a pull, the excess of its surface, and columns that carry
+themselves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.components.liquid import Liquid
+from ecs_fluid.fluid import key_values
+from ecs_fluid.systems.inflow import inflows
+from ecs_fluid.systems.shared.liquid_places import near_solids
+from ecs_fluid.systems.shared.walls import containers
+from ecs_fluid.world import World
+
+
+def largest_head(world: World, pulls: Iterable[Array], x: Array, spacing: float) -> float:
+    """Largest g H, m^2/s^2, of these `pulls` (3,) m/s^2 on liquid at `x` (n, 3) m: H from its top, or from
+    where what inflows give comes from, to the bottom of the lowest container, or its own."""
+    walls, most = containers(world), 0.0
+    for down in pulls:
+        pull = float(np.linalg.norm(down))
+        if pull == 0.0:
+            continue
+        up = -down / pull
+        heights = x @ up
+        floors = [float((wall.corners @ up).min()) + 0.5 * spacing for wall in walls]
+        low = min([float(heights.min()), *floors])
+        most = max(most, pull * (float(heights.max()) - low + spacing))
+        for inflow in inflows(world):
+            above = float(np.max(np.array(key_values(inflow.center)) @ up)) - low
+            # What an inflow gives falls from v^2 / (2 g) above it.
+            most = max(most, pull * (max(above, 0.0) + spacing) + 0.5 * inflow.fastest**2)
+    return most
+
+
+def lacking(world: World, x: Array, nu: Array, down: Array, spacing: float, support: float) -> Array:
+    """What the sum `nu` (n,) at places (n, 3) m lacks at the upper surface of a liquid under a pull `down`
+    (3,) m/s^2, as far as a lattice that ends there lacks it, and next to bodies, which cut it anywhere.
+
+    Free sides are left as they are: nothing at rest has them.
+    """
+    from ecs_fluid.kernels.sph.walls import beyond, wall_law
+
+    pull = float(np.linalg.norm(down))
+    if not len(x) or pull == 0.0:
+        return np.zeros(len(x))
+    height = x.astype(np.float64) @ (-down / pull)
+    depth = (height.max() - height) / spacing + 0.5
+    lacks = np.where(near_solids(world, x, wall_law(support).reach * spacing), 1 - nu, 0.0)
+    top = (lacks == 0.0) & (depth < support)
+    lacks[top] = np.minimum(np.maximum(1 - nu[top], 0.0), beyond(depth[top], support)[0])
+    return lacks
+
+
+def settle(x: Array, liquid: Liquid, weight: float, down: Array, stiffness: float) -> None:
+    """Move a column at `x` (n, 3) m so that its pressure carries it: dz/dz_0 = 1/nu, p(nu) = rho g (H - z_0).
+
+    `weight` is the part of `down` (3,) m/s^2 that it feels, `stiffness` in Pa.
+    """
+    pull = float(np.linalg.norm(down))
+    if not len(x) or pull == 0.0:
+        return
+    rho = liquid.mass.astype(np.float64) / liquid.volume
+    up = -math.copysign(1.0, weight) * down / pull  # a weight below 0 rests on a lid, not on a floor
+    z = x @ up
+    half = 0.5 * float(liquid.volume[0]) ** (1 / 3)
+    low, high = float(z.min()) - half, float(z.max()) + half
+    place = np.linspace(low, high, 2001)
+    # Density at a height is taken as the mean one: an entity is one liquid.
+    pressure = float(rho.mean()) * abs(weight) * pull * (high - place)
+    strain = 1 - (1 + pressure / stiffness) ** (-1 / 7)
+    sunk = np.concatenate([[0.0], np.cumsum(0.5 * (strain[1:] + strain[:-1]) * np.diff(place))])
+    x -= (np.interp(z, place, sunk)[:, None] * up).astype(x.dtype)
