@@ -162,10 +162,16 @@ class Guard:
     def error(self, world: World, bad: str, who: str) -> DivergedError:
         """The error that names the place, the system and what to change."""
         tick = self._clock[0]
+        if {"reformulation", "subfilter"} <= {system.kind for system in world.systems}:
+            remedy = "use a higher viscosity, of small eddies too, a larger core radius, or a smaller dt"
+        else:
+            remedy = (
+                "use a smaller dt, a larger core radius, a higher viscosity, or reformulation and subfilter "
+                "together"
+            )
         return DivergedError(
             f"tick {tick + 1} (t = {tick * world.dt:.6g} s): {who} made {bad} non-finite; the world is back "
-            "at its last good state, the start of that tick; use a smaller dt, a larger core radius, a "
-            "higher viscosity, or reformulation and subfilter together"
+            f"at its last good state, the start of that tick; {remedy}"
         )
 
 

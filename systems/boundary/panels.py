@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 WAKE_COLUMNS: Any = ((Position, "x"), (Strength, "alpha"), (CoreRadius, "sigma"), (Volume, "volume"))
 """Columns of the wake, in the order of `WakeVortons`."""
 
+LEFT = 0.85
+"""Part of the missing normal velocity that a sweep leaves where most of it is too fine for the sheet."""
+
 
 class Surface(NamedTuple):
     """Panels of one body where it is now, and the factors of its matrix."""
@@ -338,26 +341,40 @@ class PanelBoundary:
 
         The rings' own matrix is that of a sheet on the surface; what the vortons at their places beyond it,
         with their cores, and those of other bodies leave over is solved for again.
-        """
-        from ecs_fluid.kernels.panels.panel_flow import ring_circulations
 
+        A pattern of which the vortons bring the part m is left at 1 - m of it by a sweep. Patterns of the
+        size of a panel, by vortons close to the wall, have a small m: rings that are asked for them sweep
+        after sweep, and tick after tick, become 1/m times as strong, hardly change the flow at the wall, and
+        stir the fluid. So after a sweep that leaves `LEFT` or more, what its rings bring is asked for in
+        place of what is missing, which is the part m of each pattern, and that is the last one: the step of
+        steepest descent of Landweber, Amer. J. Math. 73 (1951), which is regular when it is ended early.
+        """
         scale = max(rms(missing, sheet.area), 1e-300)
-        left, best = self._missing_normal(sheet, missing, given), np.inf
-        mu = [np.zeros(len(s.panels.area)) for s in surfaces]
-        strengths = kept = np.zeros_like(missing)
-        for _ in range(self.system.sweeps + 1):
-            size = rms(left[:, None], sheet.area) / scale
-            if size >= best:
-                break
-            best, kept = size, strengths
+        left = self._missing_normal(sheet, missing, given)
+        size, strengths = rms(left[:, None], sheet.area) / scale, np.zeros_like(missing)
+        for _ in range(self.system.sweeps):
             if size <= self.system.tolerance:
                 break
-            for k, s in enumerate(surfaces):
-                mu[k] = mu[k] + ring_circulations(s.panels, s.factors, s.outward * left[s.rows])
-            strengths = strengths_of_rings(surfaces, mu)
-            left = self._missing_normal(sheet, missing, given + strengths)
-        self.residual = float(best)
-        return kept
+            rings, brought = self._answer(surfaces, sheet, left)
+            fine = rms((left - brought)[:, None], sheet.area) >= LEFT * size * scale
+            if fine:
+                rings, brought = self._answer(surfaces, sheet, brought)
+            less = rms((left - brought)[:, None], sheet.area) / scale
+            if less >= size:
+                break
+            left, size, strengths = left - brought, less, strengths + rings
+            if fine:
+                break
+        self.residual = float(size)
+        return strengths
+
+    def _answer(self, surfaces: list[Surface], sheet: Sheet, asked: Array) -> tuple[Array, Array]:
+        """Strengths (p, 3) of the rings for the normal velocity `asked` (p,), and what they bring of it."""
+        from ecs_fluid.kernels.panels.panel_flow import ring_circulations
+
+        mu = [ring_circulations(s.panels, s.factors, s.outward * asked[s.rows]) for s in surfaces]
+        strengths = strengths_of_rings(surfaces, mu)
+        return strengths, -self._missing_normal(sheet, np.zeros_like(strengths), strengths)
 
     def _missing_normal(self, sheet: Sheet, missing: Array, strengths: Array) -> Array:
         """Velocity (p,) along the normals that is still missing once vortons of these strengths are shed."""

@@ -281,6 +281,21 @@ def test_a_huge_step_is_stopped_with_words() -> None:
             world.step()
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_a_divergence_asks_for_no_systems_that_are_there(there: bool) -> None:
+    """A stove that ran away with both of them ran on with an eddy viscosity 2.5 times as large."""
+    world = ef.World(dt=1e30, integrator="euler")
+    world.spawn("a", ef.Position([[0.0, 0.0, 0.0]]))
+    world.add_systems([ef.WindSystem(velocity=(1e9, 0.0, 0.0)), ef.AdvectionSystem()])
+    if there:
+        world.add_systems([ef.StretchSystem(), ef.ReformulationSystem(), ef.SubfilterSystem()])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(DivergedError, match="higher viscosity") as error:
+            world.step()
+    assert ("reformulation and subfilter" in str(error.value)) is not there
+
+
 def test_a_table_attached_by_an_observer_goes_when_the_tick_is_taken_back() -> None:
     world = world_of()
 
