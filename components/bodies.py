@@ -217,10 +217,11 @@ class BoundaryLayer(Component):
 class ShedMotion(Component, per_row=False):
     """Velocity and angular velocity of bodies for which vorticity has been shed: so much the fluid knows of.
 
-    id: their RowId. v_change, spin_change: what the last tick changed. added: the mass of fluid that sheets
-    of a boundary layer accelerate along with a free body. bound: how many vortons on its surface stand for
-    its spin, in the order of the bodies. A body that is not here has shed none yet, and one that is here and
-    no more in the world leaves its vorticity to the fluid.
+    id: their RowId. v_change, spin_change: what the last ticks changed whose friction is on account. added:
+    the mass of fluid that sheets of a boundary layer accelerate along with a free body, n rows, or n^2 for
+    all pairs of bodies (i, j), of i as j moves, where several are free. bound: how many vortons on its
+    surface stand for its spin, in the order of the bodies. A body that is not here has shed none yet, and one
+    that is here and no more in the world leaves its vorticity to the fluid.
     """
 
     id: Array = column("1", shape=(None,), kind="int")

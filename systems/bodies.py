@@ -34,7 +34,6 @@ from ecs_fluid.systems.shared.body_overlaps import overlap_lint
 from ecs_fluid.systems.shared.body_pairs import check_pairs
 from ecs_fluid.systems.shared.body_tables import (
     SHAPES,
-    added_masses,
     body_entities,
     gathered,
     row_ids,
@@ -44,6 +43,7 @@ from ecs_fluid.systems.shared.body_tables import (
 from ecs_fluid.systems.shared.braking import brake_spin
 from ecs_fluid.systems.shared.keyed_turns import with_turns
 from ecs_fluid.systems.shared.populations import rows_of_each
+from ecs_fluid.systems.shared.together import drive_of
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -228,28 +228,16 @@ class BodySystem(System):
         from ecs_fluid.kernels.bodies.rigid import twist
 
         n, free = len(bodies.x), bodies.motion == FREE
-        if not free.any():
-            return bodies, np.zeros((n, 3)), np.zeros((n, 3))
-        inside = np.arange(3) != self.world.across
-        push = np.where(free[:, None], self.world.gravity * inside, 0.0)
+        drive = drive_of(self.world, entities, bodies)
         torque, kick = np.zeros((n, 3)), np.zeros((n, 3))
-        heavier = bodies.mass.copy()
-        added, force = added_masses(self.world, entities), np.zeros((n, 3))
         for entity, rows in rows_of_each(entities):
             if BodyLoad in entity:
-                load = entity[BodyLoad]
-                force[rows], torque[rows], kick[rows] = load.force, load.torque, load.kick
-        own = bodies.mass[:, None]
-        light = added.any(axis=(1, 2))
-        whole = own[light, :, None] * np.eye(3) + added[light]
-        push[light] = np.linalg.solve(whole, (own * push + force)[light, :, None])[..., 0]
-        push[~light] += force[~light] / own[~light]
-        heavier[light] += np.diagonal(added[light], axis1=1, axis2=2)[:, inside].mean(axis=1)
+                torque[rows], kick[rows] = entity[BodyLoad].torque, entity[BodyLoad].kick
         kick *= free[:, None]
         if kick.any():
             twist(bodies, kick, 1.0)
-        bodies = bodies._replace(mass=heavier)
-        return bodies, np.where(free[:, None], push, 0.0), np.where(free[:, None], torque, 0.0)
+        bodies = bodies._replace(mass=drive.heavier)
+        return bodies, drive.push, np.where(free[:, None], torque, 0.0)
 
     def _advance(
         self,

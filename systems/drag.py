@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import FREE, Body, BodyLoad, Pose, RigidMotion, Surroundings
+from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
@@ -24,6 +25,12 @@ from ecs_fluid.world import World
 NEWTON = 0.44
 """Drag coefficient of a ball at Reynolds numbers from 1,000 up to the drag crisis."""
 
+CYLINDER = 1.18
+"""Drag coefficient of a cylinder without viscosity, by Sucker and Brauer."""
+
+LAWS = {3: ("schiller_naumann", "stokes", "constant"), 2: ("sucker_brauer", "constant")}
+"""Drag laws by the dimension of the world, the default first."""
+
 
 class DragSystem(System):
     """Drag of balls, F = -1/2 rho C_d pi R^2 |w| w, braking of their spin, and Magnus lift.
@@ -35,6 +42,12 @@ class DragSystem(System):
     Lift (Magnus): `lift` pi rho R^3 spin cross w, with the factor 1 in creeping flow, measured at 0.1 to 0.4
     in fast flow. A polytope counts as the ball of its volume.
 
+    In a plane bodies are cylinders across it, and all is that of a metre: F = -rho C_d R |w| w with law
+    "sucker_brauer", C_d = 1.18 + 6.8/Re^0.89 + 1.96/Re^0.5 - 4e-4 Re/(1 + 3.64e-7 Re^2), measured at Re from
+    1e-4 to 2e5, or "constant"; slow drag is not proportional to the speed there (Stokes's paradox). Torque:
+    -4 pi rho nu R^2 (spin - omega/2). Lift: `lift` 2 pi rho R^2 spin cross w, of Kutta and Joukowski with the
+    circulation of the surface. A prism counts as the cylinder of its section.
+
     Velocities follow (m + m_a) dw/dt = p - k w + lift exactly over the tick (`kernels.bodies.decay`), with
     the added mass as the tensor that the BodySystem divides by, all other forces in p, the place and spin of
     the middle of the tick, and as k the mean of that at its start and at the end to which it would lead: of
@@ -43,18 +56,20 @@ class DragSystem(System):
     exactly for half the tick, with the tensor I of the body as it is turned when the tick begins, then the
     body turns freely, then for the other half. So the energy of the spin never grows either, however far it
     turns in a tick. Source: Schiller and Naumann, Z. Ver. Dtsch. Ing. 77 (1933); Lamb, Hydrodynamics, art.
-    334 and 337; Rubinow and Keller, J. Fluid Mech. 11 (1961).
+    334 and 337; Rubinow and Keller, J. Fluid Mech. 11 (1961); Sucker and Brauer, Waerme- und
+    Stoffuebertragung 8 (1975).
     """
 
     reads = (Pose, RigidMotion, Body, BodyLoad, Surroundings, Fluid)
     may_read = SHAPES
     adds = (BodyLoad,)
     phase = "move"
+    dimensions = (2, 3)
     periodic = False
     before = (BodySystem, "AlignmentSystem")
 
-    law: Literal["stokes", "schiller_naumann", "constant"] = "schiller_naumann"
-    """drag coefficient as a function of the Reynolds number"""
+    law: Literal["stokes", "schiller_naumann", "sucker_brauer", "constant"] | None = None
+    """drag coefficient by the Reynolds number; default schiller_naumann, in a plane sucker_brauer"""
     coefficient: float = Field(default=0.47, ge=0, le=100)
     """drag coefficient of the law 'constant', 1"""
     flow: bool = True
@@ -66,9 +81,19 @@ class DragSystem(System):
 
     def added(self, world: World) -> None:
         """Loads are emptied, and bodies moved."""
+        laws = LAWS[world.dimension]
+        if self.law is not None and self.law not in laws:
+            raise RecipeError(
+                f"DragSystem: law = {self.law!r} is not one of a world of dimension = {world.dimension}; use "
+                f"{' or '.join(map(repr, laws))}"
+            )
         world.require(LoadSystem)
         world.require(SurroundingsSystem)
         world.require(BodySystem)
+
+    @property
+    def _law(self) -> str:
+        return self.law or LAWS[self.world.dimension][0]
 
     def lint(self, world: World) -> list[str]:
         """A flow that vortons beside a body make in it, and a fluid without viscosity."""
@@ -85,12 +110,12 @@ class DragSystem(System):
                 "DragSystem: with flow = false no wind acts on bodies, whose drag is relative to fluid at "
                 "rest; set flow = true, or leave the wind out"
             )
-        if world.fluid[Fluid].viscosity > 0 or (self.law == "constant" and not self.torque):
+        if world.fluid[Fluid].viscosity > 0 or (self._law == "constant" and not self.torque):
             return found
         return [
             *found,
-            f"DragSystem: the fluid has no viscosity, with which law = {self.law!r} gives "
-            f"{'no drag' if self.law == 'stokes' else 'drag at an infinite Reynolds number'} and no spin is "
+            f"DragSystem: the fluid has no viscosity, with which law = {self._law!r} gives "
+            f"{'no drag' if self._law == 'stokes' else 'drag at an infinite Reynolds number'} and no spin is "
             "stopped; give the fluid one, such as 1.5e-5 m^2/s (air)",
         ]
 
@@ -103,7 +128,8 @@ class DragSystem(System):
             return
         nu = float(self.field(Fluid).viscosity)
         bodies, hulls = gathered(entities)
-        size = radii(bodies, hulls)
+        across = self.world.across
+        size = radii(bodies, hulls, across)
         flows = [entity[Surroundings] for entity in entities]
         around = np.concatenate([flow.u for flow in flows], dtype=np.float64)
         turning = np.concatenate([flow.turning for flow in flows], dtype=np.float64)
@@ -116,15 +142,17 @@ class DragSystem(System):
         free = (bodies.motion == FREE) & (bodies.shape != CONTAINER)
         number = self.world.dtype
         if self.torque:
-            slow = np.where(free, 8 * np.pi * rho * nu * size**3, 0.0)
+            factor, power = (8, 3) if across is None else (4, 2)
+            slow = np.where(free, factor * np.pi * rho * nu * size**power, 0.0)
             swirl = slow[:, None] * turning
             add_spread(slow.astype(number), [x.brake for x in loads])
             add_spread(swirl.astype(number), [x.swirl for x in loads])
             brake_spin(bodies, slow, swirl, 0.5 * dt)
-        gravity = self.world.gravity
+        gravity = self.world.gravity * (np.arange(3) != across)
         pull = force + bodies.mass[:, None] * gravity
         inertia = bodies.mass[:, None, None] * np.eye(3) + 0.5 * (added + added.transpose(0, 2, 1))
-        lift = (self.lift * np.pi * rho * size**3)[:, None] * bodies.angular_velocity
+        turned = size**3 if across is None else 2 * size**2
+        lift = (self.lift * np.pi * rho * turned)[:, None] * bodies.angular_velocity
         aside = -np.cross(lift[:, None], np.eye(3)).transpose(0, 2, 1)
 
         def ending(k: Array) -> Array:
@@ -132,7 +160,7 @@ class DragSystem(System):
             return gained(inertia, k[:, None, None] * np.eye(3) + aside, pull, wind, dt)
 
         k = self._coefficient(wind, size, rho, nu)
-        if self.law != "stokes":
+        if self._law != "stokes":
             ahead = wind + np.linalg.solve(inertia, ending(k)[..., None])[..., 0]
             k = 0.5 * (k + self._coefficient(ahead, size, rho, nu))
         # The mean force over the tick, less what acts already.
@@ -142,14 +170,26 @@ class DragSystem(System):
     def _coefficient(self, wind: Array, size: Array, rho: Array, nu: float) -> Array:
         """k (n,) kg/s of F = -k w at the velocities w (n, 3)."""
         speed = np.linalg.norm(wind, axis=1)
+        front = np.pi * size**2 if self.world.dimension == 3 else 2 * size
         creeping = 6 * np.pi * rho * nu * size
-        if self.law == "stokes":
+        if self._law == "stokes":
             return np.asarray(creeping)
-        area = np.pi * size**2
-        if self.law == "constant":
-            return np.asarray(0.5 * rho * self.coefficient * area * speed)
-        newton = 0.5 * rho * NEWTON * area * speed
+        if self._law == "constant":
+            return np.asarray(0.5 * rho * self.coefficient * front * speed)
+        if self._law == "sucker_brauer":
+            return np.asarray(0.5 * rho * front * _of_cylinders(2 * size, speed, nu))
+        newton = 0.5 * rho * NEWTON * front * speed
         if nu == 0.0:
             return np.asarray(newton)
         reynolds = 2 * size * speed / nu
         return np.asarray(np.where(reynolds <= 1000, creeping * (1 + 0.15 * reynolds**0.687), newton))
+
+
+def _of_cylinders(width: Array, speed: Array, nu: float) -> Array:
+    """Speed times drag coefficient (n,) m/s by Sucker and Brauer; 0 at rest."""
+    if nu == 0.0:
+        return CYLINDER * speed
+    reynolds = width * speed / nu
+    falls = 6.8 * reynolds**0.11 + 1.96 * reynolds**0.5
+    turbulent = 4e-4 * reynolds / (1 + 3.64e-7 * reynolds**2)
+    return np.asarray(speed * (CYLINDER - turbulent) + nu / width * falls)

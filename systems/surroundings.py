@@ -72,7 +72,9 @@ class SurroundingsSystem(System):
         go_on(bodies, stage.c * dt)
         found: dict[str, Array] = {}
         if self._wanted("flow"):
-            found["u"], found["turning"] = self._flow(entities, bodies.x, radii(bodies, hulls))
+            found["u"], found["turning"] = self._flow(
+                entities, bodies.x, radii(bodies, hulls, self.world.across)
+            )
         if self._wanted("local"):
             found["excess"], found["slope"] = self._excess(bodies, hulls)
         for name, values in found.items():
@@ -86,7 +88,8 @@ class SurroundingsSystem(System):
         velocity = self.world.system(VelocitySystem)
         if velocity is None:
             return wind, np.zeros_like(x)
-        steps = np.concatenate([np.zeros((1, 3)), np.eye(3), -np.eye(3)])
+        along = np.eye(3) * (np.arange(3) != self.world.across)
+        steps = np.concatenate([np.zeros((1, 3)), along, -along])
         points = x[:, None] + size[:, None, None] * steps
         u = velocity.velocity_at(points.reshape(-1, 3), None).astype(np.float64).reshape(len(x), 7, 3)
         slope = (u[:, 1:4] - u[:, 4:]) / (2 * size[:, None, None])  # slope[:, j, i] = du_i/dx_j
@@ -118,14 +121,16 @@ class SurroundingsSystem(System):
         return found[:, 0], found[:, 1:]
 
 
-def radii(bodies: Bodies, hulls: Hulls) -> Array:
-    """Radii (n,) m of the balls of the bodies' volumes."""
+def radii(bodies: Bodies, hulls: Hulls, across: int | None = None) -> Array:
+    """Radii (n,) m of the balls of the bodies' volumes, in a plane of the disks of their sections."""
+    if across is not None:
+        return np.asarray(np.sqrt(volumes(bodies, hulls, across) / np.pi))
     return np.asarray(np.cbrt(3 * volumes(bodies, hulls) / (4 * np.pi)))
 
 
-def volumes(bodies: Bodies, hulls: Hulls) -> Array:
-    """Volumes (n,) m^3."""
-    return displacement(bodies, hulls, np.zeros(1), np.ones(1))[2]
+def volumes(bodies: Bodies, hulls: Hulls, across: int | None = None) -> Array:
+    """Volumes (n,) m^3, in a plane of a metre."""
+    return displacement(bodies, hulls, np.zeros(1), np.ones(1), across)[2]
 
 
 def displacement(

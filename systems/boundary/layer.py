@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Volume
-from ecs_fluid.components.bodies import BoundaryLayer, HullShape
+from ecs_fluid.components.bodies import BoundaryLayer, HullShape, ShedMotion
 from ecs_fluid.errors import FluidError
 from ecs_fluid.input_limits import GRID_POINT, check_memory
 from ecs_fluid.systems.boundary.article import exchange_of, flow_at, record_exchange, summed
-from ecs_fluid.systems.boundary.coupling import Coupling, added_of, coupling_of, filled, moved
+from ecs_fluid.systems.boundary.coupling import HELD, Coupling, added_of, coupling_of, filled, moved
+from ecs_fluid.systems.boundary.outside import Outside, circulations, outside_of
 from ecs_fluid.systems.boundary.panels import (
     FormerMotion,
     PanelBoundary,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
     from ecs_fluid.kernels.bodies.polytope import Hulls
     from ecs_fluid.kernels.bodies.table import Bodies
+    from ecs_fluid.systems.boundary.system import BoundarySystem
     from ecs_fluid.world import World
 
 FILLED = 4.0
@@ -75,6 +78,11 @@ class LayerBoundary(PanelBoundary):
     its part along the normal must; what this and the mirrors change in the total strength is shed as
     n x (a x r), with one a per body.
     """
+
+    def __init__(self, system: BoundarySystem) -> None:
+        super().__init__(system)
+        self._outside: Outside | None = None
+        self._seen = b""
 
     def spawns(self, world: World) -> None:
         """Make the entity of the vortons, and the memory of the spin shed."""
@@ -135,6 +143,7 @@ class LayerBoundary(PanelBoundary):
         surfaces = list(self._surfaces(bodies, hulls))
         spacing = self._spacing(surfaces)
         sheet = self._sheet(bodies, hulls, surfaces)
+        self._see_others(bodies, hulls, surfaces, sheet)
         wake = self.world[self.system.wake]
         old = self._fluid_vortons(bodies, hulls, former)
         new = _reflected(bodies, hulls, old)
@@ -160,20 +169,24 @@ class LayerBoundary(PanelBoundary):
             return impulse + returned, moment, found
 
         volume = volumes_of(surfaces)
-        added: Array | float = 0.0
+        added = np.zeros((len(bodies.x), 3, 3))
         if len(coupling.rows):
             units, *answers = self._unit_sheets(bodies, surfaces, sheet, inner, coupling, spacing)
-            change, added = moved(entities, bodies, former, coupling, volume, given(strengths), answers)
+            change, added = moved(
+                entities, bodies, hulls, former, coupling, volume, given(strengths), answers
+            )
             bodies.v[...] += change[:, :3]
             bodies.angular_velocity[...] += change[:, 3:]
             set_motion(entities, bodies, coupling.rows)
-            strengths = strengths + np.einsum("apk,pa->pk", units, change[sheet.who])
+            for rings, made in zip(units, change[coupling.rows], strict=True):
+                strengths = strengths + np.einsum("apk,a->pk", rings, made)
             spun = sheet.around(-(bodies.angular_velocity - former.spin))
         impulse, moment, found = given(strengths)
         moment += filled(bodies, volume, bodies.angular_velocity - former.spin)
         record_exchange(entities, impulse, moment, found)
         none = np.zeros(len(bodies.x), np.int64)
         self._store_motion(former, bodies.v, bodies.angular_velocity, none, added)
+        self._store_account(former, coupling)
         strengths = spun + strengths
         if np.isfinite(strengths).all():
             places, _, shares = _cut_sheets(bodies, surfaces, strengths, spacing)
@@ -192,16 +205,16 @@ class LayerBoundary(PanelBoundary):
         return missing
 
     def added_masses(self, entities: list[Entity]) -> Array:
-        """Fluid (n, 3, 3) kg that free bodies take along, by the sheets that they have where they are."""
+        """Fluid kg that free bodies take along, by the sheets that they have where they are: `added_of`."""
         bodies, hulls = gathered(entities)
         coupling = coupling_of(self.system, bodies)
-        added = np.zeros((len(bodies.x), 3, 3))
         if not len(coupling.rows):
-            return added
+            return np.zeros((len(bodies.x), 3, 3))
         surfaces = list(self._surfaces(bodies, hulls))
-        spacing, some = self._spacing(surfaces), np.zeros(len(added), bool)
+        spacing, some = self._spacing(surfaces), np.zeros(len(bodies.x), bool)
         some[coupling.rows] = True
         sheet = self._sheet(bodies, hulls, surfaces)
+        self._see_others(bodies, hulls, surfaces, sheet)
         inner = self._points_inside(bodies, hulls, surfaces, spacing, some)
         _, response, _ = self._unit_sheets(bodies, surfaces, sheet, inner, coupling, spacing)
         return added_of(coupling, response, volumes_of(surfaces))
@@ -284,6 +297,15 @@ class LayerBoundary(PanelBoundary):
 
     # ------------------------------------------------------------------ sheets
 
+    def _see_others(self, bodies: Bodies, hulls: Hulls, surfaces: list[Surface], sheet: Sheet) -> None:
+        """Find the matrices of all bodies together; as long as none has moved they stay."""
+        key = sheet.center.tobytes()
+        if len(surfaces) == 1:
+            self._outside = None
+        elif self._outside is None or key != self._seen:
+            self._outside = outside_of(bodies, hulls, surfaces, sheet)
+        self._seen = key
+
     def _rings(self, surfaces: list[Surface], sheet: Sheet, missing: Array, given: Array) -> Array:
         """Strengths (p, 3) of the rings that bring the `missing` normal velocity, beside those `given`."""
         from ecs_fluid.kernels.panels.panel_flow import ring_circulations
@@ -292,7 +314,10 @@ class LayerBoundary(PanelBoundary):
         if given.any():
             made = self._velocity(sheet.center, sheet.center, given, sheet.sigma)
             left -= (made * sheet.normal).sum(axis=1)
-        mu = [ring_circulations(s.panels, s.factors, left[s.rows]) for s in surfaces]
+        if self._outside is None:
+            mu = [ring_circulations(s.panels, s.factors, left[s.rows]) for s in surfaces]
+        else:
+            mu = circulations(self._outside, surfaces, left)
         return strengths_of_rings(surfaces, mu)
 
     # ------------------------------------------------------------------ free bodies
@@ -306,33 +331,45 @@ class LayerBoundary(PanelBoundary):
         coupling: Coupling,
         spacing: float,
     ) -> tuple[Array, Array, Array]:
-        """Strengths (6, p, 3), impulses (n, 6, 6) of the rings of bodies that are faster by 1 m/s or 1 rad/s.
+        """Strengths (f, 6, p, 3) of the rings of all bodies, and impulses (n, 6, f, 6) that these get, as one
+        of the f free bodies is faster by 1 m/s or 1 rad/s along one of the axes that the fluid changes.
 
-        Along the axes that the fluid changes, each body alone. The sheet n x (spin x r), which has no normal
-        flow together with the vorticity in the body, is not among them. Third: the volume (n, 6, 6), in these
-        units, of the fluid that clings to the surfaces until the next tick: by how much cores and diffusion
-        then have taken of the sheet into the body, found at balls and disks, lattice of R/6 to R/16.
+        The sheet n x (spin x r), which has no normal flow together with the vorticity in the body, is not
+        among them. Third: the volume (f, 6, f, 6), in these units, of the fluid that clings to the surfaces
+        until the next tick, int slip . slip dS times the thickness of the sheet by then: by how much cores
+        and diffusion have taken of it into the body, found at balls and disks, lattice of R/6 to R/16. The
+        slip is that of the whole sheet, so that C is Basset's impulse: pressure has its part of the drag.
         """
         diffusion = self.world.system(DiffusionSystem)
         viscosity = 0.0 if diffusion is None else diffusion.total
         thickness = spacing / 5 + viscosity * self.world.dt / spacing
-        n = len(surfaces)
-        units, walls = np.zeros((2, 6, len(sheet.who), 3))
-        response, clinging = np.zeros((2, n, 6, 6))
-        for axis in coupling.axes:
-            v, spin = (np.tile(part, (n, 1)) for part in np.eye(6)[axis].reshape(2, 3))
-            flow = self._flow_of_spin(spin, inner, sheet.center, spacing)
+        n, free = len(surfaces), len(coupling.rows)
+        units, slips = np.zeros((2, free, 6, len(sheet.who), 3))
+        response = np.zeros((n, 6, free, 6))
+        for b, axis in itertools.product(range(free), coupling.axes):
+            body = coupling.rows[b]
+            own = tuple(column[inner[1] == body] for column in inner)
+            motion = np.zeros((n, 6))
+            motion[body, axis] = 1.0
+            v, spin = motion[:, :3], motion[:, 3:]
+            flow = self._flow_of_spin(spin, own, sheet.center, spacing)
             wall = v[sheet.who] + np.cross(spin[sheet.who], sheet.arm)
-            walls[axis] = wall - (wall * sheet.normal).sum(axis=1, keepdims=True) * sheet.normal
-            units[axis] = self._rings(surfaces, sheet, wall - flow, sheet.around(-spin))
-            places, who, shares = _cut_sheets(bodies, surfaces, units[axis], spacing)
+            spun = sheet.around(-spin)
+            units[b, axis] = self._rings(surfaces, sheet, wall - flow, spun)
+            slips[b, axis] = (units[b, axis] + spun) / sheet.area[:, None]
+            places, who, shares = _cut_sheets(bodies, surfaces, units[b, axis], spacing)
             sheets = (places, 0.0 * shares), (places, shares)
             gained = exchange_of(self.world, bodies.x, who, *sheets, np.zeros_like(places))
-            response[:, :, axis] = np.concatenate(gained[:2], axis=1)
-        for i, s in enumerate(surfaces):
-            along = walls[:, s.rows]
-            clinging[i] = thickness * np.einsum("apk,bpk,p->ab", along, along, sheet.area[s.rows])
+            response[:, :, b, axis] = np.concatenate(gained[:2], axis=1)
+        clinging = thickness * np.einsum("fapk,gbpk,p->fagb", slips, slips, sheet.area)
         return units, response, clinging
+
+    def _store_account(self, former: FormerMotion, coupling: Coupling) -> None:
+        """Keep the changes of motion whose friction free bodies have taken beforehand: see `moved`."""
+        memory, rows = self.system.field(ShedMotion), coupling.rows
+        gained = np.concatenate([memory.v - former.v, memory.angular_velocity - former.spin], axis=1)
+        change = HELD * former.change + gained
+        memory.v_change[rows], memory.spin_change[rows] = change[rows, :3], change[rows, 3:]
 
     # ------------------------------------------------------------------ lattice
 

@@ -267,14 +267,14 @@ class PanelBoundary:
         return FormerMotion(ids, known, motion[:, :3], motion[:, 3:6], motion[:, 6:], gone)
 
     def _store_motion(
-        self, former: FormerMotion, v: Array, spin: Array, bound: Array, added: Array | float = 0.0
+        self, former: FormerMotion, v: Array, spin: Array, bound: Array, added: Array | None = None
     ) -> None:
         """Keep the motion (n, 3) that the fluid knows of now; `bound` (n,) vortons stand for each spin."""
         memory, number, known = self.system.field(ShedMotion), self.world.dtype, former.known[:, None]
         memory.v, memory.angular_velocity = v.astype(number), spin.astype(number)
         memory.v_change = (known * (v - former.v)).astype(number)
         memory.spin_change = (known * (spin - former.spin)).astype(number)
-        memory.added = np.broadcast_to(added, (len(v), 3, 3)).astype(number)
+        memory.added = (np.zeros((len(v), 3, 3)) if added is None else added).astype(number)
         memory.id, memory.bound = former.ids, bound
 
     def _store_no_motion(self, former: FormerMotion) -> None:

@@ -12,6 +12,7 @@ from ecs_fluid.components.bodies import (
     BodyLoad,
     BoundaryExchange,
     BoundaryLayer,
+    ContactMemory,
     FormerPose,
     Pose,
     RigidMotion,
@@ -66,7 +67,7 @@ class BoundarySystem(System):
     boundary layer, and are put back on it at every tick by M4'. With a DiffusionSystem, drag, torque and lift
     then follow from the vorticity, see `systems.boundary.layer`. For solids, with a `lattice` of at most a
     third of the layer, which is about sqrt(4 nu R/U) thick, and dt of at most lattice/U. With a
-    ReactionSystem by vortons, free bodies and their sheets are solved together, light bodies too.
+    ReactionSystem by vortons, all free bodies and their sheets are solved together, light bodies too.
 
     Runs after collisions, on the state at the end of the tick. What each body gave to the vortons is in its
     BoundaryExchange. Source: Fluid Simulation for Video Games, parts 4 and 7; Ploumhans, Winckelmans,
@@ -74,7 +75,7 @@ class BoundarySystem(System):
     """
 
     reads = (Pose, Body, Fluid)
-    may_read = (*SHAPES, Velocity, FormerPose, BodyLoad)
+    may_read = (*SHAPES, Velocity, FormerPose, BodyLoad, ContactMemory)
     writes = (
         Position,
         Strength,

@@ -163,28 +163,39 @@ def write_back(entities: list[Entity], bodies: Bodies) -> None:
         motion.angular_velocity[free] = bodies.angular_velocity[rows][free]
 
 
-def added_masses(world: World, entities: list[Entity]) -> Array:
+def added_masses(world: World, entities: list[Entity]) -> tuple[Array, Array | None]:
     """Fluid (n, 3, 3) kg that bodies take along as the BodySystem accelerates them.
 
     That of their BodyLoad, or, where it has none, what sheets of a boundary layer took along last; of new
-    bodies, what they would take along where they are.
+    bodies, what they would take along where they are. Second: that of pairs (n, n, 3, 3), of the first body
+    as the second moves, where those sheets move several free bodies; it stands for all of their fluid then.
     """
     ids = row_ids(entities)
-    added = np.zeros((len(ids), 3, 3))
+    added, between = np.zeros((len(ids), 3, 3)), None
     if ShedMotion in world.fluid:
         memory = world.fluid[ShedMotion]
         places, known = rows_of(memory.id, ids)
-        added[known] = memory.added[places[known]]
+        if len(memory.added) > len(memory.id):
+            pairs = memory.added.reshape(len(memory.id), len(memory.id), 3, 3).astype(np.float64)
+            between = pairs[np.ix_(places, places)]
+        elif known.any():
+            added[known] = memory.added[places[known]]
         # By its kind: BoundarySystem has to come after BodySystem, and knows it.
         boundaries: list[Any] = [each for each in world.systems if each.kind == "boundary"]
         if boundaries and boundaries[0].boundary == "layer" and not known.all():
-            added[~known] = boundaries[0].sheets.added_masses(entities)[~known]
+            fresh = boundaries[0].sheets.added_masses(entities)
+            if len(fresh) > len(ids):
+                between = fresh.reshape(len(ids), len(ids), 3, 3)
+            else:
+                between, added[~known] = None, fresh[~known]
+    if between is not None:
+        return np.einsum("nnab->nab", between).copy(), between
     for entity, rows in rows_of_each(entities):
         if BodyLoad in entity:
             own = entity[BodyLoad].added.astype(np.float64)
             given = own.any(axis=(1, 2))
             added[rows][given] = own[given]
-    return added
+    return added, None
 
 
 def set_motion(entities: list[Entity], bodies: Bodies, changed: Array) -> None:

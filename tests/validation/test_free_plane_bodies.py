@@ -122,10 +122,11 @@ def float_table(density: float, shape: dict[str, Any], plane: str = "xz", **worl
 
 @pytest.mark.parametrize("density", [0.01, 0.5, 2.0])
 def test_a_disk_is_let_go(density: float) -> None:
-    """Its first speed is (m_f - m) g dt/(m + m_f), less what friction takes, 6 % at most.
+    """Its first speed is (m_f - m) g dt/(m + m_f), less what drag takes, 9 % at most.
 
-    By Rayleigh's layer friction takes 4 rho U R sqrt(pi nu t) of the impulse, 4 % of m_f U after a tick, so a
-    part 4 sqrt(nu dt/pi)/(R (1 + m/m_f)) of the speed: 4.5, 3, 1.5 %. What BuoyancySystem has as added mass
+    The drag of a speed a t is int_0^t 4 rho R sqrt(pi nu/(t - s)) a ds at first (Stokes, Basset), which by t
+    has taken 16/3 rho R a sqrt(pi nu) t^(3/2): of the speed the part 16/3 sqrt(nu dt/pi)/(R (1 + m/m_f)),
+    6, 4, 2 %. Found 1.4 times that, as cores spread the sheet at once. What BuoyancySystem has as added mass
     is of no consequence.
     """
     speeds = []
@@ -136,9 +137,9 @@ def test_a_disk_is_let_go(density: float) -> None:
         world.step()
         speeds.append(float(world["float"][ef.RigidMotion].v[0, 2]))
     free = (1.0 - density) / (1.0 + density) * 0.02
-    part = 4 * math.sqrt(0.005 * 0.02 / np.pi) / (0.5 * (1 + density))
+    part = 16 / 3 * math.sqrt(0.005 * 0.02 / np.pi) / (0.5 * (1 + density))
     assert speeds[0] == pytest.approx(speeds[1], rel=2e-3)
-    assert 0.4 * part < 1 - speeds[0] / free < 1.6 * part
+    assert 0.8 * part < 1 - speeds[0] / free < 1.6 * part
 
 
 def test_a_prism_as_heavy_as_the_fluid_stays() -> None:

@@ -1,0 +1,112 @@
+"""The potential flow outside of several bodies: each of them is in the flow of the sheets of all others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.input_limits import check_memory
+from ecs_fluid.systems.shared.body_tables import near_bodies
+
+if TYPE_CHECKING:
+    from ecs_fluid.kernels.bodies.polytope import Hulls
+    from ecs_fluid.kernels.bodies.table import Bodies
+    from ecs_fluid.kernels.panels.panels import Panels
+    from ecs_fluid.systems.boundary.panels import Sheet, Surface
+
+CLOSEST = 0.25
+"""Least distance from which a panel sees another body, in roots of its area (lengths of segments).
+
+Where surfaces touch, what is between them has no room to flow: two panels that face each other at no distance
+make the matrix singular.
+"""
+
+PAIR = 90.0
+"""Bytes that a pair of panels takes while the matrices are made; measured 64 to 81 in a plane."""
+
+
+class Outside(NamedTuple):
+    """The problem outside of all bodies, for p panels: S (p, p) m, and factors of 1/2 - K."""
+
+    single: Array
+    factors: tuple[Array, Array]
+
+
+def outside_of(bodies: Bodies, hulls: Hulls, surfaces: list[Surface], sheet: Sheet) -> Outside:
+    """Matrices of all surfaces where they are, (1/2 - K) phi = -S g as for one body."""
+    from ecs_fluid.kernels.panels.panel_flow import factorise
+
+    p = len(sheet.who)
+    check_memory(PAIR, float(p) ** 2, "pairs of panels for BoundarySystem", "use fewer panels or bodies")
+    single, double = _layers(bodies, surfaces, sheet.center)
+    seen = _set_back(bodies, hulls, sheet)
+    if (seen != sheet.center).any():
+        others = sheet.who[:, None] != sheet.who
+        for own, there in zip((single, double), _layers(bodies, surfaces, seen), strict=True):
+            own[others] = there[others]
+    matrix, pivot = 0.5 * np.eye(p) - double, np.empty(p, np.int64)
+    factorise(matrix, pivot)
+    return Outside(single, (matrix, pivot))
+
+
+def circulations(outside: Outside, surfaces: list[Surface], normal_velocity: Array) -> list[Array]:
+    """Circulations m^2/s of the rings of each surface for the velocity (p,) m/s along all normals.
+
+    As `kernels.panels.panel_flow.ring_circulations` has them for one body. The potential in a body is that
+    body's own affair.
+    """
+    from ecs_fluid.kernels.panels.panel_flow import product, solve
+
+    weights = [s.panels.area / s.panels.area.sum() for s in surfaces]
+    parts = [normal_velocity[s.rows] for s in surfaces]
+    given = np.concatenate([g - (g * weight).sum() for g, weight in zip(parts, weights, strict=True)])
+    out = -solve(*outside.factors, product(outside.single, given))
+    mu = []
+    for s, weight in zip(surfaces, weights, strict=True):
+        jump = out[s.rows] - solve(*s.factors.inside, product(s.factors.single, given[s.rows]))
+        mu.append(np.asarray((jump * weight).sum() - jump))
+    return mu
+
+
+def _layers(bodies: Bodies, surfaces: list[Surface], seen: Array) -> tuple[Array, Array]:
+    """S in m and K in 1 (p, p): potentials of all panels j at the places `seen` (p, 3) of the panels i."""
+    from ecs_fluid.kernels.panels.outlines import segment_layers
+    from ecs_fluid.kernels.panels.panel_flow import layers
+
+    panels = _joined(bodies, surfaces)._replace(center=seen)
+    if panels.corners.shape[1] == 2:
+        return segment_layers(panels)
+    single, double = np.empty((2, len(seen), len(seen)))
+    layers(panels.center, panels.vertices, panels.corners, single, double)
+    return single, double
+
+
+def _joined(bodies: Bodies, surfaces: list[Surface]) -> Panels:
+    """The panels of all bodies in the world as one surface."""
+    from ecs_fluid.systems.boundary.panels import turned
+
+    parts = [s.panels for s in surfaces]
+    starts = np.cumsum([0, *(len(each.vertices) for each in parts)])
+    places = [turned(s.turn, s.panels.vertices) + x for s, x in zip(surfaces, bodies.x, strict=True)]
+    return parts[0]._replace(
+        vertices=np.concatenate(places),
+        corners=np.concatenate([each.corners + k for each, k in zip(parts, starts, strict=False)]),
+        normal=np.concatenate([turned(s.turn, s.panels.normal) for s in surfaces]),
+        area=np.concatenate([each.area for each in parts]),
+    )
+
+
+def _set_back(bodies: Bodies, hulls: Hulls, sheet: Sheet) -> Array:
+    """Centres (p, 3) of the panels, set back into their bodies where another one is closer than CLOSEST."""
+    from ecs_fluid.kernels.bodies.table import Bodies
+
+    seen = sheet.center.copy()
+    for i in range(len(bodies.x)):
+        mine = np.flatnonzero(sheet.who == i)
+        least = CLOSEST * (sheet.volume / sheet.area)[mine]
+        others = Bodies(*(column[np.arange(len(bodies.x)) != i] for column in bodies))
+        rows, _, gap, _ = near_bodies(others, hulls, sheet.center[mine], least)
+        seen[mine[rows]] -= (least[rows] - gap)[:, None] * sheet.normal[mine[rows]]
+    return seen

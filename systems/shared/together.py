@@ -1,0 +1,70 @@
+"""Bodies that fluid accelerates together: what drives them, and linear systems of them all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.components.bodies import FREE, BodyLoad
+from ecs_fluid.entity import Entity
+from ecs_fluid.systems.shared.body_tables import added_masses
+from ecs_fluid.systems.shared.populations import rows_of_each
+from ecs_fluid.world import World
+
+if TYPE_CHECKING:
+    from ecs_fluid.kernels.bodies.table import Bodies
+
+
+class Drive(NamedTuple):
+    """What makes free bodies faster between contacts."""
+
+    push: Array
+    """accelerations (n, 3) m/s^2 by weight and loads, of bodies and the fluid that they take along"""
+    added: Array
+    """that fluid (n, 3, 3) kg, as each moves alone"""
+    between: Array | None
+    """the same (n, n, 3, 3) kg, of the first body as the second moves; None where each is alone"""
+    heavier: Array
+    """masses (n,) kg of contacts: with the mean of `added` over the axes, in a plane those in it"""
+
+
+def drive_of(world: World, entities: list[Entity], bodies: Bodies) -> Drive:
+    """Weight, loads and added mass, (m + m_a) dv/dt = m g + F."""
+    n, free = len(bodies.x), bodies.motion == FREE
+    if not free.any():
+        return Drive(np.zeros((n, 3)), np.zeros((n, 3, 3)), None, bodies.mass)
+    inside = np.arange(3) != world.across
+    push = np.where(free[:, None], world.gravity * inside, 0.0)
+    heavier, force = bodies.mass.copy(), np.zeros((n, 3))
+    added, between = added_masses(world, entities)
+    for entity, rows in rows_of_each(entities):
+        if BodyLoad in entity:
+            force[rows] = entity[BodyLoad].force
+    own = bodies.mass[:, None]
+    light = added.any(axis=(1, 2))
+    whole = own[light, :, None] * np.eye(3) + added[light]
+    weight = own * push
+    push[light] = np.linalg.solve(whole, (weight + force)[light, :, None])[..., 0]
+    push[~light] += force[~light] / own[~light]
+    heavier[light] += np.diagonal(added[light], axis1=1, axis2=2)[:, inside].mean(axis=1)
+    if between is not None:
+        some = np.flatnonzero(between.any(axis=(1, 2, 3)))
+        masses = between[np.ix_(some, some)].transpose(0, 2, 1, 3).copy()
+        for k, i in enumerate(some):
+            masses[k, :, k, :] += bodies.mass[i] * np.eye(3)
+        push[some] = solved(masses, (weight + force)[some])
+    return Drive(np.where(free[:, None], push, 0.0), added, between, heavier)
+
+
+def solved(matrix: Array, right: Array) -> Array:
+    """x (f, k) with A x = b of matrices (f, k, f, k): the same for any number of threads."""
+    from ecs_fluid.kernels.panels.panel_flow import factorise, solve
+
+    if len(right) == 1:
+        return np.linalg.solve(matrix[:, :, 0], right[..., None])[..., 0]
+    size = right.size
+    factors, pivot = np.ascontiguousarray(matrix.reshape(size, size)), np.empty(size, np.int64)
+    factorise(factors, pivot)
+    return np.asarray(solve(factors, pivot, np.ascontiguousarray(right).ravel()).reshape(right.shape))
