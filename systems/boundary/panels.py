@@ -406,7 +406,7 @@ class PanelBoundary:
             for (kind, name), *fresh in zip(WAKE_COLUMNS, shed, left, strict=True)
         )
         base = cell_levels(self.system.merge * sigma)
-        distance, side = _distance(bodies, x), _side(bodies, hulls, x, sigma)
+        distance, side = _distance(bodies, hulls, x), _side(bodies, hulls, x, sigma)
         for coarser in range(32):
             level = base + np.floor(coarser * distance).astype(np.int64)
             found = merge(x, alpha, sigma, volume, level, side)
@@ -487,11 +487,17 @@ def rms(values: Array, area: Array) -> float:
     return float(np.sqrt(((values**2).sum(axis=1) * area).sum() / area.sum()))
 
 
-def _distance(bodies: Bodies, x: Array) -> Array:
-    """log2(1 + distance from the nearest body's ball, in its diameters) (n,)."""
+def _distance(bodies: Bodies, hulls: Hulls, x: Array) -> Array:
+    """log2(1 + distance from the nearest body's ball, of containers from the walls, in its diameters) (n,)."""
+    from ecs_fluid.kernels.bodies.table import CONTAINER
+
     least = np.full(len(x), np.inf)
-    for center, radius in zip(bodies.x, bodies.radius, strict=True):
+    for i, (center, radius) in enumerate(zip(bodies.x, bodies.radius, strict=True)):
         gap = np.linalg.norm(x - center, axis=1) / radius - 1.0
+        if bodies.shape[i] == CONTAINER:
+            own = bodies._replace(**{name: column[[i]] for name, column in bodies._asdict().items()})
+            rows, _, walls, _ = near_bodies(own, hulls, x, np.full(len(x), 2.0 * radius))
+            gap[rows] = walls / radius
         least = np.minimum(least, np.maximum(gap, 0.0) / 2.0)
     return np.asarray(np.log2(1.0 + least))
 

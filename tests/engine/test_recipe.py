@@ -125,8 +125,8 @@ def test_a_system_that_comes_by_itself_is_set_as_if_it_were_listed() -> None:
     assert [type(system) for system in world.systems] == [type(system) for system in own.systems]
     changed = own.require(ef.SphSystem).parameters.model_dump() | {"stride": 0.25}
     assert world.require(ef.SphSystem).parameters.model_dump() == changed
-    with pytest.raises(RecipeError, match=r"'spg'.*did you mean 'sph'"):
-        ef.load("falling_drop", "system.spg.stride=0.25")
+    with pytest.raises(RecipeError, match=r"'sphx'.*did you mean 'sph'"):
+        ef.load("falling_drop", "system.sphx.stride=0.25")
 
 
 def test_a_system_listed_by_its_import_path_goes_by_its_kind_too() -> None:

@@ -399,12 +399,13 @@ def test_two_balls_in_line() -> None:
 def test_ring_in_a_box() -> None:
     """In a container of 2 m a ring's flow does not leave: u . n at the walls below 2 % of the ring's speed.
 
-    The wake is inside, and so are all vortons after 20 ticks.
+    The wake is inside, and so are all vortons after 20 ticks. It has 766 where more are allowed: those in the
+    middle of the room are joined before those at its walls.
     """
     world = empty_world(integrator="rk2")
     ring(world, height=-0.3)
     room(world, "room", box(2, 2, 2))
-    run_systems(world, boundary="panels")
+    run_systems(world, boundary="panels", most=700)
     world.step(20)
     draw = np.random.default_rng(1).uniform(-1, 1, (300, 2))
     speed = rms(world.velocity(world["ring"][ef.Position].x))
@@ -413,6 +414,7 @@ def test_ring_in_a_box() -> None:
             wall = np.insert(draw, axis, side, axis=1)
             assert rms(world.velocity(wall)[:, axis]) < 0.02 * speed
     assert np.abs(world["wake"][ef.Position].x).max() <= 1.0
+    assert len(world["wake"]) <= 700
 
 
 @pytest.mark.parametrize("seed", [1, 2])
