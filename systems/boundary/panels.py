@@ -488,7 +488,7 @@ def rms(values: Array, area: Array) -> float:
 
 
 def _distance(bodies: Bodies, hulls: Hulls, x: Array) -> Array:
-    """log2(1 + distance from the nearest body's ball, of containers from the walls, in its diameters) (n,)."""
+    """log2(1 + distance from the nearest body's ball, or container's walls, in its diameters) (n,)."""
     from ecs_fluid.kernels.bodies.table import CONTAINER
 
     least = np.full(len(x), np.inf)
