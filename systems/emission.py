@@ -145,6 +145,8 @@ class Emitter(Settings):
         if total > 1 + 1e-12:
             raise ValueError(f"{' + '.join(Species.columns)} is {total:g}; at most 1 is allowed")
         refuse_early_stop(self.start, self.stop)
+        if self.attached is None and self.attached_by != "each":
+            raise ValueError(f"attached_by = {self.attached_by!r} is without attached; name what carries it")
         # Compared with the default, not with what was set: a stored recipe spells everything out.
         of_one = [key for key in OF_ONE if getattr(self, key) != Emitter.model_fields[key].default]
         if self.puff is not None and of_one:

@@ -388,6 +388,11 @@ class LayerBoundary(PanelBoundary):
         from ecs_fluid.kernels.grids.lattice import to_lattice
         from ecs_fluid.kernels.vorticity.moments import with_moments
 
+        points = np.prod(np.where(self._flat, 1.0, np.ptp(vortons[0], axis=0) / spacing + 2 * MARGIN + 4))
+        what = (
+            f"lattice points of {spacing:g} m for BoundarySystem, in one box for all bodies and their wake,"
+        )
+        check_memory(GRID_POINT, float(points), what, "use a larger lattice, or bodies closer together")
         low, field = to_lattice("m4_prime", *vortons, spacing, self._flat)
         if self.world.across is not None:
             field = field.take([0], axis=self.world.across)

@@ -65,6 +65,6 @@ def solved(matrix: Array, right: Array) -> Array:
     if len(right) == 1:
         return np.linalg.solve(matrix[:, :, 0], right[..., None])[..., 0]
     size = right.size
-    factors, pivot = np.ascontiguousarray(matrix.reshape(size, size)), np.empty(size, np.int64)
+    factors, pivot = matrix.reshape(size, size).copy(), np.empty(size, np.int64)
     factorise(factors, pivot)
     return np.asarray(solve(factors, pivot, np.ascontiguousarray(right).ravel()).reshape(right.shape))

@@ -199,6 +199,7 @@ def test_vortons_and_sparks_get_what_belongs_to_them() -> None:
         ({"rate": {"keys": [[0.0, [1.0, 2.0, 3.0]]]}}, "keys of a number need one number each"),
         ({"center": {"keys": [[0.0, 1.0]]}}, "keys of a vector need 3 numbers each"),
         ({"start": 2.0, "stop": 1.0}, "stop 1 s is not after start 2 s"),
+        ({"attached_by": "mean"}, "attached_by = 'mean' is without attached"),
         ({"spread": (1, -1, 1)}, "spread.1 = -1; a number at least 0"),
         ({"core": 0.0}, "core = 0.0; a number at least 1e-06 is needed"),
         ({"shape": "cube"}, "shape = 'cube'; allowed: 'box', 'sphere' or 'disc'"),

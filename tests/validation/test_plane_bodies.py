@@ -14,6 +14,7 @@ from plane_flows import AREA, Array, R, body, inverse_laplace, plane_world, shed
 from scipy.special import kve
 
 import ecs_fluid as ef
+from ecs_fluid.worlds.bodies import BodyRecipe
 
 pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
 
@@ -349,3 +350,13 @@ def test_a_lattice_that_no_memory_holds_is_told_before_it_is_made(dimension: int
     }
     with pytest.raises(ef.LimitError, match="lattice points of 1e-05 m for BoundarySystem"):
         ef.load(table).step()
+
+
+def test_bodies_too_far_apart_for_one_lattice_are_told() -> None:
+    """1e6 m apart at 0.1 m: the process was killed for memory, without a word."""
+    world = plane_world(0.1, 0.01, 0.05)
+    for k in range(2):
+        ball = {"shape": "ball", "radius": R}
+        BodyRecipe(name=f"disk{k}", shape=ball, motion="free", center=(1e6 * k, 1e3 * k, 0.0)).build(world)
+    with pytest.raises(ef.LimitError, match=r"0\.1 m for BoundarySystem, in one box for all bodies"):
+        world.step()
