@@ -452,11 +452,15 @@ class SphSystem(System):
     def _tell_of_push(self, push: Array) -> None:
         """Warn once of a push (n, 3) m/s^2 that is strong for the speed of sound."""
         c = math.sqrt(7 * float(self.field(LiquidModel).stiffness[0]) / densest(self.world))
-        if not self._squeezed and (head := self._head(push)) > SQUEEZED * c**2:
-            self._squeezed, most = True, float(np.linalg.norm(push, axis=1).max())
+        if self._squeezed:
+            return
+        head = self._head(push)
+        own = head - self._head(0 * push)  # what gravity compresses is not theirs
+        if own > SQUEEZED * c**2:
+            self._squeezed, most = True, float(np.linalg.norm(push.astype(np.float64), axis=1).max())
             warnings.warn(
                 f"t = {self.world.time:.4g} s: accelerations of up to {most:.3g} m/s^2 compress "
-                f"liquid by as much as {100 * head / c**2:.2g} % at its speed of sound, {c:.3g} m/s; use "
+                f"liquid by as much as {100 * own / c**2:.2g} % more at its speed of sound, {c:.3g} m/s; use "
                 f"sound_speed >= {10 * math.sqrt(head):.2g} m/s",
                 FluidWarning,
                 stacklevel=4,

@@ -51,7 +51,7 @@ def bodies_at(world: World, dt: float, reach: float) -> tuple[Obstacles | None, 
             bodies.v[rows], bodies.angular_velocity[rows] = moved[entity.name]
     ends = bodies.x + dt * bodies.v
     spinning = zip(bodies.angular_velocity, bodies.q, strict=True)
-    turned = np.array([product(quaternion_of(dt * spin), q) for spin, q in spinning])
+    turned = np.array([product(quaternion_of(dt * spin), q) for spin, q in spinning]).reshape(-1, 4)
     shapes = (bodies.shape, bodies.radius, bodies.hull)
     swept = obstacles(
         (bodies.x, bodies.q), (ends, turned), (bodies.v, bodies.angular_velocity), *shapes, reach

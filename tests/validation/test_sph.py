@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,25 @@ def test_falling_freely_is_exact() -> None:
     world.step(20)
     fall = np.tile([0, 0, -0.5 * G * 0.04], (len(before), 1))
     np.testing.assert_allclose(places(world) - before, fall, atol=1e-9)
+
+
+@pytest.mark.parametrize("pressure", ["explicit", "implicit"])
+def test_liquid_goes_on_when_the_last_body_is_gone(pressure: str) -> None:
+    """A drop that falls, with a ball far away for two ticks, and without."""
+    found = []
+    for accompanied in (False, True):
+        world, _ = tank(
+            None, {"sphere": {"radius": 0.1}, "spacing": 0.05}, sound_speed=20.0, pressure=pressure
+        )
+        if accompanied:
+            BodyRecipe(name="ball", shape={"shape": "ball", "radius": 0.1}, center=(2.0, 0, 0)).build(world)
+            world.step(2)
+            world["ball"].kill(np.array([True]))
+            world.step(3)
+        else:
+            world.step(5)
+        found.append(places(world))
+    np.testing.assert_allclose(found[1], found[0], atol=1e-6)
 
 
 # ---------------------------------------------------------------------- pushes
@@ -188,6 +208,19 @@ def test_a_push_is_the_mean_over_the_stages_and_ends_in_no_jump() -> None:
     spring.d = 60.0
     with pytest.warns(ef.FluidWarning, match=r"accelerations of up to 79.9 m/s\^2 compress liquid"):
         world.step()
+
+
+def test_a_weak_push_is_not_blamed_for_what_gravity_compresses() -> None:
+    """A column that gravity compresses by 10 % at its foot, and 0.1 m/s^2 beside it: no warning. 20 m/s^2 are
+    told."""
+    box = {"low": (0, 0, 0), "high": (0.2, 0.2, 0.4)}
+    for push, told in ((0.1, 0), (20.0, 1)):
+        world, _ = tank((0.4, 0.2, 0.6), {"box": box, "spacing": 0.05}, sound_speed=6.5)
+        world.add_systems([ef.AdvectionSystem(), ef.AccelerateSystem(acceleration=(push, 0, 0))])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            world.step()
+        assert sum("accelerations of up to" in str(one.message) for one in caught) == told
 
 
 # ---------------------------------------------------------------------- rest

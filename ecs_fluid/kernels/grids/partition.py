@@ -23,7 +23,8 @@ _ROWS_PER_BUCKET = 16
 @njit(forceinline=True)
 def axis_cell(x: float, origin: float, inverse: float, cells: int) -> int:
     """Cell of coordinate ``x`` [m] along one axis; ``inverse`` is 1 / spacing [1/m]."""
-    cell = int((x - origin) * inverse)
+    # As numbers first: one too large for an integer would become the least of all.
+    cell = int(min((x - origin) * inverse, float(cells)))
     # int() rounds towards zero, which the lower clamp makes equal to floor.
     return min(max(cell, 0), cells - 1)
 

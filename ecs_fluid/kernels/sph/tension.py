@@ -38,6 +38,9 @@ FLAT = 1e-7
 """Determinant of the inertia of the particles of a corner, over the cube of its trace, below which they lie
 in a line and take no moment."""
 
+POINT = 1e-4
+"""Trace of that over the reach squared, below which they lie in a point: what is left is rounding."""
+
 TETRAHEDRA = np.array([[0, 1, 3, 7], [0, 3, 2, 7], [0, 2, 6, 7], [0, 6, 4, 7], [0, 4, 5, 7], [0, 5, 1, 7]])
 """Corners of a cell by bits, 1 along x, 2 along y, 4 along z: six along one diagonal."""
 
@@ -294,13 +297,16 @@ def _pull(
 
 @njit(forceinline=True)
 def _turn(
-    xx: float, yy: float, zz: float, xy: float, xz: float, yz: float, x: float, y: float, z: float
+    xx: float, yy: float, zz: float, xy: float, xz: float, yz: float, least: float, x: float, y: float,
+    z: float,
 ) -> tuple[float, float, float]:  # fmt: skip
-    """The vector of which a symmetric matrix, an inertia, makes (x, y, z); 0 where it is flat."""
+    """The vector of which a symmetric matrix, an inertia, makes (x, y, z); 0 where it is flat or its trace is
+    below ``least``."""
     a, b, c = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
     d, e, f = xx * zz - xz * xz, xy * xz - xx * yz, xx * yy - xy * xy
     size = xx * a + xy * b + xz * c
-    if size > FLAT * (xx + yy + zz) ** 3:
+    trace = xx + yy + zz
+    if trace > least and size > FLAT * trace**3:
         return (a * x + b * y + c * z) / size, (b * x + d * y + e * z) / size, (c * x + e * y + f * z) / size
     return 0.0, 0.0, 0.0
 
@@ -330,7 +336,7 @@ def _hand_out(
     width, edge, reach, count = blocks.width, blocks.edge, near.reach, len(which)
     box, runs, x = np.empty((2, 3)), np.empty((most, 2), np.int64), near.x
     rows, close, member = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
-    part, arm = np.empty(0), np.empty((0, 3))
+    part, arm, least = np.empty(0), np.empty((0, 3)), POINT * reach * reach
     for t in range(chunk * count // CHUNKS, (chunk + 1) * count // CHUNKS):
         block = which[t]
         if begin[block + 1] == begin[block]:
@@ -387,7 +393,7 @@ def _hand_out(
             fx, fy, fz = pull[v, 0], pull[v, 1], pull[v, 2]
             # The corner lies at minus the middle from there.
             moment = mz * fy - my * fz, mx * fz - mz * fx, my * fx - mx * fy
-            tx, ty, tz = _turn(yy + zz, xx + zz, xx + yy, -xy, -xz, -yz, *moment)
+            tx, ty, tz = _turn(yy + zz, xx + zz, xx + yy, -xy, -xz, -yz, least, *moment)
             for s in range(found):
                 i, share = member[s], part[s] / whole
                 dx, dy, dz = arm[s, 0] - mx, arm[s, 1] - my, arm[s, 2] - mz

@@ -53,6 +53,13 @@ def test_slightly_negative_offsets_do_not_reach_another_row_of_cells() -> None:
     np.testing.assert_array_equal(partition.cell_index(x, np.zeros(3), np.ones(3), cells), [12, 12])
 
 
+def test_what_is_further_than_integers_reach_is_in_the_outermost_cell() -> None:
+    x = np.array([[1e30, 0.0, 2.0], [2.0, -1e30, 1e19]])
+    cells = np.array([2, 3, 4])
+    found = partition.cell_index(x, np.zeros(3), np.ones(3), cells)
+    np.testing.assert_array_equal(found, [(1 * 3 + 0) * 4 + 2, (1 * 3 + 0) * 4 + 3])
+
+
 @pytest.mark.parametrize("shape", [(), (3,), (3, 3)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_gather_then_scatter_gives_the_rows_back(shape: tuple, dtype: type) -> None:

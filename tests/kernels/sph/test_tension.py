@@ -51,3 +51,12 @@ def test_pull_is_the_slope_of_the_area() -> None:
     for way in (15.0, 20.0):
         both = np.concatenate([x, x + way * EDGE * np.eye(3)[0]])
         assert surface_tension(both, len(both), EDGE, SUPPORT, SIGMA).energy == pytest.approx(2 * one)
+
+
+@pytest.mark.parametrize("apart", [0.0, 1e-10, 1e-6])
+def test_particles_in_a_point_take_no_moment(apart: float) -> None:
+    """What rounding leaves of their inertia would turn them by anything: they got up to 1e8 N."""
+    x = EDGE * apart * np.random.default_rng(1).normal(size=(8, 3))
+    found = surface_tension(x, len(x), EDGE, SUPPORT, SIGMA)
+    assert found.energy > 0
+    assert np.abs(found.force).max() < found.energy / EDGE
