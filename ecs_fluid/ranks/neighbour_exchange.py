@@ -8,7 +8,7 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.kernels.compiled.columns import bounds
-from ecs_fluid.kernels.grids.neighbours import is_wide, packed, search_box, search_grid
+from ecs_fluid.kernels.grids.neighbours import boxed_grid, is_wide, packed, search_box
 from ecs_fluid.kernels.grids.partition import cell_index
 from ecs_fluid.kernels.vorticity.exchange import RatedRows, exchange, exchange_cells, reach_of
 from ecs_fluid.ranks.cells import Grid, enclosing, share_cells, sorted_run
@@ -41,7 +41,7 @@ def exchanged(
     box = enclosing(comm, *bounds(x), PURPOSE)
     if is_wide(*box, *cells):
         box = search_box(comm.gather_rows(x, every[:, 0].astype(int).tolist(), PURPOSE), *cells)
-    grid = search_grid(box, *cells)
+    grid = boxed_grid(box, *cells)
     cell, number = cell_index(x, *grid), int(np.prod(grid[2]))
     edges, _ = share_cells(comm, cell, number, comm.size, PURPOSE)
     route = Route(comm, np.searchsorted(edges, cell, side="right") - 1, PURPOSE)

@@ -50,10 +50,12 @@ class Carriers(NamedTuple):
     def frames(self, moments: Array, numbers: Array) -> Frames:
         """Axes at moments (m,) s of carriers, which go on as they move now: all n in turn by `numbers` (m,),
         and any few in a row spread over all, since neighbours are often of one age."""
+        from ecs_fluid.kernels.bodies.rotation import matrices_after
+
         rows = numbers * _stride(len(self.x)) % len(self.x)
         since = (moments - self.now)[:, None]
         origin = self.x[rows] + since * self.v[rows]
-        turn = _matrices(_product(_quaternions(since * self.spin[rows]), self.q[rows]))
+        turn = matrices_after(since * self.spin[rows], self.q[rows])
         return Frames(origin, turn, self.v[rows], self.spin[rows])
 
 
@@ -137,27 +139,3 @@ def _nearest(world: World, way: Array) -> Array:
     for axis in np.flatnonzero(world.periods):
         way[:, axis] -= world.periods[axis] * np.rint(way[:, axis] / world.periods[axis])
     return way
-
-
-def _quaternions(turns: Array) -> Array:
-    """Quaternions (n, 4) of rotation vectors (n, 3) rad."""
-    half = 0.5 * np.sqrt((turns * turns).sum(axis=1, keepdims=True))
-    return np.concatenate([np.cos(half), 0.5 * np.sinc(half / np.pi) * turns], axis=1)
-
-
-def _product(a: Array, b: Array) -> Array:
-    """Products (n, 4) of quaternions: the rotations b followed by a."""
-    s, u, t, v = a[:, :1], a[:, 1:], b[:, :1], b[:, 1:]
-    real = s * t - (u * v).sum(axis=1, keepdims=True)
-    return np.concatenate([real, s * v + t * u + np.cross(u, v)], axis=1)
-
-
-def _matrices(q: Array) -> Array:
-    """Rotation matrices (n, 3, 3) of quaternions (n, 4), which are normalised first."""
-    w, x, y, z = (q / np.sqrt((q * q).sum(axis=1, keepdims=True))).T
-    rows = (
-        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
-        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
-        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
-    )
-    return np.stack([np.stack(row, axis=1) for row in rows], axis=1)

@@ -118,6 +118,15 @@ def quaternion_of(turn: Array) -> Array:
 
 
 @njit(cache=True, error_model="numpy")
+def matrices_after(turns: Array, q: Array) -> Array:
+    """Rotation matrices (n, 3, 3) of quaternions (n, 4) followed by rotation vectors (n, 3) rad."""
+    out = np.empty((len(q), 3, 3))
+    for i in range(len(q)):
+        out[i] = matrix_of(product(quaternion_of(turns[i]), q[i]))
+    return out
+
+
+@njit(cache=True, error_model="numpy")
 def rotation_vector(q: Array) -> Array:
     """Rotation vector (3,) of the shorter way to a quaternion (4,), |angle| <= pi."""
     sign = 1.0 if q[0] >= 0.0 else -1.0

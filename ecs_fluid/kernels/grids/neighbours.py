@@ -82,7 +82,12 @@ def search_box(x: np.ndarray, edge: float, max_cells: int) -> tuple[np.ndarray, 
     return boxes[best if 2 * pairs[best] < pairs[0] else 0]
 
 
-def search_grid(
+def search_grid(x: np.ndarray, edge: float, max_cells: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The `stacked` grid of the `search_box` of ``x`` (n, 3) m."""
+    return boxed_grid(search_box(x, edge, max_cells), edge, max_cells)
+
+
+def boxed_grid(
     box: tuple[np.ndarray, np.ndarray], edge: float, max_cells: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The `stacked` grid of a `search_box` that was found with the same ``edge`` and ``max_cells``."""

@@ -12,14 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ecs_fluid.kernels.bodies.polytope import Hulls
-from ecs_fluid.kernels.bodies.rotation import matrix_of, product, quaternion_of
+from ecs_fluid.kernels.bodies.rotation import matrices_after
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles
 from ecs_fluid.kernels.compiled import CHUNKS, Array
 from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.triples import cross_of, minus, row_of
 from ecs_fluid.kernels.compiled.vectors import LANES
-from ecs_fluid.kernels.grids.neighbours import search_box, search_grid
+from ecs_fluid.kernels.grids.neighbours import boxed_grid, search_box
 from ecs_fluid.kernels.grids.partition import partition, scatter_sorted
 from ecs_fluid.kernels.sph.forces import AIRBORNE, DIFFUSION, FAR, compression, forces, lattice_weight, tait
 from ecs_fluid.kernels.sph.images import Images, container_planes, holders, mirror_back, mirrors, with_images
@@ -95,12 +95,7 @@ def moved(obstacles: Obstacles, time: float) -> Obstacles:
     """The bodies `time` s after the start of the tick, by their velocities and spins."""
     if time == 0.0 or not (obstacles.v.any() or obstacles.angular_velocity.any()):
         return obstacles
-    turned = np.array(
-        [
-            matrix_of(product(quaternion_of(time * angular_velocity), q))
-            for angular_velocity, q in zip(obstacles.angular_velocity, obstacles.q0, strict=True)
-        ]
-    )
+    turned = matrices_after(time * obstacles.angular_velocity, obstacles.q0)
     return obstacles._replace(x1=obstacles.x0 + time * obstacles.v, turn1=turned)
 
 
@@ -192,7 +187,7 @@ def around(
     low = _beginning(found.x, least, law.reach)
     _in_reaches(found.x, low.astype(x.dtype), law.reach, place)
     box = FAR + (least - low) / law.reach, FAR + (highest - low) / law.reach
-    grid = search_grid(box, CELL, most)
+    grid = boxed_grid(box, CELL, most)
     start, order = partition(place, *grid)
     all_mass = np.concatenate([mass, mass[found.owner]])
     return Around(found, planes, held, mirroring, bare, joints, place, all_mass, start, grid, order)

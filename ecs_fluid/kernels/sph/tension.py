@@ -30,7 +30,7 @@ from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS, Array
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.grids.neighbours import runs_around, search_box, search_grid
+from ecs_fluid.kernels.grids.neighbours import runs_around, search_grid
 from ecs_fluid.kernels.grids.partition import partition
 from ecs_fluid.kernels.sph.forces import lattice_weight
 
@@ -408,8 +408,7 @@ def surface_tension(x: Array, real: int, spacing: float, support: float, sigma: 
     if not real:
         return Tension(np.zeros((0, 3), x.dtype), 0.0)
     place, reach = x.astype(np.float64), support * spacing
-    room = CELL * reach, 8 * len(x) + 64
-    grid = search_grid(search_box(place, *room), *room)
+    grid = search_grid(place, CELL * reach, 8 * len(x) + 64)
     start, order = partition(place, *grid)
     near = Sorted(place[order], order < real, start, *grid, reach)
     blocks = _blocks(near.x, spacing, reach)

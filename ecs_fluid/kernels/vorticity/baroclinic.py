@@ -24,7 +24,6 @@ from ecs_fluid.kernels.grids.neighbours import (
     lane_groups,
     lane_room,
     lane_runs,
-    search_box,
     search_grid,
     sorted_rows,
 )
@@ -191,8 +190,7 @@ def weighted_gradient(
     if count == 0:
         return out
     far = float(reach.max())
-    edge, most = far * CELL, max(len(x), 64)
-    grid = search_grid(search_box(x, edge, most), edge, most)
+    grid = search_grid(x, far * CELL, max(len(x), 64))
     start, order = partition(x, *grid)
     rows = sorted_rows(x, reach * reach, volume, values, order)
     moments = np.empty((len(x), 13), x.dtype)

@@ -38,7 +38,6 @@ from ecs_fluid.kernels.grids.neighbours import (
     lane_groups,
     near_rows,
     reaching,
-    search_box,
     search_grid,
     sorted_rows,
 )
@@ -299,8 +298,7 @@ def exchange_rows(
     rate, loss = np.empty_like(values), np.empty_like(eps)
     if len(x) == 0:
         return rate, loss
-    cells = exchange_cells(float(eps.max()), len(x), order, dimension)
-    grid = search_grid(search_box(x, *cells), *cells)
+    grid = search_grid(x, *exchange_cells(float(eps.max()), len(x), order, dimension))
     start, place = partition(x, *grid)
     rows = sorted_rows(x, eps, volume, values, place)
     amounts, lost = np.empty((len(x), rows.shape[1] - 5), x.dtype), np.empty_like(eps)
@@ -312,7 +310,7 @@ def exchange_rows(
 def exchange_cells(widest: float, count: int, order: int = 2, dimension: int = 3) -> tuple[float, int]:
     """Edge of cells, m, half the cutoff, and how many at most, of a grid for that many particles.
 
-    ``widest`` is the largest eps, m; `search_box` and `search_grid` take both.
+    ``widest`` is the largest eps, m; `search_grid` takes both.
     """
     return cutoff(order, dimension) * widest / 2, max(count, 64)
 

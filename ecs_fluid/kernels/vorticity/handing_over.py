@@ -25,7 +25,6 @@ from ecs_fluid.kernels.grids.neighbours import (
     lane_groups,
     lane_room,
     lane_runs,
-    search_box,
     search_grid,
     sorted_rows,
 )
@@ -121,8 +120,7 @@ def handed_over(x: Array, values: Array, reach: Array) -> Array:
     if not len(x):
         return out
     far = float(reach.max())
-    edge, most = far * CELL, max(len(x), 64)
-    grid = search_grid(search_box(x, edge, most), edge, most)
+    grid = search_grid(x, far * CELL, max(len(x), 64))
     start, order = partition(x, *grid)
     volume = (reach / reach.max()) ** 3
     rows = sorted_rows(x, reach * reach, volume, values, order)

@@ -140,7 +140,7 @@ def test_strays_leave_the_cells_of_all_others_as_they_are(strays: int) -> None:
     """2,000 points in 10^3 cells of their own, some more up to 10^7 cells away: as many pairs share cells."""
 
     def pairs(x: np.ndarray) -> int:
-        grid = search_grid(search_box(x, 0.1, 2100), 0.1, 2100)
+        grid = search_grid(x, 0.1, 2100)
         return int((np.bincount(cell_index(x, *grid)) ** 2).sum())
 
     draw = np.random.default_rng(strays)

@@ -11,7 +11,7 @@ from scipy.special import gammaincc
 import ecs_fluid as ef
 from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.grids import grid, partition
-from ecs_fluid.kernels.grids.neighbours import packed, search_box, search_grid, stacked
+from ecs_fluid.kernels.grids.neighbours import packed, search_grid, stacked
 from ecs_fluid.kernels.vorticity import exchange
 
 
@@ -257,7 +257,7 @@ def test_a_part_of_the_rows_gets_the_bits_it_has_among_all(order: int) -> None:
     """Wherever the part begins: who is in the other lanes does not matter."""
     x, values, eps, volume = cloud(400, 3)
     cells = exchange.exchange_cells(float(eps.max()), len(x), order)
-    box = search_grid(search_box(x, *cells), *cells)
+    box = search_grid(x, *cells)
     start, rows = partition.partition(x, *box)
     sorted_rows = packed(x, eps, volume, values)[rows]
     whole, loss = np.empty_like(values), np.empty_like(eps)
