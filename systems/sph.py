@@ -221,7 +221,7 @@ class SphSystem(System):
         law, liquid = self._law(push), self._joined()
         real = len(liquid.x)
         if push is not None:
-            self._tell_of_push(push)
+            self._tell_of_push(push, liquid)
             # The integrator has given them all of it at once; each step gives its part.
             liquid.v[...] -= self.world.dtype(dt) * push
         liquid = Particles(*map(np.concatenate, zip(liquid, self._in_pipes(), strict=True)))
@@ -327,9 +327,10 @@ class SphSystem(System):
         spacing = float(self.field(LiquidModel).volume[0]) ** (1 / 3)
         borne = max(self._borne(liquid.mass / liquid.volume) for (liquid,) in self.query(Liquid))
         pulls = [borne * gravity for gravity in self.field(Fluid).gravity]
-        most = largest_head(self.world, pulls, self._joined().x, spacing)
+        liquid = self._joined()
+        most = largest_head(self.world, pulls, liquid.x, spacing)
         if push is not None:
-            most = max(most, self._head(push))
+            most = max(most, self._head(push, liquid))
         if most == 0.0:
             own = (velocity.v for _, velocity in self.query(Liquid, InertialVelocity))
             fastest = [float((v.astype(np.float64) ** 2).sum(axis=1).max(initial=0.0)) for v in own]
@@ -343,9 +344,9 @@ class SphSystem(System):
             )
         return 10 * math.sqrt(most)
 
-    def _head(self, push: Array) -> float:
+    def _head(self, push: Array, liquid: Particles) -> float:
         """g H, m^2/s^2, of the strongest pull on a particle, by gravity and a push (n, 3) m/s^2."""
-        x, _, mass, size, _ = self._joined()
+        x, _, mass, size, _ = liquid
         pull = self._pull(mass, size, push).astype(np.float64)
         strongest = pull[(pull**2).sum(axis=1).argmax()]
         return largest_head(self.world, [strongest], x, float(self.field(LiquidModel).volume[0]) ** (1 / 3))
@@ -449,13 +450,13 @@ class SphSystem(System):
             entity[BodyLoad].force += done.loads[rows, :3]
             entity[BodyLoad].torque += done.loads[rows, 3:]
 
-    def _tell_of_push(self, push: Array) -> None:
+    def _tell_of_push(self, push: Array, liquid: Particles) -> None:
         """Warn once of a push (n, 3) m/s^2 that is strong for the speed of sound."""
-        c = math.sqrt(7 * float(self.field(LiquidModel).stiffness[0]) / densest(self.world))
         if self._squeezed:
             return
-        head = self._head(push)
-        own = head - self._head(0 * push)  # what gravity compresses is not theirs
+        c = math.sqrt(7 * float(self.field(LiquidModel).stiffness[0]) / densest(self.world))
+        head = self._head(push, liquid)
+        own = head - self._head(0 * push, liquid)  # what gravity compresses is not theirs
         if own > SQUEEZED * c**2:
             self._squeezed, most = True, float(np.linalg.norm(push.astype(np.float64), axis=1).max())
             warnings.warn(
