@@ -142,7 +142,7 @@ class DiagnosticsSystem(System):
         record["speed"] = self._fastest()
         record["overlap"] = overlap(x, sigma)
         record.update(dict.fromkeys(("energy", "enstrophy", "helicity", "dt_grad_u")))
-        if pair_limit is None or len(x) <= pair_limit or self.world.periods.any():
+        if pair_limit is None or len(x) <= pair_limit or self.world.require(VelocitySystem).has_images:
             record.update(self._pair_sums(x, alpha))
         else:
             record["dt_grad_u"] = self._gradient_of_last_stage()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ecs_fluid.world import World
 
 if TYPE_CHECKING:
     from ecs_fluid.kernels.poisson.periodic import Fourier
+    from ecs_fluid.kernels.poisson.poisson import Transfer
 
 CLEARANCE = 3.0
 """Core radii that a grid should leave around the vortons: their vorticity is spread that far."""
@@ -121,21 +122,12 @@ class PoissonSolver(Solver):
 
     def scattered(self) -> list[tuple[float, Array]]:
         """Core radii m, and the vorticity (px, py, pz, 3) 1/s that vortons with each give to the grid."""
-        from ecs_fluid.kernels.grids.partition import partition
-        from ecs_fluid.kernels.poisson.poisson import vorticity_grid
-
         mesh, across = (self.grid.origin, self.grid.spacing, self.grid.cells), self.world.across
-        result = []
-        for sigma, rows in core_bins(self.sources.sigma):
-            x = np.ascontiguousarray(self.sources.x[:, rows])
-            alpha = np.ascontiguousarray(self.sources.alpha[:, rows])
-            start, order = partition(np.ascontiguousarray(x.T), *mesh)
-            sx, sa = np.ascontiguousarray(x[:, order]), np.ascontiguousarray(alpha[:, order])
-            omega = vorticity_grid(sx, sa, start, mesh, "spline" if self.by_spline else self.transfer)
-            if across is not None:
-                omega = omega.take([0], axis=across) * omega.dtype.type(self.grid.spacing[across])
-            result.append((sigma, omega))
-        return result
+        shared = scattered(self.sources, mesh, "spline" if self.by_spline else self.transfer)
+        if across is None:
+            return shared
+        width = shared[0][1].dtype.type(self.grid.spacing[across])
+        return [(sigma, omega.take([0], axis=across) * width) for sigma, omega in shared]
 
     def spread(self, scattered: list[tuple[float, Array]]) -> Array:
         """Vorticity (px, py, pz, 3) 1/s of the blobs, each part widened to its core radius."""
@@ -237,6 +229,26 @@ class PoissonSolver(Solver):
         ways.append(f"use {value} of PartitionSystem" if value else "use solver = 'fmm'")
         sides = " x ".join(f"{side:.3g}" for side in grid.spacing * grid.cells)
         return f"the grid spans {sides} m{wider}; {' or '.join(ways)}"
+
+
+def scattered(
+    vortons: Any, mesh: tuple[Array, Array, Array], transfer: Transfer
+) -> list[tuple[float, Array]]:
+    """Core radii m, and the vorticity (px, py, pz, 3) 1/s that vortons with each give to a grid.
+
+    `vortons` have x (3, n) m, alpha (3, n) m^3/s and sigma (n,) m; `mesh` is origin m, spacing m and cells.
+    """
+    from ecs_fluid.kernels.grids.partition import partition
+    from ecs_fluid.kernels.poisson.poisson import vorticity_grid
+
+    result = []
+    for sigma, rows in core_bins(vortons.sigma):
+        x = np.ascontiguousarray(vortons.x[:, rows])
+        alpha = np.ascontiguousarray(vortons.alpha[:, rows])
+        start, order = partition(np.ascontiguousarray(x.T), *mesh)
+        sx, sa = np.ascontiguousarray(x[:, order]), np.ascontiguousarray(alpha[:, order])
+        result.append((sigma, vorticity_grid(sx, sa, start, mesh, transfer)))
+    return result
 
 
 def core_bins(sigma: Array) -> list[tuple[float, Array | slice]]:

@@ -79,7 +79,7 @@ def reads_well(
 def _all_pairs(solver: Solver, sources: Sources, grid: Grid) -> DirectSolver | None:
     """The sum over all vortons in unbounded space, None where the solver means another one."""
     world = solver.world
-    elsewhere = world.periods.any() or getattr(solver, "boundary", "open") != "open"
+    elsewhere = solver.has_images or getattr(solver, "boundary", "open") != "open"
     if elsewhere or not ships(type(solver)) or not len(sources.sigma):
         return None
     if world.processes.has_parts(sources):

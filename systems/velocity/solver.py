@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import create_model
 from pydantic_core import PydanticUndefined
 
-from ecs_fluid.component import Array
+from ecs_fluid.component import Array, Component
 from ecs_fluid.components import Grid, Sources
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.plugins import class_named, group_of, import_path, refuse_shipped_name, ships
@@ -56,6 +56,12 @@ class Solver:
     """Whether `fill` reads all vortons, not only those that `World.processes` fetches for its targets"""
     periodic: ClassVar[bool] = False
     """Whether it sums over the vortons' images in worlds that repeat (`World.periods`)"""
+
+    reads: ClassVar[tuple[type[Component], ...]] = ()
+    """Component types that it reads beside Sources and Grid"""
+    own_field: ClassVar[bool] = False
+    """Whether `prepare` makes a field of its own, also without vortons, which any place reads at little cost:
+    all particles do then, whatever `tracers` says"""
 
     grid_velocity: Array
     """Velocity (px, py, pz, 3) m/s at the points of the field grid, of a solver `on_grid`"""
@@ -103,6 +109,11 @@ class Solver:
     def by_spline(self) -> bool:
         """Whether a solver `on_grid` shares out strengths by a cubic spline, so that vortons read by one."""
         return False
+
+    @property
+    def has_images(self) -> bool:
+        """Whether it sums over images of the vortons too, in a world that repeats or behind walls."""
+        return bool(self.world.periods.any())
 
     # ------------------------------------------------------------------ the three methods
 
@@ -169,11 +180,12 @@ def solver_class(name: str, place: str = "solver", allow_code: bool = False) -> 
 
 
 def solver_names(more: tuple[str, ...] = ()) -> list[str]:
-    """Solvers that ship, those that installed packages offer, and `more`, each once."""
-    return list(dict.fromkeys([*get_args(SHIPPED), *entry_points(group=group_of(Solver)).names, *more]))
+    """Solvers for any flow: those that ship, those that installed packages offer, and `more`, each once."""
+    shipped = [name for name in get_args(SHIPPED) if not Solver.registry[name].own_field]
+    return list(dict.fromkeys([*shipped, *entry_points(group=group_of(Solver)).names, *more]))
 
 
-SHIPPED = Literal["direct", "tree", "fmm", "pppm", "poisson", "hybrid", "auto"]
+SHIPPED = Literal["direct", "tree", "fmm", "pppm", "poisson", "hybrid", "container", "auto"]
 
 SolverName = SHIPPED | str
 """Name of a solver; editors offer those that ship."""

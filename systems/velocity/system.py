@@ -33,6 +33,7 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.partition import VORTONS, PartitionSystem
 from ecs_fluid.systems.velocity.auto import AutoSolver
 from ecs_fluid.systems.velocity.cell_reading import CellReading
+from ecs_fluid.systems.velocity.container import ContainerSolver
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.grid_reading import GridReading, Reading
@@ -51,7 +52,9 @@ from ecs_fluid.world import World
 if TYPE_CHECKING:
     from ecs_fluid.kernels.biot_savart.regularisation import Code
 
-SOLVERS = (DirectSolver, TreeSolver, FmmSolver, PppmSolver, PoissonSolver, HybridSolver, AutoSolver)
+SOLVERS = (
+    DirectSolver, TreeSolver, FmmSolver, PppmSolver, PoissonSolver, HybridSolver, ContainerSolver, AutoSolver,
+)  # fmt: skip
 """Solvers that ship."""
 
 SHIPPED_KERNELS = Literal["winckelmans", "gaussian", "rankine", "rosenhead_moore"]
@@ -100,6 +103,7 @@ class VelocitySystem(System):
     * hybrid: the same by multigrid with the potential on the faces of the box summed over all vortons
       (articles, parts 19 and 20), which acts like unbounded space. For a flat population in a world of three
       dimensions `auto` takes the place of both.
+    * container: in a container that is a box, which may move and turn; no fluid goes through its walls.
     * auto: direct, tree, fmm or pppm, whichever should be fastest; a sample checks that `tolerance` is kept.
     * one of your own, by the name of its class or its import path (docs/solvers_of_your_own.md).
 
@@ -213,6 +217,7 @@ class VelocitySystem(System):
                     f"{', '.join(IN_A_PLANE)} have one; take one of these, or make the world's dimension 3"
                 )
         self._solver = self._made(self.solver)
+        self.may_read = (*type(self).may_read, *self._solver.reads)  # type: ignore[assignment,misc]
         self.grid_needs = self._solver.grid_needs()
 
     def added(self, world: World) -> None:
@@ -260,7 +265,8 @@ class VelocitySystem(System):
             self._warn_once(solver, sources, grid, f"t = {self.world.time:.4g} s: ")
         self._prepare(solver, sources, grid)
         from_grid = self._from_grid(solver)
-        if from_grid or (others and self.tracers == "grid") or not len(sources.sigma):
+        read = bool(others) and self.tracers == "grid" and not solver.own_field
+        if from_grid or read or not len(sources.sigma):
             self._fill_grid(solver, sources, grid)
         field = self.field(VelocityField).u
         # Solvers on the grid share out strengths by convolution; reading by it too keeps the total strength.
@@ -308,8 +314,8 @@ class VelocitySystem(System):
         others: list[Population],
     ) -> None:  # fmt: skip
         """Fill velocities of other populations: read between points of the grid, or summed at their rows."""
-        processes, read = self.world.processes, self.tracers != "solver"
-        if not len(sources.sigma):
+        processes, read = self.world.processes, self.tracers != "solver" and not solver.own_field
+        if not (len(sources.sigma) or solver.own_field):
             for other in others:
                 other.u[:] = 0.0
             return
@@ -395,20 +401,20 @@ class VelocitySystem(System):
         if periods.any() and not kind.periodic:
             able = " or ".join(repr(own.name) for own in SOLVERS if own.periodic or own is AutoSolver)
             raise RecipeError(
-                f"VelocitySystem: solver = {name!r} sums in unbounded space, but the world repeats along "
+                f"VelocitySystem: solver = {name!r} is not for a world that repeats, and this one does along "
                 f"{axes_of(periods)}; use solver = {able}"
             )
         return kind(self)
 
     def _fitting(self, solver: Solver, sources: Sources, grid: Grid) -> Solver:
-        """The solver for these vortons: that one; without vortons the direct sum, of nothing; or ``auto``.
+        """The solver for these vortons: that one, or ``auto``; without any mostly the direct sum, of nothing.
 
         A flat population in three dimensions has a grid of one layer, on which Poisson's equation would have
         another Green's function: there ``auto`` takes the place of solvers on the grid.
         """
-        if not len(sources.sigma):
+        if not (len(sources.sigma) or solver.own_field):
             return DirectSolver(self)
-        if self.world.periods.any():
+        if solver.has_images:
             return solver
         flat = self.world.dimension == 3 and grid.flat.any()
         return AutoSolver(self) if solver.on_grid and flat else solver
@@ -465,6 +471,11 @@ class VelocitySystem(System):
         direct.velocity(self.code, x, *vortons, u)
         return u
 
+    @property
+    def has_images(self) -> bool:
+        """Whether sums are over images too, in a world that repeats or behind walls."""
+        return self._solver.has_images
+
     def pair_fields(self, x: Array) -> tuple[Array, Array, Array, Array]:
         """Vector potential, blob vorticity, velocity and gradient at (m, 3) points by the direct sum."""
         from ecs_fluid.kernels.biot_savart import direct
@@ -472,9 +483,10 @@ class VelocitySystem(System):
         code = self.code
         sources, grid = self.world.require(PartitionSystem).present()
         x = np.ascontiguousarray(x)
-        if isinstance(self._solver, PoissonSolver) and self.world.periods.any() and len(sources.sigma):
-            self._solver.prepare(sources, grid)
-            return self._solver.pair_fields(x)
+        solver = self._solver
+        if isinstance(solver, PoissonSolver | ContainerSolver) and solver.has_images and len(sources.sigma):
+            solver.prepare(sources, grid)
+            return solver.pair_fields(x)
         psi, omega, u = np.empty_like(x), np.empty_like(x), np.empty_like(x)
         du = np.empty((len(x), 3, 3), x.dtype)
         direct.potential_vorticity(code, x, sources.x, sources.alpha, sources.sigma, psi, omega)

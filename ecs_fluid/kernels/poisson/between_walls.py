@@ -1,0 +1,177 @@
+"""Velocity of blobs in a box along whose walls the fluid slips, at grid points, by sums of sines and cosines.
+
+No fluid goes through a wall if every blob has a mirror image behind it, which keeps the part of the vorticity
+along the normal and has the opposite of the part along the wall. Images in both walls across an axis repeat
+every other box, so component c of the vorticity is a sum of cosines along axis c and of sines along the two
+others, of wave numbers pi j / L, and so is the vector potential A^ = z(k sigma) omega^/k^2, with z the
+transform of the regularisation; component c of the velocity, curl A, is one of sines along axis c and of
+cosines along the others. All is spectral in the grid points; what is left is the error of sharing vortons
+among points. A box that turns moves fluid without vorticity, too: `turning`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+
+from ecs_fluid.kernels.biot_savart.regularisation import Code, record
+
+Array = NDArray[Any]
+Part = tuple[float, Array]
+"""A core radius, m, and the vorticity (px, py, pz, 3) 1/s that vortons with it share among grid points."""
+Three = tuple[float, float, float]
+Sizes = tuple[int, int, int]
+
+TERMS = 256
+"""Of the sums for a box that turns: at the walls they fall as 1/n^2, with alternating signs but in edges."""
+
+ALONG, ACROSS = 1, -1
+"""Which components of a mirrored field keep their sign: of vorticity and vector potential those along the
+normal of the wall, of velocity those across it."""
+
+
+def reflected_in(field: Array, ghosts: int, axes: Any) -> Array:
+    """Vorticity (px, py, pz, 3) at the points of a box, and what images behind its walls add there.
+
+    Given are ``ghosts`` points more beyond each wall, which share strengths of blobs next to it: what lies
+    there is the images' in the box.
+    """
+    for axis in np.flatnonzero(axes):
+        lines = np.moveaxis(field, axis, 0)
+        sign = _signs(int(axis), ALONG, field.dtype)
+        inner = lines[ghosts : len(lines) - ghosts].copy()
+        inner[: ghosts + 1] += sign * lines[ghosts::-1]
+        inner[-ghosts - 1 :] += sign * lines[: -ghosts - 2 : -1]
+        field = np.moveaxis(inner, 0, axis)
+    return field
+
+
+def reflected_out(field: Array, ghosts: int, axes: Any, kept: int) -> Array:
+    """A field (px, py, pz, 3) in a box and ``ghosts`` points beyond its walls; ``kept``: ALONG or ACROSS."""
+    for axis in np.flatnonzero(axes):
+        lines = np.moveaxis(field, axis, 0)
+        sign = _signs(int(axis), kept, field.dtype)
+        below, above = sign * lines[ghosts:0:-1], sign * lines[-2 : -ghosts - 2 : -1]
+        field = np.moveaxis(np.concatenate([below, lines, above]), 0, axis)
+    return np.ascontiguousarray(field)
+
+
+def _signs(axis: int, kept: int, dtype: Any) -> Array:
+    return np.where(np.arange(3) == axis, kept, -kept).astype(dtype)
+
+
+@lru_cache(maxsize=4)
+def _waves(points: Sizes, spacing: Three) -> list[Array]:
+    """Wave numbers along the three axes, 1/m, shaped to be multiplied with one another's fields."""
+    found = []
+    for axis, (n, h) in enumerate(zip(points, spacing, strict=True)):
+        k = np.pi * np.arange(n) / ((n - 1) * h)
+        found.append(k.reshape([-1 if a == axis else 1 for a in range(3)]))
+    return found
+
+
+@lru_cache(maxsize=8)
+def _blob(points: Sizes, spacing: Three, code: Code, sigma: float, dtype: str) -> Array:
+    """z(k sigma)/k^2 in m^2."""
+    transform = record(code).transform
+    assert transform is not None
+    squares = sum((part**2 for part in _waves(points, spacing)), np.zeros((1, 1, 1)))
+    inverse = np.where(squares > 0, 1 / np.where(squares > 0, squares, 1.0), 0.0)  # 0 at the mean
+    return np.asarray((transform(sigma * np.sqrt(squares)) * inverse).astype(dtype))
+
+
+def turning(cells: Any, spacing: Any, spin: Any, ghosts: int) -> Array:
+    """Velocity (px, py, pz, 3) m/s of fluid without vorticity in a box about the origin that turns about it.
+
+    At the grid points from ``ghosts`` beyond one wall to as many beyond the other, which go on by parabolas.
+    For spin w about z and half sides a along x, b along y, with k_n = (n + 1/2) pi / b,
+
+        phi = w x y - sum_n 4 w (-1)^n / (b k_n^3 cosh(k_n a)) sinh(k_n x) sin(k_n y),
+
+    whose normal derivative at the walls is theirs, -w y at x = +-a and w x at y = +-b; so for the other axes.
+    """
+    half = np.asarray(cells) * spacing / 2
+    axes = [np.arange(n + 1) * h - side for n, h, side in zip(cells, spacing, half, strict=True)]
+    out = np.zeros((*(n + 1 for n in cells), 3))
+    for c in np.flatnonzero(spin):
+        i, j = (c + 1) % 3, (c + 2) % 3
+        k = (np.arange(TERMS) + 0.5) * np.pi / half[j]
+        factor = -4.0 * (-1.0) ** np.arange(TERMS) / (half[j] * k**2)
+        x, y = axes[i][:, None], axes[j][:, None]
+        # cosh and sinh over cosh(k a), by exponentials that are small
+        far, near = np.exp(-k * (half[i] + np.abs(x))), np.exp(-k * (half[i] - np.abs(x)))
+        below = 1 + np.exp(-2 * k * half[i])
+        cosh, sinh = (near + far) / below, np.sign(x) * (near - far) / below
+        along = spin[c] * (y.T + (factor * cosh) @ np.sin(k * y).T)
+        across = spin[c] * (x + (factor * sinh) @ np.cos(k * y).T)
+        for axis, values in ((i, along), (j, across)):
+            out[..., axis] += np.expand_dims(values if i < j else values.T, int(c))
+    for a in range(3):
+        lines, n = np.moveaxis(out, a, 0), np.arange(1, ghosts + 1).reshape(-1, 1, 1, 1)
+        weights = (n + 1) * (n + 2) / 2, -n * (n + 2), n * (n + 1) / 2
+        below, above = (sum(w * end[m] for m, w in enumerate(weights)) for end in (lines, lines[::-1]))
+        out = np.moveaxis(np.concatenate([below[::-1], lines, above]), 0, a)
+    return out
+
+
+class BetweenWalls:
+    """Fields of blobs and their images in a box, from the vorticity that they share among its grid points.
+
+    Args:
+        parts: by core radius, with that of images (`reflected_in`).
+        cells: (3,) of the box.
+        spacing: (3,) m.
+        code: of the regularisation.
+        dtype: of the results.
+    """
+
+    def __init__(
+        self, parts: Sequence[Part], cells: Any, spacing: Any, code: Code, dtype: Any = np.float64
+    ) -> None:
+        nx, ny, nz = (int(n) + 1 for n in cells)
+        points, steps = (nx, ny, nz), (float(spacing[0]), float(spacing[1]), float(spacing[2]))
+        self._type, self._waves = np.dtype(dtype), _waves(points, steps)
+        self._potential = [np.zeros(points, dtype) for _ in range(3)]
+        for sigma, omega in parts:
+            blob = _blob(points, steps, code, float(sigma), self._type.name)
+            for c in range(3):
+                self._potential[c] += blob * _transform(omega[..., c], c, ALONG)
+
+    def _back(self, waves: Sequence[Array], kept: int) -> Array:
+        out = [_transform(part.astype(self._type), c, kept, back=True) for c, part in enumerate(waves)]
+        return np.stack(out, axis=-1)
+
+    def vorticity(self) -> Array:
+        """Vorticity (px, py, pz, 3) 1/s of the blobs."""
+        squares = sum(part**2 for part in self._waves)
+        return self._back([squares * part for part in self._potential], ALONG)
+
+    def potential(self) -> Array:
+        """Vector potential (px, py, pz, 3) m^2/s."""
+        return self._back(self._potential, ALONG)
+
+    def velocity(self) -> Array:
+        """Velocity (px, py, pz, 3) m/s."""
+        (x, y, z), (kx, ky, kz) = self._potential, (k.astype(self._type) for k in self._waves)
+        return self._back([ky * z - kz * y, kz * x - kx * z, kx * y - ky * x], ACROSS)
+
+
+def _transform(field: Array, component: int, kept: int, back: bool = False) -> Array:
+    """Sums of cosines along the axes along which images keep a component's sign, of sines along others."""
+    cosines, sines = (fft.idct, fft.idst) if back else (fft.dct, fft.dst)
+    workers = numba.get_num_threads()
+    for axis in range(3):
+        if (axis == component) == (kept == ALONG):
+            field = cosines(field, 1, axis=axis, workers=workers)
+        else:
+            inner = tuple(slice(1, -1) if a == axis else slice(None) for a in range(3))
+            out = np.zeros_like(field)
+            out[inner] = sines(field[inner], 1, axis=axis, workers=workers)
+            field = out
+    return field

@@ -1,0 +1,155 @@
+"""Flow in a box that lets nothing through its walls, however it moves and turns."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import Grid, Sources
+from ecs_fluid.systems.partition import PartitionSystem
+from ecs_fluid.systems.shared.body_tables import BODIES
+from ecs_fluid.systems.shared.walls import Box, box_of
+from ecs_fluid.systems.velocity.poisson import LEAST_PER_CORE, THIN, scattered
+from ecs_fluid.systems.velocity.solver import Solver
+from ecs_fluid.targets import Targets
+
+GHOSTS = 4
+"""Grid points beyond each wall: what shares or reads by third order, or takes differences of fourth, needs no
+other rule there."""
+
+OUTSIDE = 1e-5
+"""Part of the box by which a point may lie beyond a wall and still be in the fluid: rounding of its place."""
+
+
+class Inside(NamedTuple):
+    """Vortons in the axes of a box: x (3, n) m, alpha (3, n) m^3/s, sigma (n,) m."""
+
+    x: Array
+    alpha: Array
+    sigma: Array
+
+
+class ContainerSolver(Solver):
+    """The sum over the vortons in the world's container, a box, and all their mirror images behind its walls.
+
+    No fluid goes through the walls, and it slips along them. The box may move and turn: u = v + grad(phi) +
+    curl A, with the velocity v of its middle, the potential phi by which fluid without vorticity makes way
+    for walls that turn, and the vector potential A of vortons and images between walls at rest. Vorticity is
+    shared among the points of a grid in the box, which sums of sines and cosines turn into velocity
+    (`kernels.poisson.between_walls`); any place in the box reads that by third order. Vortons outside of the
+    box stir nothing, and nothing flows there.
+    """
+
+    resolution: float = Field(default=3.0, ge=0.5, le=16)
+    """container: cells of the grid per mean core radius, 1"""
+    most_cells: int = Field(default=2**18, ge=1000, le=2**27)
+    """container: most cells of the grid"""
+    transfer: Literal["linear", "m4_prime"]
+
+    reads = BODIES
+    has_images = True
+    own_field = True
+
+    def prepare(self, sources: Sources, grid: Grid) -> None:
+        """Velocity in the axes of the box, less that of its middle, at the points of its grid."""
+        from ecs_fluid.kernels.poisson import between_walls
+        from ecs_fluid.kernels.poisson.between_walls import ACROSS, reflected_in, reflected_out
+
+        self._box = box_of(self.world)
+        self._mesh = self._grid_of(self._box, sources.sigma)
+        vortons, cells = self._inside(sources), self._mesh[2] - 2 * GHOSTS
+        every = (True, True, True)
+        parts = scattered(vortons, self._mesh, self.transfer) if len(sources.sigma) else []
+        parts = [(sigma, reflected_in(omega, GHOSTS, every)) for sigma, omega in parts]
+        self._sums = between_walls.BetweenWalls(parts, cells, self._mesh[1], self.code, self.world.dtype)
+        self._velocity = reflected_out(self._sums.velocity(), GHOSTS, every, ACROSS)
+        spin = self._box.axes.T @ self._box.spin
+        if spin.any():
+            turning = between_walls.turning(cells, self._mesh[1], spin, GHOSTS)
+            self._velocity += turning.astype(self.world.dtype)
+        self._jacobian: Array | None = None
+
+    def fill(self, targets: Targets) -> None:
+        """Read between the points of the grid, and add the motion of the box."""
+        from ecs_fluid.kernels.grids.cubic import interpolate
+        from ecs_fluid.kernels.grids.differences import jacobian
+
+        box, (origin, spacing, _) = self._box, self._mesh
+        y = np.ascontiguousarray(((targets.x - box.middle) @ box.axes).astype(self.world.dtype))
+        u, outside = np.empty_like(y), ~_in_box(box, targets.x.T)
+        interpolate(y, origin, spacing, self._velocity, u)
+        targets.u[...] = u @ box.axes.T + box.velocity
+        targets.u[outside] = 0.0
+        if targets.du is not None:
+            if self._jacobian is None:
+                self._jacobian = jacobian(self._velocity, spacing, order=4)
+            du = np.empty((len(y), 3, 3), y.dtype)
+            interpolate(y, origin, spacing, self._jacobian, du)
+            targets.du[...] = box.axes @ du @ box.axes.T
+            targets.du[outside] = 0.0
+
+    def pair_fields(self, x: Array) -> tuple[Array, Array, Array, Array]:
+        """Vector potential and vorticity of blobs, velocity and its gradient at (m, 3) points."""
+        from ecs_fluid.kernels.grids.cubic import interpolate
+        from ecs_fluid.kernels.poisson.between_walls import ALONG, reflected_out
+
+        targets = Targets.at(x, gradient=True)
+        self.fill(targets)
+        assert targets.du is not None
+        found, y = [], np.ascontiguousarray(((x - self._box.middle) @ self._box.axes).astype(x.dtype))
+        for field in (self._sums.potential(), self._sums.vorticity()):
+            value = np.empty_like(y)
+            interpolate(y, *self._mesh[:2], reflected_out(field, GHOSTS, (True,) * 3, ALONG), value)
+            found.append((value @ self._box.axes.T).astype(x.dtype))
+        return found[0], found[1], targets.u, targets.du
+
+    def lint(self) -> list[str]:
+        """Too coarse a grid, and vortons outside of the box; FluidError where there is no box."""
+        box, (sources, _) = box_of(self.world), self.world.require(PartitionSystem).present()
+        sigma, beyond = sources.sigma, int((~_in_box(box, sources.x)).sum())
+        if not len(sigma):
+            return []
+        said = [f"VelocitySystem: {beyond} vortons are outside of the container and stir nothing"] * (
+            beyond > 0
+        )
+        some = int(THIN * len(sigma))
+        radius, spacing = float(np.partition(sigma, some)[some]), float(self._grid_of(box, sigma)[1].max())
+        if radius < LEAST_PER_CORE * spacing:
+            needed = math.ceil(np.prod(2 * box.half) * (LEAST_PER_CORE / radius) ** 3)
+            said.append(
+                f"VelocitySystem: {radius / spacing:.2g} cells of the container's grid ({spacing:.3g} m) per "
+                f"core radius ({radius:.3g} m) are too few, {LEAST_PER_CORE} the least; use a larger "
+                f"resolution, most_cells of {needed:,} and more, or wider cores"
+            )
+        return said
+
+    def _inside(self, sources: Sources) -> Inside:
+        """The vortons in the axes of the box; those outside have no strength."""
+        box, dtype = self._box, self.world.dtype
+        y = box.axes.T @ (sources.x - box.middle[:, None])
+        alpha = np.where(_in_box(box, sources.x), box.axes.T @ sources.alpha, 0.0)
+        bound = box.half[:, None]
+        return Inside(np.clip(y, -bound, bound).astype(dtype), alpha.astype(dtype), sources.sigma)
+
+    def _grid_of(self, box: Box, sigma: Array) -> tuple[Array, Array, Array]:
+        """Origin, spacing (3,) m and cells (3,) of the grid, with its points beyond the walls."""
+        from scipy.fft import next_fast_len
+
+        sides = 2 * box.half
+        edge = (
+            float(sigma.mean(dtype=np.float64)) / self.resolution if len(sigma) else float(sides.max()) / 32
+        )
+        edge = max(edge, float(np.prod(sides) / self.most_cells) ** (1 / 3))
+        cells = np.array([next_fast_len(max(int(np.ceil(side / edge)), GHOSTS), real=True) for side in sides])
+        spacing = sides / cells
+        return -box.half - GHOSTS * spacing, spacing, cells + 2 * GHOSTS
+
+
+def _in_box(box: Box, x: Array) -> Array:
+    """Which of the places x (3, n) m lie in a box, or on its walls but for rounding."""
+    y = box.axes.T @ (x - box.middle[:, None])
+    return np.asarray((np.abs(y) <= box.half[:, None] * (1 + OUTSIDE)).all(axis=0))
