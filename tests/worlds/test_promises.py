@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -506,15 +507,29 @@ def fire_and_balloon() -> float:
     return float(march(lean("fire_and_balloon"), 0.2)["balloon"][ef.RigidMotion].v[0, 2]) / 0.2
 
 
+def through_walls(world: ef.World, angle: float, spin: float) -> float:
+    """Largest velocity through the walls of a tank 1 m wide that turns about y, over the rms velocity in it.
+
+    Off the edges, by a tenth of the tank.
+    """
+    tank = np.random.default_rng(5).uniform(-0.4, 0.4, (200, 3))
+    turn = np.array([[np.cos(angle), 0, np.sin(angle)], [0, 1, 0], [-np.sin(angle), 0, np.cos(angle)]])
+    inside, through = world.velocity(tank @ turn.T), []
+    for axis, side in itertools.product(range(3), (-0.5, 0.5)):
+        wall = np.where(np.arange(3) == axis, side, tank) @ turn.T
+        through.append((world.velocity(wall) - np.cross([0, spin, 0], wall)) @ turn[:, axis])
+    return float(np.abs(through).max() / np.sqrt((inside**2).sum(axis=1).mean()))
+
+
 @measure
 def rotating_container() -> float:
     world = march(lean("rotating_container"), 1.0)
-    return float(out_of_box(places(world, "water"), [0.5] * 3, 0.6 * world.time).max())
+    return through_walls(world, 0.6 * world.time, 0.6)
 
 
 @measure
 def sloshing_container() -> float:
-    return float(out_of_box(places(march(lean("sloshing_container"), 1.2), "water"), [0.5] * 3).max())
+    return through_walls(march(lean("sloshing_container"), 1.2), 0.0, 0.0)
 
 
 # ------------------------------------------------------------------ liquids
