@@ -39,6 +39,7 @@ from ecs_fluid.components.liquid import (
     LiquidPressure as LiquidPressure,
     LiquidPush as LiquidPush,
     LiquidState as LiquidState,
+    Whitewater as Whitewater,
 )
 from ecs_fluid.components.particles import (
     Acceleration as Acceleration,

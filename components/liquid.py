@@ -73,3 +73,14 @@ class LiquidBudget(Component, per_row=False):
     pushes: Array = column("N s", shape=(3,), default=0.0)
     walls: Array = column("N s", shape=(3,), default=0.0)
     steps: Array = column("1", shape=(1,), kind="int", default=0)
+
+
+class Whitewater(Component):
+    """A particle of whitewater, which stands for drops, foam or bubbles of a liquid; it moves by its
+    InertialVelocity, as the WhitewaterSystem says.
+
+    kind: 0 spray, 1 foam, 2 bubbles. life: what is left of it, in mean lives of its kind; below 0 it goes.
+    """
+
+    kind: Array = column("1", kind="int", default=0, minimum=0, maximum=2)
+    life: Array = column("1", default=1.0)

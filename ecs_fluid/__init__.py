@@ -49,7 +49,7 @@ _HOMES = {
         "ShedMotion SignedDistance SolverMeshes SolverTimes Sources Species SpeciesField "
         "SpeciesRate Strength StrengthRate SubfilterAverage SubfilterTerms SurfaceMesh "
         "Surroundings Temperature TemperatureField TemperatureRate TransferGrid Velocity "
-        "VelocityField VelocityGradient VelocityHistory VelocityMemory Volume"
+        "VelocityField VelocityGradient VelocityHistory VelocityMemory Volume Whitewater"
     ),
     "ecs_fluid.errors": (
         "ComponentError DivergedError FluidError FluidWarning LimitError RecipeError ScheduleError "
@@ -72,7 +72,7 @@ _HOMES = {
         "PartitionSystem ReactionSystem ReformulationSystem RemeshSystem SamplingSystem SpeciesLimitSystem "
         "SphSystem StretchSystem SubfilterAverageSystem SubfilterSystem "
         "SurfaceBarrierSystem SurfaceSystem SurfaceTensionSystem SurroundingsSystem ThermalSystem "
-        "TransferSystem TurbulenceSystem VelocitySystem WindSystem"
+        "TransferSystem TurbulenceSystem VelocitySystem WhitewaterSystem WindSystem"
     ),
     "ecs_fluid.systems.partition": "GridNeeds",
     "ecs_fluid.systems.velocity.solver": "Solver",

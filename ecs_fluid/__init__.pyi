@@ -79,6 +79,7 @@ from ecs_fluid.components import (
     VelocityHistory as VelocityHistory,
     VelocityMemory as VelocityMemory,
     Volume as Volume,
+    Whitewater as Whitewater,
 )
 from ecs_fluid.entity import (
     Entity as Entity,
@@ -168,6 +169,7 @@ from ecs_fluid.systems import (
     TransferSystem as TransferSystem,
     TurbulenceSystem as TurbulenceSystem,
     VelocitySystem as VelocitySystem,
+    WhitewaterSystem as WhitewaterSystem,
     WindSystem as WindSystem,
 )
 from ecs_fluid.systems.partition import GridNeeds as GridNeeds

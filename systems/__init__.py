@@ -50,3 +50,4 @@ from ecs_fluid.systems.thermal import (
 )
 from ecs_fluid.systems.turbulence import TurbulenceSystem as TurbulenceSystem
 from ecs_fluid.systems.velocity.system import VelocitySystem as VelocitySystem
+from ecs_fluid.systems.whitewater import WhitewaterSystem as WhitewaterSystem

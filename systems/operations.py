@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from ecs_fluid.component import Array
-from ecs_fluid.components import Acceleration, InertialVelocity, Liquid, Velocity
+from ecs_fluid.components import Acceleration, InertialVelocity, Liquid, Velocity, Whitewater
 from ecs_fluid.fluid import Fluid, key_values
 from ecs_fluid.keyframes import KeyedVector, value_at
 from ecs_fluid.recipe import Name
@@ -55,11 +55,11 @@ def wind_at(world: World, time: float) -> Array:
 class InertiaSystem(System):
     """Inertia of particles with an own velocity v: u += v, and dv/dt = -drag v.
 
-    Those of a liquid are moved by the SphSystem.
+    Those of a liquid are moved by the SphSystem, its whitewater by the WhitewaterSystem.
     """
 
     reads = (InertialVelocity,)
-    may_read = (Liquid,)
+    may_read = (Liquid, Whitewater)
     adds = (Velocity, Acceleration)
     phase = "rates"
     distribution = "rows"
@@ -71,7 +71,7 @@ class InertiaSystem(System):
     def process(self, dt: float) -> None:
         """Add own velocities, and their drag."""
         for entity, (inertial, velocity) in self.entities(InertialVelocity, Velocity):
-            if Liquid not in entity:
+            if Liquid not in entity and Whitewater not in entity:
                 velocity.u += inertial.v
         if self.drag:
             drag = self.world.dtype(self.drag)
@@ -82,12 +82,12 @@ class InertiaSystem(System):
 class AccelerateSystem(System):
     """Uniform acceleration of particles with an own velocity: dv/dt = a, in m/s^2 (gravity on sparks).
 
-    The SphSystem gives it to the particles of a liquid in its steps; gravity they have from it anyway, so
-    without an `acceleration` they are left out.
+    The SphSystem gives it to the particles of a liquid in its steps; gravity they, and whitewater, have
+    anyway, so without an `acceleration` they are left out.
     """
 
     reads = (Fluid,)
-    may_read = (Liquid,)
+    may_read = (Liquid, Whitewater)
     adds = (Acceleration,)
     phase = "rates"
     distribution = "rows"
@@ -121,5 +121,6 @@ class AccelerateSystem(System):
         own = self.acceleration
         push = (self.world.gravity if own is None else self.world.value_now(own)).astype(self.world.dtype)
         for entity, (acceleration,) in self.chosen(Acceleration):
-            if self.acceleration is not None or Liquid not in entity:
+            own_gravity = Liquid in entity or Whitewater in entity
+            if self.acceleration is not None or not own_gravity:
                 shift(acceleration.a, push)

@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 
 from ecs_fluid.exports.volumes import scatter
 from ecs_fluid.systems.surface.contour import contour
-from ecs_fluid.viz.columns import Array
+from ecs_fluid.viz.columns import Array, Columns
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -27,6 +27,10 @@ LONELY = 4.0  # spacings around a particle without FEWEST in it: there is no sur
 NEIGHBOURS = 32  # within two spacings, in a full lattice
 AROUND = np.array(list(np.ndindex(3, 3, 3))) - 1
 FOAM = (0.93, 0.96, 0.98)
+# Whitewater: radius of a particle of each kind, and how far it whitens the surface, in spacings; how much one
+# of each kind does there, and at most how many are looked at.
+DROPS, COVER = (0.06, 0.07, 0.05), 1.0
+WHITENS, SEEN = (0.0, 0.15, 0.1), 32
 # Where foam begins, and where all is foam: relative speed over that of Hirt's eddies, drops among neighbours.
 STIRRED, TORN = (0.35, 0.85), (0.05, 0.2)
 
@@ -162,8 +166,36 @@ def foaming(
     points: Array, x: Array, u: Array, drops: NDArray[np.bool_], spacing: float, water: Array
 ) -> Vector:
     """Colours (m, 3) at points (m, 3) m of a surface: those `water` (n, 3) of its particles, and foam."""
-    body = np.flatnonzero(~drops) if not drops.all() else np.arange(len(x))
-    near = body[cKDTree(x[body]).query(points, k=[*range(1, min(6, len(body)) + 1)])[1]]
+    near = _nearest(points, x, drops)
     rows, place = np.unique(near, return_inverse=True)
     share = foam(x, u, drops, spacing, rows)[place].reshape(near.shape).mean(axis=1)[:, None]
     return np.asarray((1.0 - share) * np.asarray(water)[near].mean(axis=1) + share * np.array(FOAM))
+
+
+def clear(points: Array, x: Array, drops: NDArray[np.bool_], water: Array) -> Vector:
+    """The same without foam."""
+    return np.asarray(np.asarray(water)[_nearest(points, x, drops)].mean(axis=1))
+
+
+def _nearest(points: Array, x: Array, drops: NDArray[np.bool_]) -> Rows:
+    """The particles (m, 6 or fewer) of a surface nearest to its points (m, 3) m."""
+    body = np.flatnonzero(~drops) if not drops.all() else np.arange(len(x))
+    return np.asarray(body[cKDTree(x[body]).query(points, k=[*range(1, min(6, len(body)) + 1)])[1]])
+
+
+def whitened(points: Array, whitewater: Columns, spacing: float, colours: Vector) -> Vector:
+    """Colours (m, 3) at points (m, 3) m of a surface, whitened by a population of whitewater.
+
+    1 - exp(-sum) of it is foam; each particle adds the more, the nearer it lies: bubbles shine through.
+    """
+    x, kind = np.asarray(whitewater["Position.x"], np.float64), whitewater["Whitewater.kind"]
+    if not len(x) or not len(points):
+        return colours
+    reach = COVER * spacing
+    near = min(SEEN, len(x))
+    distance, other = cKDTree(x).query(points, k=[*range(1, near + 1)], distance_upper_bound=reach)
+    there = np.isfinite(distance)
+    weight = np.where(there, 1.0 - (np.where(there, distance, 0.0) / reach) ** 2, 0.0)
+    amount = (weight * np.array(WHITENS)[kind[np.where(there, other, 0)]]).sum(axis=1)
+    share = -np.expm1(-amount)[:, None]
+    return np.asarray((1.0 - share) * colours + share * np.array(FOAM))

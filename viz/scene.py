@@ -29,7 +29,7 @@ from ecs_fluid.viz.fields import Velocity, field_slice, streamlines, velocity_sl
 from ecs_fluid.viz.film import write_png
 from ecs_fluid.viz.labels import bar_title, scalar_bar
 from ecs_fluid.viz.layers import Flame, GlossyMesh, PlainMesh, Smoke, Spheres, Streaks, Surface
-from ecs_fluid.viz.liquid_surface import FOAM, foam, foaming, liquid_surface
+from ecs_fluid.viz.liquid_surface import DROPS, FOAM, clear, foam, foaming, liquid_surface, whitened
 from ecs_fluid.viz.shared_limits import (
     TimedFrame,
     View,
@@ -40,6 +40,7 @@ from ecs_fluid.viz.shared_limits import (
     is_signed,
     is_spray,
     is_vortons,
+    is_whitewater,
     kept,
     limits,
     rest_spacing,
@@ -188,7 +189,7 @@ class Scene(Canvas):
                 for name, columns, x in drawable(kept(frame, self.options))
                 if not (hides and is_vortons(columns)) and not self._population(name, columns, x)
             ]
-            if clouds and self.look.paint == "liquid" and what == "particles":
+            if self._of_liquid(what):
                 self._liquid(frame)
             elif clouds and (puff := self.view.puff) is not None:
                 camera, focal, _ = (np.array(point) for point in self._camera)
@@ -222,6 +223,10 @@ class Scene(Canvas):
         if np.allclose(self.plotter.camera.position, self._camera[0], rtol=1e-6, atol=0.0):
             self._aim = self._aimed(*self._wanted_camera)
 
+    def _of_liquid(self, what: str) -> bool:
+        """Whether a picture shows liquid as such, in this frame or in others."""
+        return self.look.paint == "liquid" and what == "particles" and self.view.puff is not None
+
     def _liquid(self, frame: Frame) -> None:
         """Tracers as the surface of a liquid, with foam where it is torn, and drops where they are few.
 
@@ -229,7 +234,10 @@ class Scene(Canvas):
         """
         assert self.view.puff is not None
         surfaces: dict[str, list[tuple[str, Columns, NDArray]]] = {}
-        for name, columns, x in drawable(kept(frame, self.options)):
+        spacing = self.view.puff.spacing
+        shown = kept(frame, self.options)
+        whitewater = [columns for columns in shown.values() if is_whitewater(columns)]
+        for name, columns, x in drawable(shown):
             if is_cloud(columns) and not self._is_coloured(columns):
                 key = name if rest_spacing(columns) is None else ""
                 surfaces.setdefault(key, []).append((name, columns, x))
@@ -245,13 +253,22 @@ class Scene(Canvas):
                 for plain in (self.look.water, FOAM)
             )
             if mesh.n_points:
-                colours = foaming(mesh.points, x, u, drops, spacing, water)
+                if not whitewater:
+                    colours = foaming(mesh.points, x, u, drops, spacing, water)
+                else:
+                    colours = clear(mesh.points, x, drops, water)
+                for foamy in whitewater:
+                    colours = whitened(mesh.points, foamy, spacing, colours)
                 self._layer(f"{key} liquid", partial(GlossyMesh, self.look.water)).update(mesh, colours)
             if drops.any():
                 share = foam(x, u, drops, spacing, np.flatnonzero(drops))[:, None]
                 colours = (1.0 - share) * water[drops] + share * white[drops]
                 layer = self._layer(f"{key} drops", partial(Spheres, DROP * spacing, None, FOAM))
                 layer.update(x[drops], np.rint(255.0 * colours).astype(np.uint8))
+        for name, columns, x in drawable(shown):
+            if is_whitewater(columns) and not self._is_coloured(columns):
+                layer = self._layer(f"{name} whitewater", partial(Spheres, spacing, None, FOAM))
+                layer.update(x, None, np.array(DROPS)[columns["Whitewater.kind"]])
 
     def _bodies(self, found: Sequence[Placed]) -> None:
         """Balls, polytopes and the edges of containers."""
@@ -309,6 +326,8 @@ class Scene(Canvas):
             colours, values = self._colours(colour, self.view.limits), scalar(columns, colour)
         else:
             colours, values = None, None
+        if is_whitewater(columns) and self._of_liquid(what) and colours is None:
+            return True  # it is drawn with its liquid
         if what == "particles" and is_spray(columns):
             self._spray(name, columns, x, colours, values)
             return True

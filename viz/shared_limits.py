@@ -89,6 +89,11 @@ def is_spray(columns: Columns) -> bool:
     return "InertialVelocity.v" in columns and "Liquid.volume" not in columns and not is_vortons(columns)
 
 
+def is_whitewater(columns: Columns) -> bool:
+    """Spray, foam and bubbles of a liquid."""
+    return "Whitewater.kind" in columns
+
+
 def is_cloud(columns: Columns) -> bool:
     """Tracers, which are drawn as smoke."""
     apart = is_vortons(columns) or is_spray(columns)

@@ -2,7 +2,8 @@
 
 glTF has no point clouds whose number changes, so there is one file per frame. A root node turns our z up into
 its y up. Columns are attributes such as ``_TEMPERATURE`` and ``_VELOCITY_X``: one number each, because
-Blender 5.0 fails on a mesh whose attributes differ in width. 64-bit ids do not exist there and are left out.
+Blender 5.0 fails on a mesh whose attributes differ in width. Numbers of 64 bits do not
+exist there: ids are left out, other whole numbers are floats, right up to 2^24.
 
 Source: Khronos glTF 2.0 specification, sections 3.6 (accessors), 3.7 (meshes) and 4.4 (GLB).
 """
@@ -60,7 +61,7 @@ class _Scene:
     def add_points(self, name: str, columns: Columns) -> None:
         attributes = {"POSITION": self._accessor(columns["Position.x"], bounds=True)}
         for label, plain in plain_names(columns).items():
-            if columns[label].dtype.kind != "f":
+            if label == "RowId.id":
                 continue
             if columns[label].ndim == 1:
                 attributes[f"_{plain.upper()}"] = self._accessor(columns[label])

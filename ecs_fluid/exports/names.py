@@ -24,6 +24,8 @@ PLAIN = {
     "HullShape.hull": "hull",
     "HullShape.container": "container",
     "BodyHeat.T": "temperature",
+    "Whitewater.kind": "kind",
+    "Whitewater.life": "life",
 }
 """Names that artists and other programs expect; others become ``Class_column``, species keep theirs."""
 

@@ -15,6 +15,7 @@ from vtkmodules.vtkIOGeometry import vtkGLTFReader, vtkOBJReader
 from vtkmodules.vtkIOPLY import vtkPLYReader
 
 import ecs_fluid as ef
+from ecs_fluid.io.runfolder import RunFolder
 from tests.exports.made_run import CORNERS, SIZE, box_vertices, frame_of, time_of
 
 
@@ -159,3 +160,38 @@ def test_gltf_says_what_the_specification_asks(run: Path, tmp_path: Path) -> Non
             assert position["min"] == columns["Position.x"].min(axis=0).tolist()
         assert document["nodes"][names.index("balls_1001")]["scale"] == [0.25] * 3
         assert np.abs(CORNERS).max() == pytest.approx(0.4)
+
+
+def test_whitewater_has_its_kind_in_points_of_every_format(tmp_path: Path) -> None:
+    """By which other programs tell spray, foam and bubbles apart; ids stay as rows come and go."""
+    kinds, ids = np.array([0, 1, 2, 1]), np.array([3, 4, 9, 12])
+    with RunFolder.create(tmp_path / "splash", "", {}) as run, run.write_trajectory() as trajectory:
+        for number, rows in enumerate((slice(0, 3), slice(1, 4))):
+            columns = {
+                "Position.x": np.random.default_rng(1).random((4, 3)).astype(np.float32)[rows],
+                "RowId.id": ids[rows],
+                "Whitewater.kind": kinds[rows],
+                "Whitewater.life": np.linspace(1.0, 0.1, 4, dtype=np.float32)[rows],
+            }
+            trajectory.append(number, 0.1 * number, {"whitewater": columns})
+    out = ef.export(tmp_path / "splash", "ply", out=tmp_path / "ply")
+    found = read_ply(out / "whitewater.00001.ply")
+    np.testing.assert_array_equal(found["kind"], kinds[1:])
+    np.testing.assert_array_equal(found["id"], ids[1:])
+    data = (ef.export(tmp_path / "splash", "gltf", out=tmp_path / "gltf") / "splash.00001.glb").read_bytes()
+    (json_length,) = struct.unpack("<I", data[12:16])
+    document, binary = json.loads(data[20 : 20 + json_length]), data[28 + json_length :]
+    attributes = document["meshes"][0]["primitives"][0]["attributes"]
+    assert set(attributes) == {"POSITION", "_KIND", "_LIFE"}
+    view = document["bufferViews"][document["accessors"][attributes["_KIND"]]["bufferView"]]
+    start = view["byteOffset"]
+    np.testing.assert_array_equal(np.frombuffer(binary[start : start + view["byteLength"]], "<f4"), kinds[1:])
+    usd = pytest.importorskip("pxr.Usd", reason="needs usd-core: pip install 'ecs-fluid[usd]'")
+    from pxr import UsdGeom
+
+    stage = usd.Stage.Open(str(ef.export(tmp_path / "splash", "usd", out=tmp_path / "usd") / "splash.usdc"))
+    points = UsdGeom.Points.Get(stage, "/splash/whitewater")
+    kind = UsdGeom.PrimvarsAPI(points).GetPrimvar("kind")
+    for code, rows in ((0, slice(0, 3)), (1, slice(1, 4))):
+        np.testing.assert_array_equal(np.array(kind.Get(code)), kinds[rows])
+        np.testing.assert_array_equal(np.array(points.GetIdsAttr().Get(code)), ids[rows])

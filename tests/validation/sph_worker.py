@@ -34,6 +34,13 @@ def rocking_tank(precision: str = "single") -> ef.World:
     return world
 
 
+def splashing(precision: str = "single") -> ef.World:
+    """The same with whitewater, of which little motion gives off much."""
+    world = rocking_tank(precision)
+    world.add_system(ef.WhitewaterSystem(closing=(0.0, 0.2), crest=(0.0, 0.1), speed=(0.0, 0.5)))
+    return world
+
+
 def rolling_pipe() -> ef.World:
     """Liquid in a cylinder that lies and rolls, some of whose walls mirror and some do not."""
     world = ef.World(dt=0.01, integrator="euler", seed=1)
@@ -52,7 +59,7 @@ def main() -> None:
     for threads in sys.argv[1].split(","):
         numba.set_num_threads(int(threads))
         result[threads] = ""
-        for world in (rocking_tank(), rolling_pipe()):
+        for world in (splashing(), rolling_pipe()):
             world.step(8)
             result[threads] += world.state_hash()
     print(json.dumps(result))

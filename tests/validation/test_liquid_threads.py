@@ -33,5 +33,5 @@ def test_threads_do_not_matter() -> None:
 
 @pytest.mark.nightly
 def test_threads_do_not_matter_for_any_liquid() -> None:
-    """The same for all shipped worlds of liquids and drops and for both precisions, 22 cases."""
+    """The same for all shipped worlds of liquids and drops and for both precisions, 24 cases."""
     assert set(check("all")) == set(cases())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ecs_fluid.viz import liquid_surface as module
-from ecs_fluid.viz.liquid_surface import FOAM, foam, foaming, liquid_surface
+from ecs_fluid.viz.liquid_surface import FOAM, foam, foaming, liquid_surface, whitened
 from ecs_fluid.viz.scene import pixels, render
 from ecs_fluid.viz.shared_limits import survey
 from ecs_fluid.viz.style import LOOKS, Options
@@ -220,3 +220,50 @@ def test_foam_is_the_same_in_one_picture_and_in_a_movie() -> None:
     for view in (None, *views):
         picture = drawn(moving, look="liquid", camera=camera, view=view)
         np.testing.assert_array_equal(picture, clear)
+
+
+def whitewater(x: np.ndarray, kind: int) -> dict[str, np.ndarray]:
+    """Particles of whitewater at `x` (n, 3) m, at rest."""
+    kinds = np.full(len(x), kind)
+    return {"Position.x": x, "InertialVelocity.v": np.zeros_like(x), "Whitewater.kind": kinds}
+
+
+def test_foam_whitens_the_surface_beside_it() -> None:
+    """20 particles of foam whiten it where they lie, as many bubbles less, spray not at all; nothing does a
+    spacing away."""
+    points, water = np.array([[0.0, 0.0, 0.0], [1.1 * SPACING, 0.0, 0.0]]), np.full((2, 3), 0.2)
+    found = [whitened(points, whitewater(np.zeros((20, 3)), kind), SPACING, water) for kind in range(3)]
+    shares = [(colours[:, 0] - 0.2) / (FOAM[0] - 0.2) for colours in found]
+    spray, foam_of_it, bubbles = (share[0] for share in shares)
+    assert spray == 0.0 < bubbles < foam_of_it < 1.0 and foam_of_it > 0.9
+    assert max(share[1] for share in shares) == 0.0
+
+
+def test_where_there_is_whitewater_it_alone_is_white() -> None:
+    """A torn block is white; with whitewater, even before any is born, it is as clear as one at rest. Foam on
+    it is white, and in another look whitewater is drawn as what flies."""
+    camera = ((0.3, -0.7, 1.7), (0.3, 0.3, 0.3), (0.0, 0.0, 1.0))
+    torn = {"water": {**liquid(block()), "Velocity.u": 60.0 * block() * [1.0, 0.0, 0.0]}}
+    none = {"whitewater": whitewater(np.zeros((0, 3)), 1)}
+    top = block()[block()[:, 2] > 0.55] + np.array([0.0, 0.0, 0.03])
+    foamy = {"whitewater": whitewater(np.repeat(top, 8, axis=0), 1)}
+    frames = ({"water": liquid(block())}, torn | none, torn | foamy, torn)
+    pictures = [drawn(frame, look="liquid", camera=camera) for frame in frames]
+    np.testing.assert_array_equal(pictures[1], pictures[0])
+    clear, white, whiter = (picture[..., 0].mean() for picture in pictures[1:])
+    assert whiter > white + 5 and white > clear + 5
+    spray = {"whitewater": whitewater(top + np.array([0.0, 0.0, 0.1]), 0)}
+    streaks = drawn(torn | spray, look="smoke", camera=camera)
+    assert np.abs(streaks - drawn(torn, look="smoke", camera=camera)).max() > 25
+
+
+def test_whitewater_is_seen_where_there_is_no_liquid() -> None:
+    """Asked for alone it is drawn as what flies; in a frame whose liquid is gone as in those before."""
+    x = 2.0 * block(6)
+    white, water = {"whitewater": whitewater(x, 0)}, {"water": liquid(block())}
+    camera = ((0.3, -2.0, 0.6), (0.3, 0.3, 0.3), (0.0, 0.0, 1.0))
+    view = survey([(0.0, white | water)], Options(look="liquid"))
+    gone = drawn(white | {"water": liquid(np.zeros((0, 3)))}, look="liquid", camera=camera, view=view)
+    alone = drawn(white | water, look="liquid", camera=camera, populations=["whitewater"])
+    for picture in (gone, alone):
+        assert np.ptp(picture[10:110], axis=(0, 1)).max() > 40

@@ -16,7 +16,8 @@ from ecs_fluid.worlds import ContainerRecipe, LiquidRecipe, WorldRecipe
 FOLDER = Path(ecs_fluid.worlds.__file__).parent
 TANK = {"shape": "box", "size": [1.0, 1.0, 1.0]}
 WORLDS = (
-    "dam_break", "sloshing_dam", "filled_container", "filling_tank", "heavy_ball_in_box", "falling_drop"
+    "dam_break", "sloshing_dam", "filled_container", "filling_tank", "heavy_ball_in_box", "falling_drop",
+    "splash",
 )  # fmt: skip
 
 

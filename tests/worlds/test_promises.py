@@ -593,6 +593,25 @@ def filling_tank() -> float:
 
 
 @measure
+def splash() -> float:
+    """From 0.6 s on, with larger particles."""
+    world = march(ef.load("splash", "water.spacing=0.06", "world.precision=double"), 0.6)
+    white, began = world["whitewater"], {}
+    for row in np.flatnonzero(white[ef.Whitewater].kind == 0):
+        began[int(white[ef.RowId].id[row])] = white[ef.Position].x[row], white[ef.InertialVelocity].v[row]
+    began = {number: (x.copy(), v.copy()) for number, (x, v) in began.items()}
+    for _ in range(12):
+        world.step()
+        spray = set(white[ef.RowId].id[white[ef.Whitewater].kind == 0].tolist())
+        began = {number: start for number, start in began.items() if number in spray}
+    t, end = 12 * world.dt, dict(zip(white[ef.RowId].id.tolist(), white[ef.Position].x, strict=True))
+    fall = 0.5 * t**2 * world.gravity
+    off = [np.linalg.norm(end[number] - (x + t * v + fall)) for number, (x, v) in began.items()]
+    assert len(off) > 50
+    return float(np.median(off))
+
+
+@measure
 def sloshing_dam() -> float:
     return momentum_not_given(march(lean("sloshing_dam", precision="double"), 0.5), mass=280.0)
 

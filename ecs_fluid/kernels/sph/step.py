@@ -129,7 +129,7 @@ class Around(NamedTuple):
     images: n particles and their m images at the ``planes`` (planes, 13). held (n,): the containers that hold
     the particles. mirroring: those that mirror; bare: bodies and planes that do not, with their joints, or
     None. place (n + m, 3): where they are in reaches, from FAR on; mass (n + m,) kg; start, grid, order: of
-    the neighbour search.
+    the neighbour search; low (3,) m: the place that is FAR.
     """
 
     images: Images
@@ -143,10 +143,11 @@ class Around(NamedTuple):
     start: Array
     grid: tuple[Array, Array, Array]
     order: Array
+    low: Array
 
 
 @parallel()
-def _in_reaches(chunk: int, x: Array, low: Array, reach: float, place: Array) -> None:
+def in_reaches(chunk: int, x: Array, low: Array, reach: float, place: Array) -> None:
     """``place`` (n, 3): how far ``x`` is from ``low``, and `FAR`."""
     n, far, inverse = len(x), x.dtype.type(FAR), x.dtype.type(1 / reach)
     for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
@@ -184,13 +185,14 @@ def around(
             joints = joints_of(bare, hulls, [square[c] for c in others])
     place, most = np.empty_like(found.x), 8 * len(found.x) + 64
     least, highest = search_box(found.x, CELL * law.reach, most)
-    low = _beginning(found.x, least, law.reach)
-    _in_reaches(found.x, low.astype(x.dtype), law.reach, place)
-    box = FAR + (least - low) / law.reach, FAR + (highest - low) / law.reach
+    begin = _beginning(found.x, least, law.reach)
+    low = begin.astype(x.dtype)
+    in_reaches(found.x, low, law.reach, place)
+    box = FAR + (least - begin) / law.reach, FAR + (highest - begin) / law.reach
     grid = boxed_grid(box, CELL, most)
     start, order = partition(place, *grid)
     all_mass = np.concatenate([mass, mass[found.owner]])
-    return Around(found, planes, held, mirroring, bare, joints, place, all_mass, start, grid, order)
+    return Around(found, planes, held, mirroring, bare, joints, place, all_mass, start, grid, order, low)
 
 
 def touched(law: LiquidLaw, near: Around, hulls: Hulls | None, x: Array) -> tuple[Array, Array, Array]:
