@@ -56,7 +56,9 @@ class ReactionSystem(System):
 
     `linear` and `angular` choose which of the two sets the bodies' velocity and spin. The article takes
     momentum from tracers, which resolve it finer, and spin from vortons, which is what the BoundarySystem's
-    own `reaction` does; `angular` is for worlds without that. Only free bodies are moved.
+    own `reaction` does; `angular` is for worlds without that. Only free bodies are moved, and along `axes`
+    alone, as on rails: a cylinder that may swing across its wind, say. Weight, loads and contacts move them
+    along the others too.
     Source: Fluid Simulation for Video Games, parts 4 and 7; Saffman, Vortex Dynamics, section 3.
     """
 
@@ -73,6 +75,8 @@ class ReactionSystem(System):
     """where the change of the velocity comes from"""
     angular: Source = "none"
     """where the change of the spin comes from"""
+    axes: tuple[Literal["x", "y", "z"], ...] = Field(default=("x", "y", "z"), min_length=1)
+    """axes along which velocities change"""
     tracer_volume: float | None = Field(default=None, gt=0, le=1e9)
     """volume of fluid that a tracer stands for, m^3"""
     contact: Literal["sliding", "sticking"] = "sliding"
@@ -141,19 +145,23 @@ class ReactionSystem(System):
         layered = _layered(self.world)
         free = bodies.motion == FREE
         change = np.zeros((len(free), 6))
-        sources = (self.linear, self.angular)
-        moved = np.repeat([source == "tracers" for source in sources], 3)
+        moved = self.moves("tracers")
         if moved.any() and self.tracer_volume is not None:
             whole = np.where(np.outer(moved, moved), masses + matrix, np.eye(6))
             change = np.linalg.solve(whole, np.where(moved, rest, 0.0)[..., None])[..., 0]
         by_tracers = np.where(moved & free[:, None], np.einsum("nab,nb->na", masses, change), rest)
-        taken = np.repeat([source == "vortons" and not layered for source in sources], 3)
+        taken = self.moves("vortons") & (not layered)
         change += np.linalg.solve(masses, np.where(taken, by_vortons, 0.0)[..., None])[..., 0]
         self._report(entities, by_tracers, by_vortons)
         change = np.where(free[:, None], change, 0.0)
         bodies.v[...] += change[:, :3]
         bodies.angular_velocity[...] += change[:, 3:]
         set_motion(entities, bodies, np.flatnonzero(change.any(axis=1)))
+
+    def moves(self, source: Source) -> Array:
+        """Mask (6,) of the axes of velocity and spin along which impulses of this source move bodies."""
+        linear = [self.linear == source and axis in self.axes for axis in "xyz"]
+        return np.array([*linear, *3 * [self.angular == source]])
 
     def _meetings(self, bodies: Bodies, hulls: Hulls) -> tuple[Array, Array]:
         """A (n, 6, 6) and b (n, 6) of all tracers that met a body."""

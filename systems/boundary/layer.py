@@ -63,6 +63,22 @@ class Vortons(NamedTuple):
     """(places (b, 3), strengths (b, 3), bodies (b,)) of what stands for their rotation, where it flowed"""
 
 
+class Pieces(NamedTuple):
+    """Panels in pieces no longer than the lattice spacing (q rows)."""
+
+    x: Array
+    who: Array
+    """numbers of the bodies"""
+    panel: Array
+    """numbers of the panels"""
+    of: Array
+    """number of pieces of that panel"""
+
+    def shares(self, strengths: Array) -> Array:
+        """Strengths (q, 3) of the pieces of panels of these strengths (p, 3)."""
+        return np.asarray(strengths[self.panel] / self.of[:, None])
+
+
 class LayerBoundary(PanelBoundary):
     """Solves for the sheets of all bodies and keeps them, with the wake, on a lattice of vortons.
 
@@ -156,22 +172,23 @@ class LayerBoundary(PanelBoundary):
         missing = self._missing(bodies, sheet, inner, spacing)
         spun = sheet.around(-(bodies.angular_velocity - former.spin))
         mirrored = self._mirrored(surfaces, sheet, old, new)
-        strengths = mirrored + self._rings(surfaces, sheet, missing, spun + mirrored)
+        left = self._left(sheet, missing, spun + mirrored)
+        strengths = mirrored + self._rings(surfaces, left[None])[0]
         slip = np.array([[rms(missing[s.rows], sheet.area[s.rows]), 0.0, 0.0] for s in surfaces])
         places, who, parts = inner
         placed = places, 2.0 * parts[:, None] * former.spin[who], who
         returned = put_back(self.world, bodies.x, old.carried, placed)
+        pieces = _cut(bodies, surfaces, spacing)
 
         def given(strengths: Array) -> tuple[Array, Array, Array]:
             """The columns of BoundaryExchange, with sheets of these strengths."""
-            pieces = _cut_sheets(bodies, surfaces, strengths, spacing)
-            impulse, moment, found = _exchanged(self.world, bodies, old, new, pieces, slip)
+            impulse, moment, found = _exchanged(self.world, bodies, old, new, pieces, strengths, slip)
             return impulse + returned, moment, found
 
         volume = volumes_of(surfaces)
         added = np.zeros((len(bodies.x), 3, 3))
         if len(coupling.rows):
-            units, *answers = self._unit_sheets(bodies, surfaces, sheet, inner, coupling, spacing)
+            units, *answers = self._unit_sheets(bodies, surfaces, sheet, pieces, inner, coupling, spacing)
             change, added = moved(
                 entities, bodies, hulls, former, coupling, volume, given(strengths), answers
             )
@@ -189,8 +206,10 @@ class LayerBoundary(PanelBoundary):
         self._store_account(former, coupling)
         strengths = spun + strengths
         if np.isfinite(strengths).all():
-            places, _, shares = _cut_sheets(bodies, surfaces, strengths, spacing)
-            vortons = np.concatenate([new.x, places]), np.concatenate([new.alpha, shares])
+            vortons = (
+                np.concatenate([new.x, pieces.x]),
+                np.concatenate([new.alpha, pieces.shares(strengths)]),
+            )
             self._to_lattice(bodies, former.ids, hulls, surfaces, vortons, spacing)
 
     def _missing(
@@ -216,7 +235,8 @@ class LayerBoundary(PanelBoundary):
         sheet = self._sheet(bodies, hulls, surfaces)
         self._see_others(bodies, hulls, surfaces, sheet)
         inner = self._points_inside(bodies, hulls, surfaces, spacing, some)
-        _, response, _ = self._unit_sheets(bodies, surfaces, sheet, inner, coupling, spacing)
+        pieces = _cut(bodies, surfaces, spacing)
+        _, response, _ = self._unit_sheets(bodies, surfaces, sheet, pieces, inner, coupling, spacing)
         return added_of(coupling, response, volumes_of(surfaces))
 
     @property
@@ -243,7 +263,8 @@ class LayerBoundary(PanelBoundary):
     def _fluid_vortons(self, bodies: Bodies, hulls: Hulls, former: FormerMotion) -> Vortons:
         """The vortons of the wake, without the vorticity 2 spin inside bodies.
 
-        That of a body that was removed stays, as the fluid's.
+        That of a body that was removed stays, as the fluid's. Rows that end with this tick, by a kill box
+        say, have no strength any more: they are not put on the lattice again.
         """
         wake = self.world[self.system.wake]
         x, alpha = wake[Position].x.astype(np.float64), wake[Strength].alpha.astype(np.float64)
@@ -255,6 +276,9 @@ class LayerBoundary(PanelBoundary):
         inner = np.flatnonzero(there & (within != 0.0))
         carried = x[inner], 2.0 * within[inner, None] * former.spin[owner[inner]], owner[inner]
         alpha[inner] -= carried[1]
+        killed, _ = self.world._pending_rows(self.system.wake)
+        if killed is not None:
+            alpha[killed] = 0.0
         rows, who, gap, _ = near_bodies(bodies, hulls, x, 2.0 * wake[CoreRadius].sigma.astype(np.float64))
         deep = gap < 0.0
         return Vortons(x, alpha, rows[deep], who[deep], carried)
@@ -306,19 +330,23 @@ class LayerBoundary(PanelBoundary):
             self._outside = outside_of(bodies, hulls, surfaces, sheet)
         self._seen = key
 
-    def _rings(self, surfaces: list[Surface], sheet: Sheet, missing: Array, given: Array) -> Array:
-        """Strengths (p, 3) of the rings that bring the `missing` normal velocity, beside those `given`."""
-        from ecs_fluid.kernels.panels.panel_flow import ring_circulations
-
+    def _left(self, sheet: Sheet, missing: Array, given: Array) -> Array:
+        """Normal velocity (p,) that is `missing` (p, 3), beside what sheets `given` (p, 3) bring."""
         left = (missing * sheet.normal).sum(axis=1)
         if given.any():
             made = self._velocity(sheet.center, sheet.center, given, sheet.sigma)
             left -= (made * sheet.normal).sum(axis=1)
-        if self._outside is None:
-            mu = [ring_circulations(s.panels, s.factors, left[s.rows]) for s in surfaces]
+        return np.asarray(left)
+
+    def _rings(self, surfaces: list[Surface], left: Array) -> Array:
+        """Strengths (k, p, 3) of the rings that bring each of the normal velocities (k, p)."""
+        from ecs_fluid.kernels.panels.panel_flow import ring_circulations
+
+        if self._outside is not None:
+            found = circulations(self._outside, surfaces, left)
         else:
-            mu = circulations(self._outside, surfaces, left)
-        return strengths_of_rings(surfaces, mu)
+            found = [[ring_circulations(s.panels, s.factors, g[s.rows]) for s in surfaces] for g in left]
+        return np.stack([strengths_of_rings(surfaces, mu) for mu in found])
 
     # ------------------------------------------------------------------ free bodies
 
@@ -327,6 +355,7 @@ class LayerBoundary(PanelBoundary):
         bodies: Bodies,
         surfaces: list[Surface],
         sheet: Sheet,
+        pieces: Pieces,
         inner: tuple[Array, Array, Array],
         coupling: Coupling,
         spacing: float,
@@ -343,25 +372,32 @@ class LayerBoundary(PanelBoundary):
         diffusion = self.world.system(DiffusionSystem)
         viscosity = 0.0 if diffusion is None else diffusion.total
         thickness = spacing / 5 + viscosity * self.world.dt / spacing
-        n, free = len(surfaces), len(coupling.rows)
-        units, slips = np.zeros((2, free, 6, len(sheet.who), 3))
-        response = np.zeros((n, 6, free, 6))
-        for b, axis in itertools.product(range(free), coupling.axes):
-            body = coupling.rows[b]
-            own = tuple(column[inner[1] == body] for column in inner)
-            motion = np.zeros((n, 6))
-            motion[body, axis] = 1.0
-            v, spin = motion[:, :3], motion[:, 3:]
-            flow = self._flow_of_spin(spin, own, sheet.center, spacing)
-            wall = v[sheet.who] + np.cross(spin[sheet.who], sheet.arm)
-            spun = sheet.around(-spin)
-            units[b, axis] = self._rings(surfaces, sheet, wall - flow, spun)
-            slips[b, axis] = (units[b, axis] + spun) / sheet.area[:, None]
-            places, who, shares = _cut_sheets(bodies, surfaces, units[b, axis], spacing)
-            sheets = (places, 0.0 * shares), (places, shares)
-            gained = exchange_of(self.world, bodies.x, who, *sheets, np.zeros_like(places))
+        n, p = len(surfaces), len(sheet.who)
+        free, axes = np.arange(len(coupling.rows)), coupling.axes
+        each = list(itertools.product(free, axes))
+        left, around = np.empty((len(each), p)), np.zeros((len(each), p, 3))
+        for k, (b, axis) in enumerate(each):
+            body, unit = coupling.rows[b], np.zeros((n, 3))
+            unit[body, axis % 3] = 1.0
+            wall = unit[sheet.who]
+            if axis >= 3:
+                own = tuple(column[inner[1] == body] for column in inner)
+                wall = np.cross(wall, sheet.arm) - self._flow_of_spin(unit, own, sheet.center, spacing)
+                around[k] = sheet.around(-unit)
+            left[k] = self._left(sheet, wall, around[k])
+        units, response = np.zeros((len(free), 6, p, 3)), np.zeros((n, 6, len(free), 6))
+        rings = self._rings(surfaces, left)
+        for (b, axis), strengths in zip(each, rings, strict=True):
+            units[b, axis] = strengths
+            shares = pieces.shares(strengths)
+            sheets = (pieces.x, 0.0 * shares), (pieces.x, shares)
+            gained = exchange_of(self.world, bodies.x, pieces.who, *sheets, np.zeros_like(shares))
             response[:, :, b, axis] = np.concatenate(gained[:2], axis=1)
-        clinging = thickness * np.einsum("fapk,gbpk,p->fagb", slips, slips, sheet.area)
+        slips = ((rings + around) / sheet.area[:, None]).reshape(len(free), len(axes), p, 3)
+        clinging = np.zeros((len(free), 6, len(free), 6))
+        clinging[np.ix_(free, axes, free, axes)] = thickness * np.einsum(
+            "fapk,gbpk,p->fagb", slips, slips, sheet.area
+        )
         return units, response, clinging
 
     def _store_account(self, former: FormerMotion, coupling: Coupling) -> None:
@@ -445,30 +481,34 @@ def _reflected(bodies: Bodies, hulls: Hulls, old: Vortons) -> Vortons:
 
 
 def _exchanged(
-    world: World, bodies: Bodies, old: Vortons, new: Vortons, pieces: tuple[Array, Array, Array], slip: Array
+    world: World,
+    bodies: Bodies,
+    old: Vortons,
+    new: Vortons,
+    pieces: Pieces,
+    strengths: Array,
+    slip: Array,
 ) -> tuple[Array, Array, Array]:
-    """The columns of BoundaryExchange of what was mirrored, and of pieces by `_cut_sheets`."""
-    places, who, shares = pieces
-    every = np.concatenate([new.who, who])
-    before = np.concatenate([old.x[old.rows], places]), np.concatenate([old.alpha[old.rows], 0.0 * shares])
-    after = np.concatenate([new.x[old.rows], places]), np.concatenate([new.alpha[old.rows], shares])
+    """The columns of BoundaryExchange of what was mirrored, and of sheets of these strengths (p, 3)."""
+    every, shares = np.concatenate([new.who, pieces.who]), pieces.shares(strengths)
+    before = np.concatenate([old.x[old.rows], pieces.x]), np.concatenate([old.alpha[old.rows], 0.0 * shares])
+    after = np.concatenate([new.x[old.rows], pieces.x]), np.concatenate([new.alpha[old.rows], shares])
     return exchange_of(world, bodies.x, every, before, after, slip[every])
 
 
-def _cut_sheets(
-    bodies: Bodies, surfaces: list[Surface], strengths: Array, spacing: float
-) -> tuple[Array, Array, Array]:
-    """(Places, bodies, strengths) of the sheets cut into pieces no longer than the lattice spacing."""
-    places, who, shares = [], [], []
-    for k, s in enumerate(surfaces):
+def _cut(bodies: Bodies, surfaces: list[Surface], spacing: float) -> Pieces:
+    """The panels cut into pieces no longer than the lattice spacing."""
+    places, panels, parts = [], [], []
+    for x, s in zip(bodies.x, surfaces, strict=True):
         corners = s.panels.vertices[s.panels.corners]
         longest = float(np.sqrt(((corners - np.roll(corners, 1, axis=1)) ** 2).sum(axis=2).max()))
         weights = _sub_centers(max(1, int(np.ceil(longest / spacing - 1e-9))), corners.shape[1])
         at = np.einsum("sk,tkj->tsj", weights, corners).reshape(-1, 3)
-        places.append(turned(s.turn, at) + bodies.x[k])
-        who.append(np.full(len(at), k))
-        shares.append(np.repeat(strengths[s.rows] / len(weights), len(weights), axis=0))
-    return np.concatenate(places), np.concatenate(who), np.concatenate(shares)
+        places.append(turned(s.turn, at) + x)
+        panels.append(np.repeat(np.arange(s.first, s.first + len(corners)), len(weights)))
+        parts.append(np.full(len(at), len(weights)))
+    who = np.repeat(np.arange(len(surfaces)), [len(at) for at in places])
+    return Pieces(np.concatenate(places), who, np.concatenate(panels), np.concatenate(parts))
 
 
 def _sub_centers(parts: int, corners: int) -> Array:

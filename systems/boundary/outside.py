@@ -51,23 +51,27 @@ def outside_of(bodies: Bodies, hulls: Hulls, surfaces: list[Surface], sheet: She
     return Outside(single, (matrix, pivot))
 
 
-def circulations(outside: Outside, surfaces: list[Surface], normal_velocity: Array) -> list[Array]:
-    """Circulations m^2/s of the rings of each surface for the velocity (p,) m/s along all normals.
+def circulations(outside: Outside, surfaces: list[Surface], normal_velocities: Array) -> list[list[Array]]:
+    """Circulations m^2/s of the rings of each surface, for each of the velocities (k, p) m/s along normals.
 
     As `kernels.panels.panel_flow.ring_circulations` has them for one body. The potential in a body is that
     body's own affair.
     """
-    from ecs_fluid.kernels.panels.panel_flow import product, solve
+    from ecs_fluid.kernels.panels.panel_flow import product_many, solve_many
 
     weights = [s.panels.area / s.panels.area.sum() for s in surfaces]
-    parts = [normal_velocity[s.rows] for s in surfaces]
-    given = np.concatenate([g - (g * weight).sum() for g, weight in zip(parts, weights, strict=True)])
-    out = -solve(*outside.factors, product(outside.single, given))
-    mu = []
-    for s, weight in zip(surfaces, weights, strict=True):
-        jump = out[s.rows] - solve(*s.factors.inside, product(s.factors.single, given[s.rows]))
-        mu.append(np.asarray((jump * weight).sum() - jump))
-    return mu
+    given = normal_velocities.T.copy()
+    for k, velocity in enumerate(normal_velocities):
+        for s, weight in zip(surfaces, weights, strict=True):
+            given[s.rows, k] -= (velocity[s.rows] * weight).sum()
+    out = -solve_many(*outside.factors, product_many(outside.single, given))
+    for s in surfaces:
+        out[s.rows] -= solve_many(*s.factors.inside, product_many(s.factors.single, given[s.rows]))
+    found = []
+    for jump in out.T:
+        pairs = [(jump[s.rows], weight) for s, weight in zip(surfaces, weights, strict=True)]
+        found.append([np.asarray((part * weight).sum() - part) for part, weight in pairs])
+    return found
 
 
 def _layers(bodies: Bodies, surfaces: list[Surface], seen: Array) -> tuple[Array, Array]:

@@ -15,6 +15,7 @@ from plane_flows import AREA, Array, R, body, inverse_laplace, plane_world, vort
 from scipy.special import kve
 
 import ecs_fluid as ef
+from ecs_fluid.components.bodies import ShedMotion
 from ecs_fluid.worlds.bodies import BodyRecipe
 
 pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
@@ -231,6 +232,34 @@ def test_a_plate_slides_off_and_nothing_leaves_the_plane(tmp_path: Path) -> None
     total = (0.02 - 0.1) * motion.v[0] + impulse
     pushed = np.array([0.0, 0.0, (0.1 - 0.02) * 1.0 * world.time])
     assert total == pytest.approx(pushed, abs=0.02 * pushed[2])
+
+
+def test_what_friction_takes_beforehand_is_on_account() -> None:
+    """A light disk put into fluid at rest: from its first tick on momentum is in the fluid or on account.
+
+    Together (m + m_a) v at the start, m_a = pi rho R^2. The fluid that a disk with the slip 2 v sin(phi)
+    drags along one tick late, d thick, has int slip . slip dS rho d v = 4 pi R rho d v. Without it 15 % are
+    missing in the first tick; with it 0.3 %, of which the next ticks change 0.1 %. Told so, along x alone.
+    """
+    h, nu, rho = R / 8, 0.01, 1.2
+    world = plane_world(h, nu, 0.3 * h**2 / nu)
+    world.set_fluid(density=rho)
+    world.add_system(ef.ReactionSystem(linear="vortons", axes=("x",)))
+    mass = 0.5 * rho * AREA
+    disk = body(world, motion="free", mass=mass, center=(0.3 * h, 0.1 * h, 0.0), velocity=(1.0, 0.1, 0.0))
+    late = 4 * np.pi * R * rho * (h / 5 + nu * world.dt / h)
+    books = []
+    for _ in range(4):
+        world.step()
+        v = disk[ef.RigidMotion].v[0]
+        assert v[1] == 0.1
+        x, gamma = vorticity(world)
+        fluid = rho * (x[:, 1] * gamma).sum() - rho * AREA * v[0]
+        books.append([mass * v[0] + fluid, late * world.fluid[ShedMotion].v_change[0, 0]])
+    moving, on_account = np.array(books).T / (mass + rho * AREA)
+    assert moving[0] < 0.87
+    assert moving + on_account == pytest.approx(np.ones(4), abs=0.005)
+    assert np.diff(moving + on_account) == pytest.approx(np.zeros(3), abs=0.0015)
 
 
 def test_disks_and_prisms_float_in_layers() -> None:

@@ -25,8 +25,14 @@ from ecs_fluid.kernels.compiled.triples import cross_of, dot, length, minus, par
 from ecs_fluid.kernels.panels.outlines import segment_layers
 from ecs_fluid.kernels.panels.panels import Panels
 
-BLOCK = 32
+BLOCK = 16
 """Columns that are eliminated together."""
+
+STRIP = 256
+"""Columns from which they are eliminated in one go, so that the rows to take off stay in the cache."""
+
+IN_ORDER = FAST - {"reassoc"}
+"""Flags of elimination, by which each number has the same bits however the work is cut."""
 
 
 @njit(cache=True, error_model="numpy")
@@ -72,7 +78,7 @@ def layers(i: int, center: Array, vertices: Array, triangles: Array, single: Arr
         double[i, j] = -found[1] / (4.0 * math.pi) if i != j else 0.0
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
+@njit(cache=True, fastmath=IN_ORDER, error_model="numpy")
 def _column_block(a: Array, pivot: Array, first: int, last: int) -> None:
     """Eliminate the columns first to last - 1 of a, as far as these columns themselves are concerned."""
     n = len(a)
@@ -91,18 +97,48 @@ def _column_block(a: Array, pivot: Array, first: int, last: int) -> None:
                 a[i, j] -= a[i, k] * a[k, j]
 
 
-@parallel(fastmath=FAST, error_model="numpy")
+@njit(cache=True, fastmath=IN_ORDER, error_model="numpy")
+def _take_off(a: Array, i: int, first: int, last: int, start: int, end: int) -> None:
+    """Rows first to last - 1, times their factors, off row i, in the columns start to end - 1.
+
+    Eight in one go: a number is fetched and stored once for all of them.
+    """
+    row = a[i, start:end]
+    m = first
+    while m + 8 <= last:
+        f0, f1, f2, f3, f4, f5, f6, f7 = (
+            a[i, m], a[i, m + 1], a[i, m + 2], a[i, m + 3], a[i, m + 4], a[i, m + 5], a[i, m + 6], a[i, m + 7]
+        )  # fmt: skip
+        r0, r1, r2, r3 = a[m, start:end], a[m + 1, start:end], a[m + 2, start:end], a[m + 3, start:end]
+        r4, r5, r6, r7 = a[m + 4, start:end], a[m + 5, start:end], a[m + 6, start:end], a[m + 7, start:end]
+        for j in range(len(row)):
+            left = row[j] - f0 * r0[j]
+            left -= f1 * r1[j]
+            left -= f2 * r2[j]
+            left -= f3 * r3[j]
+            left -= f4 * r4[j]
+            left -= f5 * r5[j]
+            left -= f6 * r6[j]
+            row[j] = left - f7 * r7[j]
+        m += 8
+    for k in range(m, last):
+        factor, other = a[i, k], a[k, start:end]
+        for j in range(len(row)):
+            row[j] -= factor * other[j]
+
+
+@parallel(error_model="numpy")
 def _eliminate(chunk: int, a: Array, first: int, last: int) -> None:
     """Columns ``first`` to ``last`` out of the rows below them."""
     n = len(a)
     rows = n - last
-    for i in range(last + chunk * rows // CHUNKS, last + (chunk + 1) * rows // CHUNKS):
-        for m in range(first, last):
-            for j in range(last, n):
-                a[i, j] -= a[i, m] * a[m, j]
+    for start in range(last, n, STRIP):
+        end = min(start + STRIP, n)
+        for i in range(last + chunk * rows // CHUNKS, last + (chunk + 1) * rows // CHUNKS):
+            _take_off(a, i, first, last, start, end)
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
+@njit(cache=True, error_model="numpy")
 def factorise(a: Array, pivot: Array) -> None:
     """L U factors of a (n, n), in place, with the rows exchanged as `pivot` (n,) tells.
 
@@ -113,9 +149,7 @@ def factorise(a: Array, pivot: Array) -> None:
         last = min(first + BLOCK, n)
         _column_block(a, pivot, first, last)
         for k in range(first + 1, last):
-            for m in range(first, k):
-                for j in range(last, n):
-                    a[k, j] -= a[k, m] * a[m, j]
+            _take_off(a, k, first, k, last, n)
         _eliminate(a, first, last)
 
 
@@ -153,6 +187,48 @@ def product(a: Array, x: Array) -> Array:
     """a x (n,) of a matrix (n, m) and a vector (m,), the same for any number of threads."""
     out = np.empty(len(a))
     _product(a, x, out)
+    return out
+
+
+@njit(cache=True, error_model="numpy")
+def solve_many(a: Array, pivot: Array, b: Array) -> Array:
+    """The same as `solve`, to the bit, for each of the columns of b (n, k), faster from four on."""
+    n, many = b.shape
+    x = b.copy()
+    for k in range(n):
+        p = pivot[k]
+        for r in range(many):
+            x[k, r], x[p, r] = x[p, r], x[k, r]
+    for i in range(n):
+        for j in range(i):
+            factor = a[i, j]
+            for r in range(many):
+                x[i, r] -= factor * x[j, r]
+    for i in range(n - 1, -1, -1):
+        for j in range(i + 1, n):
+            factor = a[i, j]
+            for r in range(many):
+                x[i, r] -= factor * x[j, r]
+        for r in range(many):
+            x[i, r] /= a[i, i]
+    return x
+
+
+@parallel("len(out)", error_model="numpy")
+def _product_many(i: int, a: Array, x: Array, out: Array) -> None:
+    row = out[i]
+    row[:] = 0.0
+    for j in range(a.shape[1]):
+        factor = a[i, j]
+        for r in range(len(row)):
+            row[r] += factor * x[j, r]
+
+
+@njit(cache=True)
+def product_many(a: Array, x: Array) -> Array:
+    """The same as `product`, to the bit, for each of the columns of x (m, k)."""
+    out = np.empty((len(a), x.shape[1]))
+    _product_many(a, x, out)
     return out
 
 
