@@ -202,11 +202,12 @@ class Entities:
                 self.recipe["entity"] = [table for table in entries if table.get("name") != name]
 
     @before_sharing
-    def spawn_rows(self, name: str, *components: Component, where_free: bool = False) -> None:
+    def spawn_rows(self, name: str, *components: Component, where_free: bool = False) -> NewRows:
         """Add rows to entity `name`; during a tick they appear when it ends, in the order of the calls.
 
         Columns of components that are not given get their default; one without a default must be given. With
         `where_free` those do not appear that a CollisionSystem finds in a body, or outside all containers.
+        Returns these rows, whose `ids` are known once they are there.
         """
         if self._ticker.repeated and not self._ticker.stage.last:
             raise FluidError(
@@ -215,9 +216,10 @@ class Entities:
             )
         with self._active():
             tables, rows = checked_rows(self[name], components)
-            self._ticker.row_changes.spawn(name, tables, rows, where_free)
+            batch = self._ticker.row_changes.spawn(name, tables, rows, where_free)
             if not self._ticker.busy:
                 self._ticker.apply(self._world)
+            return batch
 
     def _pending_rows(self, name: str) -> tuple[Array | None, list[NewRows]]:
         """Rows of an entity that will be removed, as a mask or None, and those that it will get."""

@@ -28,12 +28,12 @@ def sentences_of(system: System, world: World) -> list[str]:
 
 def schedule_lint(world: World, systems: list[System]) -> Iterator[str]:
     """Sentences on systems that name others wrongly, find nothing, or fill rates that nobody integrates."""
-    yield from _unknown_names(systems)
-    yield from unmatched(world, systems)
-    yield from _unintegrated(world, systems)
+    yield from _unknown_names_lint(systems)
+    yield from unmatched_lint(world, systems)
+    yield from _unintegrated_lint(world, systems)
 
 
-def _unknown_names(systems: list[System]) -> Iterator[str]:
+def _unknown_names_lint(systems: list[System]) -> Iterator[str]:
     """Sentences on names in `before`, `after` and `asks` that no system has."""
     import ecs_fluid
 
@@ -44,14 +44,14 @@ def _unknown_names(systems: list[System]) -> Iterator[str]:
             for name in getattr(system, listed):
                 if isinstance(name, str) and name not in known:
                     meant = closest(name, known)
-                    hint = "give its name, or leave it out" if meant is None else f"did you mean {meant!r}?"
                     yield (
                         f"{type(system).__name__}.{listed} names {name!r}, but no system that is loaded is "
-                        f"called so; {hint}"
+                        "called so; "
+                        f"{f'did you mean {meant!r}?' if meant else 'give its name, or leave it out'}"
                     )
 
 
-def unmatched(world: World, systems: list[System]) -> Iterator[str]:
+def unmatched_lint(world: World, systems: list[System]) -> Iterator[str]:
     """Sentences on systems that the user chose and that read a component no entity has."""
     there = {kind for entity in world.entities for kind in entity.tables}
     for system in systems:
@@ -63,7 +63,7 @@ def unmatched(world: World, systems: list[System]) -> Iterator[str]:
             )
 
 
-def _unintegrated(world: World, systems: list[System]) -> Iterator[str]:
+def _unintegrated_lint(world: World, systems: list[System]) -> Iterator[str]:
     """A sentence on rates of this world that nobody integrates or reads."""
     read = {kind for s in systems if not s._implied for kind in (*s.reads, *s.may_read)}
     written = {kind for system in systems for kind in system.writes}
@@ -76,7 +76,7 @@ def _unintegrated(world: World, systems: list[System]) -> Iterator[str]:
         )
 
 
-def empty_queries(world: World) -> Iterator[str]:
+def empty_queries_lint(world: World) -> Iterator[str]:
     """Sentences on systems whose queries in their first tick matched no entity.
 
     Systems that another one added, or whose methods another one calls, are useful without a match.
@@ -85,7 +85,7 @@ def empty_queries(world: World) -> Iterator[str]:
     for system in world._systems:
         queried, system._queried = system._queried, None
         for where, found in (queried or {}).items():
-            if any(found.values()) or system._implied or any(unmatched(world, [system])):
+            if any(found.values()) or system._implied or any(unmatched_lint(world, [system])):
                 continue
             if any(matches(system, name) for name in called):
                 continue

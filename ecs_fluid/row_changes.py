@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,18 +63,22 @@ class ColumnMemory:
         self._pieces = {key: piece for key, piece in self._pieces.items() if key[0] != name}
 
 
-@dataclass
+@dataclasses.dataclass
 class NewRows:
-    """New rows of an entity; `where_free`: those in a body, or outside all containers, are dropped.
-
-    `way`: moves (rows, 3) m that a system has in mind for them; those of dropped rows go too.
-    """
+    """New rows of an entity; `where_free`: those in a body, or outside all containers, are dropped."""
 
     name: str
     tables: Tables
-    rows: int
     where_free: bool
-    way: Array | None = None
+    kept: Array
+    """numbers (rows,) of those that were asked for and not dropped"""
+    ids: Array = dataclasses.field(default_factory=lambda: np.empty(0, np.int64))
+    """RowIds (rows,), once they are there"""
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return len(self.kept)
 
 
 class RowChanges:
@@ -97,11 +101,13 @@ class RowChanges:
         """Free the memory of an entity that was removed."""
         self._memory.forget(name)
 
-    def spawn(self, name: str, tables: Tables, rows: int, where_free: bool = False) -> None:
+    def spawn(self, name: str, tables: Tables, rows: int, where_free: bool = False) -> NewRows:
         """Queue `rows` new rows."""
+        batch = NewRows(name, tables, where_free, np.arange(rows))
         if rows:
             self.waiting.add(name)
-            self._spawned.append(NewRows(name, tables, rows, where_free))
+            self._spawned.append(batch)
+        return batch
 
     def drop(self, misplaced: Callable[[NewRows], Array]) -> dict[str, tuple[int, int]]:
         """Drop new rows `where_free` that `misplaced` masks; returns (dropped, all) by entity."""
@@ -113,8 +119,7 @@ class RowChanges:
             lost, of = counts.get(batch.name, (0, 0))
             counts[batch.name] = lost + int(np.count_nonzero(~keep)), of + batch.rows
             if not keep.all():
-                batch.rows = int(np.count_nonzero(keep))
-                batch.way = None if batch.way is None else batch.way[keep]
+                batch.kept = batch.kept[keep]
                 batch.tables = {
                     kind: kind.unchecked(**{name: array[keep] for name, array in table.__dict__.items()})
                     for kind, table in batch.tables.items()
@@ -163,33 +168,30 @@ class RowChanges:
     def apply(self, world: World, names: set[str]) -> None:
         """Carry out all kills, then all spawns, of these entities; tables are compacted once."""
         try:
-            born: dict[str, list[tuple[Tables, int]]] = {}
-            for batch in self._spawned:
-                born.setdefault(batch.name, []).append((batch.tables, batch.rows))
             for name in [entity.name for entity in world.entities if entity.name in names]:
-                self._rebuild(world, name, born.get(name, []))
+                self._rebuild(world, name)
                 world.processes.settle(world, name)
         finally:
             self.clear()
         if world._schedule is None:  # otherwise the derived tables have followed the changes above
             world._attach_derived()
 
-    def _rebuild(self, world: World, name: str, born: list[tuple[Tables, int]]) -> None:
-        entity = world[name]
-        killed = self._killed.get(name)
+    def _rebuild(self, world: World, name: str) -> None:
+        entity, (killed, born) = world[name], self.pending(name)
         keep = None if killed is None else _kept(killed)
         if keep is None and not born:
             return
-        counts = [rows for _, rows in born]
-        fresh: list[Any] = [world._new_ids(rows) for rows in counts]
+        for batch in born:
+            batch.ids = world._new_ids(batch.rows)
         if not world.processes.takes_new(name):
-            born, counts, fresh = [], [], []
+            born = []
+        counts, fresh = [batch.rows for batch in born], [batch.ids for batch in born]
         for kind, table in entity.tables.items():
             if not kind.per_row:
                 continue
             for column, field in kind.columns.items():
                 # Derived tables change too, so that observers see the values of these rows; new rows have 0.
-                new = fresh if kind is RowId else [_given(tables, kind, field) for tables, _ in born]
+                new = fresh if kind is RowId else [_given(batch.tables, kind, field) for batch in born]
                 old = table.__dict__[column]
                 table.__dict__[column] = self._memory.moved((name, kind, column), old, keep, new, counts)
 

@@ -23,9 +23,10 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import warnings
 import weakref
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import (
@@ -49,7 +50,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 
 from ecs_fluid.component import Array, Component, RowId
-from ecs_fluid.errors import RecipeError, ScheduleError
+from ecs_fluid.errors import FluidError, FluidWarning, RecipeError, ScheduleError
 from ecs_fluid.own_code import remember_code
 from ecs_fluid.plugins import import_path, users_method
 from ecs_fluid.settings import Settings
@@ -118,6 +119,8 @@ class System(esper.Processor):
             form by this.
         warms: whether it gives temperatures to vortons that have none.
         periodic: whether it works in worlds that repeat (`World.periods`), whose positions lie in one period.
+        unchanging: names of parameters that cannot be changed once the system is made, such as those by which
+            `__post_init__` sets `writes`.
     """
 
     reads: ClassVar[Types] = ()
@@ -135,6 +138,7 @@ class System(esper.Processor):
     makes_vorticity: ClassVar[bool] = False
     warms: ClassVar[bool] = False
     periodic: ClassVar[bool] = True
+    unchanging: ClassVar[tuple[str, ...]] = ()
     watching: bool
     Parameters: ClassVar[type[Settings]] = Settings
     kind: ClassVar[str] = "system"
@@ -178,7 +182,7 @@ class System(esper.Processor):
     def __init__(self, **parameters: Any) -> None:
         self._take(parameters)
         self._implied = self._probed = self._by_user = False
-        self._timing, self._recorded = Timing(), set[str]()
+        self._timing, self._recorded, self._warned = Timing(), set[str](), set[Hashable]()
         # Queries of the first tick, by name in `on` ("" without) and types: whether an entity matched.
         self._queried: dict[str, dict[Types, bool]] | None = {}
         self._world: weakref.ref[World] | None = None
@@ -195,6 +199,8 @@ class System(esper.Processor):
         A misspelled parameter would have no effect, without a word.
         """
         if "_world" in vars(self) and name in type(self.parameters).model_fields:
+            if name in self.unchanging and value != getattr(self, name):
+                raise FluidError(f"{type(self).__name__}: {name} cannot be changed once the system is made")
             if self._world is not None:
                 self.world._ticker.between_ticks(f"a change of {type(self).__name__}.{name}", "observers")
             given = self.parameters.model_fields_set
@@ -266,6 +272,12 @@ class System(esper.Processor):
     def lint(self, world: World) -> list[str]:
         """Sentences about what looks wrong before the first tick."""
         return []
+
+    def warn(self, text: str, topic: Hashable = None) -> None:
+        """Give a FluidWarning of what goes wrong now, after the simulated time; once for each `topic`."""
+        if topic not in self._warned:
+            self._warned.add(topic)
+            warnings.warn(f"t = {self.world.time:.4g} s: {text}", FluidWarning, stacklevel=2)
 
     def record(self, **values: Any) -> None:
         """Add diagnostics of this tick, numbers or lists by name, which a run stores with the others.

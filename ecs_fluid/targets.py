@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -67,3 +68,12 @@ class Targets:
         """Targets at x with new arrays to fill, with gradients or without."""
         du = np.empty((len(x), 3, 3), x.dtype) if gradient else None
         return cls(x, np.empty_like(x), du, place, number)
+
+    def fill_rows(self, rows: Array, fill: Callable[[Targets], None]) -> None:
+        """Fill these rows (k,) alone by `fill`, which gets targets of their own."""
+        x, gradient = np.ascontiguousarray(self.x[rows]), self.du is not None
+        some = Targets.at(x, gradient, self.place, self.number)
+        fill(some)
+        self.u[rows] = some.u
+        if self.du is not None:
+            self.du[rows] = some.du

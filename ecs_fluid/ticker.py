@@ -16,7 +16,7 @@ from ecs_fluid.component import DTYPES, Array, Component, RowId
 from ecs_fluid.errors import ComponentError, DivergedError, FluidError, FluidWarning
 from ecs_fluid.fluid import Fluid, check
 from ecs_fluid.integrator import END, METHODS, SINGLE, Stage
-from ecs_fluid.lint import empty_queries
+from ecs_fluid.lint import empty_queries_lint
 from ecs_fluid.plane import check_plane
 from ecs_fluid.plugins import import_path, users_method
 from ecs_fluid.row_changes import RowChanges
@@ -268,7 +268,7 @@ class Ticker:
         self._threads.learn({id(system): system._timing.last for system in world._systems})
         if self.new_systems:
             self.new_systems = False
-            for text in empty_queries(world):
+            for text in empty_queries_lint(world):
                 warnings.warn(text, FluidWarning, stacklevel=5)
 
     def evaluate(self, world: World) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +21,6 @@ from ecs_fluid.components.bodies import (
     RigidMotion,
 )
 from ecs_fluid.components.liquid import Liquid
-from ecs_fluid.errors import FluidWarning
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
@@ -89,7 +87,6 @@ class CollisionSystem(System):
     """entities it works on; default all particles"""
 
     def __post_init__(self) -> None:
-        self._warned: set[str] = set()
         self._lost = dict[str, int]()
         self._gone = dict[str, int]()
         self._spilled = dict[str, tuple[int, int]]()
@@ -205,14 +202,11 @@ class CollisionSystem(System):
         for name, (lost, of) in self.world._drop_new_rows(misplaced).items():
             cleared += lost
             self._lost[name] = row = self._lost.get(name, 0) + lost if lost == of else 0
-            if row >= IN_A_ROW and name not in self._warned:
-                self._warned.add(name)
-                warnings.warn(
-                    f"t = {self.world.time:.4g} s: all of the last {row} particles that emitters gave to "
-                    f"{name!r} are inside a body or outside all containers, and were removed; move the "
-                    "emitter",
-                    FluidWarning,
-                    stacklevel=3,
+            if row >= IN_A_ROW:
+                self.warn(
+                    f"all of the last {row} particles that emitters gave to {name!r} are inside a body or "
+                    "outside all containers, and were removed; move the emitter",
+                    name,
                 )
         return cleared
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,7 +20,6 @@ from ecs_fluid.components import (
     VelocityHistory,
 )
 from ecs_fluid.components.bodies import FluidReaction
-from ecs_fluid.errors import FluidWarning
 from ecs_fluid.plane import impulse_factors
 from ecs_fluid.system import System, Types
 from ecs_fluid.systems.remesh import narrow_lattice
@@ -106,7 +104,6 @@ class DiagnosticsSystem(System):
     def __post_init__(self) -> None:
         self.watching = self.budget
         self.budgets: dict[str, dict[str, Array]] = {}
-        self._warned: set[str] = set()
         self._before: dict[str, Array] = {}
 
     def added(self, world: World) -> None:
@@ -122,9 +119,7 @@ class DiagnosticsSystem(System):
         record = self.measure(self.pair_limit)
         self.record(**record)
         for key, text in self.advice(record).items():
-            if key not in self._warned:
-                self._warned.add(key)
-                warnings.warn(f"t = {self.world.time:.4g} s: {text}", FluidWarning, stacklevel=2)
+            self.warn(text, key)
 
     # ------------------------------------------------------------------ measuring
 

@@ -37,7 +37,7 @@ from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.lifetime import LifetimeSystem
 from ecs_fluid.systems.operations import InertiaSystem
 from ecs_fluid.systems.shared.births import births, refuse_early_stop
-from ecs_fluid.systems.shared.body_tables import BODIES
+from ecs_fluid.systems.shared.body_tables import BODIES, rows_of
 from ecs_fluid.systems.shared.carriers import Carriers, carriers, follow, own_velocity
 from ecs_fluid.systems.shared.fluid_at_rest import (
     density_at,
@@ -49,7 +49,7 @@ from ecs_fluid.systems.shared.fluid_at_rest import (
 )
 from ecs_fluid.systems.shared.populations import particles_take
 from ecs_fluid.systems.shared.properties import column
-from ecs_fluid.systems.shared.puffs import about, rows_of_puff
+from ecs_fluid.systems.shared.puffs import Puffs, about, refuse_twice
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.systems.shared.ranges import Fraction
 from ecs_fluid.world import World
@@ -194,8 +194,9 @@ class EmissionSystem(System):
     """the emitters of the world"""
 
     def __post_init__(self) -> None:
-        self._puffs: dict[str, tuple[dict[str, Any], bytes, int, bool, Tables]] = {}
-        self._flying: dict[str, tuple[int, list[NewRows]]] = {}
+        self._puffs = Puffs()
+        self._flying: list[tuple[NewRows, Array]] = []
+        """What was born in the first half of the tick, and its way (n, 3) m since its own moment"""
 
     def spawns(self, world: World) -> None:
         """Make the entity that keeps each emitter's state."""
@@ -222,7 +223,7 @@ class EmissionSystem(System):
                 carrier[Position]
                 if CarrierMotion not in carrier:
                     world.attach(emitter.attached, CarrierMotion)
-            _refuse_twice(emitter, self._puff(emitter, world), world)
+            refuse_twice(emitter, self._puffs.of(emitter, world), world)
 
     def lint(self, world: World) -> list[str]:
         """Puffs whose rows bodies keep back, as these stand now."""
@@ -231,7 +232,7 @@ class EmissionSystem(System):
             keeping = [s for s in world.systems if isinstance(s, CollisionSystem)]
             if emitter.puff is None or not any(s.keeps(world[emitter.into]) for s in keeping):
                 continue
-            x = column(self._puff(emitter, world) or {}, Position, "x")
+            x = column(self._puffs.of(emitter, world), Position, "x")
             x = x + value_at(emitter.center, emitter.start)
             if emitter.attached is not None:
                 carrying = carriers(world, emitter.attached, False, emitter.attached_by == "mean")
@@ -252,7 +253,7 @@ class EmissionSystem(System):
         taken, ended = 0.0, bool(self.world.stage.c)
         if ended:
             self._fly_on()
-        self._flying = {}
+        self._flying = []
         for emitter in self.emitters:
             carrying = None
             if emitter.attached is not None:
@@ -260,54 +261,34 @@ class EmissionSystem(System):
                 carrying = carriers(self.world, emitter.attached, ended, emitter.attached_by == "mean")
                 if not len(carrying.x):
                     continue
-            moments = self._due(emitter, self.world[emitter.name][Emission])
-            if len(moments):
-                has, puffs = self.world[emitter.into].tables, self._puffs_of(emitter, len(moments))
-                sizes = [len(column(puff, Position, "x")) for puff in puffs] or 1
-                births = np.repeat(moments, sizes)
-                taken, count = taken or particles_take(self.world), len(births)
-                taken += count * (VORTON if Strength in has else TRACER)
-                what = f"particles with {count:,} more by emitter {emitter.name!r} would take"
-                check_bytes(taken, what, "give it a smaller rate or a limit")
-                rows = self._particles(emitter, has, moments)
-                if puffs:
-                    rows = about(rows, sizes, puffs, has)
-                given = int(self.world[emitter.name][Emission].emitted[0])
-                numbers = np.repeat(np.arange(given - len(moments), given), sizes)
-                way = self._move(emitter, rows, births, numbers, carrying)
-                rows += self._carried(emitter, has, rows, births)
-                own = {type(table) for table in rows}
-                rows += [one for one in self._constants(emitter, has, births) if type(one) not in own]
-                self.world.spawn_rows(emitter.into, *rows, where_free=True)
-                if way is not None and not ended:
-                    spawned = self.world._pending_rows(emitter.into)[1]
-                    spawned[-1].way = way
-                    last = int(self.world[emitter.into][RowId].id.max(initial=-1))
-                    self._flying[emitter.into] = last, spawned
-        if taken and self.world.stage.c == 0.0:  # at the end of the tick it does so by itself
+            state = self.world[emitter.name][Emission]
+            moments = self._due(emitter, state)
+            if not len(moments):
+                continue
+            has, given = self.world[emitter.into].tables, int(state.emitted[0])
+            numbers = np.arange(given - len(moments), given)
+            born = [] if emitter.puff is None else numbers.tolist()
+            puffs = [self._puffs.of(emitter, self.world, number) for number in born]
+            sizes = [len(column(puff, Position, "x")) for puff in puffs] or 1
+            births, numbers = np.repeat(moments, sizes), np.repeat(numbers, sizes)
+            taken, count = taken or particles_take(self.world), len(births)
+            taken += count * (VORTON if Strength in has else TRACER)
+            what = f"particles with {count:,} more by emitter {emitter.name!r} would take"
+            check_bytes(taken, what, "give it a smaller rate or a limit")
+            rows = self._particles(emitter, has, moments)
+            if puffs:
+                rows = about(rows, sizes, puffs, has)
+            way = self._move(emitter, rows, births, numbers, carrying)
+            rows += self._carried(emitter, has, rows, births)
+            own = {type(table) for table in rows}
+            rows += [one for one in self._constants(emitter, has, births) if type(one) not in own]
+            batch = self.world.spawn_rows(emitter.into, *rows, where_free=True)
+            if way is not None and not ended:
+                self._flying.append((batch, way))
+        if taken and not ended:  # at the end of the tick it does so by itself
             for system in self.world.systems:
                 if isinstance(system, CollisionSystem):
                     system.keep_back()
-
-    def _puff(self, emitter: Emitter, world: World, number: int = 0) -> Tables | None:
-        """What the emitter gives off at once, if that is more than a particle.
-
-        Made anew where it, or the fluid, is another, and for each `number` if it has random parts.
-        """
-        if emitter.puff is None:
-            return None
-        fluid = b"".join(numbers.tobytes() for numbers in vars(world.fluid[Fluid]).values())
-        told, of, made, drawn, tables = self._puffs.get(emitter.name, ({}, b"", 0, False, {}))
-        if told != emitter.puff or of != fluid or (drawn and made != number):
-            tables, drawn = rows_of_puff(emitter, world, number)
-            self._puffs[emitter.name] = emitter.puff, fluid, number, drawn, tables
-        return tables
-
-    def _puffs_of(self, emitter: Emitter, count: int) -> list[Tables]:
-        """The last `count` puffs that the emitter has given off; none of an emitter of single particles."""
-        given = int(self.world[emitter.name][Emission].emitted[0])
-        made = (self._puff(emitter, self.world, number) for number in range(given - count, given))
-        return [puff for puff in made if puff is not None]
 
     def _due(self, emitter: Emitter, state: Emission) -> Array:
         """Moments (n,) s at which particles are born in this half of the tick."""
@@ -407,8 +388,8 @@ class EmissionSystem(System):
         """Turn new rows from the axes of what carries the emitter to the world's.
 
         What is inertial has the emitter's velocity too, and flies by its own. When the tick ends, it is where
-        it has come to since its moment (n,) s of birth. When the tick begins, it is where the emitter is, and
-        the result is what its way (n, 3) m in the tick is to be less.
+        it has come to since its moment (n,) s of birth. When the tick begins, it is where the emitter is, as
+        if it left then, and returned is the way (n, 3) m by which `_fly_on` makes up for that.
         """
         own = {type(table): vars(table) for table in rows}
         local = own[Position]["x"]
@@ -437,14 +418,10 @@ class EmissionSystem(System):
 
     def _fly_on(self) -> None:
         """Move what was born in the first half of the tick to where it has come to since its own moment."""
-        for name, (last, batches) in self._flying.items():
-            ways = [np.zeros((batch.rows, 3)) if batch.way is None else batch.way for batch in batches]
-            for batch in batches:
-                batch.way = None
-            way, ids = np.concatenate(ways), self.world[name][RowId].id
-            rows = np.flatnonzero(ids > last)
-            rows = rows[np.argsort(ids[rows])][: len(way)]
-            self.world[name][Position].x[rows] += way.astype(self.world.dtype)
+        for batch, way in self._flying:
+            entity = self.world[batch.name]
+            rows, _ = rows_of(entity[RowId].id, batch.ids)
+            entity[Position].x[rows] += way[batch.kept].astype(self.world.dtype)
 
     def _clear_way(self, emitter: Emitter, start: Array, end: Array) -> Array:
         """Ends (n, 3) m of ways as far as bodies let them go; what would start in one stays there."""
@@ -466,22 +443,6 @@ def _of_rows(own: Tables, kind: type[Component], name: str, told: Any, moments: 
     if kind in own:
         return column(own, kind, name)
     return None if told is None else _told(told, moments)
-
-
-def _refuse_twice(emitter: Emitter, puff: Tables | None, world: World) -> None:
-    """Raise RecipeError where the emitter tells what its puff has already, or what follows from that."""
-    law = world.fluid[Fluid].law != LAWS["none"]
-    for kind, told, name in (
-        (Temperature, emitter.temperature is not None, "temperature"),
-        (Density, emitter.density is not None, "density"),
-        (Species, any(emitter.fractions.values()), "a mass fraction"),
-    ):
-        follows = law and kind is not Species and bool({Temperature, Density} & (puff or {}).keys())
-        if told and (kind in (puff or {}) or follows):
-            raise RecipeError(
-                f"emitter {emitter.name!r} has {name}, and its puff tells what it carries; leave it out in "
-                "one of them"
-            )
 
 
 def _told(value: Any, moments: Array) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal, Self
@@ -15,22 +14,21 @@ from ecs_fluid.component import Array, Component
 from ecs_fluid.components import InertialVelocity, Position, Strength
 from ecs_fluid.components.bodies import Pose
 from ecs_fluid.components.liquid import Liquid
-from ecs_fluid.errors import FluidWarning, RecipeError
+from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid, key_values
 from ecs_fluid.further_components import filled, further, refuse_lists
 from ecs_fluid.input_limits import VORTON, check_bytes, check_memory
-from ecs_fluid.keyframes import Keyed, KeyedNumber, KeyedVector, integral, value_at
+from ecs_fluid.keyframes import Keyed, KeyedNumber, KeyedVector
 from ecs_fluid.recipe import Name
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.shared.births import births, refuse_early_stop
 from ecs_fluid.systems.shared.body_tables import BODIES
-from ecs_fluid.systems.shared.carriers import Carriers, bodies, own_velocity
-from ecs_fluid.systems.shared.liquid_places import LEAST_ACROSS, near_solids
+from ecs_fluid.systems.shared.liquid_places import LEAST_ACROSS
+from ecs_fluid.systems.shared.openings import Opening
 from ecs_fluid.systems.shared.populations import particles_take
 from ecs_fluid.systems.shared.ranges import Length, LiquidDensity, LiquidViscosity
-from ecs_fluid.systems.shared.walls import containers
 from ecs_fluid.world import World
 
 LARGER = "use a larger spacing"
@@ -39,23 +37,8 @@ LOOSE = 1.01
 """Distance of particles across a jet over that of liquid at rest. As dense as that, or denser, its pressure
 throws new layers back, the next ones meet them, and the jet bursts."""
 
-REACH = 3.0
-"""Spacings as far as liquid is felt, and length of the pipe before an opening."""
-
-NEAREST = 0.4
-"""Spacings between what flows in and a solid, or the wall of its container, at least: nearer to its own image
-in the wall it would burst away. Half a spacing is what an opening that touches the wall has, less `LOOSE`."""
-
 SAME_DENSITY = 1e-3
 """Relative difference of densities up to which liquids of one entity count as one."""
-
-FULL, AROUND = 0.9, 0.25
-"""Density over that at rest of the liquid that is there from which a new particle has no room, and from which
-a pipe, in its rear half, is under liquid."""
-
-CLEAR = 0.8
-"""Spacings between liquid that is there and what comes from an opening that jumps, at least. Layers of others
-are kept apart by their way."""
 
 
 class Inflow(Settings):
@@ -199,9 +182,6 @@ class InflowSystem(System):
     inflows: list[Inflow] = Field(default_factory=list)
     """the openings of the world"""
 
-    def __post_init__(self) -> None:
-        self._warned = set[tuple[str, bool]]()
-
     def spawns(self, world: World) -> None:
         """Make the liquids that they fill."""
         for inflow in self.inflows:
@@ -261,9 +241,9 @@ class InflowSystem(System):
                     break
             if world.time > inflow.start:  # a resumed one, with its own liquid before it
                 continue
-            carrying = _carrying(inflow, world, ended=False)
-            x, _ = _in_pipe(inflow, inflow.start, world, carrying)
-            if lost := np.count_nonzero(~_room(inflow, x, world, carrying)):
+            opening = Opening(inflow, world)
+            x, _ = opening.pipe(inflow.start)
+            if lost := np.count_nonzero(~opening.room(x)):
                 said.append(
                     f"InflowSystem: {lost} of the {len(x)} particles in the pipe of {inflow.name!r} have no "
                     "room: they lie in liquid, in a solid or outside all containers, and are kept back; move "
@@ -284,27 +264,23 @@ class InflowSystem(System):
             _, moments = births(inflow.speed, inflow.start, inflow.stop, begin, end, each, ahead=0.5)
             if not len(moments):
                 continue
-            carrying = _carrying(inflow, self.world, ended=True)
-            if carrying is not None and not len(carrying.x):
+            opening = Opening(inflow, self.world, ended=True)
+            if opening.gone:
                 continue
             count = len(moments) * len(layer)
             taken = (taken or particles_take(self.world)) + count * VORTON
             what = f"particles with {count:,} more by inflow {inflow.name!r} would take"
             check_bytes(taken, what, f"{LARGER}, or give it a time to stop")
-            x, v = _placed(inflow, moments, np.zeros(len(moments)), self.world, carrying)
+            x, v = opening.layers(moments, np.zeros(len(moments)))
             age = np.repeat(end - moments, len(layer))[:, None]
             pull = liquid.weight(inflow.rho) * self.world.gravity
             x, v = x + age * v + 0.5 * age**2 * pull, v + age * pull
-            free = _room(inflow, x, self.world, carrying)
-            told = inflow.name, bool(free.any())  # once that it lacks some, once that nothing flows
-            if not free.all() and told not in self._warned:
-                self._warned.add(told)
-                warnings.warn(
-                    f"t = {end:.4g} s: {np.count_nonzero(~free)} of {len(x)} particles of inflow "
-                    f"{inflow.name!r} have no room, as there is liquid, a solid or no container, and are "
-                    "kept back; more may follow",
-                    FluidWarning,
-                    stacklevel=2,
+            free = opening.room(x)
+            if not free.all():
+                self.warn(
+                    f"{np.count_nonzero(~free)} of {len(x)} particles of inflow {inflow.name!r} have no "
+                    "room, as there is liquid, a solid or no container, and are kept back; more may follow",
+                    (inflow.name, bool(free.any())),  # once that it lacks some, once that nothing flows
                 )
             self.world.spawn_rows(inflow.into, *_rows(inflow, x[free], v[free]))
 
@@ -335,54 +311,6 @@ def _density(liquid: Liquid) -> float:
     return float(liquid.mass.sum(dtype=np.float64)) / volume if volume else 0.0
 
 
-def _carrying(inflow: Inflow, world: World, ended: bool) -> Carriers | None:
-    """What carries an opening along, as it is when a tick begins, or has ended."""
-    return None if inflow.attached is None else bodies(world, inflow.attached, ended)
-
-
-def _room(inflow: Inflow, x: Array, world: World, carrying: Carriers | None) -> Array:
-    """Which new places (n, 3) m have room: away from solids and walls, in a container, and not in liquid.
-
-    None has as long as liquid stands around the pipe.
-    """
-    if not len(x) or _under_liquid(inflow, world, carrying):
-        return np.zeros(len(x), bool)
-    margin = NEAREST * inflow.edge
-    walls, free = containers(world), ~near_solids(world, x, margin)
-    if walls:
-        free &= np.any([wall.inside(x, margin) for wall in walls], axis=0)
-    crowd, nearest = _crowd(inflow, x, world)
-    if inflow.jumps:
-        free &= nearest >= CLEAR * inflow.edge
-    return np.asarray(free & (crowd < FULL))
-
-
-def _under_liquid(inflow: Inflow, world: World, carrying: Carriers | None) -> bool:
-    """Whether liquid stands around the pipe, behind its opening."""
-    x, _ = _in_pipe(inflow, world.tick * world.dt, world, carrying)
-    return bool(_crowd(inflow, x[len(x) // 2 :], world)[0].max(initial=0.0) > AROUND)
-
-
-def _crowd(inflow: Inflow, x: Array, world: World) -> tuple[Array, Array]:
-    """Density (n,) over that at rest of the liquid that is there at places (n, 3) m, w_0 sum phi, and the
-    distance (n,) m of its nearest particle, inf where none is felt."""
-    from scipy.spatial import cKDTree
-
-    from ecs_fluid.kernels.sph.forces import lattice_weight, phi
-
-    reach, crowd, nearest = REACH * inflow.edge, np.zeros(len(x)), np.full(len(x), np.inf)
-    if not len(x):
-        return crowd, nearest
-    low, high = x.min(axis=0) - reach, x.max(axis=0) + reach
-    for _, (position, _) in world.entities_with(Position, Liquid):
-        near = position.x[((position.x > low) & (position.x < high)).all(axis=1)]
-        if len(near):
-            pairs = cKDTree(x).sparse_distance_matrix(cKDTree(near), reach, output_type="ndarray")
-            crowd += np.bincount(pairs["i"], phi(pairs["v"] / reach), len(x))
-            np.minimum.at(nearest, pairs["i"], pairs["v"])
-    return lattice_weight(REACH) * crowd, nearest
-
-
 def inflows(world: World) -> list[Inflow]:
     """All openings of a world."""
     system = world.system(InflowSystem)
@@ -394,57 +322,13 @@ def in_pipes(world: World) -> tuple[Array, Array, Array, Array]:
     volumes (n,) m^3."""
     found = [(np.empty((0, 3)), np.empty((0, 3)), np.empty(0), np.empty(0))]
     for inflow in inflows(world):
-        carrying = _carrying(inflow, world, ended=False)
-        x, v = _in_pipe(inflow, world.tick * world.dt, world, carrying)
-        free = _room(inflow, x, world, carrying)
+        opening = Opening(inflow, world)
+        x, v = opening.pipe(world.tick * world.dt)
+        free = opening.room(x)
         each = np.ones(np.count_nonzero(free)) * inflow.particle
         found.append((x[free], v[free], inflow.rho * each, each))
     x, v, mass, volume = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return x, v, mass, volume
-
-
-def _in_pipe(inflow: Inflow, time: float, world: World, carrying: Carriers | None) -> tuple[Array, Array]:
-    """Places and velocities (n, 3) of the layers that will leave next, as far as liquid is felt."""
-    each, start, stop = inflow.thickness, inflow.start, inflow.stop
-    now = max(time, start) if stop is None else min(max(time, start), stop)
-    number, _ = births(inflow.speed, start, stop, now, now, each, ahead=0.5)
-    far = (number + 0.5) * each - integral(inflow.speed, start, now)
-    ahead = -np.arange(far, REACH * inflow.edge, each)
-    flows = start <= time < (math.inf if stop is None else stop)
-    return _placed(inflow, np.full(len(ahead), time), ahead, world, carrying, float(flows))
-
-
-def _placed(
-    inflow: Inflow,
-    moments: Array,
-    ahead: Array,
-    world: World,
-    carrying: Carriers | None,
-    flows: float = 1.0,
-) -> tuple[Array, Array]:
-    """Places and velocities (n, 3) of layers `ahead` (m,) m of the opening as it is at moments (m,) s.
-
-    Their velocity is the speed, times `flows`, and that of the opening. Nothing comes from one whose carrier
-    is gone.
-    """
-    if carrying is not None and not len(carrying.x):
-        return np.empty((0, 3)), np.empty((0, 3))
-    layer, n = inflow.layer(), len(moments)
-    way = np.broadcast_to(value_at(inflow.direction, moments), (n, 3))
-    way = way / np.linalg.norm(way, axis=1, keepdims=True)
-    first = np.cross((0.0, 0.0, 1.0), way)
-    first[np.linalg.norm(first, axis=1) < 1e-6] = (1.0, 0.0, 0.0)
-    first /= np.linalg.norm(first, axis=1, keepdims=True)
-    second = np.cross(way, first)
-    middle = value_at(inflow.center, moments) + ahead[:, None] * way
-    across = layer[None, :, :1] * first[:, None] + layer[None, :, 1:] * second[:, None]
-    v = flows * np.broadcast_to(value_at(inflow.speed, moments), n)[:, None] * way
-    v = v + own_velocity(inflow.center, world)
-    x, v = (middle[:, None] + across).reshape(-1, 3), np.repeat(v, len(layer), axis=0)
-    if carrying is None:
-        return x, v
-    frames = carrying.frames(np.repeat(moments, len(layer)), np.zeros(len(x), np.int64))
-    return frames.placed(x), frames.turned(v) + frames.velocity(x)
 
 
 def _rows(inflow: Inflow, x: Array, v: Array) -> list[Component]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from ecs_fluid.component import Array
-from ecs_fluid.components import InertialVelocity, Position, Strength, Velocity
+from ecs_fluid.components import InertialVelocity, Position, Velocity
 from ecs_fluid.components.bodies import BodyLoad
 from ecs_fluid.components.liquid import (
     Liquid,
@@ -21,22 +20,22 @@ from ecs_fluid.components.liquid import (
     LiquidPush,
     LiquidState,
 )
-from ecs_fluid.errors import FluidError, FluidWarning, RecipeError
+from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System, Types
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
 from ecs_fluid.systems.buoyancy import BuoyancySystem
-from ecs_fluid.systems.drag import DragSystem
 from ecs_fluid.systems.inflow import in_pipes, inflows
 from ecs_fluid.systems.liquid_push import LiquidPushSystem
 from ecs_fluid.systems.shared.body_tables import BODIES, body_entities
 from ecs_fluid.systems.shared.liquid_constants import SAME_SIZE, common_viscosity, densest, mean_volume
+from ecs_fluid.systems.shared.liquid_lint import capillary_lint, misplaced_lint, surroundings_lint
 from ecs_fluid.systems.shared.liquid_march import Marched, Particles, march
-from ecs_fluid.systems.shared.liquid_places import bodies_at, misplaced_liquid, near_solids
+from ecs_fluid.systems.shared.liquid_places import bodies_at, near_solids
 from ecs_fluid.systems.shared.liquid_start import lacking, largest_head, settle
-from ecs_fluid.systems.shared.liquid_steps import MOST_STEPS, StepLimits, capillary_step
+from ecs_fluid.systems.shared.liquid_steps import MOST_STEPS, StepLimits
 from ecs_fluid.systems.shared.populations import joined, rows_of_each, spread
 from ecs_fluid.world import World
 
@@ -47,9 +46,6 @@ if TYPE_CHECKING:
 
 NEAREST_START = 0.4
 """Spacings from solid bodies at the start, at least; walls of containers are the recipe's business."""
-
-HEAVY_AROUND = 0.1
-"""Density of the surroundings over the liquid's from which on their weight counts."""
 
 SQUEEZED = 0.05
 """Compression by accelerations beside gravity from which on a warning tells of them."""
@@ -121,6 +117,7 @@ class SphSystem(System):
     asks = (BodySystem, LiquidPushSystem)
     phase = "move"
     periodic = False
+    unchanging = ("pressure",)
     # What works where particles are waits until the liquid has moved.
     before = (BodySystem, "AlignmentSystem", "ConductionSystem", "CoolingSystem", "HeaterSystem")
 
@@ -150,7 +147,6 @@ class SphSystem(System):
     """entities that are compressed by their own weight when the first tick begins"""
 
     def __post_init__(self) -> None:
-        self._warned = self._unsolved = self._squeezed = False
         self._lists: Lists | None = None
         if self.pressure == "explicit":
             self.writes = tuple(kind for kind in type(self).writes if kind is not LiquidPressure)
@@ -177,47 +173,23 @@ class SphSystem(System):
 
     def lint(self, world: World) -> list[str]:
         """Constants of the Fluid that look like the liquid's, and liquid where none should be."""
-        around, said = world.fluid[Fluid], list[str]()
-        unfelt = not any(Strength in entity for entity in world.entities) and world.system(DragSystem) is None
-        for name, rho, nu in _liquids(world):
-            if around.density > HEAVY_AROUND * rho and not self._lifted(world):
-                said.append(
-                    f"{name} has a density of {rho:g} kg/m^3 and the fluid around it "
-                    f"{around.density:g} kg/m^3; [fluid] is what surrounds a liquid, so give it that "
-                    "density, or SphSystem surrounded = true"
-                )
-            if around.viscosity > 0 and unfelt and not nu:
-                said.append(
-                    f"{name} has no viscosity, and nothing feels that of the fluid around it, "
-                    f"{around.viscosity:g} m^2/s; give the liquid its own"
-                )
+        said = surroundings_lint(world, self._around > 0)
         if self.walls == "no_slip" and self.artificial == 0 and common_viscosity(world) == 0:
             said.append(
                 "walls = 'no_slip' holds liquid by its viscosity, and it has none; give it a viscosity, or "
                 "SphSystem an artificial one"
             )
         if self.surface_tension and self.steps:
-            liquids = [liquid for _, (liquid,) in world.entities_with(Liquid) if len(liquid.mass)]
-            masses = [float(liquid.mass.min()) for liquid in liquids]
-            masses += [inflow.rho * inflow.particle for inflow in inflows(world)]
-            lightest = min(masses, default=math.inf)
-            longest = capillary_step(lightest, self.surface_tension)
-            if world.dt > self.steps * longest * (1 + 1e-9):
-                said.append(
-                    f"capillary waves need dt <= {self.steps * longest:.2g} s in steps = {self.steps}, and "
-                    f"{world.dt:.4g} s will be refused; leave steps out, or use that dt"
-                )
-        return said + misplaced_liquid(world, self.support)
+            said += capillary_lint(world, self.surface_tension, self.steps)
+        return said + misplaced_lint(world, self.support)
 
     def process(self, dt: float) -> None:
         """Advance the liquid by one tick."""
         tables = list(self.query(Position, InertialVelocity, Liquid, Velocity, LiquidState))
         if not sum(len(position.x) for position, *_ in tables):
             return
-        if (self.pressure == "implicit") != (LiquidPressure in self.writes):
-            raise FluidError("SphSystem: pressure cannot be changed once the system is made")
+        self._prepare()
         push = self._push()
-        self._prepare(push)
         law, liquid = self._law(push), self._joined()
         real = len(liquid.x)
         if push is not None:
@@ -271,17 +243,26 @@ class SphSystem(System):
 
         model = self.field(LiquidModel)
         reach, volume, stiffness = (float(part[0]) for part in (model.reach, model.volume, model.stiffness))
-        c = math.sqrt(7 * stiffness / densest(self.world))
         viscosity = common_viscosity(self.world)
-        viscosity += self.artificial * c * reach / 20
-        around = float(self.field(Fluid).density) if self._lifted(self.world) else 0.0
+        viscosity += self.artificial * self._sound * reach / 20
         down = self.world.gravity + _mean(push)
         return LiquidLaw(
-            reach, self.support, volume, stiffness, viscosity, tuple(down.tolist()), around,
+            reach, self.support, volume, stiffness, viscosity, tuple(down.tolist()), self._around,
             self.walls == "no_slip", self.surface_tension,
         )  # fmt: skip
 
-    def _prepare(self, push: Array | None) -> None:
+    @property
+    def _sound(self) -> float:
+        """Speed of sound in the densest liquid, m/s."""
+        return math.sqrt(7 * float(self.field(LiquidModel).stiffness[0]) / densest(self.world))
+
+    @property
+    def _spacing(self) -> float:
+        """Distance of neighbours at rest, m."""
+        spacing: float = float(self.field(LiquidModel).volume[0]) ** (1 / 3)
+        return spacing
+
+    def _prepare(self) -> None:
         """Fill the model before the first tick, and find the stiffness for a gravity that is another."""
         model, gravity = self.field(LiquidModel), self.field(Fluid).gravity
         first = not model.reach[0]
@@ -290,21 +271,23 @@ class SphSystem(System):
         if first:
             mean = mean_volume(self.world)
             model.volume[0], model.reach[0] = mean, self.support * mean ** (1 / 3)
-        c = self.sound_speed or self._default_sound(push)
+        c = self.sound_speed or self._default_sound()
         model.stiffness[0], model.gravity = densest(self.world) * c**2 / 7, gravity.copy()
         if first:
-            self._start(push)
+            self._start()
 
-    def _start(self, push: Array | None) -> None:
+    def _start(self) -> None:
         """Compress what is to start at rest, with the excess that its surface needs."""
-        model, gravity = self.field(LiquidModel), self.world.gravity
+        model, gravity, push = self.field(LiquidModel), self.world.gravity, self._push()
         if self.hydrostatic:
             nu = self._evaluated().nu.astype(np.float64) / self._joined().size
-            down, spacing = gravity + _mean(push), float(model.volume[0]) ** (1 / 3)
+            down = gravity + _mean(push)
             for entity, rows in rows_of_each(entity for entity, _ in self.entities(Position, Liquid)):
                 if entity.name in self.hydrostatic:
                     x = entity[Position].x
-                    entity[Liquid].excess = lacking(self.world, x, nu[rows], down, spacing, self.support)
+                    entity[Liquid].excess = lacking(
+                        self.world, x, nu[rows], down, self._spacing, self.support
+                    )
             for name in self.hydrostatic:
                 liquid = self.world[name][Liquid]
                 weight = self.weight(float((liquid.mass.astype(np.float64) / liquid.volume).mean()))
@@ -321,14 +304,13 @@ class SphSystem(System):
         law = self._law()
         return evaluate(law, *self._joined(), *bodies_at(self.world, 0.0, law.reach))
 
-    def _default_sound(self, push: Array | None) -> float:
+    def _default_sound(self) -> float:
         """10 sqrt(g H), of all keys of gravity and the strongest push the largest; without any 10 times the
         largest velocity."""
-        spacing = float(self.field(LiquidModel).volume[0]) ** (1 / 3)
         borne = max(self._borne(liquid.mass / liquid.volume) for (liquid,) in self.query(Liquid))
         pulls = [borne * gravity for gravity in self.field(Fluid).gravity]
-        liquid = self._joined()
-        most = largest_head(self.world, pulls, liquid.x, spacing)
+        liquid, push = self._joined(), self._push()
+        most = largest_head(self.world, pulls, liquid.x, self._spacing)
         if push is not None:
             most = max(most, self._head(push, liquid))
         if most == 0.0:
@@ -336,7 +318,7 @@ class SphSystem(System):
             fastest = [float((v.astype(np.float64) ** 2).sum(axis=1).max(initial=0.0)) for v in own]
             most = max([*fastest, *(inflow.fastest**2 for inflow in inflows(self.world))])
         # Capillary pressure 4 sigma / (rho 4 a) of the smallest drops that are resolved.
-        most = max(most, self.surface_tension / (densest(self.world) * spacing))
+        most = max(most, self.surface_tension / (densest(self.world) * self._spacing))
         if most == 0.0:
             raise RecipeError(
                 "SphSystem: without gravity and velocities there is no default for sound_speed; give one, 10 "
@@ -349,11 +331,11 @@ class SphSystem(System):
         x, _, mass, size, _ = liquid
         pull = self._pull(mass, size, push).astype(np.float64)
         strongest = pull[(pull**2).sum(axis=1).argmax()]
-        return largest_head(self.world, [strongest], x, float(self.field(LiquidModel).volume[0]) ** (1 / 3))
+        return largest_head(self.world, [strongest], x, self._spacing)
 
     def weight(self, rho: Any) -> Any:
         """Part of a liquid's weight that is left in its surroundings."""
-        return 1 - (float(self.field(Fluid).density) if self._lifted(self.world) else 0.0) / rho
+        return 1 - self._around / rho
 
     def _weights(self, mass: Array, size: Array) -> Array:
         """That part (n,) of all particles."""
@@ -371,9 +353,11 @@ class SphSystem(System):
         """Largest force on a liquid over its weight: 1, or more where what surrounds it drives it up."""
         return max(1.0, -float(self.weight(rho).min())) if rho.size else 1.0
 
-    def _lifted(self, world: World) -> bool:
-        """Whether the liquid feels the weight of what surrounds it."""
-        return self.surrounded or world.system(BuoyancySystem) is not None
+    @property
+    def _around(self) -> float:
+        """Density of what takes weight away, kg/m^3; 0 where nothing does."""
+        lifted = self.surrounded or self.world.system(BuoyancySystem) is not None
+        return float(self.field(Fluid).density) if lifted else 0.0
 
     # ------------------------------------------------------------------ time
 
@@ -434,7 +418,7 @@ class SphSystem(System):
             found = solve(law, *liquid, *bodies, pull, pressure, step, self.tolerance, lists)
             pressure[...] = found.pressure
             spread(pressure, kept)
-            self._tell(found.error, dt)
+            self._tell_of_error(found.error, dt)
             return found.found
 
         return solved
@@ -452,42 +436,35 @@ class SphSystem(System):
 
     def _tell_of_push(self, push: Array, liquid: Particles) -> None:
         """Warn once of a push (n, 3) m/s^2 that is strong for the speed of sound."""
-        if self._squeezed:
+        if "push" in self._warned:
             return
-        c = math.sqrt(7 * float(self.field(LiquidModel).stiffness[0]) / densest(self.world))
-        head = self._head(push, liquid)
+        c, head = self._sound, self._head(push, liquid)
         own = head - self._head(0 * push, liquid)  # what gravity compresses is not theirs
         if own > SQUEEZED * c**2:
-            self._squeezed, most = True, float(np.linalg.norm(push.astype(np.float64), axis=1).max())
-            warnings.warn(
-                f"t = {self.world.time:.4g} s: accelerations of up to {most:.3g} m/s^2 compress "
-                f"liquid by as much as {100 * own / c**2:.2g} % more at its speed of sound, {c:.3g} m/s; use "
-                f"sound_speed >= {10 * math.sqrt(head):.2g} m/s",
-                FluidWarning,
-                stacklevel=4,
+            most = float(np.linalg.norm(push.astype(np.float64), axis=1).max())
+            self.warn(
+                f"accelerations of up to {most:.3g} m/s^2 compress liquid by as much as "
+                f"{100 * own / c**2:.2g} % more at its speed of sound, {c:.3g} m/s; use sound_speed >= "
+                f"{10 * math.sqrt(head):.2g} m/s",
+                "push",
             )
 
     def _tell_of_speed(self, speed: float, c: float) -> None:
         """Warn once of liquid that is too fast for its speed of sound `c`, both m/s."""
-        if not self._warned and speed > 0.5 * c:
-            self._warned = True
-            warnings.warn(
-                f"t = {self.world.time:.4g} s: liquid moves at {speed:.3g} m/s, above half its speed of "
-                f"sound {c:.3g} m/s, and is compressed by as much as a quarter; use sound_speed >= "
-                f"{5 * speed:.2g} m/s",
-                FluidWarning,
-                stacklevel=4,
+        if speed > 0.5 * c:
+            self.warn(
+                f"liquid moves at {speed:.3g} m/s, above half its speed of sound {c:.3g} m/s, and is "
+                f"compressed by as much as a quarter; use sound_speed >= {5 * speed:.2g} m/s",
+                "speed",
             )
 
-    def _tell(self, error: float, dt: float) -> None:
+    def _tell_of_error(self, error: float, dt: float) -> None:
         """Warn once where a solve ended far from its tolerance."""
-        if not self._unsolved and error > 10 * self.tolerance:
-            self._unsolved = True
-            warnings.warn(
-                f"t = {self.world.time:.4g} s: the pressure of a liquid ends with an error of {error:.2g} "
-                f"of its density, far above tolerance; use a smaller stride, or dt < {dt:.3g} s",
-                FluidWarning,
-                stacklevel=4,
+        if error > 10 * self.tolerance:
+            self.warn(
+                f"the pressure of a liquid ends with an error of {error:.2g} of its density, far above "
+                f"tolerance; use a smaller stride, or dt < {dt:.3g} s",
+                "tolerance",
             )
 
     # ------------------------------------------------------------------ measuring
@@ -522,7 +499,7 @@ class SphSystem(System):
         unknown = not self.field(LiquidModel).reach[0] and not self.world._ticker.busy
         if unknown and self.world.require(LiquidPushSystem).pushed:
             self.world.evaluate()  # what pushes as the first tick begins is part of the default sound_speed
-        self._prepare(self._push())
+        self._prepare()
         x, v, mass, size, _ = self._joined()
         law, found = self._law(), self._evaluated()
         place, speed, m = x.astype(np.float64), v.astype(np.float64), mass.astype(np.float64)
@@ -544,19 +521,6 @@ class SphSystem(System):
         record["surface"] = found.surface
         record["energy"] = record["kinetic"] + record["potential"] + record["compression"] + found.surface
         return record
-
-
-def _liquids(world: World) -> list[tuple[str, float, float]]:
-    """Names, densities (kg/m^3) and largest viscosities (m^2/s) of the liquids of a world, and of those that
-    inflows will let in where there is none."""
-    there = [(entity, liquid) for entity, (liquid,) in world.entities_with(Liquid) if len(entity)]
-    found = [
-        (repr(entity.name), float(liquid.mass.sum() / liquid.volume.sum()), float(liquid.viscosity.max()))
-        for entity, liquid in there
-    ]
-    names = {entity.name for entity, _ in there}
-    yet = [inflow for inflow in inflows(world) if inflow.into not in names]
-    return found + [(f"the liquid of {inflow.name!r}", inflow.rho, inflow.nu) for inflow in yet]
 
 
 def _mean(push: Array | None) -> Array:

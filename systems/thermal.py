@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import warnings
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
@@ -22,7 +21,7 @@ from ecs_fluid.components import (
     Volume,
 )
 from ecs_fluid.entity import Entity
-from ecs_fluid.errors import FluidError, FluidWarning, RecipeError
+from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import LAWS, Fluid, key_values
 from ecs_fluid.keyframes import KeyedNumber, KeyedVector, value_at
 from ecs_fluid.recipe import Name
@@ -315,20 +314,14 @@ class ExpansionSystem(System):
     distribution = "rows"
     dimensions = (2, 3)
     after = ("*",)
+    unchanging = ("flow",)  # vortons that have swelled would have volumes of neither
 
     flow: bool = False
     """vortons take up more room as they get warm, and push away what is around them"""
 
     def __post_init__(self) -> None:
-        self._told = False
         if not self.flow:
             self.writes = (Density,)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Refuse another `flow`: vortons that have swelled would have volumes of neither."""
-        if name == "flow" and "_told" in vars(self) and value != self.flow:
-            raise FluidError("ExpansionSystem: flow cannot be changed once the system is made")
-        super().__setattr__(name, value)
 
     def added(self, world: World) -> None:
         """Densities are put right at once."""
@@ -388,19 +381,16 @@ class ExpansionSystem(System):
 
     def _tell(self, name: str, grown: Array, dt: float) -> None:
         """Warn, once, of volumes that change too much in a tick for the flow that they make."""
-        if self._told or not len(grown):
+        if not len(grown):
             return
         largest, least = float(grown.max()), float(grown.min())
         if (most := max(largest, 1 / least)) > MOST_GROWN:
-            self._told = True
             longest = dt * math.log(MOST_GROWN) / math.log(most)
-            warnings.warn(
-                f"t = {self.world.time:.4g} s: ExpansionSystem: vortons of {name!r} "
+            self.warn(
+                f"ExpansionSystem: vortons of {name!r} "
                 f"{'grew' if most == largest else 'shrank'} {most:.3g} times in volume in one tick; what "
                 f"they push away is resolved up to {MOST_GROWN} times: use dt <= {longest:.2g} s, or heat "
-                "them more slowly",
-                FluidWarning,
-                stacklevel=2,
+                "them more slowly"
             )
 
     def _follow(self, world: World) -> None:

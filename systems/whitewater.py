@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import Acceleration, InertialVelocity, Position, Velocity
 from ecs_fluid.components.bodies import FIXED, Body
 from ecs_fluid.components.liquid import Liquid, LiquidModel, Whitewater
-from ecs_fluid.errors import FluidWarning, RecipeError
+from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.input_limits import TRACER, check_memory
 from ecs_fluid.recipe import Name
@@ -127,9 +126,6 @@ class WhitewaterSystem(System):
     """mean life of bubbles under water, s"""
     most: int = Field(default=200_000, ge=0, le=1_000_000_000)
     """most particles at a time; where more would be there, fewer are born everywhere"""
-
-    def __post_init__(self) -> None:
-        self._warned = False
 
     def spawns(self, world: World) -> None:
         """Make the entity of the particles."""
@@ -270,15 +266,10 @@ class WhitewaterSystem(System):
         total, room = float(expected.sum()), self.most - len(self.world[self.into])
         if total > room:
             expected *= max(room - 1, 0) / total
-            if not self._warned:
-                self._warned = True
-                warnings.warn(
-                    f"t = {self.world.time:.4g} s: there would be more than most = {self.most:,} particles "
-                    "of whitewater, so fewer are given off everywhere; use smaller rates, shorter lives or a "
-                    "larger most",
-                    FluidWarning,
-                    stacklevel=2,
-                )
+            self.warn(
+                f"there would be more than most = {self.most:,} particles of whitewater, so fewer are given "
+                "off everywhere; use smaller rates, shorter lives or a larger most"
+            )
         draw = stream(self.world.seed, self.into, self.world.tick)
         ends = np.floor(np.cumsum(expected) + draw.random())
         rows = np.repeat(np.arange(len(x)), np.diff(ends, prepend=0.0).astype(np.int64))

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ecs_fluid.component import Component, RowId, Tables
-from ecs_fluid.components import Position
+from ecs_fluid.components import Density, Position, Species, Temperature
 from ecs_fluid.components.bodies import Pose
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.fluid import Fluid, options_of
+from ecs_fluid.fluid import LAWS, Fluid, options_of
 from ecs_fluid.recipe import Recipe, entity_recipe
 from ecs_fluid.systems.shared.properties import column
 from ecs_fluid.systems.velocity.system import VelocitySystem
@@ -57,6 +57,24 @@ def rows_of_puff(emitter: Emitter, world: World, number: int = 0) -> tuple[Table
     return tables, alone._drawn
 
 
+class Puffs:
+    """Puffs of emitters, each made anew where it, or the fluid, is another, or has random parts."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, tuple[dict[str, Any], bytes, int, bool, Tables]] = {}
+
+    def of(self, emitter: Emitter, world: World, number: int = 0) -> Tables:
+        """The puff of that number; no tables, of an emitter of single particles."""
+        if emitter.puff is None:
+            return {}
+        fluid = b"".join(numbers.tobytes() for numbers in vars(world.fluid[Fluid]).values())
+        told, of, made, drawn, tables = self._made.get(emitter.name, ({}, b"", 0, False, {}))
+        if told != emitter.puff or of != fluid or (drawn and made != number):
+            tables, drawn = rows_of_puff(emitter, world, number)
+            self._made[emitter.name] = emitter.puff, fluid, number, drawn, tables
+        return tables
+
+
 def about(single: list[Component], sizes: Any, puffs: list[Tables], has: Tables) -> list[Component]:
     """Rows of puffs of so many rows about the places of as many single particles, whose other columns all
     get."""
@@ -74,3 +92,19 @@ def about(single: list[Component], sizes: Any, puffs: list[Tables], has: Tables)
             told[kind] = kind.unchecked(**whole)
     told[Position] = Position.unchecked(x=column(told, Position, "x") + centers)
     return list(told.values())
+
+
+def refuse_twice(emitter: Emitter, puff: Tables, world: World) -> None:
+    """Raise RecipeError where the emitter tells what its puff has already, or what follows from that."""
+    law = world.fluid[Fluid].law != LAWS["none"]
+    for kind, told, name in (
+        (Temperature, emitter.temperature is not None, "temperature"),
+        (Density, emitter.density is not None, "density"),
+        (Species, any(emitter.fractions.values()), "a mass fraction"),
+    ):
+        follows = law and kind is not Species and bool({Temperature, Density} & puff.keys())
+        if told and (kind in puff or follows):
+            raise RecipeError(
+                f"emitter {emitter.name!r} has {name}, and its puff tells what it carries; leave it out in "
+                "one of them"
+            )

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ecs_fluid.components import Grid, Sources
+from ecs_fluid.components import Grid
 from ecs_fluid.systems.velocity.grid_reading import GridReading
 from ecs_fluid.systems.velocity.sampled_error import reads_well
-from ecs_fluid.systems.velocity.solver import Solver
+from ecs_fluid.systems.velocity.vorton_flow import VortonFlow
 from ecs_fluid.targets import Population, Targets
 
 if TYPE_CHECKING:
@@ -36,14 +36,12 @@ class CellReading:
         self._system = system
         self._reads_well = True
 
-    def fill(
-        self, solver: Solver, sources: Sources, grid: Grid, vortons: int, others: Sequence[Population]
-    ) -> bool:
+    def fill(self, flow: VortonFlow, vortons: int, others: Sequence[Population]) -> bool:
         """Fill the velocities of the ``others``, from so many ``vortons``; returns False if it refuses.
 
         Whether reading is accurate is measured in the first stage of a tick, for all its stages.
         """
-        system, world = self._system, self._system.world
+        system, world, grid = self._system, self._system.world, flow.grid
         first, cubic = world.stage.c == 0.0, system.interpolation != "linear"
         may_refuse = cubic and not system.mollify
         if first:
@@ -56,12 +54,12 @@ class CellReading:
         if may_refuse and vortons * (rows - len(x)) <= READING * rows:
             return False
         targets = Targets(x, np.empty_like(x), place="others", read=points.read)
-        system.sum_on_grid(solver, sources, grid, targets)
+        flow.fill_grid(targets)
         reading = GridReading(grid, points.spread(targets.u), system.read_by, points.read)
         for other in others:
             reading.velocity(other.x, other.u)
         if first and may_refuse:
-            self._reads_well = reads_well(solver, sources, grid, others, targets, WELL_READ)
+            self._reads_well = reads_well(flow, others, targets, WELL_READ)
         return self._reads_well
 
     def _points_around(self, others: Sequence[Population], grid: Grid, cubic: bool) -> PointsRead:

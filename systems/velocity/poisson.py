@@ -99,13 +99,9 @@ class PoissonSolver(Solver):
         beyond = np.flatnonzero(~inside(x, lo, hi))
         if len(beyond) and not self.world.periods.any():
             # Nobody moves out there; somebody only asks.
-            some = Targets(np.ascontiguousarray(x[beyond]), u[beyond], None if du is None else du[beyond])
             direct = DirectSolver(self.system)
             direct.prepare(self.sources, grid)
-            direct.fill(some)
-            u[beyond] = some.u
-            if du is not None and some.du is not None:
-                du[beyond] = some.du
+            Targets(x, u, du).fill_rows(beyond, direct.fill)
 
     # ------------------------------------------------------------------ potential
 

@@ -121,16 +121,12 @@ class PppmSolver(Solver):
             self._fill_inside(targets)
             return
         within = inside(targets.x, lowest, highest)
-        for chosen, fill in ((within, self.fill), (~within, self._fmm.fill)):
-            rows = np.flatnonzero(chosen)
-            x, gradient = np.ascontiguousarray(targets.x[rows]), targets.du is not None
-            some = Targets.at(x, gradient, targets.place, targets.number)
-            fill(some)
-            targets.u[rows] = some.u
-            if targets.du is not None:
-                targets.du[rows] = some.du
+        targets.fill_rows(np.flatnonzero(within), self.fill)
+        targets.fill_rows(np.flatnonzero(~within), self._fmm.fill)
 
     def _fill_inside(self, targets: Targets) -> None:
+        """By the mesh found before, else by one for these targets; a finer one follows each that misses the
+        tolerance, and where none keeps it the multipole sum."""
         from ecs_fluid.kernels.particle_mesh.sums import velocity
 
         kept, new = self._kept(_row(targets), len(targets.x), targets.du is not None)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.components import Grid, Sources
 from ecs_fluid.one_process import OneProcess
 from ecs_fluid.plugins import ships
 from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.drawn_sample import DrawnSample
-from ecs_fluid.systems.velocity.solver import Solver
+from ecs_fluid.systems.velocity.vorton_flow import VortonFlow
 from ecs_fluid.targets import Population, Targets
 
 SAMPLE = 64
@@ -24,83 +24,79 @@ DRAWN_FROM = 2048
 """Rows at even distances, the same in every tick, from which the sample is drawn."""
 
 
-def sampled_error(
-    solver: Solver, sources: Sources, grid: Grid, *groups: Sequence[Population]
-) -> float | None:
-    """RMS error of the velocity relative to its RMS, the largest of the groups of populations.
+def sampled_error(flow: VortonFlow, *groups: Sequence[Population]) -> float | None:
+    """RMS error of the flow's velocity relative to its RMS, the largest of the groups of populations.
 
     Against the sum over all vortons in unbounded space; None without particles, and for solvers that mean
     something else: walls, images, and those of a user's own. A few particles, beside thin cores or a body,
     may have most of the error, so the sample is drawn by speed and by what is foretold.
     """
-    if (direct := _all_pairs(solver, sources, grid)) is None:
+    if (all_pairs := _all_pairs(flow)) is None:
         return None
-    some = [_some(solver.world.processes, populations, DRAWN_FROM) for populations in groups]
-    return max((_drawn_error(direct, grid, x, u) for x, u in some if len(x)), default=None)
+    some = [_some(flow.solver.world.processes, populations, DRAWN_FROM) for populations in groups]
+    return max((_drawn_error(all_pairs, x, u) for x, u in some if len(x)), default=None)
 
 
-def _drawn_error(direct: DirectSolver, grid: Grid, x: Array, u: Array) -> float:
-    if (sample := _drawn(direct, grid, x, u)) is None:
+def _drawn_error(all_pairs: VortonFlow, x: Array, u: Array) -> float:
+    if (sample := _drawn(all_pairs, x, u)) is None:
         return math.nan
-    exact, found = _exact(direct, x[sample.rows]), u[sample.rows]
+    exact, found = _exact(all_pairs, x[sample.rows]), u[sample.rows]
     # Relative to the RMS of what the vortons induce: that of u, times the ratio of both in the sample.
     induced, moved = (np.einsum("i,ij,ij->", sample.weight, v, v, dtype=np.float64) for v in (exact, found))
     error = sample.error([u], [exact])
     return error * math.sqrt(moved / induced) if moved > 0.0 and induced > 0.0 else error
 
 
-def reads_well(
-    solver: Solver, sources: Sources, grid: Grid, populations: Sequence[Population], points: Targets,
-    most: float,
-) -> bool:  # fmt: skip
+def reads_well(flow: VortonFlow, populations: Sequence[Population], points: Targets, most: float) -> bool:
     """Whether velocities of populations, read between `points` of the grid, are off by at most `most`.
 
     RMS error relative to the RMS velocity, but for that of the solver's sums at points there: where these are
     off by more, sums at the particles would do no better. Few particles beside thin cores, or fast ones, may
     have all of the error, so the sample is drawn by both.
     """
-    if (direct := _all_pairs(solver, sources, grid)) is None:
+    if (all_pairs := _all_pairs(flow)) is None:
         return True
-    x, u = _some(solver.world.processes, populations, DRAWN_FROM)
-    if (sample := _drawn(direct, grid, x, u)) is None:
+    x, u = _some(flow.solver.world.processes, populations, DRAWN_FROM)
+    if (sample := _drawn(all_pairs, x, u)) is None:
         return True
-    some = x[sample.rows]
-    if (error := sample.error([u], [_exact(direct, some)])) <= most:
+    some, grid = x[sample.rows], flow.grid
+    if (error := sample.error([u], [_exact(all_pairs, some)])) <= most:
         return True
     nearest = np.clip(np.rint((some - grid.origin) / grid.spacing), 0, grid.cells).astype(np.int64)
     read = points.read
     assert read is not None
     at = np.searchsorted(np.flatnonzero(read), np.ravel_multi_index(tuple(nearest.T), read.shape))
     u[sample.rows] = points.u[at]
-    own = sample.error([u], [_exact(direct, points.x[at])])
+    own = sample.error([u], [_exact(all_pairs, points.x[at])])
     return math.sqrt(max(error**2 - own**2, 0.0)) <= most
 
 
-def _all_pairs(solver: Solver, sources: Sources, grid: Grid) -> DirectSolver | None:
-    """The sum over all vortons in unbounded space, None where the solver means another one."""
-    world = solver.world
+def _all_pairs(flow: VortonFlow) -> VortonFlow | None:
+    """The same by the sum over all vortons in unbounded space, None where the solver means another one."""
+    solver, sources, world = flow.solver, flow.sources, flow.solver.world
     elsewhere = solver.has_images or getattr(solver, "boundary", "open") != "open"
     if elsewhere or not ships(type(solver)) or not len(sources.sigma):
         return None
     if world.processes.has_parts(sources):
         sources, _ = world.require(PartitionSystem).present()
     direct = DirectSolver(solver.system)
-    direct.prepare(sources, grid)
-    return direct
+    direct.prepare(sources, flow.grid)
+    return replace(flow, solver=direct, sources=sources)
 
 
-def _drawn(direct: DirectSolver, grid: Grid, x: Array, u: Array) -> DrawnSample | None:
+def _drawn(flow: VortonFlow, x: Array, u: Array) -> DrawnSample | None:
     """A sample of the rows at x (m, 3) m, drawn by their velocities u and by what errors are foretold."""
     from ecs_fluid.kernels.grids.foretold import squared_errors
 
-    foretold = squared_errors(*direct.vortons, x, grid.origin, grid.spacing, grid.cells)
+    grid, vortons = flow.grid, flow.sources
+    mesh = grid.origin, grid.spacing, grid.cells
+    foretold = squared_errors(vortons.x, vortons.alpha, vortons.sigma, x, *mesh)
     return DrawnSample.of([u], SAMPLE, foretold)
 
 
-def _exact(direct: DirectSolver, x: Array) -> Array:
+def _exact(all_pairs: VortonFlow, x: Array) -> Array:
     exact = Targets.at(np.ascontiguousarray(x), gradient=False)
-    direct.fill(exact)
-    direct.system.add_potential(exact)
+    all_pairs.fill(exact)
     return exact.u
 
 

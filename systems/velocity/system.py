@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
@@ -24,7 +22,7 @@ from ecs_fluid.components import (
     VelocityGradient,
     Volume,
 )
-from ecs_fluid.errors import FluidError, FluidWarning, RecipeError
+from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.periodic import axes_of
 from ecs_fluid.plane import check_dimension
 from ecs_fluid.plugins import import_path
@@ -45,6 +43,7 @@ from ecs_fluid.systems.velocity.pppm import PppmSolver
 from ecs_fluid.systems.velocity.sampled_error import sampled_error
 from ecs_fluid.systems.velocity.solver import Solver, SolverName, model_with, solver_class
 from ecs_fluid.systems.velocity.tree import TreeSolver
+from ecs_fluid.systems.velocity.vorton_flow import VortonFlow
 from ecs_fluid.targets import Population, Targets
 from ecs_fluid.validation_errors import nearest
 from ecs_fluid.world import World
@@ -129,6 +128,7 @@ class VelocitySystem(System):
     phase = "rates"
     distribution = "ranks"
     dimensions = (2, 3)
+    unchanging = ("gradient",)
 
     solver: SolverName = "direct"
     """how the sum is taken"""
@@ -166,11 +166,9 @@ class VelocitySystem(System):
     def __post_init__(self) -> None:
         if not self.gradient:
             self.writes = (Velocity, VelocityField, SolverTimes, SolverMeshes)  # type: ignore[assignment]
-        self._warned_of: set[str] = set()
         self.velocity_error: float | None = None
         """Relative RMS error of the velocities of the last tick, in its first stage; None: not recorded"""
         self._cells = CellReading(self)
-        self._potential: PotentialFlow | None = None
 
     @classmethod
     def with_solver(cls, solver: type[Solver], **parameters: Any) -> Self:
@@ -198,8 +196,6 @@ class VelocitySystem(System):
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Make the solver anew, so that one set later on is as if it had been there from the start."""
-        if name == "gradient" and "velocity_error" in self.__dict__ and value != self.gradient:
-            raise FluidError("VelocitySystem: gradient cannot be changed once the system is made")
         super().__setattr__(name, value)
         if self.__dict__.get("_world") is not None and name in type(self.parameters).model_fields:
             self.spawns(self.world)
@@ -262,12 +258,12 @@ class VelocitySystem(System):
         vortons, others = self._populations()
         solver = self._fitting(self._solver, sources, grid)
         if solver.on_grid or self.solver == "direct":
-            self._warn_once(solver, sources, grid, f"t = {self.world.time:.4g} s: ")
-        self._prepare(solver, sources, grid)
+            self._warn_once(solver, sources, grid)
+        flow = VortonFlow.by(solver, sources, grid)
         from_grid = self._from_grid(solver)
         read = bool(others) and self.tracers == "grid" and not solver.own_field
         if from_grid or read or not len(sources.sigma):
-            self._fill_grid(solver, sources, grid)
+            self._fill_grid(flow)
         field = self.field(VelocityField).u
         # Solvers on the grid share out strengths by convolution; reading by it too keeps the total strength.
         how: Reading = "convolution" if solver.on_grid and self.read_by == "spline" else self.read_by
@@ -278,13 +274,12 @@ class VelocitySystem(System):
             self._read_at_vortons(own, sources, vortons)
         else:
             targets = Targets.at(processes.vorton_targets(sources, vortons), self.gradient, "vortons")
-            solver.fill(targets)
-            self.add_potential(targets)
+            solver.fill(targets)  # not by the flow: from here to the kernel it is three frames
+            flow.add_potential(targets)
             processes.to_rows(sources.order, vortons, targets)
-        self._fill_others(solver, sources, grid, reading, vortons, others)
+        self._fill_others(flow, reading, vortons, others)
         if self.world.stage.c == 0.0:
-            recorded = self._is_recorded
-            self.velocity_error = sampled_error(solver, sources, grid, vortons, others) if recorded else None
+            self.velocity_error = sampled_error(flow, vortons, others) if self._is_recorded else None
 
     @property
     def _is_recorded(self) -> bool:
@@ -310,33 +305,31 @@ class VelocitySystem(System):
         return vortons, others
 
     def _fill_others(
-        self, solver: Solver, sources: Sources, grid: Grid, reading: GridReading, vortons: list[Population],
-        others: list[Population],
-    ) -> None:  # fmt: skip
+        self, flow: VortonFlow, reading: GridReading, vortons: list[Population], others: list[Population]
+    ) -> None:
         """Fill velocities of other populations: read between points of the grid, or summed at their rows."""
-        processes, read = self.world.processes, self.tracers != "solver" and not solver.own_field
-        if not (len(sources.sigma) or solver.own_field):
+        processes, read = self.world.processes, self.tracers != "solver" and not flow.solver.own_field
+        if not (len(flow.sources.sigma) or flow.solver.own_field):
             for other in others:
                 other.u[:] = 0.0
             return
-        if others and self.tracers == "cells" and not self._from_grid(solver):
+        if others and self.tracers == "cells" and not self._from_grid(flow.solver):
             held = sum(len(population.x) for population in vortons)
             count = processes.total([population.entity for population in vortons], held)
-            read = self._cells.fill(solver, sources, grid, count, others)
+            read = self._cells.fill(flow, count, others)
         elif read:
             for other in others:
                 reading.velocity(other.x, other.u)
         if not read:
             for number, (entity, x, u, _) in enumerate(others):
-                rows = Targets(x, u, place="others", number=number)
-                processes.at_rows(entity, rows, solver.fill)
-                self.add_potential(rows)
+                processes.at_rows(entity, Targets(x, u, place="others", number=number), flow.fill)
 
-    def _fill_grid(self, solver: Solver, sources: Sources, grid: Grid) -> None:
+    def _fill_grid(self, flow: VortonFlow) -> None:
         from ecs_fluid.kernels.grids.grid import grid_points
 
         field, processes, number = self.field(VelocityField), self.world.processes, self.world.dtype
-        if solver.on_grid and self._potential is None:
+        solver, grid = flow.solver, flow.grid
+        if solver.on_grid and flow.potential is None:
             field.u = solver.grid_velocity
             return
         mesh = grid.origin, grid.spacing, grid.cells
@@ -347,23 +340,9 @@ class VelocitySystem(System):
         )
         if solver.on_grid:
             field.u[...] = solver.grid_velocity
-            self.add_potential(targets)
-            return
-        self.sum_on_grid(solver, sources, grid, targets)
-
-    def sum_on_grid(self, solver: Solver, sources: Sources, grid: Grid, targets: Targets) -> None:
-        """Fill points of the field grid, from cores as wide as `mollify` asks for."""
-        if not self.mollify:
-            solver.fill(targets)
-            self.add_potential(targets)
-            return
-        floor = sources.sigma.dtype.type(self.mollify * float(np.prod(grid.spacing) ** (1 / 3)))
-        widened = copy(sources)
-        widened.sigma = np.maximum(sources.sigma, floor)
-        self._prepare(solver, widened, grid)
-        solver.fill(targets)
-        self.add_potential(targets)
-        self._prepare(solver, sources, grid)
+            flow.add_potential(targets)
+        else:
+            flow.fill_grid(targets)
 
     def _read_at_vortons(self, reading: GridReading, sources: Sources, vortons: list[Population]) -> None:
         """Read velocity and gradient at the vortons, on a single process in the order of their cells."""
@@ -381,16 +360,6 @@ class VelocitySystem(System):
             first += len(x)
 
     # ------------------------------------------------------------------ sums
-
-    def _prepare(self, solver: Solver, sources: Sources, grid: Grid) -> None:
-        """Take these vortons for sums at any targets."""
-        solver.prepare(sources, grid)
-        self._potential = PotentialFlow.of(self, sources, grid)
-
-    def add_potential(self, targets: Targets) -> None:
-        """Add what vortons that swell push away to what is there."""
-        if self._potential is not None:
-            self._potential.add(targets)
 
     def _made(self, name: str) -> Solver:
         """The solver of that name; in a world that repeats ``auto`` is the one on the grid."""
@@ -439,9 +408,7 @@ class VelocitySystem(System):
         made = self._fitting(made, sources, grid)
         if made.on_grid:
             self._warn_once(made, sources, grid)
-        self._prepare(made, sources, grid)
-        made.fill(targets)
-        self.add_potential(targets)
+        VortonFlow.by(made, sources, grid).fill(targets)
         return targets
 
     def _in_range(self, points: Array, sigma: Array) -> Array:
@@ -495,15 +462,15 @@ class VelocitySystem(System):
             potential.add(Targets(x, u, du))
         return psi, omega, u, du
 
-    def _warn_once(self, solver: Solver, sources: Sources, grid: Grid, when: str = "") -> None:
+    def _warn_once(self, solver: Solver, sources: Sources, grid: Grid) -> None:
         """Warn of an unsuitable grid, or of slow direct sums, once for each solver."""
         # Processes must agree on it, and only the one that ran `lint` knows of its warning.
-        (warned,) = self.world.processes.largest([float(solver.name in self._warned_of)])
+        (warned,) = self.world.processes.largest([float(solver.name in self._warned)])
         if not warned:
             slow = [] if solver.on_grid else self._slow_sums(len(sources.sigma))
             for text in slow or solver.grid_lint(sources, grid):
-                self._warned_of.add(solver.name)
-                warnings.warn(f"{when}{text}", FluidWarning, stacklevel=2)
+                self._warned.add(solver.name)
+                self.warn(text, text)
 
     def lint(self, world: World) -> list[str]:
         """Poor parameters, too coarse a grid, slow sums, and constants of the fluid that nothing uses."""
@@ -512,7 +479,7 @@ class VelocitySystem(System):
             found = solver.grid_lint(*world.require(PartitionSystem).present())
         else:
             found = self._slow_sums(len(x))
-        self._warned_of.update([solver.name] if found else [])
+        self._warned.update([solver.name] if found else [])
         plane = plane_vortices_lint(x, alpha) if world.dimension == 3 else ()
         return [*found, *solver.lint(), *unfelt_lint(world), *plane]
 

@@ -14,7 +14,7 @@ import ecs_fluid as ef
 from ecs_fluid.component import Array, Component, column
 from ecs_fluid.components.bodies import FREE
 from ecs_fluid.errors import ScheduleError
-from ecs_fluid.lint import unmatched
+from ecs_fluid.lint import unmatched_lint
 from ecs_fluid.schedule import build
 from ecs_fluid.system import System
 from ecs_fluid.worlds.world_recipe import shipped
@@ -574,4 +574,4 @@ WORLDS = sorted(shipped())
 @pytest.mark.parametrize("name", WORLDS)
 def test_no_shipped_world_has_a_system_that_matches_nothing(name: str) -> None:
     world = ef.load(name)
-    assert list(unmatched(world, world.schedule.systems)) == []
+    assert list(unmatched_lint(world, world.schedule.systems)) == []

@@ -45,6 +45,22 @@ def place(world: ef.World) -> float:
     return float(world["a"][ef.Position].x[0, 0])
 
 
+class Wary(Push):
+    """Warns of every step."""
+
+    def process(self, dt: float) -> None:
+        self.warn(f"step {self.world.tick}", "steps")
+        self.warn("too fast")
+
+
+def test_a_warning_of_a_topic_is_given_once() -> None:
+    world = one_particle()
+    world.add_system(Wary())
+    with pytest.warns(ef.FluidWarning) as found:
+        world.step(3)
+    assert [str(one.message) for one in found] == ["t = 0 s: step 0", "t = 0 s: too fast"]
+
+
 def test_parameters_are_checked_by_name_and_range() -> None:
     with pytest.raises(RecipeError, match=r"Push: unknown key 'sped'; did you mean 'speed'?"):
         Push(sped=1.0)

@@ -142,6 +142,19 @@ def test_a_turning_container_carries_its_opening_along() -> None:
     np.testing.assert_allclose(x, place, atol=0.01)
 
 
+def test_an_opening_goes_with_what_carries_it() -> None:
+    """Of one particle a layer at 1 m/s two are born by 0.1 s, at 0.032 and 0.095 s; no third one comes."""
+    room = {"kind": "container", "name": "room", "shape": {"shape": "box", "size": [6.0, 6.0, 1.0]}}
+    arm = {"direction": [1.0, 0.0, 0.0], "size": [0.05, 0.05], "speed": 1.0, "attached": "room"}
+    world = ef.load(
+        {"world": {"dt": 0.01, "precision": "double"}, "entity": [room, {"kind": "inflow", **TAP, **arm}]}
+    )
+    world.step(10)
+    world["room"].kill([0])
+    world.step(20)
+    assert len(world["water"]) == 2
+
+
 @pytest.mark.parametrize("pressure", ["explicit", "implicit"])
 @pytest.mark.parametrize("jump", [0.05, 0.2])
 def test_a_nozzle_that_jumps_into_its_jet_leaves_it_as_it_is(jump: float, pressure: str) -> None:

@@ -5,12 +5,11 @@ Usage: python bodies_worker.py 1,2,4
 
 from __future__ import annotations
 
-import json
 import sys
 
-import numba
 import numpy as np
 from solids import balls, box, room, solid
+from thread_hashes import print_hashes
 
 import ecs_fluid as ef
 
@@ -55,16 +54,11 @@ def crowded_world(precision: str = "single") -> ef.World:
     return world
 
 
-def main() -> None:
-    """Print {threads: hash}."""
-    result = {}
-    for threads in sys.argv[1].split(","):
-        numba.set_num_threads(int(threads))
-        world = crowded_world()
-        world.step(10)
-        result[threads] = world.state_hash()
-    print(json.dumps(result))
+def hashed() -> str:
+    world = crowded_world()
+    world.step(10)
+    return world.state_hash()
 
 
 if __name__ == "__main__":
-    main()
+    print_hashes(sys.argv[1], hashed)

@@ -6,12 +6,11 @@ The environment's NUMBA_NUM_THREADS must be at least the largest of the thread c
 
 from __future__ import annotations
 
-import json
 import sys
 import warnings
 
-import numba
 import numpy as np
+from thread_hashes import print_hashes
 
 import ecs_fluid as ef
 
@@ -61,19 +60,16 @@ def burning(
     return world
 
 
-def main() -> None:
-    """Run the choices for each thread count and print {threads: [hashes]}."""
-    warnings.simplefilter("ignore")
-    result: dict[str, list[str]] = {}
-    for threads in sys.argv[1].split(","):
-        numba.set_num_threads(int(threads))
-        result[threads] = []
-        for choice in CHOICES:
-            world = burning(*choice)
-            world.step(12)
-            result[threads].append(world.state_hash())
-    print(json.dumps(result))
+def hashed() -> list[str]:
+    """Of each choice."""
+    found = []
+    for choice in CHOICES:
+        world = burning(*choice)
+        world.step(12)
+        found.append(world.state_hash())
+    return found
 
 
 if __name__ == "__main__":
-    main()
+    warnings.simplefilter("ignore")
+    print_hashes(sys.argv[1], hashed)

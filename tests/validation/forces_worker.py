@@ -5,12 +5,11 @@ Usage: python forces_worker.py 1,2,4; run by test_body_books.
 
 from __future__ import annotations
 
-import json
 import sys
 
-import numba
 import numpy as np
 from solids import balls, box, room, solid
+from thread_hashes import print_hashes
 
 import ecs_fluid as ef
 
@@ -51,16 +50,11 @@ def busy_world(precision: str = "single") -> ef.World:
     return world
 
 
-def main() -> None:
-    """Print {threads: hash}."""
-    result = {}
-    for threads in sys.argv[1].split(","):
-        numba.set_num_threads(int(threads))
-        world = busy_world()
-        world.step(5)
-        result[threads] = world.state_hash()
-    print(json.dumps(result))
+def hashed() -> str:
+    world = busy_world()
+    world.step(5)
+    return world.state_hash()
 
 
 if __name__ == "__main__":
-    main()
+    print_hashes(sys.argv[1], hashed)

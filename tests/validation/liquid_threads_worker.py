@@ -7,13 +7,12 @@ The environment's NUMBA_NUM_THREADS must be at least the largest of the thread c
 from __future__ import annotations
 
 import hashlib
-import json
 import sys
 import warnings
 from collections.abc import Callable
 
-import numba
 import numpy as np
+from thread_hashes import print_hashes
 
 import ecs_fluid as ef
 from ecs_fluid.kernels.surface import facets, indicator, level_set, shapes
@@ -125,15 +124,11 @@ def cases() -> dict[str, Callable[[], str]]:
 
 
 def main() -> None:
-    """Print {threads: {case: hash}}."""
+    """Print the hashes of the chosen cases, by name."""
     warnings.simplefilter("ignore")
     every = cases()
     chosen = every if sys.argv[1] == "all" else {name: every[name] for name in SOME}
-    result: dict[str, dict[str, str]] = {}
-    for threads in sys.argv[2].split(","):
-        numba.set_num_threads(int(threads))
-        result[threads] = {name: run() for name, run in chosen.items()}
-    print(json.dumps(result))
+    print_hashes(sys.argv[2], lambda: {name: run() for name, run in chosen.items()})
 
 
 if __name__ == "__main__":

@@ -5,10 +5,9 @@ Usage: python sph_worker.py 1,2,4,8
 
 from __future__ import annotations
 
-import json
 import sys
 
-import numba
+from thread_hashes import print_hashes
 
 import ecs_fluid as ef
 from ecs_fluid.worlds import BodyRecipe, ContainerRecipe, LiquidRecipe
@@ -53,17 +52,13 @@ def rolling_pipe() -> ef.World:
     return world
 
 
-def main() -> None:
-    """Print {threads: hashes}."""
-    result = {}
-    for threads in sys.argv[1].split(","):
-        numba.set_num_threads(int(threads))
-        result[threads] = ""
-        for world in (splashing(), rolling_pipe()):
-            world.step(8)
-            result[threads] += world.state_hash()
-    print(json.dumps(result))
+def hashed() -> str:
+    """Of both worlds."""
+    worlds = splashing(), rolling_pipe()
+    for world in worlds:
+        world.step(8)
+    return "".join(world.state_hash() for world in worlds)
 
 
 if __name__ == "__main__":
-    main()
+    print_hashes(sys.argv[1], hashed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,9 @@ import numpy as np
 import pytest
 from forces_worker import busy_world
 from solids import balls, body_world, momenta
+from thread_hashes import printed_hashes
 
 import ecs_fluid as ef
-from docs.generator import programs
-
-WORKER = Path(__file__).with_name("forces_worker.py")
 
 
 @pytest.mark.nightly
@@ -96,9 +93,7 @@ def test_threads_do_not_matter() -> None:
     """Cases 109, P2: 1, 2 and 4 threads, in another process and in this one, give the same bits."""
     world = busy_world()
     world.step(5)
-    done = programs.run(WORKER, "1,2,4", folder=WORKER.parent, NUMBA_NUM_THREADS="4")
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout.splitlines()[-1])
+    found = printed_hashes("forces_worker.py", "1,2,4")
     assert len(found) == 3 and set(found.values()) == {world.state_hash()}
 
 

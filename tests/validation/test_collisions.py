@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,12 @@ import numpy as np
 import pytest
 from bodies_worker import crowded_world
 from solids import balls, box, room, solid
+from thread_hashes import printed_hashes
 
 import ecs_fluid as ef
-from docs.generator import programs
 from ecs_fluid.systems.emission import Emitter
 
 Array = np.ndarray
-WORKER = Path(__file__).with_name("bodies_worker.py")
 PLATONIC = ("tetrahedron", "octahedron", "cube", "dodecahedron", "icosahedron")
 
 
@@ -357,19 +355,11 @@ def test_two_rooms_keep_their_own() -> None:
     assert (dust[ef.Position].x[:200, 0] < -0.5).all() and (dust[ef.Position].x[200:, 0] > 0.5).all()
 
 
-def hashes(threads: str) -> dict[str, str]:
-    """State hashes of the crowded world by thread count, in a process of its own."""
-    most = max(int(number) for number in threads.split(","))
-    done = programs.run(WORKER, threads, folder=WORKER.parent, NUMBA_NUM_THREADS=str(most))
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def test_threads_do_not_matter() -> None:
     """Cases 109, P2: 1, 2, 4 and 8 threads, in another process and in this one, give the same bits."""
     world = crowded_world()
     world.step(10)
-    found = hashes("1,2,4,8")
+    found = printed_hashes("bodies_worker.py", "1,2,4,8")
     assert len(found) == 4 and set(found.values()) == {world.state_hash()}
 
 

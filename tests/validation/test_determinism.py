@@ -5,7 +5,6 @@ Validation cases 109, 110 and 111; articles P1 and P2.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -14,34 +13,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 from flows import skew_rings, vortons, world_of
+from thread_hashes import printed_hashes
 from threads_worker import SOME, busy_world
 
 import ecs_fluid as ef
-from docs.generator import programs
 from ecs_fluid.worlds.world_recipe import shipped
-
-WORKER = Path(__file__).with_name("threads_worker.py")
-
-
-def hashes(threads: str, which: str, **variables: str) -> dict[str, dict[str, str]]:
-    """State hashes of the worker's worlds by thread count ("1,8"), in a process of its own."""
-    most = max(int(count) for count in threads.split(","))
-    done = programs.run(
-        WORKER, which, threads, folder=WORKER.parent, NUMBA_NUM_THREADS=str(most), **variables
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def check_threads(which: str) -> dict[str, str]:
     """Assert that 2, 4 and 8 threads, and a process that has only one, give the hashes of 1; return those."""
-    by_count = hashes("1,2,4,8", which)
+    by_count = printed_hashes("threads_worker.py", "1,2,4,8", which)
     alone = by_count["1"]
     # Every combination is a flow of its own: a hash that saw nothing of it would be the same twice.
     assert len(set(alone.values())) == len(alone)
     for threads, found in by_count.items():
         assert found == alone, f"{threads} threads"
-    assert hashes("1", which) == {"1": alone}
+    assert printed_hashes("threads_worker.py", "1", which) == {"1": alone}
     return alone
 
 
@@ -64,14 +51,14 @@ def test_threads_do_not_matter_for_any_choice() -> None:
 @pytest.mark.nightly
 def test_fresh_and_cached_kernels_agree(tmp_path: Path) -> None:
     """P1 across installations: the run that compiles the kernels has the bits of those that load them."""
-    first = hashes("2", "some", NUMBA_CACHE_DIR=str(tmp_path))
-    assert hashes("2", "some", NUMBA_CACHE_DIR=str(tmp_path)) == first
+    first = printed_hashes("threads_worker.py", "2", "some", NUMBA_CACHE_DIR=str(tmp_path))
+    assert printed_hashes("threads_worker.py", "2", "some", NUMBA_CACHE_DIR=str(tmp_path)) == first
 
 
 def printed_twice(worker: str, folder: Path) -> tuple[list[str], list[str]]:
     """What a worker prints that compiles all it calls, and what it prints when that is cached in a folder."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
-    command = [sys.executable, str(WORKER.with_name(worker))]
+    command = [sys.executable, str(Path(__file__).with_name(worker))]
     first, second = (
         subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=1200)
         for _ in range(2)

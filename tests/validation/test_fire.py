@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,9 @@ import pytest
 from fire_worker import CHOICES, burning
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
+from thread_hashes import printed_hashes
 
 import ecs_fluid as ef
-from docs.generator import programs
 from ecs_fluid.errors import ComponentError, RecipeError
 
 
@@ -266,10 +265,7 @@ def test_threads_do_not_matter_to_a_fire() -> None:
     """Cases 109 and P2 with emission, transfers, both gradients, mixing, burning, radiation and removal:
     1, 2, 4 and 8 threads, and this process, agree on every bit.
     """
-    worker = Path(__file__).with_name("fire_worker.py")
-    done = programs.run(worker, "1,2,4,8", folder=worker.parent, NUMBA_NUM_THREADS="8")
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout.splitlines()[-1])
+    found = printed_hashes("fire_worker.py", "1,2,4,8")
     assert len(set(found["1"])) == len(CHOICES)
     assert set(found) == {"1", "2", "4", "8"}
     for threads, hashes in found.items():

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 from liquid_threads_worker import SOME, cases
-
-from docs.generator import programs
-
-WORKER = Path(__file__).with_name("liquid_threads_worker.py")
+from thread_hashes import printed_hashes
 
 
 def check(which: str) -> dict[str, str]:
     """Assert that 2, 4 and 8 threads give the hashes of 1; returns those."""
-    done = programs.run(WORKER, which, "1,2,4,8", folder=WORKER.parent, NUMBA_NUM_THREADS="8")
-    assert done.returncode == 0, done.stderr[-2000:]
-    by_count = json.loads(done.stdout.splitlines()[-1])
+    by_count = printed_hashes("liquid_threads_worker.py", "1,2,4,8", which)
     assert set(by_count) == {"1", "2", "4", "8"}
     for threads, found in by_count.items():
         assert found == by_count["1"], f"{threads} threads"

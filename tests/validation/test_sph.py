@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,13 @@ from liquid_tank import tank
 from scipy.optimize import curve_fit
 from scipy.spatial import cKDTree
 from sph_worker import rocking_tank
+from thread_hashes import printed_hashes
 
 import ecs_fluid as ef
-from docs.generator import programs
 from ecs_fluid.worlds import BodyRecipe, ContainerRecipe, FluidBlock, LiquidRecipe
 from ecs_fluid.worlds.world_recipe import read
 
 Array = np.ndarray
-WORKER = Path(__file__).with_name("sph_worker.py")
 G = 9.81
 
 
@@ -587,9 +585,7 @@ def test_shipped_world_to_its_end(name: str) -> None:
 
 
 def test_same_bits_for_any_number_of_threads() -> None:
-    done = programs.run(WORKER, "1,2,4,8", folder=WORKER.parent, NUMBA_NUM_THREADS="8")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    found = printed_hashes("sph_worker.py", "1,2,4,8")
     assert len(found) == 4 and len(set(found.values())) == 1
 
 

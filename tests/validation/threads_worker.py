@@ -7,12 +7,11 @@ The environment's NUMBA_NUM_THREADS must be at least the largest of the thread c
 from __future__ import annotations
 
 import itertools
-import json
 import sys
 import warnings
 
-import numba
 import numpy as np
+from thread_hashes import print_hashes
 
 import ecs_fluid as ef
 
@@ -80,22 +79,23 @@ def busy_world(solver: str, at: str, precision: str, integrator: str, count: int
 
 
 def main() -> None:
-    """Run the chosen combinations and print {threads: {combination: hash}}."""
+    """Print the hashes of the chosen combinations, by name."""
     warnings.simplefilter("ignore")
     chosen = SOME
     if sys.argv[1] == "all":
         # The grid's solvers give vortons the same velocity wherever it is asked for: one flow, not two.
         every = itertools.product(SOLVERS, PLACES, PRECISIONS, INTEGRATORS)
         chosen = tuple(choice for choice in every if choice[:2] not in SAME)
-    result: dict[str, dict[str, str]] = {}
-    for threads in sys.argv[2].split(","):
-        numba.set_num_threads(int(threads))
-        result[threads] = {}
+
+    def hashed() -> dict[str, str]:
+        found = {}
         for combination in chosen:
             world = busy_world(*combination)
             world.step(2)
-            result[threads]["/".join(combination)] = world.state_hash()
-    print(json.dumps(result))
+            found["/".join(combination)] = world.state_hash()
+        return found
+
+    print_hashes(sys.argv[2], hashed)
 
 
 if __name__ == "__main__":

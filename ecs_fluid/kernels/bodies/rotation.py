@@ -81,6 +81,15 @@ def matrix_of(q: Array) -> Array:
 
 
 @njit(cache=True, error_model="numpy")
+def matrices_of(q: Array) -> Array:
+    """Rotation matrices (n, 3, 3) of quaternions (n, 4), which are normalised first."""
+    out = np.empty((len(q), 3, 3))
+    for i in range(len(q)):
+        out[i] = matrix_of(q[i])
+    return out
+
+
+@njit(cache=True, error_model="numpy")
 def in_world(tensors: Array, q: Array) -> Array:
     """Tensors (n, 3, 3) of bodies turned by q (n, 4), inertia for example, from body to world axes."""
     out = np.empty((len(q), 3, 3))

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.bodies.rotation import matrix_of
+from ecs_fluid.kernels.bodies.rotation import matrices_of
 from ecs_fluid.kernels.bodies.table import CONTAINER
 from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.compiled.triples import MELTED, Vector
@@ -51,15 +51,6 @@ class Obstacles(NamedTuple):
     near: Array
     turn0: Array
     turn1: Array
-
-
-@njit(cache=True, error_model="numpy")
-def _matrices(q: Array) -> Array:
-    """Rotation matrices (n, 3, 3) of quaternions (n, 4)."""
-    out = np.empty((len(q), 3, 3))
-    for i in range(len(q)):
-        out[i] = matrix_of(q[i])
-    return out
 
 
 @njit(cache=True, error_model="numpy")
@@ -158,8 +149,8 @@ def obstacles(
     sizes.sort()
     middle = 0.5 * (sizes[(sizes.size - 1) // 2] + sizes[sizes.size // 2]) if sizes.size else 1.0
     origin, edge, cells, start, near = _grid(low, high, rows, float(middle))
-    turn1 = _matrices(q1)
-    turn0 = turn1 if q0 is q1 else _matrices(q0)
+    turn1 = matrices_of(q1)
+    turn0 = turn1 if q0 is q1 else matrices_of(q0)
     return Obstacles(
         x0, q0, x1, q1, v, angular_velocity, shape, radius, hull, containers,
         origin, edge, 1.0 / edge, cells, start, near, turn0, turn1,

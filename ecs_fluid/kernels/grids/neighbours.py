@@ -7,7 +7,7 @@ runs of rows, one for each row of cells (fixed i, j) nearby, and every member me
 other, read where it lies, of the runs that `lane_runs` finds; `near_rows` lists those within reach of the
 group's box.
 
-`group_end` makes groups whose members meet a list one after the other: columns of the runs, copied side by
+`list_groups` makes groups whose members meet a list one after the other: columns of the runs, copied side by
 side, such that pair loops run over full vectors. A list is one flat array; column c lies at c WIDTH. It holds
 up to MOST rows, and the rows after the last up to a multiple of PADDING are zero, so a pair loop must give
 nothing for a source whose columns are all zero. Longer neighbourhoods are met in several lists.
@@ -154,15 +154,28 @@ def reaching(rows: np.ndarray, square: np.ndarray) -> tuple[np.ndarray, np.float
     return out, out[3].max()
 
 
-@njit(**INLINE)
-def group_end(p: int, last: int, start: np.ndarray, cell: int) -> tuple[int, int]:
-    """Cell of the sorted row ``p``, searched from ``cell`` on, and the end of the group that begins there.
+@njit(error_model="numpy")
+def list_groups(chunk: int, order: np.ndarray, real: int, start: np.ndarray) -> Any:
+    """First rows of groups of sorted rows, and the rows behind them, of a chunk of those in ``order`` (n,).
 
-    Groups lie in one stack of a `stacked` grid.
+    Groups lie in one stack of a `stacked` grid. They begin and end with a particle: ``order`` below ``real``,
+    others are images of these.
     """
-    while start[cell + 1] <= p:
-        cell += 1
-    return cell, min(min(start[(cell // FINE + 1) * FINE], p + GROUP), last)
+    n = len(order)
+    p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+    cell = first_cell(p, start)
+    while p < last:
+        while start[cell + 1] <= p:
+            cell += 1
+        end = min(min(start[(cell // FINE + 1) * FINE], p + GROUP), last)
+        behind = end
+        while p < behind and order[p] >= real:
+            p += 1
+        while behind > p and order[behind - 1] >= real:
+            behind -= 1
+        if p < behind:
+            yield p, behind
+        p = end
 
 
 @njit(error_model="numpy")

@@ -28,7 +28,7 @@ from numba import njit
 from ecs_fluid.kernels.compiled import CHUNKS, FAST, Array
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import double_inverse_root, wide_vectors
-from ecs_fluid.kernels.grids.neighbours import WIDTH, box_of, fill_list, first_cell, group_end, runs_around
+from ecs_fluid.kernels.grids.neighbours import WIDTH, box_of, fill_list, list_groups, runs_around
 
 FAR = 8.0
 """Where sorted coordinates begin, in reaches: the lists' padding lies at 0, out of everybody's reach."""
@@ -77,16 +77,6 @@ def _crowd(near: Array, count: int, px: float, py: float, pz: float) -> float:
     return total
 
 
-@njit(forceinline=True, error_model="numpy")
-def _without_images(order: Array, real: int, first: int, last: int) -> tuple[int, int]:
-    """The part of a run that begins and ends with a particle."""
-    while first < last and order[first] >= real:
-        first += 1
-    while last > first and order[last - 1] >= real:
-        last -= 1
-    return first, last
-
-
 @parallel(fastmath=FAST, error_model="numpy")
 def compression(
     chunk: int,
@@ -98,19 +88,9 @@ def compression(
     ``place`` (3, n + LANES) sorted coordinates in reaches, from FAR on; ``order`` (n,) their rows; ``start``
     and the grid (origin, spacing, cells), which is `stacked`, in the same units as ``partition`` made them.
     """
-    n = crowd.shape[0]
-    p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
-    if p == last:
-        return
     near, box = np.zeros(3 * WIDTH, place.dtype), np.empty((2, 3), place.dtype)
     runs = np.empty((cells[0] * cells[1], 2), np.int64)
-    cell = first_cell(p, start)
-    while p < last:
-        cell, end = group_end(p, last, start, cell)
-        p, stop = _without_images(order, real, p, end)
-        if p == stop:
-            p = end
-            continue
+    for p, stop in list_groups(chunk, order, real, start):
         crowd[p:stop] = 0.0
         box_of(place.T, p, stop, box)
         number = runs_around(box, start, origin, spacing, cells, 1.0, runs)
@@ -121,7 +101,6 @@ def compression(
                 if order[t] >= real:
                     continue
                 crowd[t] += _crowd(near, count, place[0, t], place[1, t], place[2, t])
-        p = end
 
 
 @parallel(fastmath=FAST, error_model="numpy")
@@ -219,22 +198,12 @@ def forces(
     p [J]; ``order`` (n,) their rows. ``scale`` is 20 w_0 / R [1/m], ``drag`` 5 n / R [m/s], ``gravity`` (3,)
     times R [m^2/s^2], ``lifted`` the mass [kg] of what surrounds the liquid in the volume of a particle.
     """
-    n = sums.shape[1]
     kind = data.dtype.type
     half, zero = kind(0.5), kind(0)
     gx, gy, gz = gravity[0], gravity[1], gravity[2]
-    p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
-    if p == last:
-        return
     near, box = np.zeros(9 * WIDTH, data.dtype), np.empty((2, 3), data.dtype)
     runs = np.empty((cells[0] * cells[1], 2), np.int64)
-    cell = first_cell(p, start)
-    while p < last:
-        cell, end = group_end(p, last, start, cell)
-        p, stop = _without_images(order, real, p, end)
-        if p == stop:
-            p = end
-            continue
+    for p, stop in list_groups(chunk, order, real, start):
         sums[:, p:stop] = 0.0
         box_of(data.T, p, stop, box)
         number = runs_around(box, start, origin, spacing, cells, 1.0, runs)
@@ -254,7 +223,6 @@ def forces(
                 sums[3, t] += half * scale * lost
                 if data[6, t] > zero:
                     sums[4, t] += flow
-        p = end
 
 
 def compression_energy(nu: Array, size: Array, stiffness: float, volume: float) -> float:

@@ -41,11 +41,10 @@ from ecs_fluid.kernels.grids.neighbours import (
     WIDTH,
     box_of,
     fill_list,
-    first_cell,
-    group_end,
+    list_groups,
     runs_around,
 )
-from ecs_fluid.kernels.sph.forces import NEAREST, _without_images
+from ecs_fluid.kernels.sph.forces import NEAREST
 
 SPARE = 1.3
 """Room for pairs over what a lattice needs, at first."""
@@ -194,22 +193,12 @@ def _fill(
 ) -> None:  # fmt: skip
     """As ``Lists.fill`` tells; ``full`` units are 1; ``need`` (CHUNKS,) is 1 where the ``room`` of a chunk
     ends too soon."""
-    n = len(order)
-    p, behind = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+    n, kind, end = len(order), partners.dtype.type, chunk * room
     need[chunk] = 0
-    if p == behind:
-        return
-    kind = partners.dtype.type
     near, columns = np.zeros(4 * WIDTH, partners.dtype), np.empty((8, WIDTH), partners.dtype)
     kept, box, quarter = np.empty(WIDTH, np.int32), np.empty((2, 3), partners.dtype), kind(0.25)
     runs = np.empty((cells[0] * cells[1], 2), np.int64)
-    cell, end = first_cell(p, start), chunk * room
-    while p < behind:
-        cell, after = group_end(p, behind, start, cell)
-        p, stop = _without_images(order, real, p, after)
-        if p == stop:
-            p = after
-            continue
+    for p, stop in list_groups(chunk, order, real, start):
         box_of(sorted_places.T, p, stop, box)
         number = runs_around(box, start, origin, spacing, cells, 1.0, runs)
         saved = runs[:number].copy()
@@ -243,7 +232,6 @@ def _fill(
                     break
                 count, run = fill_list(sorted_places, runs, number, run, near)
             last[row] = end
-        p = after
 
 
 @njit(**INLINE)

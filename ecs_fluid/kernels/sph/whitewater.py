@@ -28,7 +28,7 @@ from numba import njit
 from ecs_fluid.kernels.compiled import CHUNKS, FAST, Array
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import LANES, double_inverse_root, wide_vectors
-from ecs_fluid.kernels.grids.neighbours import WIDTH, box_of, fill_list, first_cell, group_end, runs_around
+from ecs_fluid.kernels.grids.neighbours import WIDTH, box_of, fill_list, list_groups, runs_around
 from ecs_fluid.kernels.grids.partition import gather_sorted, partition, scatter_sorted
 from ecs_fluid.kernels.sph.forces import NEAREST, lattice_weight
 from ecs_fluid.kernels.sph.step import Around, LiquidLaw, in_reaches, sorted_columns
@@ -96,19 +96,13 @@ def _met(
 @parallel(fastmath=FAST, error_model="numpy")
 def _around(
     chunk: int,
-    points: Array, first: Array, data: Array, start: Array, origin: Array, spacing: Array, cells: Array,
-    sums: Array,
+    points: Array, order: Array, first: Array, data: Array, start: Array, origin: Array, spacing: Array,
+    cells: Array, sums: Array,
 ) -> None:  # fmt: skip
     """Overwrite ``sums`` (8, n) of sorted ``points`` (6, n), reaches and m/s; ``first``: of their cells."""
-    n = sums.shape[1]
-    p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
-    if p == last:
-        return
     near, box = np.zeros(6 * WIDTH, data.dtype), np.empty((2, 3), data.dtype)
     runs = np.empty((cells[0] * cells[1], 2), np.int64)
-    cell = first_cell(p, first)
-    while p < last:
-        cell, end = group_end(p, last, first, cell)
+    for p, end in list_groups(chunk, order, len(order), first):
         sums[:, p:end] = 0.0
         box_of(points.T, p, end, box)
         number = runs_around(box, start, origin, spacing, cells, 1.0, runs)
@@ -122,7 +116,6 @@ def _around(
                 )  # fmt: skip
                 for k in range(8):
                     sums[k, t] += part[k]
-        p = end
 
 
 def around(liquid: Search, x: Array, u: Array) -> Found:
@@ -133,7 +126,7 @@ def around(liquid: Search, x: Array, u: Array) -> Found:
     first, order = partition(place, *near.grid)
     points = gather_sorted(np.concatenate([place, u], axis=1), order)
     sums = np.empty((8, n), x.dtype)
-    _around(points, first, liquid.data, near.start, *near.grid, sums)
+    _around(points, order, first, liquid.data, near.start, *near.grid, sums)
     found = scatter_sorted(sums, order, np.empty((n, 8), x.dtype))
     weight, crowd = x.dtype.type(liquid.weight), found[:, :1]
     flow = found[:, 1:4] / np.where(crowd > 0, crowd, 1)

@@ -1,0 +1,134 @@
+"""What looks wrong in a liquid: its constants and steps, and where it lies."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+
+from ecs_fluid.components import Position, Strength
+from ecs_fluid.components.liquid import Liquid
+from ecs_fluid.fluid import Fluid
+from ecs_fluid.systems.drag import DragSystem
+from ecs_fluid.systems.inflow import inflows
+from ecs_fluid.systems.shared.liquid_steps import capillary_step
+from ecs_fluid.systems.shared.populations import joined, rows_of_each
+from ecs_fluid.systems.shared.walls import Walls, containers, outside_all
+from ecs_fluid.world import World
+
+HEAVY_AROUND = 0.1
+"""Density of the surroundings over the liquid's from which on their weight counts."""
+
+NEAREST_PAIR = 0.4
+"""Spacings between two particles at the start, at least; a lattice with the largest jitter has 0.5."""
+
+ASKEW = 0.02
+"""Cosine between planes of a container up to which they are meant to be at right angles."""
+
+CLOSEST = 2.0
+"""Reaches between two containers at least: each mirrors its liquid into one of them."""
+
+
+def surroundings_lint(world: World, lifted: bool) -> list[str]:
+    """Sentences on constants of the Fluid that look like the liquid's; `lifted` is liquid by their weight."""
+    around, said = world.fluid[Fluid], list[str]()
+    unfelt = not any(Strength in entity for entity in world.entities) and world.system(DragSystem) is None
+    for name, rho, nu in _liquids(world):
+        if around.density > HEAVY_AROUND * rho and not lifted:
+            said.append(
+                f"{name} has a density of {rho:g} kg/m^3 and the fluid around it "
+                f"{around.density:g} kg/m^3; [fluid] is what surrounds a liquid, so give it that "
+                "density, or SphSystem surrounded = true"
+            )
+        if around.viscosity > 0 and unfelt and not nu:
+            said.append(
+                f"{name} has no viscosity, and nothing feels that of the fluid around it, "
+                f"{around.viscosity:g} m^2/s; give the liquid its own"
+            )
+    return said
+
+
+def capillary_lint(world: World, tension: float, steps: int) -> list[str]:
+    """A sentence on ticks that so many steps make too long for a surface tension, N/m."""
+    liquids = [liquid for _, (liquid,) in world.entities_with(Liquid) if len(liquid.mass)]
+    masses = [float(liquid.mass.min()) for liquid in liquids]
+    masses += [inflow.rho * inflow.particle for inflow in inflows(world)]
+    longest = capillary_step(min(masses, default=math.inf), tension)
+    if world.dt <= steps * longest * (1 + 1e-9):
+        return []
+    return [
+        f"capillary waves need dt <= {steps * longest:.2g} s in steps = {steps}, and "
+        f"{world.dt:.4g} s will be refused; leave steps out, or use that dt"
+    ]
+
+
+def _liquids(world: World) -> list[tuple[str, float, float]]:
+    """Names, densities (kg/m^3) and largest viscosities (m^2/s) of the liquids of a world, and of those that
+    inflows will let in where there is none."""
+    there = [(entity, liquid) for entity, (liquid,) in world.entities_with(Liquid) if len(entity)]
+    found = [
+        (repr(entity.name), float(liquid.mass.sum() / liquid.volume.sum()), float(liquid.viscosity.max()))
+        for entity, liquid in there
+    ]
+    names = {entity.name for entity, _ in there}
+    yet = [inflow for inflow in inflows(world) if inflow.into not in names]
+    return found + [(f"the liquid of {inflow.name!r}", inflow.rho, inflow.nu) for inflow in yet]
+
+
+def misplaced_lint(world: World, support: float) -> list[str]:
+    """Sentences on liquid outside containers, in two that are too close or in one that is all but a box, and
+    on particles that lie on one another; `support` is the reach of the kernel over the spacing."""
+    from scipy.spatial import cKDTree
+
+    entities = [entity for entity, _ in world.entities_with(Position, Liquid) if len(entity)]
+    if not entities:
+        return []
+    x = joined([entity[Position].x for entity in entities], (3,), np.float64)
+    volume = np.concatenate([entity[Liquid].volume for entity in entities])
+    walls, said = containers(world), list[str]()
+    near, nearest = (np.asarray(a)[:, -1] for a in cKDTree(x).query(x, 2))
+    # Later drops and spray may come as close.
+    crowded = (near < NEAREST_PAIR * np.cbrt(volume)) & (world.tick == 0)
+    for entity, rows in rows_of_each(entities):
+        outside = outside_all(walls, x[rows])
+        if outside:
+            said.append(
+                f"{outside} of {len(entity)} particles of {entity.name!r} lie outside every container, "
+                "and walls hold only what is inside; move the liquid, or the container"
+            )
+        close = np.flatnonzero(crowded[rows])
+        if len(close):
+            partner = nearest[rows][close[0]]
+            other = next(a.name for a, there in rows_of_each(entities) if partner < there.stop)
+            said.append(
+                f"{len(close)} particles of {entity.name!r} lie nearer than {NEAREST_PAIR} spacings to "
+                f"others, the first to one of {other!r}, and will burst apart; fill each place once"
+            )
+    reach = support * float(np.cbrt(volume.mean()))
+    filled = [wall for wall in walls if wall.inside(x).any()]
+    for wall in filled:
+        said += _askew_lint(wall)
+    gap = min((one.gap(other) for one, other in combinations(filled, 2)), default=math.inf)
+    if 0.0 <= gap < CLOSEST * reach:
+        said.append(
+            f"two containers with liquid are {gap:.3g} m apart, and the liquid of one feels the other's "
+            f"through the walls; put them at least {CLOSEST * reach:.2g} m apart, or use smaller spacings"
+        )
+    return said
+
+
+def _askew_lint(wall: Walls) -> list[str]:
+    """A sentence on planes that do not mirror liquid, though they all but do."""
+    from ecs_fluid.kernels.sph.images import SQUARE
+
+    cosine = np.abs(wall.normals @ wall.normals.T)
+    off = np.minimum(cosine, np.abs(1 - cosine)).max(axis=1)
+    askew = off[(off >= SQUARE) & (off < ASKEW)]
+    if not len(askew):
+        return []
+    return [
+        f"{len(askew)} planes of a container with liquid are up to {askew.max():.2g} off right angles to "
+        f"others, and mirror the liquid below {SQUARE:g} only, as a box does; give it exact corners, or the "
+        "pressure at its walls is less even"
+    ]
