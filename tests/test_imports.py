@@ -86,6 +86,7 @@ def test_processes_import_nothing_from_where_they_are_started() -> None:
 
 
 KERNELS_MAY_ALSO = {
+    "between_walls.py": {"scipy"},
     "copies.py": {"llvmlite"},
     "parallel.py": {"llvmlite"},
     "shortcuts.py": {"llvmlite"},
