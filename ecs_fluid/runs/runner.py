@@ -40,8 +40,9 @@ def stored_columns(world: World) -> dict[str, dict[str, Array]]:
         elif "Pose.x" in columns:
             # Their polytopes never change and are in checkpoints.
             fields = (field for kind in entity.tables for field in kind.columns.values())
-            kept = [field.label for field in fields if field.in_frames and field.label in columns]
-            frame[entity.name] = {"Position.x": columns["Pose.x"]} | {name: columns[name] for name in kept}
+            kept = {field.label for field in fields if field.in_frames}
+            own = {label: array for label, array in columns.items() if label in kept}
+            frame[entity.name] = {"Position.x": columns["Pose.x"]} | own
     return frame
 
 
