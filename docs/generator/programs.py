@@ -74,7 +74,9 @@ LIBRARIES += ("scipy.ndimage", "scipy.spatial.transform", "scipy.stats")
 
 def run(program: Path, *words: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """A program that has come to its end, in this folder, with these words and variables besides ours."""
-    environment = os.environ | variables
+    environment = (
+        os.environ | {"PWD": str(folder.resolve())} | variables
+    )  # as a shell has it; Blender reads it
     if sys.platform != "linux":
         return subprocess.run(
             [sys.executable, program, *words], cwd=folder, env=environment, capture_output=True, text=True,
