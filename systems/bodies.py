@@ -273,12 +273,12 @@ class BodySystem(System):
 
     def scripted(self, dt: float) -> list[tuple[Entity, Array, Array, Array, Array]]:
         """Scripted bodies: place and rotation at the end of the tick, and the velocity (3,) m/s and spin (3,)
-        rad/s that take them there."""
+        rad/s that take them there; the same in every stage of the tick."""
         from ecs_fluid.kernels.bodies.rotation import product, quaternion_of, turn_between
 
-        ends = []
+        ends, start = [], self.world.tick * self.world.dt
         for script in self.scripts:
-            entity, end = self.world[script.name], self.world.time + dt
+            entity, end = self.world[script.name], start + dt
             pose, motion = entity[Pose], entity[RigidMotion]
             x, q, v, spin = (
                 array[0].astype(np.float64) for array in (pose.x, pose.q, motion.v, motion.angular_velocity)
@@ -293,7 +293,7 @@ class BodySystem(System):
             else:
                 turned = quaternion_of(value_at(script.rotation, end))
                 short = turn_between(q, turned)
-                spin = with_turns(short, script.rotation, self.world.time, end) / dt
+                spin = with_turns(short, script.rotation, start, end) / dt
             ends.append((entity, there, turned, v, spin))
         return ends
 

@@ -10,7 +10,8 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import HullShape, Pose
 from ecs_fluid.errors import FluidError
-from ecs_fluid.systems.shared.body_tables import body_entities, corners_of, gathered, planes_of
+from ecs_fluid.systems.shared.body_tables import body_entities, corners_of, gathered, go_on, planes_of
+from ecs_fluid.systems.shared.populations import rows_of_each
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -83,15 +84,19 @@ def containers(world: World) -> list[Walls]:
 
 
 def box_of(world: World) -> Box:
-    """The world's one container, a box.
+    """The world's one container, a box, where it gets to by the time of the integrator's stage.
+
+    Its velocity is that of the coming tick: keys tell it beforehand.
 
     Raises:
         FluidError: if it has none, several, or one of another shape.
     """
     from ecs_fluid.kernels.bodies.rotation import cross, matrix_of
     from ecs_fluid.kernels.bodies.table import CONTAINER
+    from ecs_fluid.systems.bodies import BodySystem
 
-    bodies, hulls = gathered(body_entities(world))
+    entities = body_entities(world)
+    bodies, hulls = gathered(entities)
     found, axes = np.flatnonzero(bodies.shape == CONTAINER), None
     if len(found) == 1:
         axes = _box_axes(planes_of(hulls, bodies.hull[found[0]])[:, :3])
@@ -101,6 +106,12 @@ def box_of(world: World) -> Box:
             f"VelocitySystem: solver = 'container' needs one container, a box; the world has {what}"
         )
     (i,) = found
+    system = world.system(BodySystem)
+    if system is not None:
+        rows = {entity.name: rows for entity, rows in rows_of_each(entities)}
+        for entity, *_, v, spin in system.scripted(world.dt):
+            bodies.v[rows[entity.name]], bodies.angular_velocity[rows[entity.name]] = v, spin
+        go_on(bodies, world.stage.c * world.dt)
     corners = corners_of(hulls, bodies.hull[i]) @ axes
     low, high, turned = corners.min(axis=0), corners.max(axis=0), matrix_of(bodies.q[i]) @ axes
     arm = turned @ (low + high) / 2

@@ -152,4 +152,5 @@ class ContainerSolver(Solver):
 def _in_box(box: Box, x: Array) -> Array:
     """Which of the places x (3, n) m lie in a box, or on its walls but for rounding."""
     y = box.axes.T @ (x - box.middle[:, None])
-    return np.asarray((np.abs(y) <= box.half[:, None] * (1 + OUTSIDE)).all(axis=0))
+    rounding = 2 * float(np.finfo(x.dtype).eps * np.linalg.norm(box.middle))
+    return np.asarray((np.abs(y) <= box.half[:, None] * (1 + OUTSIDE) + rounding).all(axis=0))

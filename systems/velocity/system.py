@@ -124,7 +124,7 @@ class VelocitySystem(System):
     reads = (Position, Strength, CoreRadius, Sources, Grid)
     may_read = (Dilatation, Volume)
     writes = (Velocity, VelocityGradient, VelocityField, SolverTimes, SolverMeshes)
-    asks = (PartitionSystem,)
+    asks = (PartitionSystem, "BodySystem")
     phase = "rates"
     distribution = "ranks"
     dimensions = (2, 3)
@@ -243,7 +243,7 @@ class VelocitySystem(System):
         return self._from_grid(self._solver)
 
     def _from_grid(self, solver: Solver) -> bool:
-        return self.at == "grid" or solver.on_grid
+        return solver.on_grid or (self.at == "grid" and not solver.own_field)
 
     @property
     def read_by(self) -> Reading:
