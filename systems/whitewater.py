@@ -6,13 +6,12 @@ import math
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import Acceleration, InertialVelocity, Position, Velocity
 from ecs_fluid.components.bodies import FIXED, Body
 from ecs_fluid.components.liquid import Liquid, LiquidModel, Whitewater
-from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.input_limits import TRACER, check_memory
 from ecs_fluid.recipe import Name
@@ -50,7 +49,14 @@ CREST = 0.05, 0.2
 SPEED = 1.4, 4.5
 """Default `speed` over the speed of those eddies: what rises by one spacing, and by ten."""
 
-Range = Annotated[tuple[float, float], Field(min_length=2)]
+
+def _two_rising(ends: tuple[float, float]) -> tuple[float, float]:
+    if not 0 <= ends[0] < ends[1]:
+        raise ValueError("two rising numbers from 0 on are needed")
+    return ends
+
+
+Range = Annotated[tuple[float, float], AfterValidator(_two_rising)]
 
 
 class WhitewaterSystem(System):
@@ -134,15 +140,9 @@ class WhitewaterSystem(System):
             world.spawn(self.into, *(kind.blank(0, np.float64) for kind in kinds))
 
     def added(self, world: World) -> None:
-        """Check the entity and the ranges."""
+        """Check the entity."""
         world.require(SphSystem)
         world[self.into][Whitewater]
-        for name in ("closing", "crest", "speed"):
-            ends = getattr(self, name)
-            if ends is not None and not 0 <= ends[0] < ends[1]:
-                raise RecipeError(
-                    f"WhitewaterSystem: {name} = {list(ends)}; two rising numbers from 0 on are needed"
-                )
         check_memory(TRACER, self.most, "particles of whitewater", "use a smaller most")
 
     def process(self, dt: float) -> None:
@@ -263,7 +263,7 @@ class WhitewaterSystem(System):
         from ecs_fluid.kernels.sph.whitewater import BUBBLE, FOAM, SPRAY, around
 
         expected = dt * self._rates(surroundings, x, v)
-        total, room = float(expected.sum()), self.most - len(self.world[self.into])
+        total, room = float(expected.sum()), max(self.most - len(self.world[self.into]), 0)
         if total > room:
             expected *= max(room - 1, 0) / total
             self.warn(

@@ -334,14 +334,27 @@ def test_other_systems_leave_it_alone() -> None:
 
 @pytest.mark.parametrize(
     ("parameters", "words"),
-    [({"crest": (0.2, 0.1)}, r"crest = \[0.2, 0.1\]; two rising numbers"),
-     ({"speed": (-1.0, 0.1)}, r"speed = \[-1.0, 0.1\]"), ({"into": "water"}, "Whitewater"),
+    [({"crest": (0.2, 0.1)}, r"crest = \(0.2, 0.1\): two rising numbers"),
+     ({"speed": (-1.0, 0.1)}, r"speed = \(-1.0, 0.1\)"), ({"into": "water"}, "Whitewater"),
      ({"most": 10**9}, "use a smaller most")],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_in_a_sentence(parameters: dict[str, Any], words: str) -> None:
     world, _ = tank((0.5, 0.5, 0.5), {"fills": "tank", "level": 0.3, "spacing": 0.05})
     with pytest.raises((RecipeError, ComponentError, ef.LimitError), match=words):
         world.add_system(ef.WhitewaterSystem(**parameters))
+
+
+def test_ranges_and_most_may_be_changed_while_the_world_runs() -> None:
+    """Ranges that cannot be are refused then too; a `most` below what is there gives nothing off."""
+    world, _ = tank((0.5, 0.5, 0.5), {"fills": "tank", "level": 0.3, "spacing": 0.05})
+    system = ef.WhitewaterSystem()
+    world.add_system(system)
+    strewn(np.zeros((3, 3)), np.zeros((3, 3)), world)
+    with pytest.raises(RecipeError, match="two rising numbers"):
+        system.closing = (0.5, 0.1)
+    system.closing, system.most = (0.1, 0.5), 1
+    world.step()
+    assert len(world["whitewater"]) == 3
 
 
 def test_lint_tells_of_a_world_without_liquid() -> None:
