@@ -101,6 +101,7 @@ class WhitewaterSystem(System):
     writes = (Position, InertialVelocity, Velocity, Whitewater)
     asks = (BodySystem,)
     phase = "move"
+    unchanging = ("into",)
     periodic = False
     after = (SphSystem,)
     # Bodies stand as the tick begins; what works where particles are waits.
