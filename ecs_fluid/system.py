@@ -276,8 +276,8 @@ class System(esper.Processor):
     def warn(self, text: str, topic: Hashable = None) -> None:
         """Give a FluidWarning of what goes wrong now, after the simulated time; once for each `topic`."""
         if topic not in self._warned:
-            self._warned.add(topic)
             warnings.warn(f"t = {self.world.time:.4g} s: {text}", FluidWarning, stacklevel=2)
+            self._warned.add(topic)  # a warning that is an error comes again
 
     def record(self, **values: Any) -> None:
         """Add diagnostics of this tick, numbers or lists by name, which a run stores with the others.

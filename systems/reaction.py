@@ -90,6 +90,15 @@ class ReactionSystem(System):
         """Particles remember whom they met."""
         if "tracers" in (self.linear, self.angular) and self.tracer_volume is None:
             raise RecipeError("ReactionSystem: tracer_volume is missing; that of a tracer is cell^3/per_cell")
+        told = ", ".join(repr(axis) for axis in self.axes)
+        if world.across is not None and self.axes == ("xyz"[world.across],):
+            raise RecipeError(
+                f"ReactionSystem: axes = [{told}] is across the plane of this world; give one in it"
+            )
+        if self.linear == "none" and set(self.axes) != set("xyz"):
+            raise RecipeError(
+                f"ReactionSystem: axes = [{told}] do nothing with linear = 'none'; leave them out"
+            )
         world.require(CollisionSystem)
         if "vortons" in (self.linear, self.angular):
             world.require(BoundarySystem, reaction="none")
@@ -145,12 +154,12 @@ class ReactionSystem(System):
         layered = _layered(self.world)
         free = bodies.motion == FREE
         change = np.zeros((len(free), 6))
-        moved = self.moves("tracers")
+        moved = self.moved["tracers"]
         if moved.any() and self.tracer_volume is not None:
             whole = np.where(np.outer(moved, moved), masses + matrix, np.eye(6))
             change = np.linalg.solve(whole, np.where(moved, rest, 0.0)[..., None])[..., 0]
         by_tracers = np.where(moved & free[:, None], np.einsum("nab,nb->na", masses, change), rest)
-        taken = self.moves("vortons") & (not layered)
+        taken = self.moved["vortons"] & (not layered)
         change += np.linalg.solve(masses, np.where(taken, by_vortons, 0.0)[..., None])[..., 0]
         self._report(entities, by_tracers, by_vortons)
         change = np.where(free[:, None], change, 0.0)
@@ -158,10 +167,16 @@ class ReactionSystem(System):
         bodies.angular_velocity[...] += change[:, 3:]
         set_motion(entities, bodies, np.flatnonzero(change.any(axis=1)))
 
-    def moves(self, source: Source) -> Array:
-        """Mask (6,) of the axes of velocity and spin along which impulses of this source move bodies."""
-        linear = [self.linear == source and axis in self.axes for axis in "xyz"]
-        return np.array([*linear, *3 * [self.angular == source]])
+    @property
+    def moved(self) -> dict[str, Array]:
+        """Masks (6,) of the axes of velocity and spin along which impulses of a source move bodies."""
+        rails = [axis in self.axes for axis in "xyz"]
+        return {
+            source: np.array(
+                [*(self.linear == source and rail for rail in rails), *3 * [self.angular == source]]
+            )
+            for source in ("tracers", "vortons")
+        }
 
     def _meetings(self, bodies: Bodies, hulls: Hulls) -> tuple[Array, Array]:
         """A (n, 6, 6) and b (n, 6) of all tracers that met a body."""

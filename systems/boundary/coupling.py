@@ -49,7 +49,7 @@ def coupling_of(system: BoundarySystem, bodies: Bodies) -> Coupling:
     # By its kind: ReactionSystem has to come after BoundarySystem, and knows it.
     reactions: list[Any] = [each for each in world.systems if each.kind == "reaction"]
     for reaction in reactions:
-        axes |= reaction.moves("vortons")
+        axes |= reaction.moved["vortons"]
         rho = reaction.density or rho
     if world.across is not None:
         flat = np.arange(3) != world.across

@@ -94,7 +94,11 @@ MISTAKES: dict[str, tuple[str, tuple[str, ...]]] = {
     "unknown fluid key": ("[fluid]\nviscocity = 1e-3" + RING, ("'viscocity'", "did you mean 'viscosity'")),
     "unknown solver": (
         '[fluid]\nvelocity = { solver = "fast" }' + RING,
-        ("[fluid] velocity", "solver = 'fast' is not known; known: auto, direct, fmm, hybrid, ", "poisson"),
+        (
+            "[fluid] velocity",
+            "solver = 'fast' is not known; known: auto, container, direct, fmm, hybrid, ",
+            "poisson",
+        ),
     ),
     "unknown solver key": (
         '[fluid]\nvelocity = { solvr = "tree" }' + RING,

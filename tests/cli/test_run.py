@@ -354,7 +354,7 @@ def test_help_tells_parameters_with_units(capsys: pytest.CaptureFixture[str]) ->
     assert "temperature_profile " in said and "…" not in said  # names are to be copied
     assert "tables inside: Keyed, partition, velocity, stretch, diffusion, diagnostics; " in said
     assert main(["help"]) == 0
-    assert {"vortex_ring,", "baroclinic,", "Keyed,", "Volume"} <= set(capsys.readouterr().out.split())
+    assert {"vortex_ring,", "baroclinic,", "Keyed,", "Volume,"} <= set(capsys.readouterr().out.split())
     for name, said in {
         "vortx_ring": "did you mean 'vortex_ring'",
         "candle": "ecs-fluid worlds candle",

@@ -185,3 +185,5 @@ def test_who_sets_the_spin_is_asked_once() -> None:
         world.add_systems([ef.BoundarySystem(), ef.ReactionSystem(tracer_volume=1.0, angular="tracers")])
     with pytest.raises(ef.RecipeError, match="tracer_volume is missing"):
         world.add_systems([ef.ReactionSystem()])
+    with pytest.raises(ef.RecipeError, match=r"axes = \['y'\] do nothing with linear = 'none'"):
+        world.add_systems([ef.ReactionSystem(linear="none", axes=("y",))])
