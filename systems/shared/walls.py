@@ -1,4 +1,4 @@
-"""Walls of containers as gradients and velocities of the fluid see them: as mirrors, or poisoned."""
+"""Walls of containers as gradients of the fluid see them: as mirrors, or poisoned."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import HullShape, Pose
-from ecs_fluid.errors import FluidError
-from ecs_fluid.systems.shared.body_tables import body_entities, corners_of, gathered, go_on, planes_of
-from ecs_fluid.systems.shared.populations import rows_of_each
+from ecs_fluid.systems.shared.body_tables import body_entities, corners_of, gathered, planes_of
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -21,19 +19,6 @@ MOST_PLANES = 64
 
 EVEN = 1e-5
 """Largest cosine of an angle that counts as a right one: rounding of normals in single precision."""
-
-
-class Box(NamedTuple):
-    """A container that is a box: its middle and half its sides (3,) m, its axes as columns (3, 3).
-
-    `velocity` (3,) m/s is that of its middle, `spin` (3,) rad/s its angular velocity, both in world axes.
-    """
-
-    middle: Array
-    half: Array
-    axes: Array
-    velocity: Array
-    spin: Array
 
 
 class Walls(NamedTuple):
@@ -81,51 +66,6 @@ def containers(world: World) -> list[Walls]:
         offsets, corners = planes[:, 3] + normals @ bodies.x[i], vertices @ turn + bodies.x[i]
         found.append(Walls(normals, offsets, _volume(vertices.astype(np.float64).tobytes()), corners))
     return found
-
-
-def box_of(world: World) -> Box:
-    """The world's one container, a box, where it gets to by the time of the integrator's stage.
-
-    Its velocity is that of the coming tick: keys tell it beforehand.
-
-    Raises:
-        FluidError: if it has none, several, or one of another shape.
-    """
-    from ecs_fluid.kernels.bodies.rotation import cross, matrix_of
-    from ecs_fluid.kernels.bodies.table import CONTAINER
-    from ecs_fluid.systems.bodies import BodySystem
-
-    entities = body_entities(world)
-    bodies, hulls = gathered(entities)
-    found, axes = np.flatnonzero(bodies.shape == CONTAINER), None
-    if len(found) == 1:
-        axes = _box_axes(planes_of(hulls, bodies.hull[found[0]])[:, :3])
-    if axes is None:
-        what = f"{len(found)} containers" if len(found) != 1 else "one of another shape"
-        raise FluidError(
-            f"VelocitySystem: solver = 'container' needs one container, a box; the world has {what}"
-        )
-    (i,) = found
-    system = world.system(BodySystem)
-    if system is not None:
-        rows = {entity.name: rows for entity, rows in rows_of_each(entities)}
-        for entity, *_, v, spin in system.scripted(world.dt):
-            bodies.v[rows[entity.name]], bodies.angular_velocity[rows[entity.name]] = v, spin
-        go_on(bodies, world.stage.c * world.dt)
-    corners = corners_of(hulls, bodies.hull[i]) @ axes
-    low, high, turned = corners.min(axis=0), corners.max(axis=0), matrix_of(bodies.q[i]) @ axes
-    arm = turned @ (low + high) / 2
-    velocity = bodies.v[i] + cross(bodies.angular_velocity[i], arm)
-    return Box(bodies.x[i] + arm, (high - low) / 2, turned, velocity, bodies.angular_velocity[i])
-
-
-def _box_axes(normals: Array) -> Array | None:
-    """Three of six normals (6, 3) at right angles, or opposite, as columns; None of other normals."""
-    cosines = np.abs(normals @ normals.T)
-    if len(normals) != 6 or np.minimum(cosines, np.abs(1 - cosines)).max() > EVEN:
-        return None
-    first, second = normals[0], normals[np.flatnonzero(cosines[0] < EVEN)[0]]
-    return np.stack([first, second, np.cross(first, second)], axis=1)
 
 
 def outside_all(walls: list[Walls], x: Array) -> int:

@@ -3,26 +3,56 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import Grid, Sources
-from ecs_fluid.systems.partition import PartitionSystem
-from ecs_fluid.systems.shared.body_tables import BODIES
-from ecs_fluid.systems.shared.walls import Box, box_of
+from ecs_fluid.errors import FluidError
+from ecs_fluid.systems.partition import GHOSTS, PartitionSystem
+from ecs_fluid.systems.shared.body_tables import (
+    BODIES,
+    body_entities,
+    corners_of,
+    gathered,
+    go_on,
+    planes_of,
+)
+from ecs_fluid.systems.shared.populations import rows_of_each
+from ecs_fluid.systems.shared.walls import EVEN
 from ecs_fluid.systems.velocity.poisson import LEAST_PER_CORE, THIN, scattered
 from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.targets import Targets
 
-GHOSTS = 4
-"""Grid points beyond each wall: what shares or reads by third order, or takes differences of fourth, needs no
-other rule there."""
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
 
 OUTSIDE = 1e-5
 """Part of the box by which a point may lie beyond a wall and still be in the fluid: rounding of its place."""
+
+
+class Box(NamedTuple):
+    """A container that is a box: its middle and half its sides (3,) m, its axes as columns (3, 3).
+
+    `velocity` (3,) m/s is that of its middle, `spin` (3,) rad/s its angular velocity, both in world axes.
+    """
+
+    middle: Array
+    half: Array
+    axes: Array
+    velocity: Array
+    spin: Array
+
+    def inner(self, x: Array) -> Array:
+        """Places x (3, n) m in its axes, from its middle."""
+        return np.asarray(self.axes.T @ (x - self.middle[:, None]))
+
+    def holds(self, y: Array, dtype: Any) -> Array:
+        """Which places (3, n) m by `inner` lie in it, or on its walls but for what `dtype` rounds."""
+        rounding = 2 * float(np.finfo(dtype).eps * np.linalg.norm(self.middle))
+        return np.asarray((np.abs(y) <= self.half[:, None] * (1 + OUTSIDE) + rounding).all(axis=0))
 
 
 class Inside(NamedTuple):
@@ -79,8 +109,9 @@ class ContainerSolver(Solver):
         from ecs_fluid.kernels.grids.differences import jacobian
 
         box, (origin, spacing, _) = self._box, self._mesh
-        y = np.ascontiguousarray(((targets.x - box.middle) @ box.axes).astype(self.world.dtype))
-        u, outside = np.empty_like(y), ~_in_box(box, targets.x.T)
+        inner, dtype = box.inner(targets.x.T), self.world.dtype
+        y, outside = np.ascontiguousarray(inner.T, dtype), ~box.holds(inner, dtype)
+        u = np.empty_like(y)
         interpolate(y, origin, spacing, self._velocity, u)
         targets.u[...] = u @ box.axes.T + box.velocity
         targets.u[outside] = 0.0
@@ -100,7 +131,7 @@ class ContainerSolver(Solver):
         targets = Targets.at(x, gradient=True)
         self.fill(targets)
         assert targets.du is not None
-        found, y = [], np.ascontiguousarray(((x - self._box.middle) @ self._box.axes).astype(x.dtype))
+        found, y = [], np.ascontiguousarray(self._box.inner(x.T).T, x.dtype)
         for field in (self._sums.potential(), self._sums.vorticity()):
             value = np.empty_like(y)
             interpolate(y, *self._mesh[:2], reflected_out(field, GHOSTS, (True,) * 3, ALONG), value)
@@ -110,12 +141,12 @@ class ContainerSolver(Solver):
     def lint(self) -> list[str]:
         """Too coarse a grid, and vortons outside of the box; FluidError where there is no box."""
         box, (sources, _) = box_of(self.world), self.world.require(PartitionSystem).present()
-        sigma, beyond = sources.sigma, int((~_in_box(box, sources.x)).sum())
+        said: list[str] = []
+        sigma = sources.sigma
         if not len(sigma):
-            return []
-        said = [f"VelocitySystem: {beyond} vortons are outside of the container and stir nothing"] * (
-            beyond > 0
-        )
+            return said
+        if beyond := int((~box.holds(box.inner(sources.x), self.world.dtype)).sum()):
+            said.append(f"VelocitySystem: {beyond} vortons are outside of the container and stir nothing")
         some = int(THIN * len(sigma))
         radius, spacing = float(np.partition(sigma, some)[some]), float(self._grid_of(box, sigma)[1].max())
         if radius < LEAST_PER_CORE * spacing:
@@ -130,8 +161,8 @@ class ContainerSolver(Solver):
     def _inside(self, sources: Sources) -> Inside:
         """The vortons in the axes of the box; those outside have no strength."""
         box, dtype = self._box, self.world.dtype
-        y = box.axes.T @ (sources.x - box.middle[:, None])
-        alpha = np.where(_in_box(box, sources.x), box.axes.T @ sources.alpha, 0.0)
+        y = box.inner(sources.x)
+        alpha = np.where(box.holds(y, dtype), box.axes.T @ sources.alpha, 0.0)
         bound = box.half[:, None]
         return Inside(np.clip(y, -bound, bound).astype(dtype), alpha.astype(dtype), sources.sigma)
 
@@ -149,8 +180,46 @@ class ContainerSolver(Solver):
         return -box.half - GHOSTS * spacing, spacing, cells + 2 * GHOSTS
 
 
-def _in_box(box: Box, x: Array) -> Array:
-    """Which of the places x (3, n) m lie in a box, or on its walls but for rounding."""
-    y = box.axes.T @ (x - box.middle[:, None])
-    rounding = 2 * float(np.finfo(x.dtype).eps * np.linalg.norm(box.middle))
-    return np.asarray((np.abs(y) <= box.half[:, None] * (1 + OUTSIDE) + rounding).all(axis=0))
+def box_of(world: World) -> Box:
+    """The world's one container, a box, where it gets to by the time of the integrator's stage.
+
+    Its velocity is that of the coming tick: keys tell it beforehand.
+
+    Raises:
+        FluidError: if it has none, several, or one of another shape.
+    """
+    from ecs_fluid.kernels.bodies.rotation import cross, matrix_of
+    from ecs_fluid.kernels.bodies.table import CONTAINER
+    from ecs_fluid.systems.bodies import BodySystem
+
+    entities = body_entities(world)
+    bodies, hulls = gathered(entities)
+    found, axes = np.flatnonzero(bodies.shape == CONTAINER), None
+    if len(found) == 1:
+        axes = _box_axes(planes_of(hulls, bodies.hull[found[0]])[:, :3])
+    if axes is None:
+        what = f"{len(found)} containers" if len(found) != 1 else "one of another shape"
+        raise FluidError(
+            f"VelocitySystem: solver = 'container' needs one container, a box; the world has {what}"
+        )
+    (i,) = found
+    system = world.system(BodySystem)
+    if system is not None:
+        rows = {entity.name: rows for entity, rows in rows_of_each(entities)}
+        for entity, *_, v, spin in system.scripted(world.dt):
+            bodies.v[rows[entity.name]], bodies.angular_velocity[rows[entity.name]] = v, spin
+        go_on(bodies, world.stage.c * world.dt)
+    corners = corners_of(hulls, bodies.hull[i]) @ axes
+    low, high, turned = corners.min(axis=0), corners.max(axis=0), matrix_of(bodies.q[i]) @ axes
+    arm = turned @ (low + high) / 2
+    velocity = bodies.v[i] + cross(bodies.angular_velocity[i], arm)
+    return Box(bodies.x[i] + arm, (high - low) / 2, turned, velocity, bodies.angular_velocity[i])
+
+
+def _box_axes(normals: Array) -> Array | None:
+    """Three of six normals (6, 3) at right angles, or opposite, as columns; None of other normals."""
+    cosines = np.abs(normals @ normals.T)
+    if len(normals) != 6 or np.minimum(cosines, np.abs(1 - cosines)).max() > EVEN:
+        return None
+    first, second = normals[0], normals[np.flatnonzero(cosines[0] < EVEN)[0]]
+    return np.stack([first, second, np.cross(first, second)], axis=1)

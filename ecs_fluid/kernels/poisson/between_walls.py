@@ -17,16 +17,10 @@ from typing import Any
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft
 
-from ecs_fluid.kernels.biot_savart.regularisation import Code, record
-
-Array = NDArray[Any]
-Part = tuple[float, Array]
-"""A core radius, m, and the vorticity (px, py, pz, 3) 1/s that vortons with it share among grid points."""
-Three = tuple[float, float, float]
-Sizes = tuple[int, int, int]
+from ecs_fluid.kernels.biot_savart.regularisation import Code
+from ecs_fluid.kernels.poisson.periodic import Array, Part, Sizes, Three, shaped, smoothed
 
 TERMS = 256
 """Of the sums for a box that turns: at the walls they fall as 1/n^2, with alternating signs but in edges."""
@@ -68,22 +62,17 @@ def _signs(axis: int, kept: int, dtype: Any) -> Array:
 
 @lru_cache(maxsize=4)
 def _waves(points: Sizes, spacing: Three) -> list[Array]:
-    """Wave numbers along the three axes, 1/m, shaped to be multiplied with one another's fields."""
-    found = []
-    for axis, (n, h) in enumerate(zip(points, spacing, strict=True)):
-        k = np.pi * np.arange(n) / ((n - 1) * h)
-        found.append(k.reshape([-1 if a == axis else 1 for a in range(3)]))
-    return found
+    """Wave numbers along the three axes, 1/m, as `shaped` has them."""
+    return shaped([np.pi * np.arange(n) / ((n - 1) * h) for n, h in zip(points, spacing, strict=True)])
 
 
 @lru_cache(maxsize=8)
 def _blob(points: Sizes, spacing: Three, code: Code, sigma: float, dtype: str) -> Array:
     """z(k sigma)/k^2 in m^2."""
-    transform = record(code).transform
-    assert transform is not None
-    squares = sum((part**2 for part in _waves(points, spacing)), np.zeros((1, 1, 1)))
+    waves = _waves(points, spacing)
+    squares = sum((part**2 for part in waves), np.zeros((1, 1, 1)))
     inverse = np.where(squares > 0, 1 / np.where(squares > 0, squares, 1.0), 0.0)  # 0 at the mean
-    return np.asarray((transform(sigma * np.sqrt(squares)) * inverse).astype(dtype))
+    return np.asarray((smoothed(waves, code, sigma) * inverse).astype(dtype))
 
 
 def turning(cells: Any, spacing: Any, spin: Any, ghosts: int) -> Array:

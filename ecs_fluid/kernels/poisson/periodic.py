@@ -118,23 +118,30 @@ def _sizes(points: Any, spacing: Three, repeats: Any, tail: float) -> tuple[Size
     return (padded[0], padded[1], padded[2]), reach
 
 
+def shaped(waves: Sequence[Array]) -> list[Array]:
+    """Wave numbers along the three axes, shaped to be multiplied with one another's fields."""
+    return [k.reshape([-1 if a == axis else 1 for a in range(3)]) for axis, k in enumerate(waves)]
+
+
+def smoothed(waves: Sequence[Array], code: Code, sigma: float) -> Array:
+    """z(k sigma), what blobs of core radius `sigma` leave of waves that are `shaped`."""
+    transform = record(code).transform
+    assert transform is not None
+    return np.asarray(transform(sigma * np.sqrt(sum(part**2 for part in waves))))
+
+
 @lru_cache(maxsize=8)
 def _waves(sizes: Sizes, spacing: Three) -> list[Array]:
     """Wave numbers along the three axes, 1/m, shaped to be multiplied with one another's fields."""
-    found = []
-    for axis, (n, h) in enumerate(zip(sizes, spacing, strict=True)):
-        k = 2 * np.pi * (fft.rfftfreq(n, h) if axis == 2 else fft.fftfreq(n, h))
-        found.append(k.reshape([-1 if a == axis else 1 for a in range(3)]))
-    return found
+    lines = zip(sizes, spacing, strict=True)
+    frequencies = [fft.rfftfreq(n, h) if a == 2 else fft.fftfreq(n, h) for a, (n, h) in enumerate(lines)]
+    return shaped([2 * np.pi * f for f in frequencies])
 
 
 @lru_cache(maxsize=8)
 def _blob(sizes: Sizes, spacing: Three, code: Code, sigma: float, dtype: str) -> Array:
     """z(k sigma) at the wave numbers."""
-    transform = record(code).transform
-    assert transform is not None
-    k = np.sqrt(sum(part**2 for part in _waves(sizes, spacing)))
-    return np.asarray(transform(sigma * k).astype(dtype))
+    return smoothed(_waves(sizes, spacing), code, sigma).astype(dtype)
 
 
 @lru_cache(maxsize=4)
