@@ -12,6 +12,7 @@ from ecs_fluid.components import Dilatation, Grid, Position, Sources, Volume
 from ecs_fluid.entity import Entity
 from ecs_fluid.systems.partition import VORTONS
 from ecs_fluid.systems.velocity.direct import DirectSolver
+from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.systems.velocity.tree import TreeSolver
 from ecs_fluid.targets import Targets
@@ -27,26 +28,29 @@ class PotentialFlow:
     """u(x) = sum_p q(|x - x_p| / sigma_p) Q_p (x - x_p) / (4 pi |x - x_p|^3), Q = div u V in m^3/s.
 
     In a plane Q_p (x - x_p) / (2 pi r^2). Biot-Savart sums of strengths Q along an axis give Q times
-    (x - x_p) turned by a right angle about it, so any solver that sums pairs will do: a tree, or all pairs
-    where the world's solver is the direct sum or vortons are few.
+    (x - x_p) turned by a right angle about it, so any solver that sums pairs will do.
     """
 
-    def __init__(self, system: VelocitySystem, sources: Sources, grid: Grid, rates: Array) -> None:
-        """``rates`` (n,) m^3/s are the Q of the sorted vortons."""
+    def __init__(
+        self, kind: type[Solver], system: VelocitySystem, sources: Sources, grid: Grid, rates: Array
+    ) -> None:
+        """By solvers of that kind; `rates` (n,) m^3/s are the Q of the sorted vortons."""
         axes = (2, 0) if system.world.across is None else (system.world.across,)
-        all_pairs = system.solver == "direct" or len(rates) <= FEW
-        self._sums: list[tuple[int, Solver]] = []
-        for axis in axes:
+        self._sums = [(axis, kind(system)) for axis in axes]
+        for axis, solver in self._sums:
             turned = copy(sources)
             turned.alpha = np.zeros_like(sources.alpha)
             turned.alpha[axis] = rates
-            solver = DirectSolver(system) if all_pairs else TreeSolver(system, opening="angle", angle=0.5)
             solver.prepare(turned, grid)
-            self._sums.append((axis, solver))
 
     @classmethod
-    def of(cls, system: VelocitySystem, sources: Sources, grid: Grid) -> PotentialFlow | None:
-        """That of the vortons sorted in `sources`; None where none of them swells."""
+    def by(cls, solver: Solver, sources: Sources, grid: Grid) -> PotentialFlow | None:
+        """That of the vortons sorted in `sources`; None where none of them swells.
+
+        All pairs and trees as `solver` does; for one on a grid, or that chooses, multipoles of the same
+        tolerance.
+        """
+        system = solver.system
         if not (vortons := cls.vortons(system)):
             return None
         rates = [
@@ -56,7 +60,12 @@ class PotentialFlow:
             for entity in vortons
         ]
         every = np.concatenate(rates)
-        return cls(system, sources, grid, every[sources.order]) if every.any() else None
+        if not every.any():
+            return None
+        kind = type(solver) if type(solver) in (DirectSolver, TreeSolver) else FmmSolver
+        if len(every) <= FEW:
+            kind = DirectSolver
+        return cls(kind, system, sources, grid, every[sources.order])
 
     @staticmethod
     def vortons(system: VelocitySystem) -> list[Entity]:

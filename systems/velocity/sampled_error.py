@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -79,9 +78,7 @@ def _all_pairs(flow: VortonFlow) -> VortonFlow | None:
         return None
     if world.processes.has_parts(sources):
         sources, _ = world.require(PartitionSystem).present()
-    direct = DirectSolver(solver.system)
-    direct.prepare(sources, flow.grid)
-    return replace(flow, solver=direct, sources=sources)
+    return VortonFlow.by(DirectSolver(solver.system), sources, flow.grid)
 
 
 def _drawn(flow: VortonFlow, x: Array, u: Array) -> DrawnSample | None:

@@ -111,8 +111,8 @@ class VelocitySystem(System):
     smooth as the direct sum); poisson and hybrid need none.
 
     Vortons that swell or shrink (`Dilatation`, see ExpansionSystem) add the flow of sources to all of this,
-    by a tree of angle 0.5 or all pairs. The VelocityGradient has a trace then, by which lines grow as the gas
-    around them does.
+    by the same solver, or by `fmm` to the same `tolerance` where that has a grid or is `auto`. The
+    VelocityGradient has a trace then, by which lines grow as the gas around them does.
 
     In a world of two dimensions a vorton stands for a metre of the straight line of such blobs across the
     plane, u = q(r/sigma) alpha cross (x - x_p) / (2 pi r^2) (`kernels.plane.blobs`), in every solver.
@@ -458,7 +458,7 @@ class VelocitySystem(System):
         du = np.empty((len(x), 3, 3), x.dtype)
         direct.potential_vorticity(code, x, sources.x, sources.alpha, sources.sigma, psi, omega)
         direct.velocity_gradient(code, x, sources.x, sources.alpha, sources.sigma, u, du)
-        if potential := PotentialFlow.of(self, sources, grid):
+        if potential := PotentialFlow.by(DirectSolver(self), sources, grid):
             potential.add(Targets(x, u, du))
         return psi, omega, u, du
 

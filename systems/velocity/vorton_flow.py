@@ -28,7 +28,7 @@ class VortonFlow:
     def by(cls, solver: Solver, sources: Sources, grid: Grid) -> Self:
         """That of these vortons by the solver, which it prepares."""
         solver.prepare(sources, grid)
-        return cls(solver, sources, grid, PotentialFlow.of(solver.system, sources, grid))
+        return cls(solver, sources, grid, PotentialFlow.by(solver, sources, grid))
 
     def fill(self, targets: Targets) -> None:
         """Fill the velocity, and where it is asked for its gradient, at the targets."""
