@@ -37,13 +37,14 @@ from ecs_fluid.systems.shared.properties import (
     particle_density,
     particle_temperature,
 )
+from ecs_fluid.systems.shared.strays import SOME, around_most
 from ecs_fluid.world import World
 
 MOST_CELLS, CELLS_PER_PARTICLE = 2**21, 32
 SPARE = 2
 """Cells of the TransferGrid around the particles, or around the box of a world that repeats."""
 FEW_CELLS = 2**14
-"""Cells grow beyond the particles' size when there would be more than these: strays would make them many."""
+"""Cells grow beyond the particles' size when there would be more than these."""
 STEFAN_BOLTZMANN = 5.670374419e-8
 """W/(m^2 K^4)"""
 
@@ -69,12 +70,13 @@ class TransferSystem(System):
     excess mass (rho - rho_a(z)) V, m T and m Y among the grid points around it (`kernel` linear: 8 points,
     m4: 64). Volume that no particle fills is ambient fluid at that height. So, with weights w and cells V_c,
 
-        excess = sum w (rho - rho_a) V / V_c, whose integral is the particles' excess mass exactly,
+        excess = sum w (rho - rho_a) V / V_c, whose integral is their excess mass exactly,
         rho, T, Y = mass-weighted means of the particles and of the ambient that fills max(V_c - sum w V, 0).
 
     Means lie between the values that enter with the linear kernel; with m4 they are held to these limits. The
-    TransferGrid encloses the particles with two cells to spare; its cells have the edge `cell`, or that of a
-    particle's mean volume, larger where strays would make cells many.
+    TransferGrid encloses the particles with two cells to spare, but for strays that would make its cells very
+    many, which share nothing; its cells have the edge `cell`, or that of a particle's mean volume, larger
+    where they would be many.
 
     Between the stages of the integrator the fields are refilled only for those who read them there
     (`filled_now`); what a finished tick shows is always of its last stage.
@@ -105,8 +107,7 @@ class TransferSystem(System):
         fluid = fluid_at_rest(self.world)
         clouds = carriers(self.world)
         with np.errstate(over="ignore", invalid="ignore"):  # the guard says what is not finite
-            load = self._load(fluid, clouds)
-            self._enclose(load)
+            load = self._enclose(self._load(fluid, clouds))
             edge = 2 * SPARE * float(self.field(TransferGrid).spacing.max())
             x, volume, amounts = with_images(self.world, load.x, edge, load.volume, load.amounts.T)
             load = CarriedAmounts(x, volume, np.ascontiguousarray(amounts.T))
@@ -142,14 +143,15 @@ class TransferSystem(System):
                     np.multiply(mass[own], column(tables, Species, name), out=amounts[4 + k, own])
         return CarriedAmounts(x, volume, amounts)
 
-    def _enclose(self, load: CarriedAmounts) -> None:
-        from ecs_fluid.kernels.compiled.columns import bounds
+    def _enclose(self, load: CarriedAmounts) -> CarriedAmounts:
+        """Make the grid; returns what is brought to it, of strays that it leaves out nothing."""
+        from ecs_fluid.kernels.compiled.columns import bounds, inside
 
         grid = self.field(TransferGrid)
         if not len(load.x):
             grid.origin, grid.spacing = np.zeros(3), np.ones(3)
             grid.cells, grid.flat = np.ones(3, np.int64), np.zeros(3, np.int64)
-            return
+            return load
         lo, hi = bounds(load.x)
         mean = float(load.volume.mean(dtype=np.float64))
         if not (np.isfinite(hi - lo).all() and 0.0 < mean < math.inf):
@@ -159,6 +161,11 @@ class TransferSystem(System):
         lo, hi = np.where(periods, -0.5 * periods, lo), np.where(periods, 0.5 * periods, hi)
         flat = np.arange(3) == self.world.across
         edge = self.cell or mean ** (1 / (3 - np.count_nonzero(flat)))
+        some = load.x[:: 1 + len(load.x) // SOME]
+        if not periods.any() and (most := around_most(lo, hi, edge, edge, lambda: [some])):
+            lo, hi = most
+            chosen = inside(load.x, lo, hi)
+            load = CarriedAmounts(load.x[chosen], load.volume[chosen], load.amounts[:, chosen])
         limit = MOST_CELLS if self.cell else min(max(CELLS_PER_PARTICLE * len(load.x), FEW_CELLS), MOST_CELLS)
         extent = [0.0 if f else float(e) for f, e in zip(flat, hi - lo, strict=True)]
         while True:
@@ -170,6 +177,7 @@ class TransferSystem(System):
         grid.cells, grid.flat = np.array(cells), flat.astype(np.int64)
         grid.spacing = np.full(3, edge)
         grid.origin = np.where(flat, lo, (lo + hi - grid.cells * edge) / 2)
+        return load
 
     def _fill(self, fluid: FluidAtRest, load: CarriedAmounts, clouds: list[Tables]) -> None:
         """Fill the fields from what the particles bring, and the ambient that fills the rest."""

@@ -14,6 +14,8 @@ from ecs_fluid.components import CoreRadius, Grid, Position, Sources, Strength
 from ecs_fluid.entity import Entity
 from ecs_fluid.input_limits import GRID_POINT, TREE_CELL, check_memory
 from ecs_fluid.system import System
+from ecs_fluid.systems.shared.populations import some_rows
+from ecs_fluid.systems.shared.strays import SOME, around_most
 
 MANY = 2**20
 """Cells from which on their memory is checked."""
@@ -32,6 +34,10 @@ GHOSTS = 4
 takes differences of fourth, needs no other rule at its faces."""
 
 
+Rows = list[tuple[Entity, Array]]
+"""Populations, and the positions (n, 3) m of their rows."""
+
+
 class GridNeeds(NamedTuple):
     """What a velocity solver needs of the field grid."""
 
@@ -39,6 +45,8 @@ class GridNeeds(NamedTuple):
     """core radii around the vortons"""
     per_core: float = PER_CORE
     """cells per core radius, where the partition leaves it open"""
+    all_inside: bool = False
+    """whether all particles have to lie in it, also strays"""
 
 
 class Cloud(NamedTuple):
@@ -62,9 +70,10 @@ class PartitionSystem(System):
 
     The Grid encloses vortons and tracers and carries the velocity field. It has about `cells` cells, or
     `cells_per_vorton` per vorton, as in the articles, and more where few vortons with small cores would leave
-    it coarser than `cells_per_core` cells per core radius. The Sources are all vortons in one structure of
+    it coarser than `cells_per_core` cells per core radius. Strays that would make it coarse for all others
+    are left out, unless a solver needs all inside. The Sources are all vortons in one structure of
     arrays, sorted by the cells of a second grid that encloses the vortons alone; the tree is built on it.
-    Both are remade in each stage, so no particle ever leaves the domain.
+    Both are remade in each stage.
 
     Source: Fluid Simulation for Video Games, part 3.
     """
@@ -90,9 +99,14 @@ class PartitionSystem(System):
     expand: float = Field(default=0.0, ge=0, le=10)
     """part of the extent added on each side of the grid, 1 (articles: 0)"""
 
+    def __post_init__(self) -> None:
+        self.leaves_out = False
+        """Whether strays lie outside of the Grid of this stage"""
+
     def process(self, dt: float) -> None:
         """Refill Grid and Sources."""
-        self._fill(self.field(Sources), self.field(Grid), "sources", divisible=self._divisible)
+        fields = self.field(Sources), self.field(Grid)
+        self.leaves_out = self._fill(*fields, "sources", divisible=self._divisible)
 
     def _divisible(self) -> bool:
         """Whether every system that reads the Sources needs only a part of them on each machine."""
@@ -159,7 +173,8 @@ class PartitionSystem(System):
         name: str,
         needs: GridNeeds | None = None,
         divisible: Callable[[], bool] | None = None,
-    ) -> None:
+    ) -> bool:
+        """Fill both; returns whether the grid leaves particles out."""
         from ecs_fluid.kernels.compiled.columns import bounds
         from ecs_fluid.kernels.grids.grid import uniform_grid
 
@@ -169,15 +184,16 @@ class PartitionSystem(System):
         wanted = max(1, round(count / self.vortons_per_cell))
         if wanted > MANY:
             check_memory(TREE_CELL, wanted, "cells of the tree", "use more vortons_per_cell")
-        mesh = uniform_grid(*box, wanted)
+        cloud = self._cloud(*box, alpha, sigma, count)
+        vortons = [(entity, entity[Position].x) for entity in entities]
+        mesh = uniform_grid(*(self._around_most(*box, cloud, vortons) or box), wanted)
         found = processes.sorted_vortons(name, entities, (x, alpha, sigma), mesh, divisible)
         names = "origin", "spacing", "cells", "start", "order", "x", "alpha", "sigma"
         sources.put(**dict(zip(names, (*mesh, *found), strict=True)))
-        cloud = self._cloud(*box, alpha, sigma, count)
         if needs is None:  # the most that a system needs; parameters may have changed since the last tick
             every = [getattr(system, "grid_needs", GridNeeds()) for system in self.world.systems]
             needs = GridNeeds(*map(max, zip(*every, strict=True)))
-        self._enclose(grid, needs, cloud, entities)
+        return self._enclose(grid, needs, cloud, vortons)
 
     def _cloud(self, low: Array, high: Array, alpha: Array, sigma: Array, count: int) -> Cloud:
         """What is to be known of all vortons, `count` in a box, from the rows that this system sees."""
@@ -195,7 +211,8 @@ class PartitionSystem(System):
             mean *= int(processes.summed(np.array(units))) / 2.0**32 / count
         return Cloud(low, high, across, widest, mean, count)
 
-    def _enclose(self, grid: Grid, needs: GridNeeds, cloud: Cloud, vortons: list[Entity]) -> None:
+    def _enclose(self, grid: Grid, needs: GridNeeds, cloud: Cloud, vortons: Rows) -> bool:
+        """Fill the grid; returns whether it leaves particles out."""
         from ecs_fluid.kernels.compiled.columns import bounds
         from ecs_fluid.kernels.grids.grid import flat_axes, uniform_grid
 
@@ -205,11 +222,14 @@ class PartitionSystem(System):
         # plane, a line or a point of other vortons need points on both sides.
         room = np.where(flat_axes(lo, hi), np.where(cloud.across, 0.0, max(pad, cloud.widest)), pad)
         lo, hi = lo - room, hi + room
-        for entity, (position,) in self.entities(Position):
-            if entity not in vortons:  # which are inside already
-                low, high = bounds(position.x)
-                lo, hi = np.minimum(lo, low), np.maximum(hi, high)
+        summed = [entity for entity, _ in vortons]
+        others = [(entity, at.x) for entity, (at,) in self.entities(Position) if entity not in summed]
+        for _, x in others:
+            low, high = bounds(x)
+            lo, hi = np.minimum(lo, low), np.maximum(hi, high)
         lo, hi = self.world.processes.enclosing(lo, hi)
+        most = None if needs.all_inside else self._around_most(lo, hi, cloud, vortons, others)
+        lo, hi = most or (lo, hi)
         if np.isfinite(lo).all() and self.expand:
             extent = hi - lo
             lo, hi = lo - self.expand * extent, hi + self.expand * extent
@@ -225,6 +245,19 @@ class PartitionSystem(System):
             spacing[a] = periods[a] / number[a]
             origin[a], number[a], flat[a] = lo[a] - GHOSTS * spacing[a], number[a] + 2 * GHOSTS, 0
         grid.put(origin=origin, spacing=spacing, cells=number, flat=flat)
+        return most is not None
+
+    def _around_most(
+        self, low: Array, high: Array, cloud: Cloud, *groups: Rows
+    ) -> tuple[Array, Array] | None:
+        """The part of the box in which most vortons are, and most others; None where that saves little."""
+        if self.world.periods.any():
+            return None
+
+        def some() -> list[Array]:
+            return [some_rows(self.world.processes, group, SOME)[0] for group in groups if group]
+
+        return around_most(low, high, cloud.mean / PER_CORE, 2.0 * cloud.widest, some)
 
     def _widen(self, grid: Grid, around: Array) -> None:
         """More cells along open axes, so that all of the points lie in the grid."""

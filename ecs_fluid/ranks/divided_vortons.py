@@ -105,7 +105,8 @@ class DividedVortons:
         cells, first = tree_build.layers_of(self.grid[2])
         nodes = int(first[-1])
         tree = tree_build.Tree(
-            np.asarray(self.grid[0], np.float64), np.asarray(self.grid[1], np.float64), cells, first,
+            np.asarray(self.grid[0], np.float64), np.asarray(self.grid[1], np.float64),
+            np.stack([self._low, self._high]), cells, first,
             machine.sparse("part node x", (3, nodes), real),
             machine.sparse("part node alpha", (3, nodes), real),
             machine.sparse("part node moments", (nodes, tree_build.MOMENTS), real),
@@ -135,7 +136,7 @@ class DividedVortons:
             a, behind = int(self._ranges[layer][here]), int(self._ranges[layer][here + 1])
             if layer + 1 < len(cells):
                 behind = max(behind, self._fetch_ahead(layer, cells, int(first[layer]), sent))
-            grid = cells, first, tree.origin, tree.spacing
+            grid = cells, first, tree.origin, tree.spacing, tree.ends
             tree_build.fill_radii(layer, np.array([[a, behind]]), *grid, tree.x, tree.vortons, tree.radius)
             if layer + 1 < len(cells):
                 span = self._ranges[layer + 1][None, here : here + 2]

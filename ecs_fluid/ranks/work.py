@@ -123,9 +123,12 @@ class SharedWork(OneProcess):
     def at_rows(self, entity: Entity, rows: Targets, fill: Callable[[Targets], None]) -> None:
         """All ranks' rows are gathered, so that blocks of them are those of one process."""
         x = self.comm.gather_rows(rows.x, self.counts(entity.name))
-        every = Targets.at(x, gradient=False, place=rows.place, number=rows.number)
+        every = Targets.at(x, rows.du is not None, rows.place, rows.number)
         fill(every)
-        rows.u[...] = every.u[self.own(entity.name)]
+        own = self.own(entity.name)
+        rows.u[...] = every.u[own]
+        if rows.du is not None and every.du is not None:
+            rows.du[...] = every.du[own]
 
     def once(self, name: str, make: Callable[[], Sequence[Array]]) -> Sequence[Array]:
         """Arrays in shared memory, which the first rank of each machine makes."""

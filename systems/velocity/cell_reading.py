@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ecs_fluid.components import Grid
-from ecs_fluid.systems.velocity.grid_reading import GridReading
+from ecs_fluid.systems.velocity.grid_reading import GridReading, sum_at_strays
 from ecs_fluid.systems.velocity.sampled_error import reads_well
 from ecs_fluid.systems.velocity.vorton_flow import VortonFlow
 from ecs_fluid.targets import Population, Targets
@@ -58,6 +58,7 @@ class CellReading:
         reading = GridReading(grid, points.spread(targets.u), system.read_by, points.read)
         for other in others:
             reading.velocity(other.x, other.u)
+        sum_at_strays(flow, others)
         if first and may_refuse:
             self._reads_well = reads_well(flow, others, targets, WELL_READ)
         return self._reads_well

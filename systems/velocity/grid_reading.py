@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Literal
 
@@ -9,6 +10,9 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import Grid
+from ecs_fluid.systems.partition import PartitionSystem
+from ecs_fluid.systems.velocity.vorton_flow import VortonFlow
+from ecs_fluid.targets import Population, Targets
 
 Reading = Literal["linear", "convolution", "spline", "refined"]
 
@@ -101,3 +105,24 @@ class GridReading:
             interpolation.interpolate(x, *mesh, values, out)
         else:
             cubic.interpolate(x, *mesh, values, out, self._cubics)
+
+
+def sum_at_strays(flow: VortonFlow, populations: Sequence[Population]) -> None:
+    """Fill, by the sums of the flow, what populations could not read as they lie outside of its grid."""
+    from ecs_fluid.kernels.compiled.columns import inside
+
+    world, grid = flow.solver.world, flow.grid
+    if not world.require(PartitionSystem).leaves_out:
+        return
+    box = grid.origin, grid.origin + grid.spacing * grid.cells
+
+    def fill(every: Targets) -> None:
+        if len(rows := np.flatnonzero(~inside(every.x, *box))):
+            every.fill_rows(rows, flow.fill_grid)
+
+    for entity, x, u, du in populations:
+        summed, out = Targets.at(x, du is not None), ~inside(x, *box)
+        world.processes.at_rows(entity, summed, fill)
+        u[out] = summed.u[out]
+        if du is not None and summed.du is not None:
+            du[out] = summed.du[out]

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.one_process import OneProcess
 from ecs_fluid.plugins import ships
 from ecs_fluid.systems.partition import PartitionSystem
+from ecs_fluid.systems.shared.populations import some_rows
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.drawn_sample import DrawnSample
 from ecs_fluid.systems.velocity.vorton_flow import VortonFlow
@@ -32,7 +32,7 @@ def sampled_error(flow: VortonFlow, *groups: Sequence[Population]) -> float | No
     """
     if (all_pairs := _all_pairs(flow)) is None:
         return None
-    some = [_some(flow.solver.world.processes, populations, DRAWN_FROM) for populations in groups]
+    some = [_some(flow, populations) for populations in groups if populations]
     return max((_drawn_error(all_pairs, x, u) for x, u in some if len(x)), default=None)
 
 
@@ -55,7 +55,7 @@ def reads_well(flow: VortonFlow, populations: Sequence[Population], points: Targ
     """
     if (all_pairs := _all_pairs(flow)) is None:
         return True
-    x, u = _some(flow.solver.world.processes, populations, DRAWN_FROM)
+    x, u = _some(flow, populations)
     if (sample := _drawn(all_pairs, x, u)) is None:
         return True
     some, grid = x[sample.rows], flow.grid
@@ -97,16 +97,8 @@ def _exact(all_pairs: VortonFlow, x: Array) -> Array:
     return exact.u
 
 
-def _some(processes: OneProcess, populations: Sequence[Population], count: int) -> tuple[Array, Array]:
-    """Positions and velocities of `count` rows of populations laid end to end, the same on all processes."""
-    totals = [processes.total([each.entity], len(each.x)) for each in populations]
-    every, first = sum(totals), 0
-    rows = np.arange(every) if every <= count else np.linspace(0, every - 1, count).astype(np.int64)
-    parts: list[Sequence[Array]] = []
-    for (entity, x, u, _), total in zip(populations, totals, strict=True):
-        own = rows[(rows >= first) & (rows < first + total)] - first
-        parts.append(processes.some_rows(entity, (x, u), own))
-        first += total
-    if not parts:
-        return np.empty((0, 3)), np.empty((0, 3))
-    return np.concatenate([x for x, _ in parts]), np.concatenate([u for _, u in parts])
+def _some(flow: VortonFlow, populations: Sequence[Population]) -> tuple[Array, Array]:
+    """Positions and velocities of some rows, one population at least."""
+    rows = [(entity, x, u) for entity, x, u, _ in populations]
+    x, u = some_rows(flow.solver.world.processes, rows, DRAWN_FROM)
+    return x, u

@@ -28,13 +28,13 @@ from ecs_fluid.plane import check_dimension
 from ecs_fluid.plugins import import_path
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
-from ecs_fluid.systems.partition import VORTONS, PartitionSystem
+from ecs_fluid.systems.partition import VORTONS, GridNeeds, PartitionSystem
 from ecs_fluid.systems.velocity.auto import AutoSolver
 from ecs_fluid.systems.velocity.cell_reading import CellReading
 from ecs_fluid.systems.velocity.container import ContainerSolver
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.fmm import FmmSolver
-from ecs_fluid.systems.velocity.grid_reading import GridReading, Reading
+from ecs_fluid.systems.velocity.grid_reading import GridReading, Reading, sum_at_strays
 from ecs_fluid.systems.velocity.hybrid import HybridSolver
 from ecs_fluid.systems.velocity.lint import plane_vortices_lint, slow_sums_lint, unfelt_lint
 from ecs_fluid.systems.velocity.poisson import PoissonSolver
@@ -214,7 +214,7 @@ class VelocitySystem(System):
                 )
         self._solver = self._made(self.solver)
         self.may_read = (*type(self).may_read, *self._solver.reads)  # type: ignore[assignment,misc]
-        self.grid_needs = self._solver.grid_needs()
+        self.grid_needs = self._needs(self._solver)
 
     def added(self, world: World) -> None:
         """Add the PartitionSystem, which sorts vortons, and a DiagnosticsSystem."""
@@ -245,6 +245,11 @@ class VelocitySystem(System):
     def _from_grid(self, solver: Solver) -> bool:
         return solver.on_grid or (self.at == "grid" and not solver.own_field)
 
+    def _needs(self, solver: Solver) -> GridNeeds:
+        """What the solver needs of the grid; room around the vortons is of use around all of them."""
+        needs = solver.grid_needs()
+        return needs._replace(all_inside=needs.all_inside or needs.padding > 0.0 or solver.on_grid)
+
     @property
     def read_by(self) -> Reading:
         """How velocities at points of the grid are read between them."""
@@ -272,6 +277,7 @@ class VelocitySystem(System):
             shared: Reading = "spline" if solver.by_spline else "convolution"
             own = GridReading(grid, field, shared) if solver.on_grid else reading
             self._read_at_vortons(own, sources, vortons)
+            sum_at_strays(flow, vortons)
         else:
             targets = Targets.at(processes.vorton_targets(sources, vortons), self.gradient, "vortons")
             solver.fill(targets)  # not by the flow: from here to the kernel it is three frames
@@ -320,6 +326,7 @@ class VelocitySystem(System):
         elif read:
             for other in others:
                 reading.velocity(other.x, other.u)
+            sum_at_strays(flow, others)
         if not read:
             for number, (entity, x, u, _) in enumerate(others):
                 processes.at_rows(entity, Targets(x, u, place="others", number=number), flow.fill)
@@ -401,7 +408,7 @@ class VelocitySystem(System):
         if self.world.across is not None:
             points = np.where(np.arange(3) == self.world.across, 0.0, points)
         made = self._solver if solver is None else self._made(solver)
-        needs = None if made.name == self._solver.name else made.grid_needs()
+        needs = None if made.name == self._solver.name else self._needs(made)
         around = points if self.world.periods.any() else None
         sources, grid = self.world.require(PartitionSystem).present(needs, around)
         targets = Targets.at(self._in_range(points, sources.sigma), gradient)

@@ -88,6 +88,7 @@ SUMS = {
     "cubic": {"solver": "tree", "opening": "box", "margin": 0.5, "interpolation": "cubic"},
     "mesh": {"solver": "pppm", "tracers": "solver"},
     "auto": {"solver": "auto", "tolerance": 1e-2},
+    "strays": {"solver": "tree", "at": "grid"},
 }
 
 
@@ -108,6 +109,9 @@ def two_clouds(how: str) -> ef.World:
         world.spawn(name, ef.Position(x), ef.Strength(alpha), ef.CoreRadius(core), ef.Volume(volume))
     room = 0.1 if how == "cells" else 1.0  # in which points are fewer than tracers
     world.spawn("tracers", ef.Position(room * draw.random((1000, 3))))
+    if how == "strays":
+        world["first"][ef.Position].x[7] = (200.0, -90.0, 3.0)
+        world["tracers"][ef.Position].x[[3, 900]] = (-50.0, 0.0, 1e4)
     world.add_system(ef.VelocitySystem(**SUMS[how]))
     world.add_systems([ef.StretchSystem(), ef.AdvectionSystem()])
     if how in DIFFUSION:

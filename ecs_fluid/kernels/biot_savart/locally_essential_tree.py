@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.biot_savart.tree import BOX, is_far, touches
+from ecs_fluid.kernels.biot_savart.tree import BOX, is_far, mesh_of, touches
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.parallel import parallel
 
@@ -30,10 +30,11 @@ def _opens(tree: Any, layer: int, index: Any, criterion: int, opening: float, lo
     if criterion == BOX:
         root = layer == tree.cells.shape[0] - 1
         ny, nz = tree.cells[layer, 1], tree.cells[layer, 2]
-        cell = index // (ny * nz), index // nz % ny, index % nz
-        origin = tree.origin[0], tree.origin[1], tree.origin[2]
-        spacing = tree.spacing[0], tree.spacing[1], tree.spacing[2]
-        return bool(root or touches(layer, cell, origin, spacing, *box, opening + _SLACK))
+        cell, last = (
+            (index // (ny * nz), index // nz % ny, index % nz),
+            (tree.cells[layer, 0] - 1, ny - 1, nz - 1),
+        )
+        return bool(root or touches(layer, cell, last, mesh_of(tree), *box, opening + _SLACK))
     node = tree.first[layer] + index
     place = tree.x[0, node], tree.x[1, node], tree.x[2, node]
     return not is_far(tree.vortons[node], *place, tree.radius[node], *box, opening * (1.0 - _SLACK))

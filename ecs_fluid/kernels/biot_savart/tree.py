@@ -68,18 +68,31 @@ _STACK = 512
 
 
 @njit(**INLINE)
-def touches(layer: int, cell: Any, origin: Any, spacing: Any, low: Any, high: Any, margin: float) -> bool:
+def touches(layer: int, cell: Any, last: Any, mesh: Any, low: Any, high: Any, margin: float) -> bool:
     """Does the block low..high touch the ``cell`` (i, j, k) of this layer, grown by margin x its size?
 
-    All but ``layer`` and ``margin`` are tuples of three.
+    ``last`` (i, j, k) is the cell at the end, and ``mesh`` what `mesh_of` returns; all of them are tuples.
     """
+    origin, spacing, least, most = mesh
     scale = float(np.int64(1) << np.int64(layer))
     for a in range(3):
         size = spacing[a] * scale
         left = origin[a] + size * cell[a]
-        if high[a] < left - margin * size or low[a] > left + size + margin * size:
+        right = left + size
+        left = min(left, least[a]) if cell[a] == 0 else left
+        right = max(right, most[a]) if cell[a] == last[a] else right
+        if high[a] < left - margin * size or low[a] > right + margin * size:
             return False
     return True
+
+
+@njit(**INLINE)
+def mesh_of(tree: Any) -> Any:
+    """Origin, spacing and ends of the cells of a tree, as numbers."""
+    o, s, e = tree.origin, tree.spacing, tree.ends
+    return (
+        (o[0], o[1], o[2]), (s[0], s[1], s[2]), (e[0, 0], e[0, 1], e[0, 2]), (e[1, 0], e[1, 1], e[1, 2])
+    )  # fmt: skip
 
 
 @njit(**INLINE)
@@ -182,8 +195,7 @@ def _walk(
     x, alpha, moments, sigma = tree.x, tree.alpha, tree.moments, tree.sigma
     sx, sa, ssigma = tree.sx, tree.sa, tree.ssigma
     box = (low[0], low[1], low[2]), (high[0], high[1], high[2])
-    origin = tree.origin[0], tree.origin[1], tree.origin[2]
-    spacing = tree.spacing[0], tree.spacing[1], tree.spacing[2]
+    mesh = mesh_of(tree)
     while depth > 0 and filled + 8 * 4 <= width:
         depth -= 1
         layer, i, j, k = stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3]
@@ -212,7 +224,8 @@ def _walk(
                     if below == 0 and not originals:
                         whole = True
                     elif criterion == BOX:
-                        whole = not touches(below, (ci, cj, ck), origin, spacing, *box, opening)
+                        last = nx - 1, ny - 1, nz - 1
+                        whole = not touches(below, (ci, cj, ck), last, mesh, *box, opening)
                     else:
                         place = x[0, node], x[1, node], x[2, node]
                         whole = is_far(count, *place, radius[node], *box, opening)

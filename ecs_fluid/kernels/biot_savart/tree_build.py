@@ -36,6 +36,8 @@ class Tree(NamedTuple):
     """(3,) m"""
     spacing: NDArray[np.float64]
     """(3,) m, of layer 0; of layer l it is 2^l times that"""
+    ends: NDArray[np.float64]
+    """(2, 3) least and largest coordinates of the sources, m: the outermost cells reach so far at least"""
     cells: NDArray[np.int64]
     """(layers, 3); the linear index inside a layer is (i ny + j) nz + k"""
     first: NDArray[np.int64]
@@ -65,7 +67,7 @@ class Tree(NamedTuple):
 MOMENTS = 12
 """Columns of Tree.moments."""
 
-NODES = 10
+NODES = 11
 """Fields of Tree that describe its nodes; the last four are the sources themselves."""
 
 
@@ -224,8 +226,8 @@ def fill_parents(
 
 @parallel("min(CHUNKS, end - begin)", **_OPTIONS)
 def _fill_radii(
-    chunk: int, layer: int, begin: int, end: int, cells: Any, first: Any, origin: Any, spacing: Any, x: Any,
-    count: Any, radius: Any,
+    chunk: int, layer: int, begin: int, end: int, cells: Any, first: Any, origin: Any, spacing: Any,
+    ends: Any, x: Any, count: Any, radius: Any,
 ) -> None:  # fmt: skip
     nodes = end - begin
     ny, nz = cells[layer, 1], cells[layer, 2]
@@ -239,6 +241,10 @@ def _fill_radii(
                 i = n // (ny * nz) if a == 0 else ((n // nz) % ny if a == 1 else n % nz)
                 low = origin[a] + spacing[a] * (i * size)
                 high = origin[a] + spacing[a] * min((i + 1) * size, cells[0, a])
+                if i == 0:
+                    low = min(low, ends[0, a])
+                if i == cells[layer, a] - 1:
+                    high = max(high, ends[1, a])
                 centre = np.float64(x[a, node])
                 r2 += max(centre - low, high - centre) ** 2
         radius[node] = np.sqrt(r2)
@@ -246,16 +252,16 @@ def _fill_radii(
 
 @njit(cache=True)
 def fill_radii(
-    lowest: int, spans: Any, cells: Any, first: Any, origin: Any, spacing: Any, x: Any, count: Any,
-    radius: Any,
+    lowest: int, spans: Any, cells: Any, first: Any, origin: Any, spacing: Any, ends: Any, x: Any,
+    count: Any, radius: Any,
 ) -> None:  # fmt: skip
-    """Distance from the centre to the farthest corner of the cell (where it lies in the grid).
+    """Distance from the centre to the farthest corner of the cell (where it lies in the grid, or sources do).
 
     Of the layers from ``lowest`` upwards, the nodes of each row of ``spans``.
     """
     for step in range(spans.shape[0]):
         begin, end = spans[step, 0], spans[step, 1]
-        _fill_radii(lowest + step, begin, end, cells, first, origin, spacing, x, count, radius)
+        _fill_radii(lowest + step, begin, end, cells, first, origin, spacing, ends, x, count, radius)
 
 
 def layers_of(cells: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -276,8 +282,8 @@ def build(
     """Tree over sources ``sx, sa (3, n)``, ``ssigma (n,)`` sorted by the cells of a uniform grid.
 
     ``origin, spacing (3,)`` [m] and ``cells (3,)`` are the grid; its cell c holds the sources
-    start[c] : start[c + 1], which lie in the cell. Node arrays have the dtype of the sources; sums run in
-    float64.
+    start[c] : start[c + 1], which lie in the cell, or beyond it if it is at the end of the grid. Node arrays
+    have the dtype of the sources; sums run in float64.
     """
     counts, first = layers_of(cells)
     nodes, real = int(first[-1]), sx.dtype
@@ -291,7 +297,8 @@ def build(
     fill_leaves(0, int(spans[0, 1]), start, sx, sa, ssigma, *columns)
     fill_parents(0, spans[1:], counts, first, *columns)
     corner, size = np.asarray(origin, np.float64), np.asarray(spacing, np.float64)
-    fill_radii(0, spans, counts, first, corner, size, x, count, radius)
+    ends = np.stack([sx.min(axis=1, initial=np.inf), sx.max(axis=1, initial=-np.inf)]).astype(np.float64)
+    fill_radii(0, spans, counts, first, corner, size, ends, x, count, radius)
     return Tree(
-        corner, size, counts, first, x, alpha, moments, sigma, radius, count, start, sx, sa, ssigma,
+        corner, size, ends, counts, first, x, alpha, moments, sigma, radius, count, start, sx, sa, ssigma,
     )  # fmt: skip

@@ -102,6 +102,23 @@ def test_every_node_sums_its_leaves_and_has_its_centre_in_its_box(real: type) ->
         assert np.allclose(t.sigma[here][occupied], 0.1, rtol=4 * eps * len(t.cells))
 
 
+@pytest.mark.parametrize("how", [{"criterion": tree.ANGLE, "opening": 0.5}, {"opening": 1.0}])
+def test_vortons_beyond_the_grid_are_in_its_outermost_cells(how: dict[str, Any]) -> None:
+    """Three of 2,000 far away, and a grid around the others: errors as without them, at the strays too."""
+    x, alpha = thick_ring(2000)
+    grid, sigma = uniform_grid(x.min(axis=0), x.max(axis=0), 2000), np.full(2000, 0.1)
+    near = errors(sorted_tree(x, alpha, sigma), x, originals=True, **how)
+    x[[0, 900, 1700]] = [[300.0, 0.0, 0.0], [0.5, -2e4, 1.0], [0.5, -2e4, 1.05]]
+    start, order = partition(x, *grid)
+    columns = [np.ascontiguousarray(a[order].T) for a in (x, alpha)]
+    t = tree_build.build(*grid, start, *columns, sigma[order])
+    assert np.prod(t.cells[0]) > 1000
+    for targets in (x, x[[900, 1700]]):
+        found = errors(t, targets, originals=True, **how)
+        assert 0.0 < found[0] < 1.3 * near[0]
+        assert found[1] < 2.0 * near[1]
+
+
 def test_core_radius_of_a_node_is_weighted_by_strength() -> None:
     """Two vortons of strengths 3 and 1, core radii 0.1 and 0.3: sigma^2 = (3 x 0.01 + 1 x 0.09)/4 = 0.03."""
     x = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])

@@ -1,0 +1,47 @@
+"""Boxes around most particles, for grids that a few far away would make coarse for all others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ecs_fluid.component import Array
+
+SOME = 2048
+"""Particles that are looked at are enough."""
+
+FEW_CELLS = 2**14
+"""Cells up to which a grid is around all particles, however far some have strayed."""
+
+OUTSIDE, FEWER = 64, 4.0
+"""A grid around most particles is made where it has fewer cells by a factor FEWER; one in OUTSIDE of those
+that are looked at may be left out on each side."""
+
+
+def around_most(
+    low: Array, high: Array, edge: float, room: float, some: Callable[[], Sequence[Array]]
+) -> tuple[Array, Array] | None:
+    """The part of the box low, high (3,) m in which most particles are; None where that saves little.
+
+    Cells are to have that `edge`, m. On each side of what most of each group of particles take the box is
+    half as wide again, and `room` m more. ``some`` returns the places (m, 3) m of some of each group.
+    """
+
+    def cells(lo: Array, hi: Array) -> float:
+        return float(np.prod(np.maximum((hi - lo) / edge, 1.0)))
+
+    if not 0.0 < edge < np.inf or not FEW_CELLS < cells(low, high) < np.inf:
+        return None
+    lo, hi = np.full(3, np.inf), np.full(3, -np.inf)
+    for x in some():
+        beyond = max(1, len(x) // OUTSIDE)
+        if len(x) > 2 * beyond:
+            inner = np.partition(x.astype(np.float64), (beyond, len(x) - 1 - beyond), axis=0)
+            first, last = inner[beyond], inner[len(x) - 1 - beyond]
+        else:
+            first, last = x.min(axis=0, initial=np.inf), x.max(axis=0, initial=-np.inf)
+        around = 0.5 * (last - first) + room
+        lo, hi = np.minimum(lo, first - around), np.maximum(hi, last + around)
+    lo, hi = np.maximum(low, lo), np.minimum(high, hi)
+    return (lo, hi) if FEWER * cells(lo, hi) <= cells(low, high) else None
