@@ -26,6 +26,7 @@ from ecs_fluid.entity import Entity
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.recipe import Name
+from ecs_fluid.strays import SOME, around_most
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.fluid_at_rest import FluidAtRest, density_at, fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.populations import joined, with_images
@@ -37,7 +38,6 @@ from ecs_fluid.systems.shared.properties import (
     particle_density,
     particle_temperature,
 )
-from ecs_fluid.systems.shared.strays import SOME, around_most
 from ecs_fluid.world import World
 
 MOST_CELLS, CELLS_PER_PARTICLE = 2**21, 32

@@ -13,9 +13,9 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Grid, Position, Sources, Strength
 from ecs_fluid.entity import Entity
 from ecs_fluid.input_limits import GRID_POINT, TREE_CELL, check_memory
+from ecs_fluid.strays import SOME, around_most
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.populations import some_rows
-from ecs_fluid.systems.shared.strays import SOME, around_most
 
 MANY = 2**20
 """Cells from which on their memory is checked."""

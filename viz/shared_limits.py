@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from ecs_fluid.components import Species
 from ecs_fluid.errors import FluidError
+from ecs_fluid.exports.volumes import mean_spacing
 from ecs_fluid.viz.camera import corners
 from ecs_fluid.viz.camera_motion import Aim
 from ecs_fluid.viz.colours import FLAME, PAINTED, SMOKE, glowing, paint, visible
 from ecs_fluid.viz.columns import Columns, Frame, choose, drawable, has_scalar, known_scalars, scalar
-from ecs_fluid.viz.smoke import Puff, glare, puff, spacing_of
+from ecs_fluid.viz.smoke import Puff, glare, puff
 from ecs_fluid.viz.style import LOOKS, Look, Options, Tint
 
 F = TypeVar("F")
@@ -305,7 +306,7 @@ def _radius(columns: Columns) -> float:
         return 0.34 * float(np.cbrt(np.median(columns["Volume.volume"])))
     if "CoreRadius.sigma" in columns:
         return 0.25 * float(np.median(columns["CoreRadius.sigma"]))
-    return 0.22 * (rest_spacing(columns) or spacing_of(columns["Position.x"]))
+    return 0.22 * (rest_spacing(columns) or mean_spacing(columns["Position.x"]))
 
 
 def rest_spacing(columns: Columns) -> float | None:

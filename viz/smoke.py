@@ -39,7 +39,7 @@ def puff(x: Array, depth: float, softness: float) -> Puff:
     kappa = depth * A / n, where A is the area of the cloud's shadow, averaged over the three axes; the radius
     is `softness` times the mean spacing between tracers.
     """
-    spacing = spacing_of(x)
+    spacing = mean_spacing(x)
     cell = 2.0 * spacing
     index = np.floor(x / cell).astype(np.int64)
     shadows = [distinct(np.delete(index, axis, axis=1)) for axis in range(3)]
@@ -48,11 +48,6 @@ def puff(x: Array, depth: float, softness: float) -> Puff:
     radius = softness * spacing
     opacity = depth * area / (len(x) * 2.0 * np.pi * radius**2)
     return Puff(spacing, radius, float(min(opacity, 0.9)))
-
-
-def spacing_of(x: Array) -> float:
-    """Typical distance between neighbours [m]; of large clouds without the outermost particles."""
-    return mean_spacing(np.asarray(x), 0.5 if len(x) > 200 else 0.0)
 
 
 def illumination(

@@ -17,14 +17,16 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from warnings import warn
 
 import numpy as np
 
 from ecs_fluid.components import Species
-from ecs_fluid.errors import StorageError
+from ecs_fluid.errors import FluidWarning, StorageError
 from ecs_fluid.exports.frames import Columns, Frame, Job, flat
-from ecs_fluid.input_limits import GRID_POINT, check_memory
+from ecs_fluid.input_limits import GRID_POINT, check_memory, limits
 from ecs_fluid.io.vtkhdf import POINTS
+from ecs_fluid.strays import around_most
 
 MEANS = {"Velocity.u": "velocity", "Temperature.T": "temperature"}
 AMOUNTS = {column.label: name for name, column in Species.columns.items()}
@@ -35,6 +37,9 @@ UNITS = {
     "temperature": "K",
     "vorticity": "1/s",
 }
+
+MANY, OUTERMOST = 200, 0.5
+"""Of more particles than these the outermost, in %, on each side may be strays: they tell no spacing."""
 
 AT_ONCE = 2**20
 """Number of weights in memory at a time, which take some 50 MB."""
@@ -75,8 +80,11 @@ class Volumes:
 
     def of(self, frame: Frame) -> Volume:
         """The volume of one frame."""
-        first, shape = self._grid(frame)
-        tracers = _Tracers([frame.particles[name] for name in self.tracers], self.voxel, first, shape)
+        particles = self._without_strays(frame)
+        first, shape = self._grid(particles)
+        what = f"voxels of {self.voxel:g} m for frame {frame.number}, {' x '.join(map(str, shape))},"
+        check_memory(GRID_POINT, float(np.prod(shape.astype(float))), what, "choose a larger voxel")
+        tracers = _Tracers([particles[name] for name in self.tracers], self.voxel, first, shape)
         amount = (self.spacing / self.voxel) ** 3
         # In single precision as they are made: all in double would be most of the memory.
         arrays = {"density": (amount * tracers.total(None)).astype(np.float32)}
@@ -89,26 +97,42 @@ class Volumes:
         if self.vortons:
             total = np.zeros((*shape, 3))
             for name in self.vortons:
-                total += spread(frame.particles[name], self.voxel, first, tuple(shape))
+                total += spread(particles[name], self.voxel, first, tuple(shape))
             total /= self.voxel**3
             arrays["vorticity"] = total.astype(np.float32)
         return Volume(frame, self.voxel, first, arrays)
 
-    def _grid(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
+    def _without_strays(self, frame: Frame) -> dict[str, Columns]:
+        """The particles of the frame; without a few far away that ask for more memory than is allowed."""
+        names = list(dict.fromkeys([*self.tracers, *self.vortons]))
+        particles = {name: frame.particles[name] for name in names}
+        if float(np.prod(self._grid(particles)[1].astype(float))) * GRID_POINT <= limits().memory:
+            return particles
+        every = np.concatenate([particles[name][POINTS] for name in names])
+        box = every.min(axis=0), every.max(axis=0)
+        most = around_most(*box, self.voxel, self.voxel, lambda: [particles[name][POINTS] for name in names])
+        low, high = most or box
+        kept = {name: ((x[POINTS] >= low) & (x[POINTS] <= high)).all(axis=1) for name, x in particles.items()}
+        if left_out := len(every) - sum(int(rows.sum()) for rows in kept.values()):
+            warn(
+                f"{left_out} of {len(every)} particles of frame {frame.number} are too far from all others "
+                f"for a grid of voxels of {self.voxel:g} m around all; its volume leaves them out",
+                FluidWarning,
+                stacklevel=2,
+            )
+        return {name: {label: y[kept[name]] for label, y in x.items()} for name, x in particles.items()}
+
+    def _grid(self, particles: dict[str, Columns]) -> tuple[np.ndarray, np.ndarray]:
         """Index (3,) of the first point and number (3,) of points of the grid that holds the particles."""
-        names = dict.fromkeys([*self.tracers, *self.vortons])
-        x = np.concatenate([frame.particles[name][POINTS] for name in names])
+        x = np.concatenate([columns[POINTS] for columns in particles.values()])
         lo, hi = (x.min(axis=0), x.max(axis=0)) if len(x) else (np.zeros(3), np.zeros(3))
-        for name in self.vortons:
-            around = cubes(frame.particles[name])[:, None]
+        for columns in (particles[name] for name in self.vortons):
+            around = cubes(columns)[:, None]
             if len(around):
-                lo = np.minimum(lo, (frame.particles[name][POINTS] - around).min(axis=0))
-                hi = np.maximum(hi, (frame.particles[name][POINTS] + around).max(axis=0))
+                lo = np.minimum(lo, (columns[POINTS] - around).min(axis=0))
+                hi = np.maximum(hi, (columns[POINTS] + around).max(axis=0))
         first = np.floor(lo / self.voxel).astype(np.int64) - 1
-        shape = np.floor(hi / self.voxel).astype(np.int64) + 3 - first
-        what = f"voxels of {self.voxel:g} m for frame {frame.number}, {' x '.join(map(str, shape))},"
-        check_memory(GRID_POINT, float(np.prod(shape.astype(float))), what, "choose a larger voxel")
-        return first, shape
+        return first, np.floor(hi / self.voxel).astype(np.int64) + 3 - first
 
 
 class _Tracers:
@@ -222,13 +246,14 @@ def scatter(place: np.ndarray, values: np.ndarray, shape: tuple[int, ...]) -> np
     return out.reshape(-1, values.shape[1])
 
 
-def mean_spacing(x: np.ndarray, stray: float = 0.0) -> float:
+def mean_spacing(x: np.ndarray) -> float:
     """Typical distance of neighbours [m]: cube root of the occupied volume per particle.
 
-    The volume is counted in cells of two spacings, found by iteration from the box that holds `x` (n, 3) m
-    but for the outermost `stray` % on each side; in flat clouds it is an area, in lines a length. 0.1 for a
-    single point.
+    The volume is counted in cells of two spacings, found by iteration from the box that holds `x` (n, 3) m,
+    of more than MANY but for the outermost `OUTERMOST` % on each side; in flat clouds it is an area, in lines
+    a length. 0.1 for a single point.
     """
+    stray = OUTERMOST if len(x) > MANY else 0.0
     lo, hi = np.percentile(x, [stray, 100.0 - stray], axis=0).astype(np.float64)
     axes = np.flatnonzero(hi - lo > 1e-3 * (hi - lo).max())
     if not len(axes) or len(x) < 2:

@@ -178,6 +178,22 @@ def test_spacing_of_a_lattice_is_found() -> None:
     flat = x[x[:, 2] == 0.0]
     assert mean_spacing(flat) == pytest.approx(0.1, rel=0.1)  # by its area
     assert mean_spacing(x[:1]) == 0.1
+    x[5] = (1e6, 3e5, 0.0)
+    assert mean_spacing(x) == pytest.approx(0.1, rel=0.1)
+
+
+def test_volumes_leave_out_what_is_too_far_for_the_memory(tmp_path: Path) -> None:
+    """One of 1,000 tracers, 1e8 m away; the others are all there, in voxels as fine as without it."""
+    world = ef.World(dt=0.1)
+    world.spawn("smoke", ef.Position(np.random.default_rng(2).random((1000, 3))))
+    world["smoke"][ef.Position].x[70] = (1e8, -1e8, 0.0)
+    ef.run(world, ticks=1, out=tmp_path / "run", progress=False)
+    with pytest.warns(ef.FluidWarning, match=r"1 of 1000 particles of frame \d are too far from all others"):
+        target = ef.export(tmp_path / "run", "vti", out=tmp_path / "out", frames="0:1")
+    (file,) = target.glob("*.vti")
+    grid = opened(file)
+    assert grid.GetSpacing()[0] == pytest.approx(0.1, rel=0.2)
+    assert array(grid, "density").sum() == pytest.approx(999, rel=1e-5)
 
 
 def test_xdmf_points_at_the_run_s_own_numbers(run: Path, tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ecs_fluid.viz.smoke import back_to_front, illumination, puff, spacing_of
+from ecs_fluid.exports.volumes import mean_spacing
+from ecs_fluid.viz.smoke import back_to_front, illumination, puff
 
 
 def lattice(counts: tuple[int, int, int], h: float) -> np.ndarray:
@@ -16,13 +17,13 @@ def lattice(counts: tuple[int, int, int], h: float) -> np.ndarray:
 @pytest.mark.parametrize("counts", [(20, 20, 20), (60, 60, 1), (400, 1, 1)])
 def test_spacing_of_a_lattice(counts: tuple[int, int, int]) -> None:
     # Cells of 2 h at the border are only partly filled: the count is high by up to 1/20 per axis and side.
-    assert spacing_of(lattice(counts, 0.05)) == pytest.approx(0.05, rel=0.15)
+    assert mean_spacing(lattice(counts, 0.05)) == pytest.approx(0.05, rel=0.15)
 
 
 def test_spacing_does_not_count_empty_space() -> None:
     block = lattice((16, 16, 16), 0.05)
     two = np.concatenate((block, block + 40.0))  # two blocks in a box 10^5 times their volume
-    assert spacing_of(two) == pytest.approx(0.05, rel=0.15)
+    assert mean_spacing(two) == pytest.approx(0.05, rel=0.15)
 
 
 def test_puff_reaches_the_depth_asked_for() -> None:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ecs_fluid.component import Array
-
 SOME = 2048
 """Particles that are looked at are enough."""
 
@@ -20,15 +18,15 @@ that are looked at may be left out on each side."""
 
 
 def around_most(
-    low: Array, high: Array, edge: float, room: float, some: Callable[[], Sequence[Array]]
-) -> tuple[Array, Array] | None:
+    low: np.ndarray, high: np.ndarray, edge: float, room: float, some: Callable[[], Sequence[np.ndarray]]
+) -> tuple[np.ndarray, np.ndarray] | None:
     """The part of the box low, high (3,) m in which most particles are; None where that saves little.
 
     Cells are to have that `edge`, m. On each side of what most of each group of particles take the box is
     half as wide again, and `room` m more. ``some`` returns the places (m, 3) m of some of each group.
     """
 
-    def cells(lo: Array, hi: Array) -> float:
+    def cells(lo: np.ndarray, hi: np.ndarray) -> float:
         return float(np.prod(np.maximum((hi - lo) / edge, 1.0)))
 
     if not 0.0 < edge < np.inf or not FEW_CELLS < cells(low, high) < np.inf:
