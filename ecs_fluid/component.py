@@ -142,6 +142,15 @@ class Column:
             rule = f"values of at most {self.maximum:g} {self.unit} are allowed"
             self._refuse(array, array > self.maximum, rule, place)
 
+    def allows(self, array: Array) -> bool:
+        """Whether `check_given` takes all of these numbers that are finite."""
+        least = self.minimum if self.least_given is None else self.least_given
+        if not (self.limits or least is not None) or array.size == 0:
+            return True
+        low, high = np.minimum.reduce(array, axis=None), np.maximum.reduce(array, axis=None)
+        below = (least is not None and low < least) or (self.above is not None and low <= self.above)
+        return not (below or (self.maximum is not None and high > self.maximum))
+
     def check_given(self, array: Array) -> None:
         """Refuse what `check_values` refuses, and values below `least_given`."""
         self.check_values(array)

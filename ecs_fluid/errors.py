@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from lzma import LZMAError
@@ -114,3 +115,8 @@ class DivergedError(FluidError):
 
 class FluidWarning(UserWarning):
     """Something looks physically wrong or coarse; the text says what and what to change."""
+
+
+# Each world tells once by itself; Python would leave out what another one told in the same line. Filters of
+# users come first.
+warnings.simplefilter("always", FluidWarning, append=True)

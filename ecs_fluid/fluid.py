@@ -152,7 +152,9 @@ def changed(table: Fluid | None, given: Mapping[str, Any], place: str) -> Fluid:
 
 
 def check(table: Fluid, place: str) -> None:
-    """Raise RecipeError for a table that `World.set_fluid` would not have made."""
+    """Raise an error for a table that `World.set_fluid` would not have made."""
+    for field, array in table.items():
+        field.check_values(array, place)
     validated(FluidOptions, options_of(table).model_dump(warnings=False), place)
 
 

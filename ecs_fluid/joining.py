@@ -36,17 +36,7 @@ def join(world: World, systems: Sequence[System]) -> None:
         system._world, system._implied = weakref.ref(world), implied
         system._by_user = not ships(type(system))
     try:
-        for system in systems:
-            world._adding = system
-            with users_method(type(system), "spawns"):
-                system.spawns(world)
-        for system in systems:
-            world._adding = system
-            on = getattr(system, "on", ())
-            for name in on if isinstance(on, tuple) else ():
-                world[name]
-            with users_method(type(system), "added"):
-                system.added(world)
+        _take_in(world, systems)
     except BaseException as error:
         # A refused system must not run after all.
         world._systems, world._schedule = former, None
@@ -60,6 +50,34 @@ def join(world: World, systems: Sequence[System]) -> None:
         ) from error.__cause__
     finally:
         world._adding = asker
+
+
+def join_anew(world: World, systems: Sequence[System]) -> None:
+    """Let systems check and bring what they do when they join; what they go by has changed."""
+    former, asker, seen = world._systems, world._adding, (world._running, world._shown)
+    world._running, world._shown = None, world._tables_of  # whoever runs sets the values alone
+    try:
+        _take_in(world, systems)
+    except BaseException:
+        world._systems, world._schedule = former, None
+        raise
+    finally:
+        world._adding, (world._running, world._shown) = asker, seen
+
+
+def _take_in(world: World, systems: Sequence[System]) -> None:
+    """Let systems make their entities, check their parameters, and bring what they need."""
+    for system in systems:
+        world._adding = system
+        with users_method(type(system), "spawns"):
+            system.spawns(world)
+    for system in systems:
+        world._adding = system
+        on = getattr(system, "on", ())
+        for name in on if isinstance(on, tuple) else ():
+            world[name]
+        with users_method(type(system), "added"):
+            system.added(world)
 
 
 NAMING = ("on", "into", "attached", "name", "wake", "hydrostatic")

@@ -203,15 +203,28 @@ class System(esper.Processor):
                 raise FluidError(f"{type(self).__name__}: {name} cannot be changed once the system is made")
             if self._world is not None:
                 self.world._ticker.between_ticks(f"a change of {type(self).__name__}.{name}", "observers")
-            given = self.parameters.model_fields_set
+            former, given = vars(self).copy(), self.parameters.model_fields_set
             values = {key: old for key, old in self.parameters if key in given} | {name: value}
             kept = self.parameters_for(values, type(self).__name__).model_fields
             self._take({key: values[key] for key in values if key in kept})
+            if self._world is not None and self.world._adding is not self:
+                self._join_anew(former)
         elif name in vars(self) or name.startswith("_") or hasattr(type(self), name) or self._sets_itself():
             object.__setattr__(self, name, value)
         else:
             known = [key for key in vars(self) if key[0] != "_" and key not in ("parameters", "watching")]
             raise RecipeError(f"{type(self).__name__} has no {name!r} to set; {nearest(name, known)}")
+
+    def _join_anew(self, former: dict[str, Any]) -> None:
+        """Be as if added with the present parameters; where the world refuses that, as in `former`."""
+        try:
+            self.world._join_anew([self])
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(former)
+            raise
+        if any(vars(self).get(name) != former.get(name) for name in ("reads", "may_read", "writes", "adds")):
+            self.world._schedule = None
 
     def _sets_itself(self) -> bool:
         """Whether a method of this system sets the attribute."""
@@ -258,10 +271,13 @@ class System(esper.Processor):
         raise ScheduleError(f"{type(self).__name__} has no process(self, dt) method")
 
     def spawns(self, world: World) -> None:
-        """Make the entities that this system fills; called before `added` of all systems added together."""
+        """Make the entities that this system fills; called when `added` is, before that of all systems
+        added together."""
 
     def added(self, world: World) -> None:
-        """Called once when the system joins a world; may add further systems or entities it needs."""
+        """Called when the system joins a world, a resumed one too, and again when the fluid or a parameter is
+        set later; may refuse that, and add systems and components that it needs where there are none.
+        """
 
     def before_system(self, system: System) -> None:
         """Called before every other system runs, while `watching` is set."""

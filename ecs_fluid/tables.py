@@ -9,6 +9,7 @@ import numpy as np
 from ecs_fluid.component import Component, RowId, Tables
 from ecs_fluid.errors import ComponentError
 from ecs_fluid.fluid import Fluid
+from ecs_fluid.plugins import ships
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
@@ -59,6 +60,15 @@ def checked_tables(
             )
         tables[kind] = kind.blank(rows or 0, dtype)
     return tables
+
+
+def may_leave_range(kind: type[Component]) -> bool:
+    """Whether rounding, overshoot or a user's system may take values of a component out of their range.
+
+    Of shipped ones those that are integrated, but for squares; systems keep others in their range.
+    """
+    rates = (other for other in Component.registry.values() if other.rate_of is kind)
+    return not ships(kind) or any(not rate.squared for rate in rates)
 
 
 def _cast_copy(name: str, item: Component, dtype: type[np.floating]) -> Component:

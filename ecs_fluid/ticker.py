@@ -22,6 +22,7 @@ from ecs_fluid.plugins import import_path, users_method
 from ecs_fluid.row_changes import RowChanges
 from ecs_fluid.schedule import Schedule
 from ecs_fluid.system import System
+from ecs_fluid.tables import may_leave_range
 from ecs_fluid.threads import Threads
 
 if TYPE_CHECKING:
@@ -73,6 +74,21 @@ def check_columns(world: World, when: str) -> None:
                         f"entity {entity!r}: {field.label} has numbers of dtype {array.dtype} {when}; the "
                         "dtype of a column stays what it is"
                     )
+
+
+def check_ranges(world: World) -> None:
+    """Raise ComponentError where a column, of those that systems keep in their range, is out of it."""
+    said: tuple[int, str] | None = None
+    for number, (entity, tables) in enumerate(world._tables):
+        for kind, table in tables.items():
+            for field, array in () if kind.derived or said else table.items():
+                if not field.allows(array) and not may_leave_range(kind):
+                    try:
+                        field.check_given(array)
+                    except ComponentError as error:
+                        said = number, f"entity {entity!r}: {error}"
+    if first := world.processes.first(said):
+        raise ComponentError(first[1])
 
 
 class Guard:
@@ -216,6 +232,7 @@ class Ticker:
         if not self.busy:
             self._guard.check_start(world)
             check_plane(world)
+            check_ranges(world)
 
     def forget(self, name: str) -> None:
         """Drop what is kept of an entity that was removed."""

@@ -24,14 +24,14 @@ from ecs_fluid.errors import FluidError, sentences
 from ecs_fluid.fluid import Fluid, FluidKeywords, changed, gravity_of, options_of
 from ecs_fluid.html import table as html_table
 from ecs_fluid.integrator import Stage
-from ecs_fluid.joining import join
+from ecs_fluid.joining import join, join_anew
 from ecs_fluid.keyframes import Keyed, value_at
 from ecs_fluid.lint import schedule_lint, sentences_of
 from ecs_fluid.one_process import OneProcess, before_sharing, collective
 from ecs_fluid.schedule import Schedule, build
 from ecs_fluid.system import System, Timing
 from ecs_fluid.targets import Targets
-from ecs_fluid.ticker import Ticker
+from ecs_fluid.ticker import Ticker, check_ranges
 from ecs_fluid.validation_errors import nearest, validated
 from ecs_fluid.world_options import WorldKeywords, WorldOptions
 
@@ -160,8 +160,14 @@ class World(Entities):
             RecipeError: a constant is unknown, out of range, or contradicts another one.
         """
         self._ticker.between_ticks("set_fluid")
-        fluid = changed(self.fluid[Fluid], constants, "set_fluid")
+        former = self.fluid[Fluid]
+        fluid = changed(former, constants, "set_fluid")
         self._put(self.fluid, fluid)
+        try:
+            self._join_anew(self._systems)
+        except BaseException:
+            self._put(self.fluid, former)
+            raise
         if self.recipe is not None:
             given = options_of(fluid).model_dump(mode="json", include=set(constants))
             table = {**self.recipe.get("fluid", {}), **given}
@@ -202,6 +208,11 @@ class World(Entities):
         """Add several systems at once; a system that one of them requires is taken from the list first."""
         self._ticker.between_ticks("add_systems", "observers")
         join(self, systems)
+
+    def _join_anew(self, systems: Sequence[System]) -> None:
+        """Let systems check and bring what they do when they join; what they go by has changed."""
+        with self._active():
+            join_anew(self, systems)
 
     def require(self, kind: type[S], **parameters: Any) -> S:
         """The system of that class, added with `parameters` if there is none."""
@@ -257,6 +268,7 @@ class World(Entities):
         whole(ticks, "step: ticks", 0)
         with self._active():
             self._ticker.between_ticks("step")
+            check_ranges(self)
             for _ in range(ticks):
                 self._ticker.tick(self)
 

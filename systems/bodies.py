@@ -61,6 +61,13 @@ UPRIGHT = 1e-6
 """Part of a normal across a plane, or in it, that is rounding in a world of single precision."""
 
 
+USE_OF_HEAT = {
+    2: "leave it out, in a plane bodies conduct none",
+    3: "a system of kind = 'conduction' exchanges it with the particles near them",
+}
+"""What to do about heat of bodies that nothing uses, by the dimension of the world."""
+
+
 class BodyScript(Settings):
     """Where a scripted body is over time, and how it is turned."""
 
@@ -127,7 +134,7 @@ class BodySystem(System):
         )
         entities = [entity for entity in body_entities(world) if len(entity)]
         bodies, hulls = gathered(entities)
-        found = [*_unused_heat(world, entities), *overlap_lint(entities, bodies, hulls)]
+        found = [*_unused_heat_lint(world, entities), *overlap_lint(entities, bodies, hulls)]
         if not (entities and seen) or world.system(BoundarySystem) is not None:
             return found
         solid = bodies.shape != CONTAINER
@@ -159,7 +166,7 @@ class BodySystem(System):
         if world.fluid[Fluid].gravity.any() and not any(BodyLoad in other.adds for other in world.systems):
             going |= bodies.motion == FREE
         rows = {entity.name: rows for entity, rows in rows_of_each(entities)}
-        for script in self.scripts:
+        for script in (one for one in self.scripts if one.name in rows):
             row = rows[script.name]
             ways = [script.center, None if bodies.shape[row] == BALL else script.rotation]
             going[row] = any(isinstance(way, Keyed) and np.ptp(way.values, axis=0).any() for way in ways)
@@ -172,7 +179,8 @@ class BodySystem(System):
             entity = world[name]
             if names.count(name) > 1:
                 raise RecipeError(f"two scripts move the body {name!r}; one is allowed")
-            if Body not in entity or len(entity) != 1 or entity[Body].motion[0] != SCRIPTED:
+            # A body that is gone may come back.
+            if Body not in entity or len(entity) > 1 or (entity[Body].motion != SCRIPTED).any():
                 raise RecipeError(f"a script moves {name!r}, which is not one body with motion = 'scripted'")
         if ContactMemory not in world.fluid:
             nothing = np.zeros((0, 3))
@@ -272,13 +280,19 @@ class BodySystem(System):
         table.place, table.force = memory.place.astype(number), memory.force.astype(number)
 
     def scripted(self, dt: float) -> list[tuple[Entity, Array, Array, Array, Array]]:
-        """Scripted bodies: place and rotation at the end of the tick, and the velocity (3,) m/s and spin (3,)
-        rad/s that take them there; the same in every stage of the tick."""
+        """Scripted bodies that are there: place and rotation at the end of the tick, and the velocity (3,)
+        m/s and spin (3,) rad/s that take them there; the same in every stage of the tick."""
         from ecs_fluid.kernels.bodies.rotation import product, quaternion_of, turn_between
 
         ends, start = [], self.world.tick * self.world.dt
         for script in self.scripts:
             entity, end = self.world[script.name], start + dt
+            if not len(entity):
+                continue
+            if len(entity) > 1:
+                raise FluidError(
+                    f"a script moves {script.name!r}, which is {len(entity)} bodies; one is needed"
+                )
             pose, motion = entity[Pose], entity[RigidMotion]
             x, q, v, spin = (
                 array[0].astype(np.float64) for array in (pose.x, pose.q, motion.v, motion.angular_velocity)
@@ -298,7 +312,7 @@ class BodySystem(System):
         return ends
 
 
-def _unused_heat(world: World, entities: list[Entity]) -> list[str]:
+def _unused_heat_lint(world: World, entities: list[Entity]) -> list[str]:
     """A sentence on bodies whose `heat` no system uses."""
     used = any(
         BodyHeat in kinds
@@ -308,9 +322,7 @@ def _unused_heat(world: World, entities: list[Entity]) -> list[str]:
     names = [repr(entity.name) for entity in entities if BodyHeat in entity]
     if used or not names:
         return []
-    way = "leave it out, in a plane bodies conduct none"
-    if world.dimension == 3:
-        way = "a system of kind = 'conduction' exchanges it with the particles near them"
+    way = USE_OF_HEAT[world.dimension]
     return [f"BodySystem: nothing takes up the heat of {' and '.join(names)}; {way}"]
 
 

@@ -102,12 +102,12 @@ class DiagnosticsSystem(System):
         self.writes = (VelocityHistory,) if self.jerk else ()
 
     def __post_init__(self) -> None:
-        self.watching = self.budget
         self.budgets: dict[str, dict[str, Array]] = {}
         self._before: dict[str, Array] = {}
 
     def added(self, world: World) -> None:
         """The velocity tables that are read must be filled."""
+        self.watching = self.budget
         world.require(VelocitySystem)
 
     def process(self, dt: float) -> None:

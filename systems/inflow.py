@@ -29,6 +29,7 @@ from ecs_fluid.systems.shared.liquid_places import LEAST_ACROSS
 from ecs_fluid.systems.shared.openings import Opening
 from ecs_fluid.systems.shared.populations import particles_take
 from ecs_fluid.systems.shared.ranges import Length, LiquidDensity, LiquidViscosity
+from ecs_fluid.tables import checked_rows
 from ecs_fluid.world import World
 
 LARGER = "use a larger spacing"
@@ -203,7 +204,7 @@ class InflowSystem(System):
             world[inflow.into][Liquid]
             if inflow.attached is not None:
                 world[inflow.attached][Pose]
-                if (count := len(world[inflow.attached])) != 1:
+                if (count := len(world[inflow.attached])) > 1:  # one that is gone may come back
                     raise RecipeError(
                         f"inflow {inflow.name!r} is attached to {inflow.attached!r}, which is {count} "
                         "bodies; one body is needed"
@@ -214,7 +215,7 @@ class InflowSystem(System):
             what = f"particles in a tick by inflow {inflow.name!r}"
             check_memory(VORTON, layers * len(inflow.layer()), what, LARGER)
             none = np.empty((0, 3))
-            world.spawn_rows(inflow.into, *_rows(inflow, none, none))
+            checked_rows(world[inflow.into], tuple(_rows(inflow, none, none)))
 
     def lint(self, world: World) -> list[str]:
         """Jets too thin for their spacing, liquids of two densities, and openings without room, as the world

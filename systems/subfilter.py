@@ -88,7 +88,9 @@ class SubfilterSystem(System):
                 vortons = all(kind in entity for kind in (Position, Strength, CoreRadius))
                 if vortons and SubfilterAverage not in entity:
                     world.attach(entity.name, SubfilterAverage)
-            world.require(SubfilterAverageSystem, average=self.average)
+            averages = world.require(SubfilterAverageSystem, average=self.average)
+            if averages._implied:
+                averages.average = self.average
 
     def lint(self, world: World) -> list[str]:
         """Buoyancy whose impulse the model would take."""

@@ -351,11 +351,6 @@ class ExpansionSystem(System):
                 "ExpansionSystem: with flow = true densities may differ by much, and BaroclinicSystem has "
                 "model = 'boussinesq', for small differences; use model = 'full'"
             )
-        if self.flow and world.fluid[Fluid].law == LAWS["none"]:
-            found.append(
-                "ExpansionSystem: with the fluid's law = 'none' nothing swells, whatever flow is; take law = "
-                "'ideal_gas' or 'liquid'"
-            )
         if self.flow and containers(world):
             found.append(
                 "ExpansionSystem: gas that swells (flow = true) in a container has nowhere to go, so what it "
@@ -380,7 +375,7 @@ class ExpansionSystem(System):
             core.sigma *= grown**root
 
     def _tell(self, name: str, grown: Array, dt: float) -> None:
-        """Warn, once, of volumes that change too much in a tick for the flow that they make."""
+        """Warn, once for each population, of volumes that change too much in a tick for their flow."""
         if not len(grown):
             return
         largest, least = float(grown.max()), float(grown.min())
@@ -390,7 +385,8 @@ class ExpansionSystem(System):
                 f"ExpansionSystem: vortons of {name!r} "
                 f"{'grew' if most == largest else 'shrank'} {most:.3g} times in volume in one tick; what "
                 f"they push away is resolved up to {MOST_GROWN} times: use dt <= {longest:.2g} s, or heat "
-                "them more slowly"
+                "them more slowly",
+                name,
             )
 
     def _follow(self, world: World) -> None:

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, get_args
 
 import cyclopts
@@ -176,6 +177,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Entry point of the ``ecs-fluid`` command; returns the exit code."""
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", FluidWarning)
+    if isinstance(sys.stdout, TextIOWrapper):  # what its encoding lacks is told by numbers, as on stderr
+        sys.stdout.reconfigure(errors="backslashreplace")
     if arguments is None:
         for number in asking():
             if number != signal.SIGINT:  # which raises KeyboardInterrupt already

@@ -16,10 +16,10 @@ from ecs_fluid.errors import StorageError, sentences
 from ecs_fluid.io.checkpoint import load_checkpoint
 from ecs_fluid.io.provenance import Provenance, refuse_elsewhere
 from ecs_fluid.own_code import code_named_in
-from ecs_fluid.plugins import imported, ships
+from ecs_fluid.plugins import imported
 from ecs_fluid.state import VERSION
 from ecs_fluid.system import System
-from ecs_fluid.tables import checked_tables
+from ecs_fluid.tables import checked_tables, may_leave_range
 from ecs_fluid.validation_errors import LONGEST_NAME, NAME, validated
 from ecs_fluid.world import World
 
@@ -155,12 +155,9 @@ def _not_loaded(path: Any, what: str, name: str) -> StorageError:
 
 
 def _clipped(kind: type[Component], columns: dict[str, Array]) -> dict[str, Array]:
-    """Columns that rounding, overshoot or a user's system took out of their range, clipped to it.
-
-    Of shipped components those that are integrated; systems keep others in their range.
-    """
+    """Columns that are out of a range that they may leave, clipped to it."""
     found: dict[str, Array] = {}
-    if not ships(kind) or any(other.rate_of is kind for other in Component.registry.values()):
+    if may_leave_range(kind):
         for key, array in columns.items():
             field = kind.columns[key]
             low, high = field.minimum, field.maximum

@@ -132,9 +132,6 @@ class BoundarySystem(System):
     wake: Name = "wake"
     """panels, layer: entity that gets the vortons"""
 
-    def __post_init__(self) -> None:
-        self._sheets = LayerBoundary(self) if self.boundary == "layer" else PanelBoundary(self)
-
     @property
     def sheds(self) -> tuple[str, ...]:
         """Entities whose vortons carry vorticity alone."""
@@ -142,6 +139,7 @@ class BoundarySystem(System):
 
     def spawns(self, world: World) -> None:
         """Entities of what is shed."""
+        self._sheets = LayerBoundary(self) if self.boundary == "layer" else PanelBoundary(self)
         if self.boundary != "article":
             self._sheets.spawns(world)
 

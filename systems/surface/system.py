@@ -23,7 +23,7 @@ from ecs_fluid.components import (
 )
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import Fluid
-from ecs_fluid.system import System
+from ecs_fluid.system import System, Types
 from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.particle_mesh import TransferSystem
 from ecs_fluid.systems.shared.body_tables import BODIES
@@ -101,16 +101,13 @@ class SurfaceSystem(System):
     mesh: bool = True
     """make the mesh"""
 
-    def __post_init__(self) -> None:
-        # Instances differ in what they read; the schedule asks the instance.
-        if self.of in FIELDS:
-            field, _, carried = FIELDS[self.of]
-            self.reads = (Fluid, TransferGrid, field, *carried)  # type: ignore[misc]
-        elif self.of == "liquid":
-            self.reads = (Position, Liquid)  # type: ignore[misc]
-
     def added(self, world: World) -> None:
         """The field must be filled, and a flow must be there to carry."""
+        reads: Types = (Position, Liquid) if self.of == "liquid" else ()
+        if self.of in FIELDS:
+            field, _, carried = FIELDS[self.of]
+            reads = (Fluid, TransferGrid, field, *carried)
+        self.reads = reads  # type: ignore[misc]  # the schedule asks the instance
         if self.of == "flow" and not self.carried:
             raise RecipeError(
                 "SurfaceSystem: of = 'flow' needs carried = true; nothing else changes the surface"

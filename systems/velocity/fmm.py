@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ecs_fluid.components import Grid, Sources
-from ecs_fluid.errors import FluidWarning
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.systems.velocity.solver_work import fmm_work
@@ -56,12 +54,12 @@ class FmmSolver(Solver):
         if error > self.tolerance and len(targets.x) * len(self._vortons[2]) <= IN_PLACE_OF_FMM:
             self._direct.fill(targets)
         elif error > self.tolerance:
-            text = (
+            self.system.warn(
                 f"VelocitySystem: solver = 'fmm' has an RMS error of {error:.1e} at {len(targets.x)} points, "
                 f"tolerance = {self.tolerance:g}; use precision = 'double', a larger tolerance or "
-                "solver = 'direct'"
+                "solver = 'direct'",
+                "fmm",
             )
-            warnings.warn(text, FluidWarning, stacklevel=2)
 
     def counted(self, targets: Targets) -> tuple[float, float]:
         """Fill by multipoles alone; returns the error on a sample, and the work of all processes.

@@ -194,14 +194,6 @@ class VelocitySystem(System):
         if isinstance(values, dict) and isinstance(values.get("solver"), str):
             solver_class(values["solver"], place, allow_code=True)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Make the solver anew, so that one set later on is as if it had been there from the start."""
-        super().__setattr__(name, value)
-        if self.__dict__.get("_world") is not None and name in type(self.parameters).model_fields:
-            self.spawns(self.world)
-            if name == "solver":
-                self._solver.added(self.world)
-
     def spawns(self, world: World) -> None:
         """Make the solver before other systems ask what it needs."""
         if world.dimension == 2:

@@ -173,6 +173,22 @@ def test_closed_pipe_is_no_error() -> None:
     assert errors == b""
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_what_an_encoding_lacks_is_told_by_numbers(tmp_path: Path, encoding: str) -> None:
+    """Names of files have any letters; the terminals, and files on Windows, that get them do not."""
+    named = tmp_path / "Wörld ∇.toml"
+    named.write_text('[[entity]]\nkind = "tracers"\nname = "dust"\npoints = [[0.0, 0.0, 0.0]]\n')
+    said = subprocess.run(
+        [sys.executable, "-m", "ecs_fluid", "validate", named.name],
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        cwd=tmp_path,
+        capture_output=True,
+        check=True,
+    )
+    assert not said.stderr
+    assert named.name.encode(encoding, "backslashreplace") in said.stdout
+
+
 def test_diagnostics_are_drawn(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A panel each: of two, (2 * 4.2 + 1.6) / (4.2 + 1.6) = 1.72 times as wide as of one."""
     pytest.importorskip("matplotlib")

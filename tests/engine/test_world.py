@@ -6,6 +6,8 @@ import copy
 import gc
 import pickle
 import re
+import subprocess
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -526,3 +528,19 @@ def test_warning_points_at_the_line_that_stepped() -> None:
     with pytest.warns(ef.FluidWarning) as caught:
         world.step()
     assert {Path(warning.filename) for warning in caught} == {Path(__file__)}
+
+
+def test_each_world_tells(tmp_path: Path) -> None:
+    """In one line of one program, where Python by itself tells what is said again only once."""
+    program = tmp_path / "worlds.py"
+    program.write_text(
+        "import ecs_fluid as ef\n"
+        "for _ in range(3):\n"
+        "    world = ef.World()\n"
+        "    world.add_system(ef.AgeLimitSystem(seconds=0.001))\n"
+        "    world.step()\n"
+    )
+    said = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True)
+    assert said.stderr.count("is less than half a tick") == 3
+    quiet = [sys.executable, "-W", "ignore", program]
+    assert not subprocess.run(quiet, capture_output=True, text=True, check=True).stderr

@@ -464,6 +464,31 @@ def test_scripts_are_followed() -> None:
     assert np.allclose(keyed[ef.Pose].x[0], [2.0, 4.0, 0], atol=1e-14)
 
 
+def test_a_scripted_body_that_is_gone_leaves_its_script(tmp_path: Path) -> None:
+    """Its script waits for another one; two at a time are refused."""
+    script = ef.BodyScript(name="paddle", center={"keys": [(0.0, [0.0, 0.0, 0.0]), (1.0, [2.0, 0.0, 0.0])]})
+    world = body_world(dt=0.1)
+    paddle = solid(world, "paddle", box(1, 1, 1), motion="scripted")
+    world.system(ef.BodySystem).scripts = [script]
+    world.step()
+    tables = [
+        kind(**{name: array.copy() for name, array in vars(table).items()})
+        for kind, table in paddle.tables.items()
+        if not kind.derived and kind.per_row and kind.__name__ != "RowId"
+    ]
+    paddle.kill([0])
+    world.step()
+    assert not any("paddle" in text for text in world.lint())
+    world.save(tmp_path / "gone.npz")
+    for one in (world, ef.resume(tmp_path / "gone.npz")):
+        one["paddle"].spawn(*tables)
+        one.step()
+        assert np.allclose(one["paddle"][ef.Pose].x[0], [0.6, 0, 0], atol=1e-14)
+    world["paddle"].spawn(*tables)
+    with pytest.raises(ef.FluidError, match="a script moves 'paddle', which is 2 bodies; one is needed"):
+        world.step()
+
+
 def test_a_scripted_piston_pushes() -> None:
     """A ball before a piston at 1 m/s moves with it, e = 0, and twice as fast when elastic (wall frame)."""
     for restitution, expected in ((0.0, 1.0), (1.0, 2.0)):
