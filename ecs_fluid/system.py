@@ -246,6 +246,11 @@ class System(esper.Processor):
         return cls.Parameters
 
     @classmethod
+    def all_parameters(cls) -> type[Settings]:
+        """The model of every parameter that it may have, whatever others are: to read about."""
+        return cls.Parameters
+
+    @classmethod
     def load_code(cls, values: Any, place: str) -> None:
         """Import what these parameters name by ``module:Class``; called only if the user's code may run."""
 

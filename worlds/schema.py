@@ -20,7 +20,7 @@ def schema() -> dict[str, Any]:
     """
     tables: dict[str, Any] = {name: table.model_json_schema() for name, table in TABLES.items()}
     for key, kind in FLUID.items():
-        tables["fluid"]["properties"][key] = kind.Parameters.model_json_schema()
+        tables["fluid"]["properties"][key] = kind.all_parameters().model_json_schema()
     definitions: dict[str, Any] = {}
     tables |= {
         "entity": _listed(Recipe, Recipe.registry),
@@ -45,7 +45,7 @@ def _listed(base: type, kinds: Mapping[str, type[Recipe] | type[System]]) -> dic
     named = [{"type": "string", "pattern": "^[^:]+:[^:]+$"}, *({"const": name} for name in offered)]
     items = [{"type": "object", "properties": {"kind": kind}, "required": ["kind"]} for kind in named]
     for name, kind in shipped.items():
-        item = (kind.Parameters if issubclass(kind, System) else kind).model_json_schema()
+        item = (kind.all_parameters() if issubclass(kind, System) else kind).model_json_schema()
         item["properties"] = {"kind": {"const": name}, **item.get("properties", {})}
         item["required"] = ["kind", *item.get("required", [])]
         items.append(item)

@@ -43,7 +43,7 @@ def parts(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
 
 def documented() -> list[type[BaseModel]]:
     """Every model whose parameters the reference lists."""
-    outer = [*recipes().values(), *(system.Parameters for system in systems())]
+    outer = [*recipes().values(), *(system.all_parameters() for system in systems())]
     outer += TABLES.values()
     return [*outer, *parts(outer)]
 
@@ -144,8 +144,8 @@ def systems_page() -> str:
         out.append(f"## Phase {phase}\n")
         for system in of_phase:
             out += [f"### {system.__name__}\n", _line(system), text_of(system), _touches(system)]
-            out.append(rows(system.Parameters) or "No parameters.\n")
-    out.append(_parts(parts(system.Parameters for system in found)))
+            out.append(rows(system.all_parameters()) or "No parameters.\n")
+    out.append(_parts(parts(system.all_parameters() for system in found)))
     return "\n".join(out)
 
 

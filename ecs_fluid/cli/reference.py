@@ -75,7 +75,7 @@ def _known() -> dict[str, Any]:
     found = ours(Recipe.registry) | TABLES | FLUID
     systems = ours({kind.kind: kind for kind in System.registry.values() if kind.__name__[0] != "_"})
     found |= {name: kind for name, kind in systems.items() if name not in found}
-    models = [getattr(kind, "Parameters", kind) for kind in found.values()]
+    models = [_model(kind) for kind in found.values()]
     parts = {part.__name__: part for model in models for part in inner_models(model)}
     return found | dict(sorted(parts.items())) | ours(Component.registry)
 
@@ -149,10 +149,19 @@ def _plain(text: str) -> str:
     return re.sub(r"\[(\w+)\]\(#\w+\)", r"\1", text).replace("`", "")
 
 
+def _model(kind: Any) -> Any:
+    """What holds the parameters of a class: of a system all that it may have, of a solver its own."""
+    from ecs_fluid.system import System
+
+    if isinstance(kind, type) and issubclass(kind, System):
+        return kind.all_parameters()
+    return getattr(kind, "Parameters", kind)
+
+
 def _parameters(kind: Any) -> Table:
     from ecs_fluid.api.parameters import parameters
 
-    rows = parameters(getattr(kind, "Parameters", kind))
+    rows = parameters(_model(kind))
     width = max((len(one.name) for one in rows), default=9)  # names are copied from here, so none is cut
     first = Column("parameter", no_wrap=True, min_width=max(9, width))
     last = Column("meaning", overflow="fold")
@@ -178,6 +187,6 @@ def _inside(kind: Any) -> Iterator[type[BaseModel]]:
     """Models that the parameters of a class hold."""
     from ecs_fluid.api.parameters import inner_models
 
-    model = getattr(kind, "Parameters", kind)
+    model = _model(kind)
     if isinstance(model, type) and issubclass(model, BaseModel):
         yield from inner_models(model)

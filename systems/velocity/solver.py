@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Callable
+from copy import copy
 from functools import cached_property, lru_cache, wraps
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
@@ -201,9 +202,9 @@ def model_with(model: type[Settings], more: type[Settings]) -> type[Settings]:
                 f"{more.__name__.removesuffix('Parameters')}.{name} is the parameter of VelocitySystem of "
                 f"that name; write it without a value and with its type, {there.annotation}, or rename it"
             )
-    own: dict[str, Any] = {
-        name: (field.annotation, field)
-        for name, field in more.model_fields.items()
-        if name not in model.model_fields
-    }
+    own: dict[str, Any] = {}
+    for name, field in more.model_fields.items():
+        if name not in model.model_fields:
+            own[name] = (field.annotation, copy(field))
+            own[name][1].description = more.descriptions()[name]  # its docstring stands in the other class
     return create_model(model.__name__, __base__=model, **own) if own else model

@@ -41,7 +41,7 @@ from ecs_fluid.systems.velocity.poisson import PoissonSolver
 from ecs_fluid.systems.velocity.potential_flow import PotentialFlow
 from ecs_fluid.systems.velocity.pppm import PppmSolver
 from ecs_fluid.systems.velocity.sampled_error import sampled_error
-from ecs_fluid.systems.velocity.solver import Solver, SolverName, model_with, solver_class
+from ecs_fluid.systems.velocity.solver import SHIPPED, Solver, SolverName, model_with, solver_class
 from ecs_fluid.systems.velocity.tree import TreeSolver
 from ecs_fluid.systems.velocity.vorton_flow import VortonFlow
 from ecs_fluid.targets import Population, Targets
@@ -187,6 +187,14 @@ class VelocitySystem(System):
                 raise RecipeError(f"{place}: kernel = {kernel!r} is not known; {nearest(kernel, CODES)}")
         own = solver_class(name, place).Parameters if isinstance(name, str) else Settings
         return model_with(cls.Parameters, own)
+
+    @classmethod
+    def all_parameters(cls) -> type[Settings]:
+        """Those of all solvers that ship are among them."""
+        found = cls.Parameters
+        for name in get_args(SHIPPED):
+            found = model_with(found, Solver.registry[name].Parameters)
+        return found
 
     @classmethod
     def load_code(cls, values: Any, place: str) -> None:

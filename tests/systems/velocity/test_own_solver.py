@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -20,6 +20,8 @@ from ecs_fluid.cli import main
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError
 from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.systems.velocity.solver import SHIPPED
+from ecs_fluid.worlds.schema import schema
 
 PAGE = (Path(__file__).parents[3] / "docs" / "solvers_of_your_own.md").read_text(encoding="utf-8")
 FLOOR = re.findall(r"```python\n(.*?)```", PAGE, flags=re.S)[0]
@@ -189,6 +191,15 @@ def test_what_a_class_lacks_is_said(folder: Path) -> None:
         ef.VelocitySystem(solver="needy")
     with pytest.raises(FluidError, match="solver = 'needy' needs its parameter 'period'; give both to"):
         rings().velocity(np.zeros((1, 3)), "needy")
+
+
+def test_what_shipped_solvers_add_is_told() -> None:
+    """Editors (help and reference by the same model) know it, described."""
+    told = schema()["properties"]["fluid"]["properties"]["velocity"]["properties"]
+    for name in get_args(SHIPPED):
+        for key in ef.Solver.registry[name].Parameters.model_fields:
+            assert told[key]["description"], key
+    assert told["resolution"]["description"] == "container: cells of the grid per mean core radius, 1"
 
 
 @pytest.mark.usefixtures("defined")
