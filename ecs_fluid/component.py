@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -29,26 +30,23 @@ from ecs_fluid.validation_errors import shown
 Array = NDArray[Any]
 
 
+@dataclass(eq=False, repr=False)
 class Column:
-    """One column of a component: unit, trailing shape, kind of number and allowed range."""
+    """One column of a component; what `column` declares."""
 
-    def __init__(
-        self,
-        unit: str,
-        shape: tuple[int | None, ...],
-        kind: str,
-        default: float | None,
-        minimum: float | None,
-        above: float | None,
-        maximum: float | None,
-        least_given: float | None,
-        plane: Literal["in", "across"] | None,
-        in_frames: bool,
-    ) -> None:
-        self.unit, self.shape, self.kind, self.default = unit, shape, kind, default
-        self.minimum, self.above, self.maximum = minimum, above, maximum
-        self.least_given, self.plane, self.in_frames = least_given, plane, in_frames
-        limits = {"ge": minimum, "gt": above, "le": maximum}
+    unit: str
+    shape: tuple[int | None, ...]
+    kind: str
+    default: float | None
+    minimum: float | None
+    above: float | None
+    maximum: float | None
+    least_given: float | None
+    plane: Literal["in", "across"] | None
+    in_frames: bool
+
+    def __post_init__(self) -> None:
+        limits = {"ge": self.minimum, "gt": self.above, "le": self.maximum}
         self.limits: dict[str, Any] = {key: limit for key, limit in limits.items() if limit is not None}
         """The allowed range in the words of `pydantic.Field`"""
         self.component = self.name = ""

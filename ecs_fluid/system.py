@@ -82,6 +82,14 @@ class Timing:
     calls: int = 0
     first: float | None = None
 
+    def add(self, seconds: float) -> None:
+        """Count a call that took so many s."""
+        self.last += seconds
+        if self.first is None:
+            self.first = seconds
+        else:
+            self.total, self.calls = self.total + seconds, self.calls + 1
+
 
 def short_kind(name: str) -> str:
     """The kind by which world files name a class of systems: "age_limit" for AgeLimitSystem."""
@@ -199,21 +207,25 @@ class System(esper.Processor):
         A misspelled parameter would have no effect, without a word.
         """
         if "_world" in vars(self) and name in type(self.parameters).model_fields:
-            if name in self.unchanging and value != getattr(self, name):
-                raise FluidError(f"{type(self).__name__}: {name} cannot be changed once the system is made")
-            if self._world is not None:
-                self.world._ticker.between_ticks(f"a change of {type(self).__name__}.{name}", "observers")
-            former, given = vars(self).copy(), self.parameters.model_fields_set
-            values = {key: old for key, old in self.parameters if key in given} | {name: value}
-            kept = self.parameters_for(values, type(self).__name__).model_fields
-            self._take({key: values[key] for key in values if key in kept})
-            if self._world is not None and self.world._adding is not self:
-                self._join_anew(former)
+            self._change_parameter(name, value)
         elif name in vars(self) or name.startswith("_") or hasattr(type(self), name) or self._sets_itself():
             object.__setattr__(self, name, value)
         else:
             known = [key for key in vars(self) if key[0] != "_" and key not in ("parameters", "watching")]
             raise RecipeError(f"{type(self).__name__} has no {name!r} to set; {nearest(name, known)}")
+
+    def _change_parameter(self, name: str, value: Any) -> None:
+        """Check all parameters anew with another value of one, without those that then exist no longer."""
+        if name in self.unchanging and value != getattr(self, name):
+            raise FluidError(f"{type(self).__name__}: {name} cannot be changed once the system is made")
+        if self._world is not None:
+            self.world._ticker.between_ticks(f"a change of {type(self).__name__}.{name}", "observers")
+        former, given = vars(self).copy(), self.parameters.model_fields_set
+        values = {key: old for key, old in self.parameters if key in given} | {name: value}
+        kept = self.parameters_for(values, type(self).__name__).model_fields
+        self._take({key: values[key] for key in values if key in kept})
+        if self._world is not None and self.world._adding is not self:
+            self._join_anew(former)
 
     def _join_anew(self, former: dict[str, Any]) -> None:
         """Be as if added with the present parameters; where the world refuses that, as in `former`."""

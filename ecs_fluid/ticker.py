@@ -217,9 +217,11 @@ class Ticker:
         self.new_systems = True
         """Whether systems were added since the last tick; the next one warns of their empty queries"""
         self._fluid: list[bytes] = []
+        """Columns of the Fluid when they were last checked"""
         self._method = METHODS[integrator]
         self._guard = Guard()
         self._replaying = False
+        """Whether a tick that failed runs again, to find the system that broke it"""
         self._threads = Threads()
 
     def between_ticks(self, what: str, *allowed: str) -> None:
@@ -316,11 +318,12 @@ class Ticker:
                 self.row_changes.clear()
 
     def _advance(self, world: World, schedule: Schedule) -> None:
+        """All phases but observe; symmetric systems run before the stages and, in reverse, after them."""
         with self._busy("tick"):
             spawn, move = schedule.phases["spawn"], schedule.phases["move"]
-            births = [system for system in spawn if system.symmetric]
-            if births:
-                self._run(world, births)
+            emission = [system for system in spawn if system.symmetric]
+            if emission:
+                self._run(world, emission)
                 self.apply(world)
             if self.debug:
                 poison(world)
@@ -332,12 +335,13 @@ class Ticker:
                 self._run(world, [s for s in move if s.integrates])
             self.stage, self.staged = SINGLE, True
             self._run(world, [s for s in move if not s.integrates])
-            self._run(world, births[::-1])
+            self._run(world, emission[::-1])
             self._run(world, schedule.phases["constrain"])
             self.apply(world)
             world.tick += 1
 
     def _rates(self, world: World, schedule: Schedule) -> None:
+        """The phases prepare and rates of one stage, for which all rates begin at zero."""
         world._wrap()
         for _, tables in world._tables:
             for kind, table in tables.items():
@@ -358,12 +362,8 @@ class Ticker:
             self.apply(world)
 
     def _run(self, world: World, systems: list[System]) -> None:
-        """Run systems: timed, each with the tables it may see, and with the watching systems called."""
-        scopes: Sequence[Callable[..., AbstractContextManager[None]]] = world.processes.scopes
-        if self.debug:
-            scopes = [undeclared_changes, *scopes, running]
+        """Run systems, each timed, and with the watching systems called before and after it."""
         watchers = [system for system in world._systems if system.watching]
-        dt = world.options.dt
         for system in systems:
             for watcher in watchers:
                 with self._as(world, watcher), users_method(type(watcher), "before_system"):
@@ -371,36 +371,39 @@ class Ticker:
             if self._threads.mixed:
                 self._threads.before(system)
             started = time.perf_counter()
-            with ExitStack() as entered:
-                for scope in scopes:
-                    entered.enter_context(scope(world, system))
-                if self.debug:
-                    check_additions(world, system)
-                if system._by_user:
-                    entered.enter_context(users_method(type(system), "process"))
-                if system.symmetric:
-                    self.stage = END if self.staged else SINGLE
-                    system.process(0.5 * dt)
-                    self.stage = SINGLE
-                else:
-                    system.process(dt)
-            if system._by_user:
-                check_columns(world, f"after process of {import_path(type(system))}")
-            if Fluid in system.writes:
-                check(world.fluid[Fluid], f"{type(system).__name__} writes Fluid")
-            seconds, timing = time.perf_counter() - started, system._timing
-            timing.last += seconds
-            if timing.first is None:
-                timing.first = seconds
-            else:
-                timing.total, timing.calls = timing.total + seconds, timing.calls + 1
+            self._process(world, system)
+            system._timing.add(time.perf_counter() - started)
             if self._replaying:
                 self._guard.check(world, system)
             for watcher in watchers:
                 with self._as(world, watcher), users_method(type(watcher), "after_system"):
                     watcher.after_system(system)
 
+    def _process(self, world: World, system: System) -> None:
+        """Let a system do its work with the tables that it may see, and check what it must not break."""
+        scopes: Sequence[Callable[..., AbstractContextManager[None]]] = world.processes.scopes
+        if self.debug:
+            scopes = [undeclared_changes, *scopes, running]
+        with ExitStack() as entered:
+            for scope in scopes:
+                entered.enter_context(scope(world, system))
+            if self.debug:
+                check_additions(world, system)
+            if system._by_user:
+                entered.enter_context(users_method(type(system), "process"))
+            if system.symmetric:
+                self.stage = END if self.staged else SINGLE
+                system.process(0.5 * world.dt)
+                self.stage = SINGLE
+            else:
+                system.process(world.dt)
+        if system._by_user:
+            check_columns(world, f"after process of {import_path(type(system))}")
+        if Fluid in system.writes:
+            check(world.fluid[Fluid], f"{type(system).__name__} writes Fluid")
+
     def _as(self, world: World, system: System) -> AbstractContextManager[None]:
+        """What a method of the system runs in: with debug it sees what the system declares."""
         return running(world, system) if self.debug else nullcontext()
 
     def _fail(self, world: World, schedule: Schedule, error: BaseException) -> None:

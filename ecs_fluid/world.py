@@ -238,14 +238,14 @@ class World(Entities):
     def _attach_derived(self) -> None:
         """Give every entity the tables that systems fill, derived or `given`, with its number of rows."""
         filled = {kind for system in self._systems for kind in (*system.writes, *system.adds)}
-        coming = (kind for kind in filled if kind.derived or kind.given)
-        derived = sorted(coming, key=lambda kind: kind.__name__)
-        for kind in derived:
+        filled = {kind for kind in filled if kind.derived or kind.given}
+        attached = sorted(filled, key=lambda kind: kind.__name__)
+        for kind in attached:
             if not kind.per_row and kind not in self._tables_of[self.fluid.number]:
                 self._put(self.fluid, kind.blank(0, self.dtype))
         for entity in self._entities.values():
             tables, rows = self._tables_of[entity.number], entity.rows_here
-            for kind in derived:
+            for kind in attached:
                 fits = kind in tables and tables[kind].rows == rows
                 if kind.per_row and not fits and all(given in tables for given in kind.given):
                     self._put(entity, kind.blank_beside(tables, rows, self.dtype))

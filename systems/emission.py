@@ -261,27 +261,25 @@ class EmissionSystem(System):
                 carrying = carriers(self.world, emitter.attached, ended, emitter.attached_by == "mean")
                 if not len(carrying.x):
                     continue
-            state = self.world[emitter.name][Emission]
-            moments = self._due(emitter, state)
+            moments, numbers = self._due(emitter)
             if not len(moments):
                 continue
-            has, given = self.world[emitter.into].tables, int(state.emitted[0])
-            numbers = np.arange(given - len(moments), given)
+            target = self.world[emitter.into].tables
             born = [] if emitter.puff is None else numbers.tolist()
             puffs = [self._puffs.of(emitter, self.world, number) for number in born]
             sizes = [len(column(puff, Position, "x")) for puff in puffs] or 1
             births, numbers = np.repeat(moments, sizes), np.repeat(numbers, sizes)
             taken, count = taken or particles_take(self.world), len(births)
-            taken += count * (VORTON if Strength in has else TRACER)
+            taken += count * (VORTON if Strength in target else TRACER)
             what = f"particles with {count:,} more by emitter {emitter.name!r} would take"
             check_bytes(taken, what, "give it a smaller rate or a limit")
-            rows = self._particles(emitter, has, moments)
+            rows = self._drawn(emitter, target, moments)
             if puffs:
-                rows = about(rows, sizes, puffs, has)
+                rows = about(rows, sizes, puffs, target)
             way = self._move(emitter, rows, births, numbers, carrying)
-            rows += self._carried(emitter, has, rows, births)
+            rows += self._temperature_and_density(emitter, target, rows, births)
             own = {type(table) for table in rows}
-            rows += [one for one in self._constants(emitter, has, births) if type(one) not in own]
+            rows += [one for one in self._alike(emitter, target, births) if type(one) not in own]
             batch = self.world.spawn_rows(emitter.into, *rows, where_free=True)
             if way is not None and not ended:
                 self._flying.append((batch, way))
@@ -290,62 +288,63 @@ class EmissionSystem(System):
                 if isinstance(system, CollisionSystem):
                     system.keep_back()
 
-    def _due(self, emitter: Emitter, state: Emission) -> Array:
-        """Moments (n,) s at which particles are born in this half of the tick."""
-        tick = self.world.tick + 0.5 * self.world.stage.c
+    def _due(self, emitter: Emitter) -> tuple[Array, Array]:
+        """Moments (n,) s of births in this half of the tick, and the numbers (n,) of those that are born."""
+        state, tick = self.world[emitter.name][Emission], self.world.tick + 0.5 * self.world.stage.c
         begin, end = tick * self.world.dt, (tick + 0.5) * self.world.dt
         _, moments = births(emitter.rate, emitter.start, emitter.stop, begin, end)
+        given = int(state.emitted[0])
         if emitter.limit is not None:
-            moments = moments[: max(emitter.limit - int(state.emitted[0]), 0)]
+            moments = moments[: max(emitter.limit - given, 0)]
         state.emitted[0] += len(moments)
-        return moments
+        return moments, np.arange(given, given + len(moments))
 
-    def _constants(self, emitter: Emitter, has: Tables, moments: Array) -> list[Component]:
+    def _alike(self, emitter: Emitter, target: Tables, moments: Array) -> list[Component]:
         """What is the same for all particles of an emitter, but for their ages."""
         made, count = list[Component](), len(moments)
-        if CoreRadius in has:
+        if CoreRadius in target:
             made.append(CoreRadius.unchecked(sigma=np.full(count, emitter.core)))
-        if Volume in has:
+        if Volume in target:
             ball = np.pi * emitter.core**2 * (1.0 if self.world.dimension == 2 else 4 / 3 * emitter.core)
             volume = emitter.volume or ball
             made.append(Volume.unchecked(volume=np.full(count, volume)))
-        if Species in has:
+        if Species in target:
             fractions = emitter.fractions.items()
             made.append(Species.unchecked(**{name: np.full(count, y) for name, y in fractions}))
         for kind, table in further(emitter):
             if kind.per_row:
                 whole = filled(kind, table, count, f"emitter {emitter.name!r}", "a tick makes")
                 made.append(kind.blank(count, self.world.dtype) if isinstance(whole, type) else whole)
-        if Age in has and self.world.system(LifetimeSystem) is not None:
+        if Age in target and self.world.system(LifetimeSystem) is not None:
             told = next((table for table in made if isinstance(table, Age)), None)
             made = [table for table in made if table is not told]
             made.append(Age.unchecked(t=(told.t if told else 0.0) + (self.world.time - moments)))
         return made
 
-    def _particles(self, emitter: Emitter, has: Tables, moments: Array) -> list[Component]:
-        """What differs from particle to particle, or in time."""
+    def _drawn(self, emitter: Emitter, target: Tables, moments: Array) -> list[Component]:
+        """What is drawn for each particle or puff, in the emitter's axes: places, strengths, velocities."""
         count, half = len(moments), int(self.world.stage.c)
         draw = stream(self.world.seed, emitter.name, 2 * self.world.tick + half)
         x = self._places(emitter, draw, moments)
         tables: list[Component] = [Position.unchecked(x=x)]
-        if Strength in has or InertialVelocity in has:
+        if Strength in target or InertialVelocity in target:
             # Both are drawn for either, so that no draw depends on what else the target has.
             swirl, speed = draw.random((count, 3)) - 0.5, draw.random((count, 3)) - 0.5
-            if Strength in has:
+            if Strength in target:
                 swirl *= emitter.strength_spread
                 swirl += emitter.strength
                 tables.append(Strength.unchecked(alpha=swirl))
-            if InertialVelocity in has:
+            if InertialVelocity in target:
                 speed *= emitter.velocity_spread
                 speed += emitter.velocity
                 tables.append(InertialVelocity.unchecked(v=speed))
         return tables
 
-    def _carried(
-        self, emitter: Emitter, has: Tables, rows: list[Component], moments: Array
+    def _temperature_and_density(
+        self, emitter: Emitter, target: Tables, rows: list[Component], moments: Array
     ) -> list[Component]:
-        """Density and temperature of the new rows (n,), as far as the target has them and a puff has not."""
-        if Temperature not in has and Density not in has:
+        """Temperature and density of the new rows (n,), as far as the target has them and a puff has not."""
+        if Temperature not in target and Density not in target:
             return []
         own = {type(table): table for table in rows}
         fluid = fluid_at_rest(self.world)
@@ -354,12 +353,12 @@ class EmissionSystem(System):
         rho = _of_rows(own, Density, "rho", emitter.density, moments)
         if warm is None:
             warm = temperature_at(fluid, z) if rho is None or not law else temperature_of(fluid, rho)
-        if Temperature in has and law:
+        if Temperature in target and law:
             rho = density_of(fluid, warm)
         elif rho is None:
             rho = density_at(fluid, z)
         made = Temperature.unchecked(T=warm), Density.unchecked(rho=rho)
-        return [table for table in made if type(table) in has and type(table) not in own]
+        return [table for table in made if type(table) in target and type(table) not in own]
 
     def _places(self, emitter: Emitter, draw: np.random.Generator, moments: Array) -> Array:
         """Places (n, 3) m in the emitter's axes; keys of its center leave a streak."""
@@ -392,17 +391,17 @@ class EmissionSystem(System):
         if it left then, and returned is the way (n, 3) m by which `_fly_on` makes up for that.
         """
         own = {type(table): vars(table) for table in rows}
-        local = own[Position]["x"]
+        local, now = own[Position]["x"], self.world.time
         frames = None if carrying is None else carrying.frames(moments, numbers)
         if frames is not None:
-            for kind, columns in own.items():
+            for kind, columns in own.items():  # vectors are those of which a plane allows a part
                 for name, field in kind.columns.items():
                     if field.plane is not None and name in columns:
                         columns[name] = frames.turned(columns[name])
             own[Position]["x"] = frames.placed(local)
         if InertialVelocity not in own:
             return None
-        moving, now = own_velocity(emitter.center, self.world), self.world.time
+        moving = own_velocity(emitter.center, self.world)
         if frames is not None:
             moving = frames.velocity(local) + frames.turned(np.broadcast_to(moving, local.shape))
         if moving.any():
@@ -439,12 +438,8 @@ def further(emitter: Emitter) -> list[tuple[type[Component], dict[str, Any]]]:
 
 
 def _of_rows(own: Tables, kind: type[Component], name: str, told: Any, moments: Array) -> Array | None:
-    """A column (n,) of new rows: that of the puff, or what the emitter tells; None if neither has it."""
+    """A column (n,) of new rows: of the puff, or what the emitter tells, keyed in time or not, at the moments
+    of birth; None if neither has it."""
     if kind in own:
         return column(own, kind, name)
-    return None if told is None else _told(told, moments)
-
-
-def _told(value: Any, moments: Array) -> Array:
-    """Values (n,) of what may be keyed in time, at the moments of birth."""
-    return np.full(len(moments), value_at(value, moments))
+    return None if told is None else np.full(len(moments), value_at(told, moments))

@@ -274,7 +274,7 @@ class InflowSystem(System):
             check_bytes(taken, what, f"{LARGER}, or give it a time to stop")
             x, v = opening.layers(moments, np.zeros(len(moments)))
             age = np.repeat(end - moments, len(layer))[:, None]
-            pull = liquid.weight(inflow.rho) * self.world.gravity
+            pull = liquid.weight_left(inflow.rho) * self.world.gravity
             x, v = x + age * v + 0.5 * age**2 * pull, v + age * pull
             free = opening.room(x)
             if not free.all():

@@ -159,11 +159,11 @@ class SphSystem(System):
         world.require(LoadSystem)
         world.require(LiquidPushSystem)
         if LiquidModel not in world.fluid:
-            self._clear(world)
+            self._remove_in_solids(world)
             world.attach("fluid", LiquidModel)
             world.attach("fluid", LiquidBudget)
 
-    def _clear(self, world: World) -> None:
+    def _remove_in_solids(self, world: World) -> None:
         """Remove liquid in solid bodies, and so near to them that it would burst away."""
         for entity, (position, liquid) in world.entities_with(Position, Liquid):
             if len(entity):
@@ -173,7 +173,7 @@ class SphSystem(System):
 
     def lint(self, world: World) -> list[str]:
         """Constants of the Fluid that look like the liquid's, and liquid where none should be."""
-        said = surroundings_lint(world, self._around > 0)
+        said = surroundings_lint(world, self._density_around > 0)
         if self.walls == "no_slip" and self.artificial == 0 and common_viscosity(world) == 0:
             said.append(
                 "walls = 'no_slip' holds liquid by its viscosity, and it has none; give it a viscosity, or "
@@ -188,15 +188,15 @@ class SphSystem(System):
         tables = list(self.query(Position, InertialVelocity, Liquid, Velocity, LiquidState))
         if not sum(len(position.x) for position, *_ in tables):
             return
-        self._prepare()
+        self._fill_model()
         push = self._push()
-        law, liquid = self._law(push), self._joined()
+        law, liquid = self._law(push), self._particles()
         real = len(liquid.x)
         if push is not None:
             self._tell_of_push(push, liquid)
             # The integrator has given them all of it at once; each step gives its part.
             liquid.v[...] -= self.world.dtype(dt) * push
-        liquid = Particles(*map(np.concatenate, zip(liquid, self._in_pipes(), strict=True)))
+        liquid = Particles(*map(np.concatenate, zip(liquid, self._particles_in_pipes(), strict=True)))
         last = self._advance(law, liquid, real, push, dt)
         nu, load, mass, size = last.nu[:real], last.load[:real], liquid.mass[:real], liquid.size[:real]
         self.field(LiquidModel).peak[0] = nu.max()
@@ -209,7 +209,7 @@ class SphSystem(System):
         spread(load * nu**2 / (size**2 * law.volume), [state.pressure for *_, state in tables])
         spread(nu * mass / (size * law.volume), [state.density for *_, state in tables])
 
-    def _joined(self) -> Particles:
+    def _particles(self) -> Particles:
         """Copies of what the particles have."""
         entities, (x, v, mass) = self.joined(Position, InertialVelocity, Liquid)
         number = self.world.dtype
@@ -218,7 +218,7 @@ class SphSystem(System):
         size = (volume / self.field(LiquidModel).volume).astype(number)
         return Particles(x.copy(), v.copy(), mass, size, excess.copy())
 
-    def _in_pipes(self) -> Particles:
+    def _particles_in_pipes(self) -> Particles:
         """What is in the pipes of inflows."""
         mean = float(self.field(LiquidModel).volume[0])
         for inflow in inflows(self.world):  # one may be added to a world that runs
@@ -239,20 +239,21 @@ class SphSystem(System):
     # ------------------------------------------------------------------ law
 
     def _law(self, push: Array | None = None) -> LiquidLaw:
+        """Constants of the liquid in this tick; its gravity has the mean of a push (n, 3) m/s^2 in it."""
         from ecs_fluid.kernels.sph.step import LiquidLaw
 
         model = self.field(LiquidModel)
         reach, volume, stiffness = (float(part[0]) for part in (model.reach, model.volume, model.stiffness))
         viscosity = common_viscosity(self.world)
-        viscosity += self.artificial * self._sound * reach / 20
+        viscosity += self.artificial * self._speed_of_sound * reach / 20
         down = self.world.gravity + _mean(push)
         return LiquidLaw(
-            reach, self.support, volume, stiffness, viscosity, tuple(down.tolist()), self._around,
+            reach, self.support, volume, stiffness, viscosity, tuple(down.tolist()), self._density_around,
             self.walls == "no_slip", self.surface_tension,
         )  # fmt: skip
 
     @property
-    def _sound(self) -> float:
+    def _speed_of_sound(self) -> float:
         """Speed of sound in the densest liquid, m/s."""
         return math.sqrt(7 * float(self.field(LiquidModel).stiffness[0]) / densest(self.world))
 
@@ -262,7 +263,7 @@ class SphSystem(System):
         spacing: float = float(self.field(LiquidModel).volume[0]) ** (1 / 3)
         return spacing
 
-    def _prepare(self) -> None:
+    def _fill_model(self) -> None:
         """Fill the model before the first tick, and find the stiffness for a gravity that is another."""
         model, gravity = self.field(LiquidModel), self.field(Fluid).gravity
         first = not model.reach[0]
@@ -280,36 +281,34 @@ class SphSystem(System):
         """Compress what is to start at rest, with the excess that its surface needs."""
         model, gravity, push = self.field(LiquidModel), self.world.gravity, self._push()
         if self.hydrostatic:
-            nu = self._evaluated().nu.astype(np.float64) / self._joined().size
-            down = gravity + _mean(push)
+            nu = self._forces_now().nu.astype(np.float64) / self._particles().size
             for entity, rows in rows_of_each(entity for entity, _ in self.entities(Position, Liquid)):
-                if entity.name in self.hydrostatic:
-                    x = entity[Position].x
-                    entity[Liquid].excess = lacking(
-                        self.world, x, nu[rows], down, self._spacing, self.support
-                    )
-            for name in self.hydrostatic:
-                liquid = self.world[name][Liquid]
-                weight = self.weight(float((liquid.mass.astype(np.float64) / liquid.volume).mean()))
-                if push is not None:
-                    weight, gravity = 1.0, weight * self.world.gravity + _mean(push)
-                settle(self.world[name][Position].x, liquid, weight, gravity, float(model.stiffness[0]))
+                if entity.name not in self.hydrostatic:
+                    continue
+                x, liquid = entity[Position].x, entity[Liquid]
+                down = gravity + _mean(push)
+                liquid.excess = lacking(self.world, x, nu[rows], down, self._spacing, self.support)
+                weight = self.weight_left(float((liquid.mass.astype(np.float64) / liquid.volume).mean()))
+                if push is None:
+                    settle(x, liquid, weight, gravity, float(model.stiffness[0]))
+                else:
+                    settle(x, liquid, 1.0, weight * gravity + _mean(push), float(model.stiffness[0]))
         # A crowded start wants short steps from the first on.
-        model.peak[0] = self._evaluated().nu.max()
+        model.peak[0] = self._forces_now().nu.max()
 
-    def _evaluated(self) -> Evaluation:
+    def _forces_now(self) -> Evaluation:
         """Forces as the liquid stands."""
         from ecs_fluid.kernels.sph.step import evaluate
 
         law = self._law()
-        return evaluate(law, *self._joined(), *bodies_at(self.world, 0.0, law.reach))
+        return evaluate(law, *self._particles(), *bodies_at(self.world, 0.0, law.reach))
 
     def _default_sound(self) -> float:
         """10 sqrt(g H), of all keys of gravity and the strongest push the largest; without any 10 times the
         largest velocity."""
-        borne = max(self._borne(liquid.mass / liquid.volume) for (liquid,) in self.query(Liquid))
-        pulls = [borne * gravity for gravity in self.field(Fluid).gravity]
-        liquid, push = self._joined(), self._push()
+        weight = max(self._largest_weight(liquid.mass / liquid.volume) for (liquid,) in self.query(Liquid))
+        pulls = [weight * gravity for gravity in self.field(Fluid).gravity]
+        liquid, push = self._particles(), self._push()
         most = largest_head(self.world, pulls, liquid.x, self._spacing)
         if push is not None:
             most = max(most, self._head(push, liquid))
@@ -333,28 +332,30 @@ class SphSystem(System):
         strongest = pull[(pull**2).sum(axis=1).argmax()]
         return largest_head(self.world, [strongest], x, self._spacing)
 
-    def weight(self, rho: Any) -> Any:
-        """Part of a liquid's weight that is left in its surroundings."""
-        return 1 - self._around / rho
+    # ------------------------------------------------------------------ weight in surroundings
 
-    def _weights(self, mass: Array, size: Array) -> Array:
+    def weight_left(self, rho: Any) -> Any:
+        """Part 1 - rho_s / rho of a liquid's weight that its surroundings leave."""
+        return 1 - self._density_around / rho
+
+    def _weights_left(self, mass: Array, size: Array) -> Array:
         """That part (n,) of all particles."""
         volume = float(self.field(LiquidModel).volume[0])
-        return np.asarray(self.weight(mass / (size * volume)).astype(self.world.dtype))
+        return np.asarray(self.weight_left(mass / (size * volume)).astype(self.world.dtype))
 
     def _pull(self, mass: Array, size: Array, push: Array | None) -> Array:
         """Accelerations (n, 3) m/s^2 by what is left of gravity, and of the first by a push."""
-        pull = self._weights(mass, size)[:, None] * self.world.gravity.astype(self.world.dtype)
+        pull = self._weights_left(mass, size)[:, None] * self.world.gravity.astype(self.world.dtype)
         if push is not None:
             pull[: len(push)] += push
         return np.asarray(pull)
 
-    def _borne(self, rho: Array) -> float:
+    def _largest_weight(self, rho: Array) -> float:
         """Largest force on a liquid over its weight: 1, or more where what surrounds it drives it up."""
-        return max(1.0, -float(self.weight(rho).min())) if rho.size else 1.0
+        return max(1.0, -float(self.weight_left(rho).min())) if rho.size else 1.0
 
     @property
-    def _around(self) -> float:
+    def _density_around(self) -> float:
         """Density of what takes weight away, kg/m^3; 0 where nothing does."""
         lifted = self.surrounded or self.world.system(BuoyancySystem) is not None
         return float(self.field(Fluid).density) if lifted else 0.0
@@ -371,26 +372,19 @@ class SphSystem(System):
         from ecs_fluid.kernels.compiled.columns import max_norm
 
         x, v, mass, size, _ = liquid
-        bodies = bodies_at(self.world, dt, law.reach)
         pull = self._pull(mass, size, push)
         pull[real:] = 0
-        # A light liquid beside a heavy one is as stiff, so sound is faster in it.
-        c = math.sqrt(7 * law.stiffness * law.volume * float((size / mass).max()))
-        strongest = self._borne(mass / (size * law.volume)) * float(np.linalg.norm(self.world.gravity))
-        if push is not None:
-            strongest = max_norm(pull)
-        stride = self.stride if self.pressure == "implicit" else 0.0
-        least = float(mass.min())
-        limits = StepLimits(self.world, law, c, strongest, self.courant, stride, self.steps, least)
+        limits = self._step_limits(law, mass, size, None if push is None else pull)
         peak = float(self.field(LiquidModel).peak[0])
 
         def needed(left: float, done: int, largest: float | None) -> int:
             speed = max_norm(v)
-            self._tell_of_speed(speed, c)
+            self._tell_of_speed(speed, limits.sound)
             return limits.needed(left, done, x, v, speed, peak if largest is None else largest)
 
         began = None if push is None else x[:real].copy()
-        done = march(law, liquid, real, bodies, pull, dt, needed, self._forces(law, pull, dt))
+        bodies, forces = bodies_at(self.world, dt, law.reach), self._forces_of_steps(law, pull, dt)
+        done = march(law, liquid, real, bodies, pull, dt, needed, forces)
         self._book(done, mass[:real], size[:real], dt)
         if push is not None:
             books, force = self.field(LiquidBudget), mass[:real, None].astype(np.float64) * push
@@ -399,7 +393,21 @@ class SphSystem(System):
             books.work += float((force * (x[:real] - began)).sum())
         return done.last
 
-    def _forces(
+    def _step_limits(self, law: LiquidLaw, mass: Array, size: Array, pull: Array | None) -> StepLimits:
+        """What bounds the steps of a tick; `pull` (n, 3) m/s^2 where more than gravity accelerates."""
+        from ecs_fluid.kernels.compiled.columns import max_norm
+
+        # A light liquid beside a heavy one is as stiff, so sound is faster in it.
+        c = math.sqrt(7 * law.stiffness * law.volume * float((size / mass).max()))
+        if pull is None:
+            weight = self._largest_weight(mass / (size * law.volume))
+            strongest = weight * float(np.linalg.norm(self.world.gravity))
+        else:
+            strongest = max_norm(pull)
+        stride = self.stride if self.pressure == "implicit" else 0.0
+        return StepLimits(self.world, law, c, strongest, self.courant, stride, self.steps, float(mass.min()))
+
+    def _forces_of_steps(
         self, law: LiquidLaw, pull: Array, dt: float
     ) -> Callable[[Particles, Bodies, float], Evaluation]:
         """What finds the forces in a step: of the pressure as it is, or solved for."""
@@ -425,7 +433,7 @@ class SphSystem(System):
 
     def _book(self, done: Marched, mass: Array, size: Array, dt: float) -> None:
         """Write what a tick of `dt` s has done to particles of so many kg and V / V_0, and to bodies."""
-        books, weight = self.field(LiquidBudget), self._weights(mass, size)
+        books, weight = self.field(LiquidBudget), self._weights_left(mass, size)
         books.dissipated += done.lost
         books.walls -= dt * done.loads[:, :3].sum(axis=0)
         books.gravity += dt * float((mass.astype(np.float64) * weight).sum()) * self.world.gravity
@@ -438,7 +446,7 @@ class SphSystem(System):
         """Warn once of a push (n, 3) m/s^2 that is strong for the speed of sound."""
         if "push" in self._warned:
             return
-        c, head = self._sound, self._head(push, liquid)
+        c, head = self._speed_of_sound, self._head(push, liquid)
         own = head - self._head(0 * push, liquid)  # what gravity compresses is not theirs
         if own > SQUEEZED * c**2:
             most = float(np.linalg.norm(push.astype(np.float64), axis=1).max())
@@ -499,11 +507,11 @@ class SphSystem(System):
         unknown = not self.field(LiquidModel).reach[0] and not self.world._ticker.busy
         if unknown and self.world.require(LiquidPushSystem).pushed:
             self.world.evaluate()  # what pushes as the first tick begins is part of the default sound_speed
-        self._prepare()
-        x, v, mass, size, _ = self._joined()
-        law, found = self._law(), self._evaluated()
+        self._fill_model()
+        x, v, mass, size, _ = self._particles()
+        law, found = self._law(), self._forces_now()
         place, speed, m = x.astype(np.float64), v.astype(np.float64), mass.astype(np.float64)
-        weight = self.weight(m / (size * law.volume))
+        weight = self.weight_left(m / (size * law.volume))
         record: dict[str, Any] = {
             "mass": float(m.sum()),
             "momentum": (m[:, None] * speed).sum(axis=0),

@@ -54,8 +54,8 @@ from ecs_fluid.viz.style import SMALL, Options
 _supersampled: weakref.WeakSet[pv.Plotter] = weakref.WeakSet()
 
 STREAK = 0.02  # length of the streaks of the fastest, over the diagonal of the view
-FLOWS = 8  # frames of a movie by which the colours of its slices or streamlines are chosen
 SPOT = 0.002  # the same of what is at rest
+FLOWS = 8  # frames of a movie by which the colours of its slices or streamlines are chosen
 DROP = 0.3  # radius of a lonely particle of liquid, in spacings
 SLICE_COLOURS = ("speed", "vorticity_normal", "u.x", "u.y", "u.z")
 
@@ -228,7 +228,7 @@ class Scene(Canvas):
         return self.look.paint == "liquid" and what == "particles" and self.view.puff is not None
 
     def _liquid(self, frame: Frame) -> None:
-        """Tracers as the surface of a liquid, with foam where it is torn, and drops where they are few.
+        """Tracers as the surface of a liquid, and its whitewater.
 
         All liquids have one surface, in their colours: where they mix, none is whole alone.
         """
@@ -243,32 +243,41 @@ class Scene(Canvas):
                 surfaces.setdefault(key, []).append((name, columns, x))
         for key, parts in surfaces.items():
             spacing = max(rest_spacing(columns) or self.view.puff.spacing for _, columns, _ in parts)
-            x = np.concatenate([x for _, _, x in parts])
-            u = np.concatenate([columns.get("Velocity.u", np.zeros_like(x)) for _, columns, x in parts])
-            mesh, drops = liquid_surface(x, spacing)
-            # Drops are white, as foam is, but of a liquid with a colour of its own.
-            counts = [len(x) for *_, x in parts]
-            water, white = (
-                np.repeat([self._own_colour(name, plain) for name, *_ in parts], counts, axis=0)
-                for plain in (self.look.water, FOAM)
-            )
-            if mesh.n_points:
-                if not whitewater:
-                    colours = foaming(mesh.points, x, u, drops, spacing, water)
-                else:
-                    colours = clear(mesh.points, x, drops, water)
-                for foamy in whitewater:
-                    colours = whitened(mesh.points, foamy, spacing, colours)
-                self._layer(f"{key} liquid", partial(GlossyMesh, self.look.water)).update(mesh, colours)
-            if drops.any():
-                share = foam(x, u, drops, spacing, np.flatnonzero(drops))[:, None]
-                colours = (1.0 - share) * water[drops] + share * white[drops]
-                layer = self._layer(f"{key} drops", partial(Spheres, DROP * spacing, None, FOAM))
-                layer.update(x[drops], np.rint(255.0 * colours).astype(np.uint8))
+            self._liquid_surface(key, parts, spacing, whitewater)
         for name, columns, x in drawable(shown):
             if is_whitewater(columns) and not self._is_coloured(columns):
                 layer = self._layer(f"{name} whitewater", partial(Spheres, spacing, None, FOAM))
                 layer.update(x, None, np.array(DROPS)[columns["Whitewater.kind"]])
+
+    def _liquid_surface(
+        self, key: str, parts: list[tuple[str, Columns, NDArray]], spacing: float, whitewater: list[Columns]
+    ) -> None:
+        """One surface of populations (name, columns, places), with drops where they are few.
+
+        It is white where foam lies, or, without whitewater, where it is torn.
+        """
+        x = np.concatenate([x for _, _, x in parts])
+        u = np.concatenate([columns.get("Velocity.u", np.zeros_like(x)) for _, columns, x in parts])
+        mesh, drops = liquid_surface(x, spacing)
+        # Drops are white, as foam is, but of a liquid with a colour of its own.
+        counts = [len(x) for *_, x in parts]
+        water, white = (
+            np.repeat([self._own_colour(name, plain) for name, *_ in parts], counts, axis=0)
+            for plain in (self.look.water, FOAM)
+        )
+        if mesh.n_points:
+            if not whitewater:
+                colours = foaming(mesh.points, x, u, drops, spacing, water)
+            else:
+                colours = clear(mesh.points, x, drops, water)
+            for foamy in whitewater:
+                colours = whitened(mesh.points, foamy, spacing, colours)
+            self._layer(f"{key} liquid", partial(GlossyMesh, self.look.water)).update(mesh, colours)
+        if drops.any():
+            share = foam(x, u, drops, spacing, np.flatnonzero(drops))[:, None]
+            colours = (1.0 - share) * water[drops] + share * white[drops]
+            layer = self._layer(f"{key} drops", partial(Spheres, DROP * spacing, None, FOAM))
+            layer.update(x[drops], np.rint(255.0 * colours).astype(np.uint8))
 
     def _bodies(self, found: Sequence[Placed]) -> None:
         """Balls, polytopes and the edges of containers."""

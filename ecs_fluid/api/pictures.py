@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 What = Literal["particles", "glyphs", "slice", "streamlines", "sdf", "sdf_slice"]
 LookName = Literal["smoke", "paper", "dye", "temperature", "fire", "vorticity", "liquid"]
 SURFACES = ("sdf", "sdf_slice")
-FLOW = ("particles", "glyphs", "slice", "streamlines")
+FLOW = tuple(what for what in get_args(What) if what not in SURFACES)
 
 
 class PictureKeywords(TypedDict, total=False):
@@ -205,7 +205,7 @@ def show_in_window(moment: Moment, drawing: PictureKeywords, instead: str) -> No
         from ecs_fluid.viz.style import Options
 
         _check_keywords(drawing)
-        survey([(moment.time, moment.columns)], Options.of(_options(moment, drawing, moment.look)))
+        survey([(moment.time, moment.columns)], Options.of(_options_at(moment, drawing)))
     require_display(instead)
     draw(moment, drawing, None)
 
@@ -275,14 +275,18 @@ def check_populations(
         )
 
 
-def _options(moment: Moment | None, drawing: PictureKeywords, look: str) -> dict[str, Any]:
+def _options(drawing: PictureKeywords, look: str) -> dict[str, Any]:
     """The drawing as options of `viz.style`."""
     options: dict[str, Any] = {key: value for key, value in drawing.items() if key not in ("level", "clip")}
     options["look"] = options.get("look") or look
     options["populations"] = list(names_of(options.pop("only", ()), "only")) or None
-    if moment is not None:
-        options = _of_what_is_drawn(options, moment.hulls, moment.options, moment.colors, moment.declared)
     return options
+
+
+def _options_at(moment: Moment, drawing: PictureKeywords) -> dict[str, Any]:
+    """The drawing of a moment as options of `viz.style`."""
+    own = moment.hulls, moment.options, moment.colors, moment.declared
+    return _of_what_is_drawn(_options(drawing, moment.look), *own)
 
 
 def _of_what_is_drawn(
@@ -308,7 +312,7 @@ def _plotter(moment: Moment, drawing: PictureKeywords, off_screen: bool) -> Any:
     if drawing.get("what") not in SURFACES:
         from ecs_fluid.viz.scene import render
 
-        options = _options(moment, drawing, moment.look)
+        options = _options_at(moment, drawing)
         return render(
             moment.columns, velocity=moment.velocity, time=moment.time, off_screen=off_screen, **options
         )
@@ -328,7 +332,7 @@ def _draw_with_matplotlib(moment: Moment, drawing: PictureKeywords, save: Path) 
     from ecs_fluid.viz.matplotlib_picture import plain_distances, plain_picture
 
     if drawing.get("what") not in SURFACES:
-        options = _options(moment, drawing, moment.look)
+        options = _options_at(moment, drawing)
         plain_picture(save, moment.columns, velocity=moment.velocity, time=moment.time, **options)
         return
     phi, origin, spacing, _ = moment.distances()
@@ -398,7 +402,7 @@ def write_movie(
         check_populations(drawing.get("look") or look, drawing, labels, colors, hulls)
         flow = VelocityOf(folder) if what in ("slice", "streamlines") else None
         own = hulls, world_of_run(folder), colors, run.columns()
-        options = _of_what_is_drawn(_options(None, drawing, look), *own)
+        options = _of_what_is_drawn(_options(drawing, look), *own)
         movie(target, Recording(stored, rows), velocity_of=flow, **more, **options)
     return target
 

@@ -42,6 +42,17 @@ class Coupling(NamedTuple):
     """density of the fluid, kg/m^3"""
 
 
+class UnitSheets(NamedTuple):
+    """What follows as one of the f free bodies is faster by 1 m/s or 1 rad/s along one axis."""
+
+    rings: Array
+    """strengths (f, 6, p, 3) of the rings of all bodies"""
+    response: Array
+    """R (n, 6, f, 6): impulses over the density that all n bodies give"""
+    clinging: Array
+    """C (f, 6, f, 6): volume, in these units, of the fluid that clings to surfaces until the next tick"""
+
+
 def coupling_of(system: BoundarySystem, bodies: Bodies) -> Coupling:
     """Free bodies of a world with a ReactionSystem by vortons."""
     world, axes = system.world, np.zeros(6, bool)
@@ -74,7 +85,7 @@ def moved(
     coupling: Coupling,
     volume: Array,
     given: tuple[Array, Array, Array],
-    answers: list[Array],
+    units: UnitSheets,
 ) -> tuple[Array, Array]:
     """(Changes (n, 6) of velocities and spins as the fluid lets the bodies move, added masses by `added_of`).
 
@@ -94,12 +105,12 @@ def moved(
     the fluid C that clings to the surfaces until then is accelerated at once, and taken off later accounts:
     rho C d on the left, rho C ((1 - h) d' - (w - w0)) on the right, d' what is on account: all changes so
     far, each h = `HELD` times as much with every tick. A new body's account begins with the motion that it
-    has. `answers` are R and C. Source: Lamb, Hydrodynamics, chapter 6; Eldredge, J. Comput. Phys. 227 (2008).
+    has. Source: Lamb, Hydrodynamics, chapter 6; Eldredge, J. Comput. Phys. 227 (2008).
     """
     from ecs_fluid.kernels.collision.reaction import mass_matrices
 
     rows, axes, rho = coupling
-    response, clinging = answers
+    _, response, clinging = units
     world = entities[0].world
     poses = [entity[FormerPose] for entity in entities]
     begun, *begin = (

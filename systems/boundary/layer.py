@@ -13,18 +13,27 @@ from ecs_fluid.components.bodies import BoundaryLayer, HullShape, ShedMotion
 from ecs_fluid.errors import FluidError
 from ecs_fluid.input_limits import GRID_POINT, check_memory
 from ecs_fluid.systems.boundary.article import exchange_of, flow_at, record_exchange, summed
-from ecs_fluid.systems.boundary.coupling import HELD, Coupling, added_of, coupling_of, filled, moved
+from ecs_fluid.systems.boundary.coupling import (
+    HELD,
+    Coupling,
+    UnitSheets,
+    added_of,
+    coupling_of,
+    filled,
+    moved,
+)
 from ecs_fluid.systems.boundary.outside import Outside, circulations, outside_of
 from ecs_fluid.systems.boundary.panels import (
+    Covered,
     FormerMotion,
     PanelBoundary,
     Sheet,
+    SpinVortons,
     Surface,
     put_back,
     rms,
     strengths_of_rings,
     turned,
-    volumes_of,
 )
 from ecs_fluid.systems.diffusion import DiffusionSystem
 from ecs_fluid.systems.shared.body_tables import body_entities, gathered, near_bodies, rows_of, set_motion
@@ -59,8 +68,8 @@ class Vortons(NamedTuple):
     """of those that came into a body (c,)"""
     who: Array
     """these bodies (c,)"""
-    carried: tuple[Array, Array, Array]
-    """(places (b, 3), strengths (b, 3), bodies (b,)) of what stands for their rotation, where it flowed"""
+    carried: SpinVortons
+    """those that stand for their rotation, where these flowed"""
 
 
 class Pieces(NamedTuple):
@@ -77,6 +86,20 @@ class Pieces(NamedTuple):
     def shares(self, strengths: Array) -> Array:
         """Strengths (q, 3) of the pieces of panels of these strengths (p, 3)."""
         return np.asarray(strengths[self.panel] / self.of[:, None])
+
+
+class Inside(NamedTuple):
+    """Lattice points in or at bodies (i rows)."""
+
+    x: Array
+    who: Array
+    """numbers of the bodies"""
+    volume: Array
+    """volume inside the body that each has, m^3"""
+
+    def vortons(self, spin: Array) -> SpinVortons:
+        """The vorticity 2 spin of bodies of these spins (n, 3) rad/s."""
+        return SpinVortons(self.x, 2.0 * self.volume[:, None] * spin[self.who], self.who)
 
 
 class LayerBoundary(PanelBoundary):
@@ -155,47 +178,41 @@ class LayerBoundary(PanelBoundary):
         if not len(former.ids):
             self._store_no_motion(former)
             return
-        bodies, hulls = gathered(entities)
-        surfaces = list(self._surfaces(bodies, hulls))
-        spacing = self._spacing(surfaces)
-        sheet = self._sheet(bodies, hulls, surfaces)
-        self._see_others(bodies, hulls, surfaces, sheet)
+        covered = self._covered(entities)
+        bodies, hulls, surfaces, sheet = covered
+        spacing, coupling = self._spacing(surfaces), coupling_of(self.system, bodies)
+        volume, pieces = covered.volumes, _cut(covered, spacing)
+        # 1. Mirrors. The flow below is that of these vortons; the lattice replaces them in the next tick.
         wake = self.world[self.system.wake]
-        old = self._fluid_vortons(bodies, hulls, former)
-        new = _reflected(bodies, hulls, old)
-        # The flow below is that of these vortons; the lattice replaces them in the next tick.
+        old = self._fluid_vortons(covered, former)
+        new = _reflected(covered, old)
         wake[Position].x, wake[Strength].alpha = new.x, new.alpha
-        coupling = coupling_of(self.system, bodies)
+        # 2. Sheets: for spins that have changed, for totals that mirrors have, and rings for what is left.
         turning = np.asarray(bodies.angular_velocity.any(axis=1) | former.spin.any(axis=1))
         turning[coupling.rows] = True
-        inner = self._points_inside(bodies, hulls, surfaces, spacing, turning)
-        missing = self._missing(bodies, sheet, inner, spacing)
+        inner = self._points_inside(covered, spacing, turning)
+        missing = self._missing(covered, inner, spacing)
         spun = sheet.around(-(bodies.angular_velocity - former.spin))
-        mirrored = self._mirrored(surfaces, sheet, old, new)
+        mirrored = _mirrored(covered, old, new)
         left = self._left(sheet, missing, spun + mirrored)
-        strengths = mirrored + self._rings(surfaces, left[None])[0]
+        strengths = mirrored + self._rings(covered, left[None])[0]
         slip = np.array([[rms(missing[s.rows], sheet.area[s.rows]), 0.0, 0.0] for s in surfaces])
-        places, who, parts = inner
-        placed = places, 2.0 * parts[:, None] * former.spin[who], who
-        returned = put_back(self.world, bodies.x, old.carried, placed)
-        pieces = _cut(bodies, surfaces, spacing)
+        returned = put_back(self.world, bodies.x, old.carried, inner.vortons(former.spin))
 
         def given(strengths: Array) -> tuple[Array, Array, Array]:
             """The columns of BoundaryExchange, with sheets of these strengths."""
             impulse, moment, found = _exchanged(self.world, bodies, old, new, pieces, strengths, slip)
             return impulse + returned, moment, found
 
-        volume = volumes_of(surfaces)
         added = np.zeros((len(bodies.x), 3, 3))
         if len(coupling.rows):
-            units, *answers = self._unit_sheets(bodies, surfaces, sheet, pieces, inner, coupling, spacing)
-            change, added = moved(
-                entities, bodies, hulls, former, coupling, volume, given(strengths), answers
-            )
+            # Free bodies go on together with the fluid, and each change of theirs has rings of its own.
+            units = self._unit_sheets(covered, pieces, inner, coupling, spacing)
+            change, added = moved(entities, bodies, hulls, former, coupling, volume, given(strengths), units)
             bodies.v[...] += change[:, :3]
             bodies.angular_velocity[...] += change[:, 3:]
             set_motion(entities, bodies, coupling.rows)
-            for rings, made in zip(units, change[coupling.rows], strict=True):
+            for rings, made in zip(units.rings, change[coupling.rows], strict=True):
                 strengths = strengths + np.einsum("apk,a->pk", rings, made)
             spun = sheet.around(-(bodies.angular_velocity - former.spin))
         impulse, moment, found = given(strengths)
@@ -204,20 +221,29 @@ class LayerBoundary(PanelBoundary):
         none = np.zeros(len(bodies.x), np.int64)
         self._store_motion(former, bodies.v, bodies.angular_velocity, none, added)
         self._store_account(former, coupling)
+        # 3. The lattice.
         strengths = spun + strengths
         if np.isfinite(strengths).all():
-            vortons = (
-                np.concatenate([new.x, pieces.x]),
-                np.concatenate([new.alpha, pieces.shares(strengths)]),
-            )
-            self._to_lattice(bodies, former.ids, hulls, surfaces, vortons, spacing)
+            x = np.concatenate([new.x, pieces.x])
+            alpha = np.concatenate([new.alpha, pieces.shares(strengths)])
+            self._to_lattice(covered, former.ids, (x, alpha), spacing)
 
-    def _missing(
-        self, bodies: Bodies, sheet: Sheet, inner: tuple[Array, Array, Array], spacing: float
-    ) -> Array:
+    def _covered(self, entities: list[Entity]) -> Covered:
+        """All bodies with their panels, and the matrices of several, which stay as long as none has moved."""
+        covered = super()._covered(entities)
+        key = covered.sheet.center.tobytes()
+        if len(covered.surfaces) == 1:
+            self._outside = None
+        elif self._outside is None or key != self._seen:
+            self._outside = outside_of(covered)
+        self._seen = key
+        return covered
+
+    def _missing(self, covered: Covered, inner: Inside, spacing: float) -> Array:
         """What the flow lacks (p, 3) m/s to go with the surfaces; its part along normals is the residual."""
+        sheet, spins = covered.sheet, inner.vortons(covered.bodies.angular_velocity)
         flow = flow_at(self.world, sheet.center)
-        flow = flow + self._flow_of_spin(bodies.angular_velocity, inner, sheet.center, spacing)
+        flow = flow + self._flow_of_spin(spins, sheet.center, spacing)
         missing = sheet.wall - flow
         normal = (missing * sheet.normal).sum(axis=1)
         self.residual = rms(normal[:, None], sheet.area) / max(rms(missing, sheet.area), 1e-300)
@@ -225,19 +251,16 @@ class LayerBoundary(PanelBoundary):
 
     def added_masses(self, entities: list[Entity]) -> Array:
         """Fluid kg that free bodies take along, by the sheets that they have where they are: `added_of`."""
-        bodies, hulls = gathered(entities)
+        bodies, _ = gathered(entities)
         coupling = coupling_of(self.system, bodies)
         if not len(coupling.rows):
             return np.zeros((len(bodies.x), 3, 3))
-        surfaces = list(self._surfaces(bodies, hulls))
-        spacing, some = self._spacing(surfaces), np.zeros(len(bodies.x), bool)
+        covered = self._covered(entities)
+        spacing, some = self._spacing(covered.surfaces), np.zeros(len(bodies.x), bool)
         some[coupling.rows] = True
-        sheet = self._sheet(bodies, hulls, surfaces)
-        self._see_others(bodies, hulls, surfaces, sheet)
-        inner = self._points_inside(bodies, hulls, surfaces, spacing, some)
-        pieces = _cut(bodies, surfaces, spacing)
-        _, response, _ = self._unit_sheets(bodies, surfaces, sheet, pieces, inner, coupling, spacing)
-        return added_of(coupling, response, volumes_of(surfaces))
+        inner = self._points_inside(covered, spacing, some)
+        units = self._unit_sheets(covered, _cut(covered, spacing), inner, coupling, spacing)
+        return added_of(coupling, units.response, covered.volumes)
 
     @property
     def _flat(self) -> Array:
@@ -260,7 +283,7 @@ class LayerBoundary(PanelBoundary):
             return edge
         return min(edge, self.system.lattice or self._extent(bodies, hulls, i) / FINE)
 
-    def _fluid_vortons(self, bodies: Bodies, hulls: Hulls, former: FormerMotion) -> Vortons:
+    def _fluid_vortons(self, covered: Covered, former: FormerMotion) -> Vortons:
         """The vortons of the wake, without the vorticity 2 spin inside bodies.
 
         That of a body that was removed stays, as the fluid's. Rows that end with this tick, by a kill box
@@ -271,24 +294,24 @@ class LayerBoundary(PanelBoundary):
         within = wake[BoundaryLayer].within.astype(np.float64) * wake[Volume].volume
         if not len(x):
             none = np.zeros(0, np.int64)
-            return Vortons(x, alpha, none, none, (x, alpha, none))
+            return Vortons(x, alpha, none, none, SpinVortons(x, alpha, none))
         owner, there = rows_of(former.ids, wake[BoundaryLayer].body)
         inner = np.flatnonzero(there & (within != 0.0))
-        carried = x[inner], 2.0 * within[inner, None] * former.spin[owner[inner]], owner[inner]
-        alpha[inner] -= carried[1]
+        carried = Inside(x[inner], owner[inner], within[inner]).vortons(former.spin)
+        alpha[inner] -= carried.alpha
         killed, _ = self.world._pending_rows(self.system.wake)
         if killed is not None:
             alpha[killed] = 0.0
-        rows, who, gap, _ = near_bodies(bodies, hulls, x, 2.0 * wake[CoreRadius].sigma.astype(np.float64))
+        reach = 2.0 * wake[CoreRadius].sigma.astype(np.float64)
+        rows, who, gap, _ = near_bodies(covered.bodies, covered.hulls, x, reach)
         deep = gap < 0.0
         return Vortons(x, alpha, rows[deep], who[deep], carried)
 
     # ------------------------------------------------------------------ spin
 
-    def _points_inside(
-        self, bodies: Bodies, hulls: Hulls, surfaces: list[Surface], spacing: float, some: Array
-    ) -> tuple[Array, Array, Array]:
-        """(Lattice points in or at `some` (n,) bodies, the bodies, the volume inside that each has)."""
+    def _points_inside(self, covered: Covered, spacing: float, some: Array) -> Inside:
+        """Lattice points in or at `some` (n,) bodies."""
+        bodies, hulls, surfaces, _ = covered
         places, who, parts = [np.zeros((0, 3))], [np.zeros(0, np.int64)], [np.zeros(0)]
         for i in np.flatnonzero(some):
             low = np.floor((bodies.x[i] - bodies.radius[i]) / spacing).astype(np.int64) - 1
@@ -302,33 +325,14 @@ class LayerBoundary(PanelBoundary):
             places.append(at[rows])
             who.append(np.full(len(rows), i))
             parts.append(share * (surfaces[i].panels.volume / share.sum()))
-        return np.concatenate(places), np.concatenate(who), np.concatenate(parts)
+        return Inside(np.concatenate(places), np.concatenate(who), np.concatenate(parts))
 
-    def _flow_of_spin(
-        self, spin: Array, inner: tuple[Array, Array, Array], points: Array, spacing: float
-    ) -> Array:
-        """Velocity (p, 3) of the vorticity 2 spin inside of bodies, spin (n, 3)."""
-        places, who, parts = inner
-        alpha = 2.0 * parts[:, None] * spin[who]
-        return self._velocity(points, places, alpha, np.full(len(places), self.system.overlap * spacing))
-
-    def _mirrored(self, surfaces: list[Surface], sheet: Sheet, old: Vortons, new: Vortons) -> Array:
-        """Strengths (p, 3) that cancel what mirrors did to the total around each body."""
-        gained = new.alpha[new.rows] - old.alpha[old.rows]
-        total = summed(gained, new.who, len(surfaces))
-        volume = volumes_of(surfaces)[:, None]
-        return sheet.around(-total / (2.0 * volume))
+    def _flow_of_spin(self, spins: SpinVortons, points: Array, spacing: float) -> Array:
+        """Velocity (p, 3) of the vorticity inside of bodies."""
+        sigma = np.full(len(spins.x), self.system.overlap * spacing)
+        return self._velocity(points, spins.x, spins.alpha, sigma)
 
     # ------------------------------------------------------------------ sheets
-
-    def _see_others(self, bodies: Bodies, hulls: Hulls, surfaces: list[Surface], sheet: Sheet) -> None:
-        """Find the matrices of all bodies together; as long as none has moved they stay."""
-        key = sheet.center.tobytes()
-        if len(surfaces) == 1:
-            self._outside = None
-        elif self._outside is None or key != self._seen:
-            self._outside = outside_of(bodies, hulls, surfaces, sheet)
-        self._seen = key
 
     def _left(self, sheet: Sheet, missing: Array, given: Array) -> Array:
         """Normal velocity (p,) that is `missing` (p, 3), beside what sheets `given` (p, 3) bring."""
@@ -338,10 +342,11 @@ class LayerBoundary(PanelBoundary):
             left -= (made * sheet.normal).sum(axis=1)
         return np.asarray(left)
 
-    def _rings(self, surfaces: list[Surface], left: Array) -> Array:
+    def _rings(self, covered: Covered, left: Array) -> Array:
         """Strengths (k, p, 3) of the rings that bring each of the normal velocities (k, p)."""
         from ecs_fluid.kernels.panels.panel_flow import ring_circulations
 
+        surfaces = covered.surfaces
         if self._outside is not None:
             found = circulations(self._outside, surfaces, left)
         else:
@@ -351,24 +356,17 @@ class LayerBoundary(PanelBoundary):
     # ------------------------------------------------------------------ free bodies
 
     def _unit_sheets(
-        self,
-        bodies: Bodies,
-        surfaces: list[Surface],
-        sheet: Sheet,
-        pieces: Pieces,
-        inner: tuple[Array, Array, Array],
-        coupling: Coupling,
-        spacing: float,
-    ) -> tuple[Array, Array, Array]:
-        """Strengths (f, 6, p, 3) of the rings of all bodies, and impulses (n, 6, f, 6) that these get, as one
-        of the f free bodies is faster by 1 m/s or 1 rad/s along one of the axes that the fluid changes.
+        self, covered: Covered, pieces: Pieces, inner: Inside, coupling: Coupling, spacing: float
+    ) -> UnitSheets:
+        """What follows as one of the free bodies is faster along one of the axes that the fluid changes.
 
         The sheet n x (spin x r), which has no normal flow together with the vorticity in the body, is not
-        among them. Third: the volume (f, 6, f, 6), in these units, of the fluid that clings to the surfaces
-        until the next tick, int slip . slip dS times the thickness of the sheet by then: by how much cores
-        and diffusion have taken of it into the body, found at balls and disks, lattice of R/6 to R/16. The
-        slip is that of the whole sheet, so that C is Basset's impulse: pressure has its part of the drag.
+        among the rings. The fluid that clings is int slip . slip dS times the thickness of the sheet by the
+        next tick: by how much cores and diffusion have taken of it into the body, found at balls and disks,
+        lattice of R/6 to R/16. The slip is that of the whole sheet, so that C is Basset's impulse: pressure
+        has its part of the drag.
         """
+        bodies, _, surfaces, sheet = covered
         diffusion = self.world.system(DiffusionSystem)
         viscosity = 0.0 if diffusion is None else diffusion.total
         thickness = spacing / 5 + viscosity * self.world.dt / spacing
@@ -381,12 +379,12 @@ class LayerBoundary(PanelBoundary):
             unit[body, axis % 3] = 1.0
             wall = unit[sheet.who]
             if axis >= 3:
-                own = tuple(column[inner[1] == body] for column in inner)
-                wall = np.cross(wall, sheet.arm) - self._flow_of_spin(unit, own, sheet.center, spacing)
+                own = Inside(*(column[inner.who == body] for column in inner)).vortons(unit)
+                wall = np.cross(wall, sheet.arm) - self._flow_of_spin(own, sheet.center, spacing)
                 around[k] = sheet.around(-unit)
             left[k] = self._left(sheet, wall, around[k])
         units, response = np.zeros((len(free), 6, p, 3)), np.zeros((n, 6, len(free), 6))
-        rings = self._rings(surfaces, left)
+        rings = self._rings(covered, left)
         for (b, axis), strengths in zip(each, rings, strict=True):
             units[b, axis] = strengths
             shares = pieces.shares(strengths)
@@ -398,7 +396,7 @@ class LayerBoundary(PanelBoundary):
         clinging[np.ix_(free, axes, free, axes)] = thickness * np.einsum(
             "fapk,gbpk,p->fagb", slips, slips, sheet.area
         )
-        return units, response, clinging
+        return UnitSheets(units, response, clinging)
 
     def _store_account(self, former: FormerMotion, coupling: Coupling) -> None:
         """Keep the changes of motion whose friction free bodies have taken beforehand: see `moved`."""
@@ -409,16 +407,8 @@ class LayerBoundary(PanelBoundary):
 
     # ------------------------------------------------------------------ lattice
 
-    def _to_lattice(
-        self,
-        bodies: Bodies,
-        ids: Array,
-        hulls: Hulls,
-        surfaces: list[Surface],
-        vortons: tuple[Array, Array],
-        spacing: float,
-    ) -> None:
-        """Put vortons (x, alpha) on the lattice in place of those of the last tick."""
+    def _to_lattice(self, covered: Covered, ids: Array, vortons: tuple[Array, Array], spacing: float) -> None:
+        """Put vortons (x, alpha) on the lattice in place of those of the last tick; `ids` are RowId (n,)."""
         from scipy import ndimage
 
         from ecs_fluid.kernels.grids.lattice import to_lattice
@@ -436,20 +426,16 @@ class LayerBoundary(PanelBoundary):
         low, field = low - margin, np.pad(field, [*np.stack([margin, margin], axis=1), (0, 0)])
         strength = field.reshape(-1, 3)
         size = np.sqrt((strength**2).sum(axis=1))
-        order = np.argsort(size, kind="stable")
-        least = np.cumsum(size[order])
-        strong = np.ones(len(size), bool)
-        strong[order[: np.searchsorted(least, self.system.loss * least[-1])]] = False
+        strong = _strong(size, self.system.loss).reshape(field.shape[:3])
         # Room for what diffuses out in the next tick.
-        stay = ndimage.binary_dilation(strong.reshape(field.shape[:3]), iterations=MARGIN).ravel()
+        stay = ndimage.binary_dilation(strong, iterations=MARGIN).ravel()
         x = spacing * (np.stack(np.unravel_index(np.arange(len(size)), field.shape[:3]), axis=1) + low)
-        near, _, gap, _ = near_bodies(bodies, hulls, x, np.full(len(x), FILLED * spacing))
+        bodies = covered.bodies
+        near, _, gap, _ = near_bodies(bodies, covered.hulls, x, np.full(len(x), FILLED * spacing))
         stay[near[gap > -FILLED * spacing]] = True
-        turning = np.asarray(bodies.angular_velocity.any(axis=1))
-        places, who, parts = self._points_inside(bodies, hulls, surfaces, spacing, turning)
-        at = np.ravel_multi_index(
-            tuple((np.rint(places / spacing).astype(np.int64) - low).T), field.shape[:3]
-        )
+        inner = self._points_inside(covered, spacing, np.asarray(bodies.angular_velocity.any(axis=1)))
+        numbers = np.rint(inner.x / spacing).astype(np.int64) - low
+        at = np.ravel_multi_index(tuple(numbers.T), field.shape[:3])
         stay[at] = True
         weak = ~stay & (size > 0.0)
         new = strength.copy()
@@ -457,8 +443,8 @@ class LayerBoundary(PanelBoundary):
             new[stay], _ = with_moments(x[stay], strength[stay], x[weak], strength[weak])
         cell = spacing**self.world.dimension
         within, body = np.zeros(len(x)), np.full(len(x), -1)
-        within[at], body[at] = parts / cell, ids[who]
-        new[at] += 2.0 * parts[:, None] * bodies.angular_velocity[who]
+        within[at], body[at] = inner.volume / cell, ids[inner.who]
+        new[at] += inner.vortons(bodies.angular_velocity).alpha
         wake, n = self.world[self.system.wake], int(stay.sum())
         wake.kill(np.ones(len(wake), bool))
         wake.spawn(
@@ -470,24 +456,35 @@ class LayerBoundary(PanelBoundary):
         )
 
 
-def _reflected(bodies: Bodies, hulls: Hulls, old: Vortons) -> Vortons:
+def _strong(size: Array, loss: float) -> Array:
+    """Mask (n,) of all but the weakest, whose sizes are up to the part `loss` of the sum of all."""
+    order = np.argsort(size, kind="stable")
+    sums = np.cumsum(size[order])
+    strong = np.ones(len(size), bool)
+    strong[order[: np.searchsorted(sums, loss * sums[-1])]] = False
+    return strong
+
+
+def _reflected(covered: Covered, old: Vortons) -> Vortons:
     """Those inside at their mirror images outside, with the part along the normal reversed."""
     x, alpha = old.x.copy(), old.alpha.copy()
-    rows, _, gap, normal = near_bodies(bodies, hulls, x[old.rows], np.full(len(old.rows), 1e-300))
+    at_most = np.full(len(old.rows), 1e-300)
+    rows, _, gap, normal = near_bodies(covered.bodies, covered.hulls, x[old.rows], at_most)
     rows = old.rows[rows]
     x[rows] -= 2.0 * gap[:, None] * normal
     alpha[rows] -= 2.0 * (alpha[rows] * normal).sum(axis=1, keepdims=True) * normal
     return old._replace(x=x, alpha=alpha)
 
 
+def _mirrored(covered: Covered, old: Vortons, new: Vortons) -> Array:
+    """Strengths (p, 3) that cancel what mirrors did to the total around each body."""
+    gained = new.alpha[new.rows] - old.alpha[old.rows]
+    total = summed(gained, new.who, len(covered.surfaces))
+    return covered.sheet.around(-total / (2.0 * covered.volumes[:, None]))
+
+
 def _exchanged(
-    world: World,
-    bodies: Bodies,
-    old: Vortons,
-    new: Vortons,
-    pieces: Pieces,
-    strengths: Array,
-    slip: Array,
+    world: World, bodies: Bodies, old: Vortons, new: Vortons, pieces: Pieces, strengths: Array, slip: Array
 ) -> tuple[Array, Array, Array]:
     """The columns of BoundaryExchange of what was mirrored, and of sheets of these strengths (p, 3)."""
     every, shares = np.concatenate([new.who, pieces.who]), pieces.shares(strengths)
@@ -496,8 +493,9 @@ def _exchanged(
     return exchange_of(world, bodies.x, every, before, after, slip[every])
 
 
-def _cut(bodies: Bodies, surfaces: list[Surface], spacing: float) -> Pieces:
+def _cut(covered: Covered, spacing: float) -> Pieces:
     """The panels cut into pieces no longer than the lattice spacing."""
+    bodies, _, surfaces, _ = covered
     places, panels, parts = [], [], []
     for x, s in zip(bodies.x, surfaces, strict=True):
         corners = s.panels.vertices[s.panels.corners]

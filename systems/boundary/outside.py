@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.polytope import Hulls
     from ecs_fluid.kernels.bodies.table import Bodies
     from ecs_fluid.kernels.panels.panels import Panels
-    from ecs_fluid.systems.boundary.panels import Sheet, Surface
+    from ecs_fluid.systems.boundary.panels import Covered, Sheet, Surface
 
 CLOSEST = 0.25
 """Least distance from which a panel sees another body, in roots of its area (lengths of segments).
@@ -34,10 +34,11 @@ class Outside(NamedTuple):
     factors: tuple[Array, Array]
 
 
-def outside_of(bodies: Bodies, hulls: Hulls, surfaces: list[Surface], sheet: Sheet) -> Outside:
+def outside_of(covered: Covered) -> Outside:
     """Matrices of all surfaces where they are, (1/2 - K) phi = -S g as for one body."""
     from ecs_fluid.kernels.panels.panel_flow import factorise
 
+    bodies, hulls, surfaces, sheet = covered
     p = len(sheet.who)
     check_memory(PAIR, float(p) ** 2, "pairs of panels for BoundarySystem", "use fewer panels or bodies")
     single, double = _layers(bodies, surfaces, sheet.center)

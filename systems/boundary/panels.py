@@ -76,6 +76,20 @@ class Sheet(NamedTuple):
         return np.asarray(self.area[:, None] * np.cross(self.normal, np.cross(spin[self.who], self.arm)))
 
 
+class Covered(NamedTuple):
+    """All bodies where they are now, and the panels that cover them."""
+
+    bodies: Bodies
+    hulls: Hulls
+    surfaces: list[Surface]
+    sheet: Sheet
+
+    @property
+    def volumes(self) -> Array:
+        """Volumes (n,) m^3 that the panels enclose."""
+        return np.array([s.panels.volume for s in self.surfaces])
+
+
 class FormerMotion(NamedTuple):
     """Motion of bodies whose vorticity is in the fluid already, from ShedMotion."""
 
@@ -100,6 +114,15 @@ class WakeVortons(NamedTuple):
     alpha: Array
     sigma: Array
     volume: Array
+
+
+class SpinVortons(NamedTuple):
+    """Vortons (b rows) that stand for the vorticity 2 spin of bodies."""
+
+    x: Array
+    alpha: Array
+    who: Array
+    """numbers of the bodies"""
 
 
 class PanelBoundary:
@@ -157,27 +180,27 @@ class PanelBoundary:
         from ecs_fluid.kernels.bodies.table import CONTAINER
 
         former = self._former_motion(entities)
-        left = self._released(former)
+        released = self._released(former)
         if not len(former.ids):
-            self._fill_wake(left)
+            self._fill_wake(released)
             self._store_no_motion(former)
             return
-        bodies, hulls = gathered(entities)
-        surfaces = list(self._surfaces(bodies, hulls))
-        sheet = self._sheet(bodies, hulls, surfaces)
+        covered = self._covered(entities)
+        bodies, sheet, volume = covered.bodies, covered.sheet, covered.volumes
         bound = ((bodies.shape != CONTAINER) & (bodies.motion != FIXED))[sheet.who]
-        placed, carried = sheet.around(former.spin)[bound], self._carried(former)
-        returned = put_back(self.world, bodies.x, carried, (sheet.center[bound], placed, sheet.who[bound]))
+        carried = self._carried(former)
+        placed = SpinVortons(sheet.center[bound], sheet.around(former.spin)[bound], sheet.who[bound])
+        returned = put_back(self.world, bodies.x, carried, placed)
         flow = self._update_bound(bodies, sheet, np.flatnonzero(bound)) + flow_at(self.world, sheet.center)
-        if len(left.x):
-            flow += self._velocity(sheet.center, left.x, left.alpha, left.sigma)
+        if len(released.x):
+            flow += self._velocity(sheet.center, released.x, released.alpha, released.sigma)
         # Closes the lines of the bound vorticity: the sum of both stays zero though the flow stretches it.
-        spin, volume = _solid_spin(bodies), volumes_of(surfaces)
-        spun = -sheet.around(spin - summed(*carried[1:], len(spin)) / (2.0 * volume[:, None]))
+        spin = _solid_spin(bodies)
+        spun = -sheet.around(spin - summed(carried.alpha, carried.who, len(spin)) / (2.0 * volume[:, None]))
         number = np.bincount(sheet.who[bound], minlength=len(bodies.x))
         self._store_motion(former, bodies.v, spin, number)
         slip = flow - sheet.wall
-        rings = self._solved(surfaces, sheet, sheet.wall - flow, spun)
+        rings = self._solved(covered, sheet.wall - flow, spun)
         strengths, nothing = spun + rings, np.zeros_like(rings)
         shed = (nothing, nothing), (sheet.shed, rings)
         impulse, moment, found = exchange_of(self.world, bodies.x, sheet.who, *shed, slip)
@@ -185,9 +208,16 @@ class PanelBoundary:
         record_exchange(entities, impulse + returned, moment, found)
         # Numbers that are not finite are in BoundaryExchange, where the guard finds them.
         if np.isfinite(strengths).all():
-            self._shed(bodies, hulls, sheet, strengths, left)
+            self._shed(covered, strengths, released)
+
+    def _covered(self, entities: list[Entity]) -> Covered:
+        """All bodies with their panels."""
+        bodies, hulls = gathered(entities)
+        surfaces = list(self._surfaces(bodies, hulls))
+        return Covered(bodies, hulls, surfaces, self._sheet(bodies, hulls, surfaces))
 
     def _surfaces(self, bodies: Bodies, hulls: Hulls) -> Iterator[Surface]:
+        """The panels of each body, made and factorised when one of its shape is first met."""
         from ecs_fluid.kernels.bodies.rotation import matrix_of
         from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
         from ecs_fluid.kernels.panels.panel_flow import ring_factors
@@ -299,22 +329,22 @@ class PanelBoundary:
         volume = (sigma / self.system.overlap) ** 3
         return WakeVortons(x.astype(np.float64), alpha.astype(np.float64), sigma, volume)
 
-    def _fill_wake(self, left: WakeVortons) -> None:
+    def _fill_wake(self, released: WakeVortons) -> None:
         """Move the bound vortons of the last bodies into the wake."""
         bound = self.world[self.bound_name]
         if len(bound):
             bound.kill(np.ones(len(bound), bool))
-        if len(left.x):
-            columns = (kind(values) for (kind, _), values in zip(WAKE_COLUMNS, left, strict=True))
+        if len(released.x):
+            columns = (kind(values) for (kind, _), values in zip(WAKE_COLUMNS, released, strict=True))
             self.world[self.system.wake].spawn(*columns)
 
-    def _carried(self, former: FormerMotion) -> tuple[Array, Array, Array]:
-        """(Places (b, 3), strengths (b, 3), bodies (b,)) of the bound vortons of present bodies."""
+    def _carried(self, former: FormerMotion) -> SpinVortons:
+        """The bound vortons of present bodies, where the flow has taken them."""
         entity, memory = self.world[self.bound_name], self.system.field(ShedMotion)
         owner, there = rows_of(former.ids, np.repeat(memory.id, memory.bound))
         columns = entity[Position].x, entity[Strength].alpha
         x, alpha = (column[there].astype(np.float64) for column in columns)
-        return x, alpha, owner[there]
+        return SpinVortons(x, alpha, owner[there])
 
     def _update_bound(self, bodies: Bodies, sheet: Sheet, solid: Array) -> Array:
         """Bring the bound vortons up to date; returns the velocity (p, 3) that is not in the tables yet.
@@ -336,8 +366,10 @@ class PanelBoundary:
 
     # ------------------------------------------------------------------ solution
 
-    def _solved(self, surfaces: list[Surface], sheet: Sheet, missing: Array, given: Array) -> Array:
-        """Strengths (p, 3) of the rings, with which the vortons shed bring the `missing` normal velocity.
+    def _solved(self, covered: Covered, missing: Array, given: Array) -> Array:
+        """Strengths (p, 3) of the rings that bring, once they are vortons, what is `missing` along normals.
+
+        `missing` (p, 3) m/s is wanted of them and of the vortons `given` (p, 3) m^3/s together.
 
         The rings' own matrix is that of a sheet on the surface; what the vortons at their places beyond it,
         with their cores, and those of other bodies leave over is solved for again.
@@ -349,16 +381,17 @@ class PanelBoundary:
         place of what is missing, which is the part m of each pattern, and that is the last one: the step of
         steepest descent of Landweber, Amer. J. Math. 73 (1951), which is regular when it is ended early.
         """
+        sheet = covered.sheet
         scale = max(rms(missing, sheet.area), 1e-300)
         left = self._missing_normal(sheet, missing, given)
         size, strengths = rms(left[:, None], sheet.area) / scale, np.zeros_like(missing)
         for _ in range(self.system.sweeps):
             if size <= self.system.tolerance:
                 break
-            rings, brought = self._answer(surfaces, sheet, left)
+            rings, brought = self._answer(covered, left)
             fine = rms((left - brought)[:, None], sheet.area) >= LEFT * size * scale
             if fine:
-                rings, brought = self._answer(surfaces, sheet, brought)
+                rings, brought = self._answer(covered, brought)
             less = rms((left - brought)[:, None], sheet.area) / scale
             if less >= size:
                 break
@@ -368,13 +401,14 @@ class PanelBoundary:
         self.residual = float(size)
         return strengths
 
-    def _answer(self, surfaces: list[Surface], sheet: Sheet, asked: Array) -> tuple[Array, Array]:
+    def _answer(self, covered: Covered, asked: Array) -> tuple[Array, Array]:
         """Strengths (p, 3) of the rings for the normal velocity `asked` (p,), and what they bring of it."""
         from ecs_fluid.kernels.panels.panel_flow import ring_circulations
 
+        surfaces = covered.surfaces
         mu = [ring_circulations(s.panels, s.factors, s.outward * asked[s.rows]) for s in surfaces]
         strengths = strengths_of_rings(surfaces, mu)
-        return strengths, -self._missing_normal(sheet, np.zeros_like(strengths), strengths)
+        return strengths, -self._missing_normal(covered.sheet, np.zeros_like(strengths), strengths)
 
     def _missing_normal(self, sheet: Sheet, missing: Array, strengths: Array) -> Array:
         """Velocity (p,) along the normals that is still missing once vortons of these strengths are shed."""
@@ -393,23 +427,44 @@ class PanelBoundary:
 
     # ------------------------------------------------------------------ shedding
 
-    def _shed(self, bodies: Bodies, hulls: Hulls, sheet: Sheet, strengths: Array, left: WakeVortons) -> None:
-        """Add the vortons to the wake, with those left behind, and join those that lie close together."""
+    def _shed(self, covered: Covered, strengths: Array, released: WakeVortons) -> None:
+        """Add the vortons to the wake, with those released, and join those that lie close together."""
+        wake, sheet = self.world[self.system.wake], covered.sheet
+        old = len(wake)
+        shed = WakeVortons(sheet.shed, strengths, sheet.sigma, sheet.volume)
+        every = WakeVortons(
+            *(
+                np.concatenate([getattr(wake[kind], name).astype(np.float64), *fresh])
+                for (kind, name), *fresh in zip(WAKE_COLUMNS, shed, released, strict=True)
+            )
+        )
+        first, merged = self._merged(covered, every)
+        stay = first < old
+        rows = first[stay]
+        for (kind, name), values in zip(WAKE_COLUMNS, merged, strict=True):
+            getattr(wake[kind], name)[rows] = values[stay]
+        gone = np.ones(old, bool)
+        gone[rows] = False
+        if gone.any():
+            wake.kill(gone)
+        new = ~stay
+        if new.any():
+            wake.spawn(*(kind(values[new]) for (kind, _), values in zip(WAKE_COLUMNS, merged, strict=True)))
+
+    def _merged(self, covered: Covered, every: WakeVortons) -> tuple[Array, WakeVortons]:
+        """Vortons that share a cell joined, and of each that is left the first row that is in it.
+
+        Cells are `merge` core radii wide, coarser with the distance from bodies as far as `most` demands.
+        """
         from ecs_fluid.kernels.vorticity.merging import cell_levels, merge
 
-        wake = self.world[self.system.wake]
-        old = len(wake)
-
-        shed = WakeVortons(sheet.shed, strengths, sheet.sigma, sheet.volume)
-        x, alpha, sigma, volume = (
-            np.concatenate([getattr(wake[kind], name).astype(np.float64), *fresh])
-            for (kind, name), *fresh in zip(WAKE_COLUMNS, shed, left, strict=True)
-        )
+        bodies, hulls, _, sheet = covered
+        x, sigma = every.x, every.sigma
         base = cell_levels(self.system.merge * sigma)
         distance, side = _distance(bodies, hulls, x), _side(bodies, hulls, x, sigma)
         for coarser in range(32):
             level = base + np.floor(coarser * distance).astype(np.int64)
-            found = merge(x, alpha, sigma, volume, level, side)
+            found = merge(*every, level, side)
             if len(found.first) <= self.system.most:
                 break
         else:
@@ -420,18 +475,7 @@ class PanelBoundary:
         # The middle of several vortons may lie in a body that curves between them.
         lost = astray(bodies, hulls, found.x)
         found.x[lost] = x[found.first[lost]]
-        stay = found.first < old
-        rows = found.first[stay]
-        merged = found.x, found.alpha, found.sigma, found.volume
-        for (kind, name), values in zip(WAKE_COLUMNS, merged, strict=True):
-            getattr(wake[kind], name)[rows] = values[stay]
-        gone = np.ones(old, bool)
-        gone[rows] = False
-        if gone.any():
-            wake.kill(gone)
-        new = ~stay
-        if new.any():
-            wake.spawn(*(kind(values[new]) for (kind, _), values in zip(WAKE_COLUMNS, merged, strict=True)))
+        return found.first, WakeVortons(found.x, found.alpha, found.sigma, found.volume)
 
 
 def _solid_spin(bodies: Bodies) -> Array:
@@ -448,20 +492,17 @@ def _corners(bodies: Bodies, hulls: Hulls, i: int) -> Array:
     return hulls.vertices[:0] if bodies.shape[i] == BALL else corners_of(hulls, int(bodies.hull[i]))
 
 
-def put_back(
-    world: World, centers: Array, carried: tuple[Array, Array, Array], placed: tuple[Array, Array, Array]
-) -> Array:
+def put_back(world: World, centers: Array, carried: SpinVortons, placed: SpinVortons) -> Array:
     """Impulses (n, 3) over the density as the vorticity that stands for rotation returns to its bodies.
 
-    From where it flowed, `carried`, to where it is `placed` (places, strengths, numbers of the bodies). The
-    flow takes it along nearly as the body goes; what is left is the force of what blows past it, density
-    times circulation times the difference of velocity, as Magnus's is.
+    From where it flowed, `carried`, to where it is `placed`. The flow takes it along nearly as the body goes;
+    what is left is the force of what blows past it, density times circulation times the difference of
+    velocity, as Magnus's is.
     """
-    (x, alpha, who), (places, strengths, whose) = carried, placed
-    everywhere, every = np.concatenate([x, places]), np.concatenate([who, whose])
-    before, after = np.concatenate([alpha, 0.0 * strengths]), np.concatenate([0.0 * alpha, strengths])
-    none = np.zeros_like(everywhere)
-    return exchange_of(world, centers, every, (everywhere, before), (everywhere, after), none)[0]
+    x, who = np.concatenate([carried.x, placed.x]), np.concatenate([carried.who, placed.who])
+    before = np.concatenate([carried.alpha, 0.0 * placed.alpha])
+    after = np.concatenate([0.0 * carried.alpha, placed.alpha])
+    return exchange_of(world, centers, who, (x, before), (x, after), np.zeros_like(x))[0]
 
 
 def strengths_of_rings(surfaces: list[Surface], mu: list[Array]) -> Array:
@@ -470,11 +511,6 @@ def strengths_of_rings(surfaces: list[Surface], mu: list[Array]) -> Array:
 
     parts = [turned(s.turn, sheet_strengths(s.panels, m)) for s, m in zip(surfaces, mu, strict=True)]
     return np.concatenate(parts)
-
-
-def volumes_of(surfaces: list[Surface]) -> Array:
-    """Volumes (n,) m^3 that the panels enclose."""
-    return np.array([s.panels.volume for s in surfaces])
 
 
 def turned(turn: Array, vectors: Array) -> Array:

@@ -28,15 +28,25 @@ WIDEST, NARROWEST, FIRST = 1.0, 0.2, 0.5
 """Opening angles of the tree between which ``auto`` chooses, and the one that it tries first; below the
 narrowest another solver is as fast."""
 
-POWERS, RESERVE, AIM, TRIALS = (1.0, 3.0, 4.0), 1.05, 0.97, 4
-"""Errors of the tree grow with a power of the angle: the least, a first guess and the largest; by this factor
-an angle that is searched for must be better than the tolerance, as its error is not measured quite; at this
-part of that goal the next angle aims; so many angles are tried."""
+POWERS = (1.0, 3.0, 4.0)
+"""Errors of the tree grow with a power of the angle: the least, a first guess and the largest."""
 
-NARROWER, WIDER, WIDER_LATER, NO_WIDER = 0.95, 1.04, 1.1, 10.0
-"""An angle that fails is followed by one narrower by this factor at least; one that is kept by a wider one
-where that is wider by this factor: at first; where one was known; and never, in a flow that is alike or a sum
-that is done once."""
+RESERVE = 1.05
+"""By this factor the angle of a new flow must be better than the tolerance, as its error is not measured
+quite."""
+
+AIM = 0.97
+"""Part of the error allowed at which the next angle aims."""
+
+TRIALS = 4
+"""Most angles that are tried."""
+
+NARROWER = 0.95
+"""An angle that fails is followed by one narrower by this factor at least."""
+
+WIDER, WIDER_LATER, NO_WIDER = 1.04, 1.1, 10.0
+"""One that is kept is followed by one that is wider by this factor at least: at first; where one was known;
+and never, in a flow that is alike or a sum that is done once."""
 
 COMPARED, AGAIN = 384, 192
 """Vortons compared with the direct sum where an angle of the tree is searched for, and where one that was
@@ -95,6 +105,7 @@ class AutoSolver(Solver):
         self._ready = set[Solver]()
         self._compared: tuple[DrawnSample, list[Array]] | None = None
         self._numbers = FlowNumbers(self, sources)
+        self._flow: Flow | None = None  # of the present targets, where the work that they take is kept
 
     @cached_property
     def _direct(self) -> DirectSolver:
@@ -128,7 +139,7 @@ class AutoSolver(Solver):
         """By the solver that is expected to be fastest, among those that keep the tolerance."""
         n, m = len(self._sources.sigma), len(targets.x)
         if n * m > SURELY_DIRECT:
-            self._flow: Flow | None = None
+            self._flow = None
             times = self._expected(n, m, targets)
             for solver in sorted(times, key=times.__getitem__):
                 if solver == "direct":
@@ -149,28 +160,27 @@ class AutoSolver(Solver):
         At places whose angle is kept, measuring it is for many ticks.
         """
         state, given = self._state, (self.tolerance, targets.du is not None)
+        kept = state is not None and targets.place in PLACES
         several = n * m >= PERHAPS_MESH and self.world.dimension == 3
-        if state is None or targets.place not in PLACES or self.world.dimension != 3:
+        if state is None or not kept or self.world.dimension != 3:
             seconds = stored(self.world.options.precision) if state is None else state.seconds
-            once = state is None or targets.place not in PLACES
-            each = 2 * min(m, SAMPLE_BLOCKS * SAMPLE_TARGETS), TRIALS * min(m, WALKED)
+            sample = 2 * min(m, SAMPLE_BLOCKS * SAMPLE_TARGETS), TRIALS * min(m, WALKED)
             mesh = self._pppm.worth(targets) if several else None
-            return expected(seconds, n, m, *given, *(each if once else (0, 0)), mesh)
+            return expected(seconds, n, m, *given, *((0, 0) if kept else sample), mesh)
         times = expected(state.seconds, n, m, *given)
         if "direct" not in times:  # a table with one solver to choose from
             return times
         self._flow = flow = self._numbers.at(m, targets.du is not None)
         pair, place = times["direct"] / (n * m), PLACES[targets.place]
-        work_of = dict(zip(COUNTED, state.work[place].tolist(), strict=True))
-        for solver, other in zip(COUNTED, state.work_for[place].tolist(), strict=True):
-            known = alike(flow, other, WORKED)
+        for k, solver in enumerate(COUNTED):
+            known = alike(flow, state.work_for[place, k].tolist(), WORKED)
             if solver == "pppm" and several and not known:
                 worth = self._pppm.worth(targets)
                 self._keep(solver, np.inf if worth is None else worth, targets)
-                work_of[solver] = float(state.work[place, COUNTED.index(solver)])
                 known = True
-            if known and work_of[solver] < 0.5 * NEVER:
-                times[solver] = pair * work_of[solver] * math.sqrt(float(n) * m)
+            work = float(state.work[place, k])
+            if known and work < 0.5 * NEVER:
+                times[solver] = pair * work * math.sqrt(float(n) * m)
             elif known:
                 times.pop(solver, None)
             elif solver in times:

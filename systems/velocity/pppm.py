@@ -101,7 +101,7 @@ class PppmSolver(Solver):
         self._numbers = FlowNumbers(self, sources)
         self._plan: Plan | None = None
         self._smooth: list[Smooth] = []
-        self._seen: tuple[Targets, Found] | None = None
+        self._last: tuple[Targets, Found] | None = None  # targets that were measured, and what was found
         self._aim = GOAL * self.tolerance * min(1.0, (self.tolerance / STRICT) ** (1.0 / 6.0))
         # Of the last sum, in pairs of the direct sum; infinite if no mesh kept the tolerance.
         self.work = np.inf
@@ -127,24 +127,18 @@ class PppmSolver(Solver):
     def _fill_inside(self, targets: Targets) -> None:
         """By the mesh found before, else by one for these targets; a finer one follows each that misses the
         tolerance, and where none keeps it the multipole sum."""
-        from ecs_fluid.kernels.particle_mesh.sums import velocity
-
         kept, new = self._kept(_row(targets), len(targets.x), targets.du is not None)
         found = self._measured(targets) if kept is None else kept
         self.work = 0.0
         for _ in range(TRIALS):
-            if self._plan is None:
-                self._plan, self._smooth = self._planned(found), []
-            smooth = self._smooth_for(targets, found)
-            if self._plan is None or smooth is None:
+            smooth = self._summed(targets, found)
+            if smooth is None:
                 if kept is None:
                     break
-                self._plan = kept = None
+                self._plan = kept = None  # what was found before serves no more
                 found = self._measured(targets)
                 continue
-            self.work += self._work_of(self._plan.mesh, targets, found)
-            velocity(self._plan, smooth, targets.x, targets.u, targets.du)
-            if kept is not None and not due(self.world) and self._as_fast(targets):
+            if kept is not None and not due(self.world) and self._flows_as_before(targets):
                 return
             error, surely = self._errors(targets, smooth.reach, OF_NEW if new else COMPARED)
             self._keep(targets, found, kept is not None, surely)
@@ -155,12 +149,28 @@ class PppmSolver(Solver):
         self.work = np.inf
         self._fmm.fill(targets)
 
+    def _summed(self, targets: Targets, found: Found) -> Smooth | None:
+        """Fill by the mesh, which is made if there is none; returns the smooth part of the velocity.
+
+        None, and nothing is filled, where no mesh and reach keep the tolerance.
+        """
+        from ecs_fluid.kernels.particle_mesh.sums import velocity
+
+        if self._plan is None:
+            self._plan, self._smooth = self._planned(found), []
+        smooth = self._smooth_for(targets, found)
+        if self._plan is None or smooth is None:
+            return None
+        self.work += self._work_of(self._plan.mesh, targets, found)
+        velocity(self._plan, smooth, targets.x, targets.u, targets.du)
+        return smooth
+
     def worth(self, targets: Targets) -> float | None:
         """As long as so many pairs of a direct sum a mesh takes for these targets; None: there is none."""
         found, _ = self._kept(_row(targets), len(targets.x), targets.du is not None)
         if found is None:
             found = self._measured(targets, anew=True)
-            self._seen = targets, found
+            self._last = targets, found
         return None if found.mesh is None else self._work_of(found.mesh, targets, found)
 
     def _work_of(self, mesh: Mesh, targets: Targets, found: Found) -> float:
@@ -221,7 +231,7 @@ class PppmSolver(Solver):
         """
         return min(max(ALIKE, SURE * self.tolerance / error - 1.0), WORKED) if error > 0.0 else ALIKE
 
-    def _as_fast(self, targets: Targets) -> bool:
+    def _flows_as_before(self, targets: Targets) -> bool:
         """Whether velocities and gradients are as large as they were when the error was last measured.
 
         Where strengths have grown since then, which the error does as the root of their squares, velocities
@@ -270,9 +280,9 @@ class PppmSolver(Solver):
         from ecs_fluid.kernels.particle_mesh import sums
 
         there = None if self._plan is None or anew else self._plan.mesh
-        if self._seen is not None and self._seen[0] is targets and self._seen[1].error == self._aim:
-            seen = self._seen[1]
-            return seen if there is None else seen._replace(mesh=there)
+        if self._last is not None and self._last[0] is targets and self._last[1].error == self._aim:
+            found = self._last[1]
+            return found if there is None else found._replace(mesh=there)
         rows = np.unique(np.linspace(0, len(targets.x) - 1, COMPARED).astype(np.int64))
         exact = self._exact(targets, rows)
         gradient = np.inf if exact.du is None else self._aim * size(exact.du)

@@ -27,7 +27,7 @@ from ecs_fluid.periodic import axes_of
 from ecs_fluid.plane import check_dimension
 from ecs_fluid.plugins import import_path
 from ecs_fluid.settings import Settings
-from ecs_fluid.system import System
+from ecs_fluid.system import System, Types
 from ecs_fluid.systems.partition import VORTONS, GridNeeds, PartitionSystem
 from ecs_fluid.systems.velocity.auto import AutoSolver
 from ecs_fluid.systems.velocity.cell_reading import CellReading
@@ -123,7 +123,7 @@ class VelocitySystem(System):
 
     reads = (Position, Strength, CoreRadius, Sources, Grid)
     may_read = (Dilatation, Volume)
-    writes = (Velocity, VelocityGradient, VelocityField, SolverTimes, SolverMeshes)
+    writes: Types = (Velocity, VelocityGradient, VelocityField, SolverTimes, SolverMeshes)
     asks = (PartitionSystem, "BodySystem")
     phase = "rates"
     distribution = "ranks"
@@ -165,7 +165,7 @@ class VelocitySystem(System):
 
     def __post_init__(self) -> None:
         if not self.gradient:
-            self.writes = (Velocity, VelocityField, SolverTimes, SolverMeshes)  # type: ignore[assignment]
+            self.writes = tuple(kind for kind in type(self).writes if kind is not VelocityGradient)
         self.velocity_error: float | None = None
         """Relative RMS error of the velocities of the last tick, in its first stage; None: not recorded"""
         self._cells = CellReading(self)
@@ -266,24 +266,19 @@ class VelocitySystem(System):
             self._warn_once(solver, sources, grid)
         flow = VortonFlow.by(solver, sources, grid)
         from_grid = self._from_grid(solver)
-        read = bool(others) and self.tracers == "grid" and not solver.own_field
-        if from_grid or read or not len(sources.sigma):
+        others_read = bool(others) and self.tracers == "grid" and not solver.own_field
+        if from_grid or others_read or not len(sources.sigma):
             self._fill_grid(flow)
-        field = self.field(VelocityField).u
-        # Solvers on the grid share out strengths by convolution; reading by it too keeps the total strength.
-        how: Reading = "convolution" if solver.on_grid and self.read_by == "spline" else self.read_by
-        reading = GridReading(grid, field, how)
+        at_vortons, at_others = self._readings(solver, grid)
         if from_grid:
-            shared: Reading = "spline" if solver.by_spline else "convolution"
-            own = GridReading(grid, field, shared) if solver.on_grid else reading
-            self._read_at_vortons(own, sources, vortons)
+            self._read_at_vortons(at_vortons, sources, vortons)
             sum_at_strays(flow, vortons)
         else:
             targets = Targets.at(processes.vorton_targets(sources, vortons), self.gradient, "vortons")
             solver.fill(targets)  # not by the flow: from here to the kernel it is three frames
             flow.add_potential(targets)
             processes.to_rows(sources.order, vortons, targets)
-        self._fill_others(flow, reading, vortons, others)
+        self._fill_others(flow, at_others, vortons, others)
         if self.world.stage.c == 0.0:
             self.velocity_error = sampled_error(flow, vortons, others) if self._is_recorded else None
 
@@ -310,20 +305,35 @@ class VelocitySystem(System):
         ]
         return vortons, others
 
+    def _readings(self, solver: Solver, grid: Grid) -> tuple[GridReading, GridReading]:
+        """How vortons read the velocity field, and how other particles do.
+
+        As a solver on the grid has shared out strengths: reading in the same way keeps their total.
+        """
+        how, field = self.read_by, self.field(VelocityField).u
+        if not solver.on_grid:
+            return 2 * (GridReading(grid, field, how),)
+        shared: Reading = "spline" if solver.by_spline else "convolution"
+        others = GridReading(grid, field, "convolution" if how == "spline" else how)
+        return GridReading(grid, field, shared), others
+
     def _fill_others(
         self, flow: VortonFlow, reading: GridReading, vortons: list[Population], others: list[Population]
     ) -> None:
         """Fill velocities of other populations: read between points of the grid, or summed at their rows."""
-        processes, read = self.world.processes, self.tracers != "solver" and not flow.solver.own_field
-        if not (len(flow.sources.sigma) or flow.solver.own_field):
+        processes, solver = self.world.processes, flow.solver
+        if not (len(flow.sources.sigma) or solver.own_field):
             for other in others:
                 other.u[:] = 0.0
             return
-        if others and self.tracers == "cells" and not self._from_grid(flow.solver):
+        if self.tracers == "solver" or solver.own_field:
+            read = False
+        elif self.tracers == "cells" and not self._from_grid(solver):
             held = sum(len(population.x) for population in vortons)
             count = processes.total([population.entity for population in vortons], held)
-            read = self._cells.fill(flow, count, others)
-        elif read:
+            read = bool(others) and self._cells.fill(flow, count, others)
+        else:
+            read = True
             for other in others:
                 reading.velocity(other.x, other.u)
             sum_at_strays(flow, others)
@@ -332,6 +342,7 @@ class VelocitySystem(System):
                 processes.at_rows(entity, Targets(x, u, place="others", number=number), flow.fill)
 
     def _fill_grid(self, flow: VortonFlow) -> None:
+        """Fill the velocity field, at all points of the grid."""
         from ecs_fluid.kernels.grids.grid import grid_points
 
         field, processes, number = self.field(VelocityField), self.world.processes, self.world.dtype

@@ -268,3 +268,21 @@ def test_too_coarse_a_grid() -> None:
         ef.FluidWarning, match=r"cells of the container's grid .* most_cells of 103,680 and more"
     ):
         world.step()
+
+
+def test_tracers_have_the_field_of_the_solver_whatever_they_are_told_to_read() -> None:
+    """Its field costs little anywhere, so nothing is gained by points of the grid: all have the same bits."""
+    rng = np.random.default_rng(4)
+    vortons = {
+        "x": 0.6 * (rng.random((300, 3)) - 0.5) * SIZE,
+        "alpha": 0.01 * rng.standard_normal((300, 3)),
+        "sigma": np.full(300, 0.08),
+    }
+    places, found = 0.9 * (rng.random((30_000, 3)) - 0.5) * SIZE, []
+    for tracers in ("solver", "grid", "cells"):
+        world = tank(vortons)
+        world.spawn("smoke", ef.Position(places))
+        world.require(ef.VelocitySystem).tracers = tracers
+        world.evaluate()
+        found.append(world["smoke"][ef.Velocity].u.copy())
+    assert found[0].any() and (found[0] == found[1]).all() and (found[0] == found[2]).all()
