@@ -212,12 +212,20 @@ def on_terminal(terminal: int | None) -> dict[str, Any]:
     return {"stderr": terminal, "start_new_session": True, "preexec_fn": own}
 
 
+@pytest.fixture
+def hears_hangups(request: pytest.FixtureRequest) -> None:
+    """What is started ends by SIGHUP, also where nohup runs the tests."""
+    former = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    request.addfinalizer(lambda: signal.signal(signal.SIGHUP, former))
+
+
 def close(window: int, terminal: int) -> None:
     """Close a terminal: who runs on it gets SIGHUP, and an error for whatever is printed."""
     os.close(terminal)
     os.close(window)
 
 
+@pytest.mark.usefixtures("hears_hangups")
 @pytest.mark.parametrize("by", ["SIGINT", "SIGHUP", "closed terminal"])
 def test_what_asks_it_to_end_ends_it_after_the_tick_with_everything_stored(world: Path, by: str) -> None:
     """SIGHUP ended it at once, and a bar drawn on a closed terminal is an error."""
@@ -264,6 +272,7 @@ sys.exit(cli.main())
 """
 
 
+@pytest.mark.usefixtures("hears_hangups")
 @pytest.mark.parametrize("by", ["SIGTERM", "SIGHUP", "closed terminal"])
 def test_every_command_cleans_up_when_it_is_asked_to_end(by: str) -> None:
     """Exports, pages, movies and sweeps have files to take away, as after Ctrl-C."""
