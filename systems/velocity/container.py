@@ -22,6 +22,7 @@ from ecs_fluid.systems.shared.body_tables import (
 )
 from ecs_fluid.systems.shared.populations import rows_of_each
 from ecs_fluid.systems.shared.walls import EVEN
+from ecs_fluid.systems.velocity.core_levels import levels
 from ecs_fluid.systems.velocity.poisson import LEAST_PER_CORE, THIN, scattered
 from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.targets import Targets
@@ -31,6 +32,13 @@ if TYPE_CHECKING:
 
 OUTSIDE = 1e-5
 """Part of the box by which a point may lie beyond a wall and still be in the fluid: rounding of its place."""
+
+
+COARSER = 0.9
+"""Part of the cells along each axis that another grid has at most: so that rounding makes none."""
+
+Mesh = tuple[Array, Array, Array]
+"""Origin, spacing (3,) m and cells (3,) of a grid."""
 
 
 class Box(NamedTuple):
@@ -81,6 +89,7 @@ class ContainerSolver(Solver):
     transfer: Literal["linear", "m4_prime"]
 
     reads = BODIES
+    asks = ("BodySystem",)
     has_images = True
     own_field = True
 
@@ -92,11 +101,13 @@ class ContainerSolver(Solver):
         self._box = box_of(self.world)
         self._mesh = self._grid_of(self._box, sources.sigma)
         vortons, cells = self._inside(sources), self._mesh[2] - 2 * GHOSTS
-        every = (True, True, True)
-        parts = scattered(vortons, self._mesh, self.transfer) if len(sources.sigma) else []
-        parts = [(sigma, reflected_in(omega, GHOSTS, every)) for sigma, omega in parts]
+        parts = []
+        for level in levels(sources.sigma, self.code) if len(sources.sigma) else []:
+            mesh = self._coarser(level.radius)
+            omega = scattered(vortons, level, mesh, self.transfer)
+            parts.append((level.radius, reflected_in(omega, GHOSTS)))
         self._sums = between_walls.BetweenWalls(parts, cells, self._mesh[1], self.code, self.world.dtype)
-        self._velocity = reflected_out(self._sums.velocity(), GHOSTS, every, ACROSS)
+        self._velocity = reflected_out(self._sums.velocity(), GHOSTS, ACROSS)
         spin = self._box.axes.T @ self._box.spin
         if spin.any():
             turning = between_walls.turning(cells, self._mesh[1], spin, GHOSTS)
@@ -134,7 +145,7 @@ class ContainerSolver(Solver):
         found, y = [], np.ascontiguousarray(self._box.inner(x.T).T, x.dtype)
         for field in (self._sums.potential(), self._sums.vorticity()):
             value = np.empty_like(y)
-            interpolate(y, *self._mesh[:2], reflected_out(field, GHOSTS, (True,) * 3, ALONG), value)
+            interpolate(y, *self._mesh[:2], reflected_out(field, GHOSTS, ALONG), value)
             found.append((value @ self._box.axes.T).astype(x.dtype))
         return found[0], found[1], targets.u, targets.du
 
@@ -166,18 +177,28 @@ class ContainerSolver(Solver):
         bound = box.half[:, None]
         return Inside(np.clip(y, -bound, bound).astype(dtype), alpha.astype(dtype), sources.sigma)
 
-    def _grid_of(self, box: Box, sigma: Array) -> tuple[Array, Array, Array]:
+    def _grid_of(self, box: Box, sigma: Array) -> Mesh:
         """Origin, spacing (3,) m and cells (3,) of the grid, with its points beyond the walls."""
-        from scipy.fft import next_fast_len
-
         sides = 2 * box.half
         edge = (
             float(sigma.mean(dtype=np.float64)) / self.resolution if len(sigma) else float(sides.max()) / 32
         )
-        edge = max(edge, float(np.prod(sides) / self.most_cells) ** (1 / 3))
-        cells = np.array([next_fast_len(max(int(np.ceil(side / edge)), GHOSTS), real=True) for side in sides])
-        spacing = sides / cells
-        return -box.half - GHOSTS * spacing, spacing, cells + 2 * GHOSTS
+        return _mesh_of(box, max(edge, float(np.prod(sides) / self.most_cells) ** (1 / 3)))
+
+    def _coarser(self, radius: float) -> Mesh:
+        """The grid for blobs of this core radius: that of all, or one with `resolution` cells to it."""
+        own = _mesh_of(self._box, radius / self.resolution)
+        return own if (own[2] < COARSER * self._mesh[2]).all() else self._mesh
+
+
+def _mesh_of(box: Box, edge: float) -> Mesh:
+    """Cells of up to so many m in a box, and points beyond its walls."""
+    from scipy.fft import next_fast_len
+
+    sides = 2 * box.half
+    cells = np.array([next_fast_len(max(int(np.ceil(side / edge)), GHOSTS), real=True) for side in sides])
+    spacing = sides / cells
+    return -box.half - GHOSTS * spacing, spacing, cells + 2 * GHOSTS
 
 
 def box_of(world: World) -> Box:

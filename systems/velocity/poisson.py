@@ -14,6 +14,7 @@ from ecs_fluid.periodic import axes_of, wrapped
 from ecs_fluid.systems.partition import GHOSTS, GridNeeds, PartitionSystem
 from ecs_fluid.systems.remesh import RemeshSystem, narrow_lattice
 from ecs_fluid.systems.shared.populations import total_strength
+from ecs_fluid.systems.velocity.core_levels import Level, levels
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.systems.velocity.solver_times import keep_times
@@ -33,9 +34,6 @@ part of the vortons, the thinnest, that may have fewer."""
 
 MEAN = 1e-3
 """Part of sum |alpha| that sum alpha may be without a word in a world that repeats on all sides."""
-
-BIN = 1.1
-"""Core radii within this ratio are spread as one, with their mean square: a velocity error below 1 %."""
 
 
 class PoissonSolver(Solver):
@@ -112,14 +110,18 @@ class PoissonSolver(Solver):
 
         if self.boundary == "walls":
             return dirichlet(self.spread(self.scattered()), self.steps)
-        # One convolution for every core radius.
+        # One convolution for every level of core radii.
         parts = (hockney(omega, self.steps, self.code, r) for r, omega in self.scattered())
         return reduce(np.add, parts)
 
     def scattered(self) -> list[tuple[float, Array]]:
-        """Core radii m, and the vorticity (px, py, pz, 3) 1/s that vortons with each give to the grid."""
+        """Core radii m, and the vorticity (px, py, pz, 3) 1/s that blobs of each give to the grid."""
         mesh, across = (self.grid.origin, self.grid.spacing, self.grid.cells), self.world.across
-        shared = scattered(self.sources, mesh, "spline" if self.by_spline else self.transfer)
+        transfer: Transfer = "spline" if self.by_spline else self.transfer
+        shared = [
+            (level.radius, scattered(self.sources, level, mesh, transfer))
+            for level in levels(self.sources.sigma, self.code)
+        ]
         if across is None:
             return shared
         width = shared[0][1].dtype.type(self.grid.spacing[across])
@@ -227,32 +229,17 @@ class PoissonSolver(Solver):
         return f"the grid spans {sides} m{wider}; {' or '.join(ways)}"
 
 
-def scattered(
-    vortons: Any, mesh: tuple[Array, Array, Array], transfer: Transfer
-) -> list[tuple[float, Array]]:
-    """Core radii m, and the vorticity (px, py, pz, 3) 1/s that vortons with each give to a grid.
+def scattered(vortons: Any, level: Level, mesh: tuple[Array, Array, Array], transfer: Transfer) -> Array:
+    """Vorticity (px, py, pz, 3) 1/s that the vortons' parts in a level of core radii give to a grid.
 
-    `vortons` have x (3, n) m, alpha (3, n) m^3/s and sigma (n,) m; `mesh` is origin m, spacing m and cells.
+    `vortons` have x (3, n) m and alpha (3, n) m^3/s; `mesh` is origin m, spacing m and cells.
     """
     from ecs_fluid.kernels.grids.partition import partition
     from ecs_fluid.kernels.poisson.poisson import vorticity_grid
 
-    result = []
-    for sigma, rows in core_bins(vortons.sigma):
-        x = np.ascontiguousarray(vortons.x[:, rows])
-        alpha = np.ascontiguousarray(vortons.alpha[:, rows])
-        start, order = partition(np.ascontiguousarray(x.T), *mesh)
-        sx, sa = np.ascontiguousarray(x[:, order]), np.ascontiguousarray(alpha[:, order])
-        result.append((sigma, vorticity_grid(sx, sa, start, mesh, transfer)))
-    return result
-
-
-def core_bins(sigma: Array) -> list[tuple[float, Array | slice]]:
-    """Core radii, root mean square of a bin, and the rows of each bin, from the smallest radius on."""
-    radii = sigma.astype(np.float64)
-    lowest = float(radii.min())
-    if float(radii.max()) <= BIN * lowest:
-        return [(float(np.sqrt(np.mean(radii**2))), slice(None))]
-    number = np.floor(np.log(radii / lowest) / np.log(BIN)).astype(np.int64)
-    bins = (np.flatnonzero(number == value) for value in np.unique(number))
-    return [(float(np.sqrt(np.mean(radii[rows] ** 2))), rows) for rows in bins]
+    x = np.ascontiguousarray(vortons.x[:, level.rows])
+    alpha = (vortons.alpha[:, level.rows] * level.parts).astype(x.dtype, copy=False)
+    start, order = partition(np.ascontiguousarray(x.T), *mesh)
+    return vorticity_grid(
+        np.ascontiguousarray(x[:, order]), np.ascontiguousarray(alpha[:, order]), start, mesh, transfer
+    )

@@ -19,7 +19,7 @@ from ecs_fluid.components import Grid, Sources
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.plugins import class_named, group_of, import_path, refuse_shipped_name, ships
 from ecs_fluid.settings import Settings
-from ecs_fluid.system import parameter_model
+from ecs_fluid.system import System, parameter_model
 from ecs_fluid.systems.partition import GridNeeds
 from ecs_fluid.targets import Targets
 
@@ -60,6 +60,8 @@ class Solver:
 
     reads: ClassVar[tuple[type[Component], ...]] = ()
     """Component types that it reads beside Sources and Grid"""
+    asks: ClassVar[tuple[type[System] | str, ...]] = ()
+    """Systems whose methods it calls, as a system's `asks` says it, beside the PartitionSystem"""
     own_field: ClassVar[bool] = False
     """Whether `prepare` makes a field of its own, also without vortons, which any place reads at little cost:
     all particles do then, whatever `tracers` says"""

@@ -124,7 +124,7 @@ class VelocitySystem(System):
     reads = (Position, Strength, CoreRadius, Sources, Grid)
     may_read = (Dilatation, Volume)
     writes: Types = (Velocity, VelocityGradient, VelocityField, SolverTimes, SolverMeshes)
-    asks = (PartitionSystem, "BodySystem")
+    asks = (PartitionSystem,)
     phase = "rates"
     distribution = "ranks"
     dimensions = (2, 3)
@@ -214,6 +214,7 @@ class VelocitySystem(System):
                 )
         self._solver = self._made(self.solver)
         self.may_read = (*type(self).may_read, *self._solver.reads)  # type: ignore[assignment,misc]
+        self.asks = (*type(self).asks, *self._solver.asks)  # type: ignore[assignment,misc]
         self.grid_needs = self._needs(self._solver)
 
     def added(self, world: World) -> None:

@@ -19,7 +19,6 @@ from ecs_fluid.kernels.grids import cubic
 from ecs_fluid.kernels.grids.differences import curl, jacobian
 from ecs_fluid.kernels.poisson import poisson
 from ecs_fluid.systems.velocity.hybrid import HybridSolver
-from ecs_fluid.systems.velocity.poisson import core_bins
 from ecs_fluid.systems.velocity.solver_bench import ring
 from ecs_fluid.systems.velocity.solver_times import NEVER, SIZES, SOLVERS, TOLERANCES, expected, stored
 from ecs_fluid.worlds import VortexRing
@@ -442,7 +441,7 @@ def test_margin_of_the_hybrid_does_not_matter() -> None:
 
 
 def test_core_radii_may_differ() -> None:
-    """Two populations, cores 0.2 and 0.4 m, and a few in between: bins of 10 % leave less than 2 %."""
+    """Two populations, cores 0.2 and 0.4 m, and a few in between: as exact as the grid is for equal cores."""
     worlds = []
     for solver in ("direct", "hybrid", "poisson"):
         world = ef.World(dt=0.01, precision="double")
@@ -459,15 +458,6 @@ def test_core_radii_may_differ() -> None:
         expected = worlds[0][name][ef.Velocity].u
         for world in worlds[1:]:
             assert rms(world[name][ef.Velocity].u, expected) < 0.02
-
-
-def test_core_bins_hold_every_row_once() -> None:
-    sigma = np.random.default_rng(3).uniform(0.1, 0.5, 500)
-    bins = core_bins(sigma)
-    rows = np.concatenate([np.arange(500)[rows] for _, rows in bins])
-    assert np.array_equal(np.sort(rows), np.arange(500))
-    assert all(np.all(np.abs(sigma[rows] / radius - 1.0) < 0.1) for radius, rows in bins)
-    assert len(core_bins(np.full(7, 0.2))) == 1
 
 
 @pytest.mark.parametrize("solver", ["fmm", "poisson", "hybrid", "auto", "tree"])

@@ -30,15 +30,15 @@ ALONG, ACROSS = 1, -1
 normal of the wall, of velocity those across it."""
 
 
-def reflected_in(field: Array, ghosts: int, axes: Any) -> Array:
+def reflected_in(field: Array, ghosts: int) -> Array:
     """Vorticity (px, py, pz, 3) at the points of a box, and what images behind its walls add there.
 
     Given are ``ghosts`` points more beyond each wall, which share strengths of blobs next to it: what lies
     there is the images' in the box.
     """
-    for axis in np.flatnonzero(axes):
+    for axis in range(3):
         lines = np.moveaxis(field, axis, 0)
-        sign = _signs(int(axis), ALONG, field.dtype)
+        sign = _signs(axis, ALONG, field.dtype)
         inner = lines[ghosts : len(lines) - ghosts].copy()
         inner[: ghosts + 1] += sign * lines[ghosts::-1]
         inner[-ghosts - 1 :] += sign * lines[: -ghosts - 2 : -1]
@@ -46,11 +46,11 @@ def reflected_in(field: Array, ghosts: int, axes: Any) -> Array:
     return field
 
 
-def reflected_out(field: Array, ghosts: int, axes: Any, kept: int) -> Array:
+def reflected_out(field: Array, ghosts: int, kept: int) -> Array:
     """A field (px, py, pz, 3) in a box and ``ghosts`` points beyond its walls; ``kept``: ALONG or ACROSS."""
-    for axis in np.flatnonzero(axes):
+    for axis in range(3):
         lines = np.moveaxis(field, axis, 0)
-        sign = _signs(int(axis), kept, field.dtype)
+        sign = _signs(axis, kept, field.dtype)
         below, above = sign * lines[ghosts:0:-1], sign * lines[-2 : -ghosts - 2 : -1]
         field = np.moveaxis(np.concatenate([below, lines, above]), 0, axis)
     return np.ascontiguousarray(field)
@@ -66,13 +66,22 @@ def _waves(points: Sizes, spacing: Three) -> list[Array]:
     return shaped([np.pi * np.arange(n) / ((n - 1) * h) for n, h in zip(points, spacing, strict=True)])
 
 
-@lru_cache(maxsize=8)
-def _blob(points: Sizes, spacing: Three, code: Code, sigma: float, dtype: str) -> Array:
-    """z(k sigma)/k^2 in m^2."""
+@lru_cache(maxsize=16)
+def _blob(points: Sizes, spacing: Three, finest: Sizes, code: Code, sigma: float, dtype: str) -> Array:
+    """z(k sigma)/k^2 in m^2, times the sums over the points of the finest grid per sum over the given ones.
+
+    The shortest wave of a grid has twice the sum of any other wave.
+    """
     waves = _waves(points, spacing)
     squares = sum((part**2 for part in waves), np.zeros((1, 1, 1)))
     inverse = np.where(squares > 0, 1 / np.where(squares > 0, squares, 1.0), 0.0)  # 0 at the mean
-    return np.asarray((smoothed(waves, code, sigma) * inverse).astype(dtype))
+    blob = smoothed(waves, code, sigma) * inverse
+    for axis, (n, most) in enumerate(zip(points, finest, strict=True)):
+        if n < most:
+            lines = np.moveaxis(blob, axis, 0)
+            lines *= (most - 1) / (n - 1)
+            lines[-1] /= 2
+    return np.asarray(blob.astype(dtype))
 
 
 def turning(cells: Any, spacing: Any, spin: Any, ghosts: int) -> Array:
@@ -113,7 +122,7 @@ class BetweenWalls:
     """Fields of blobs and their images in a box, from the vorticity that they share among its grid points.
 
     Args:
-        parts: by core radius, with that of images (`reflected_in`).
+        parts: by core radius, with that of images (`reflected_in`), on this grid or coarser ones.
         cells: (3,) of the box.
         spacing: (3,) m.
         code: of the regularisation.
@@ -128,9 +137,12 @@ class BetweenWalls:
         self._type, self._waves = np.dtype(dtype), _waves(points, steps)
         self._potential = [np.zeros(points, dtype) for _ in range(3)]
         for sigma, omega in parts:
-            blob = _blob(points, steps, code, float(sigma), self._type.name)
+            own = omega.shape[:3]
+            h = tuple(step * (all_ - 1) / (n - 1) for step, all_, n in zip(steps, points, own, strict=True))
+            blob = _blob(own, h, points, code, float(sigma), self._type.name)
             for c in range(3):
-                self._potential[c] += blob * _transform(omega[..., c], c, ALONG)
+                waves = self._potential[c][tuple(slice(n) for n in own)]
+                waves += blob * _transform(omega[..., c], c, ALONG)
 
     def _back(self, waves: Sequence[Array], kept: int) -> Array:
         out = [_transform(part.astype(self._type), c, kept, back=True) for c, part in enumerate(waves)]

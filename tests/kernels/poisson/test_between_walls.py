@@ -80,28 +80,48 @@ def test_velocity_of_a_mode_of_the_box() -> None:
     np.testing.assert_allclose(found, smooth * u, atol=1e-13 * np.abs(u).max())
 
 
-@pytest.mark.parametrize("axes", [(True, True, True), (True, False, True), (False, True, False)])
-def test_what_lies_beyond_a_wall_is_of_images(axes: tuple[bool, bool, bool]) -> None:
+def test_a_coarser_grid_has_the_longer_waves() -> None:
+    """Waves that both grids have give the same velocity, the shortest of the coarse one, (-1)^j, too."""
+    code, coarse = CODES["gaussian"], np.array([4, 3, 5])
+    steps = SPACING * CELLS / coarse
+    waves = [np.pi * np.arange(n + 1) / (n * h) for n, h in zip(coarse, steps, strict=True)]
+    amplitudes = np.random.default_rng(4).standard_normal((*(coarse + 1), 3))
+    for axis in range(3):  # the shortest sine is 0 at all points of the coarse grid
+        np.moveaxis(amplitudes, axis, 0)[-1, ..., np.arange(3) != axis] = 0
+
+    def at(points: Array, h: Array) -> Array:
+        """The sum of the waves at points of a grid: cosines along the component's axis, else sines."""
+        lines = [k[:, None] * np.arange(n) * d for k, n, d in zip(waves, points, h, strict=True)]
+        out = np.zeros((*points, 3))
+        for c in range(3):
+            x, y, z = ((np.cos if axis == c else np.sin)(line) for axis, line in enumerate(lines))
+            out[..., c] = np.einsum("abc,ai,bj,ck->ijk", amplitudes[..., c], x, y, z)
+        return out
+
+    fine = BetweenWalls([(0.3, at(np.array(POINTS), SPACING))], CELLS, SPACING, code).velocity()
+    found = BetweenWalls([(0.3, at(coarse + 1, steps))], CELLS, SPACING, code).velocity()
+    np.testing.assert_allclose(found, fine, atol=1e-12 * np.abs(fine).max())
+
+
+def test_what_lies_beyond_a_wall_is_of_images() -> None:
     """By points: strengths shared beyond walls come back with the signs of images; fields go on by them."""
-    size = [n + 2 * GHOSTS if wall else n for n, wall in zip(POINTS, axes, strict=True)]
+    size = [n + 2 * GHOSTS for n in POINTS]
     shared = np.random.default_rng(2).integers(-9, 9, (*size, 3)).astype(float)
     expected = np.zeros((*POINTS, 3))
     for place in np.ndindex(*size):
-        at = [p - GHOSTS if wall else p for p, wall in zip(place, axes, strict=True)]
-        for images in np.ndindex(
-            *(3 if wall else 1 for wall in axes)
-        ):  # itself, in the lower, in the upper wall
+        at = [p - GHOSTS for p in place]
+        for images in np.ndindex(3, 3, 3):  # itself, in the lower, in the upper wall
             there = [(p, -p, 2 * (n - 1) - p)[i] for p, n, i in zip(at, POINTS, images, strict=True)]
             if all(0 <= p < n for p, n in zip(there, POINTS, strict=True)):
                 for c in range(3):
                     turns = sum(i > 0 for axis, i in enumerate(images) if axis != c)
                     expected[(*there, c)] += (-1) ** turns * shared[(*place, c)]
-    np.testing.assert_array_equal(reflected_in(shared, GHOSTS, axes), expected)
+    np.testing.assert_array_equal(reflected_in(shared, GHOSTS), expected)
     for kept in (ALONG, ACROSS):
-        out = reflected_out(expected, GHOSTS, axes, kept)
+        out = reflected_out(expected, GHOSTS, kept)
         assert out.shape == (*size, 3)
         for place in np.ndindex(*size):
-            at = [p - GHOSTS if wall else p for p, wall in zip(place, axes, strict=True)]
+            at = [p - GHOSTS for p in place]
             of = tuple(abs(p) if p < n else 2 * (n - 1) - p for p, n in zip(at, POINTS, strict=True))
             for c in range(3):
                 beyond = [not 0 <= p < n for p, n in zip(at, POINTS, strict=True)]
