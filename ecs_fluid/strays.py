@@ -1,4 +1,7 @@
-"""Boxes around most particles, for grids that a few far away would make coarse for all others."""
+"""Some particles that stand for all, and boxes around most of them.
+
+Grids around all would be coarse for all where a few are far away.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 SOME = 2048
-"""Particles that are looked at are enough."""
+"""Particles that are looked at, the same in every tick while none comes or goes."""
+
+GOLDEN = 0.6180339887498949
+"""Multiples of it, less their whole parts, are spread evenly, and unlike rows and layers of a lattice."""
 
 FEW_CELLS = 2**14
 """Cells up to which a grid is around all particles, however far some have strayed."""
@@ -15,6 +21,13 @@ FEW_CELLS = 2**14
 OUTSIDE, FEWER = 64, 4.0
 """A grid around most particles is made where it has fewer cells by a factor FEWER; one in OUTSIDE of those
 that are looked at may be left out on each side."""
+
+
+def some_of(every: int) -> np.ndarray:
+    """Numbers (m,), ascending, of about `SOME` of so many rows, or of all."""
+    if every <= SOME:
+        return np.arange(every)
+    return np.unique((np.arange(1, SOME + 1) * GOLDEN % 1.0 * every).astype(np.int64))
 
 
 def around_most(

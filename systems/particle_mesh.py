@@ -26,7 +26,7 @@ from ecs_fluid.entity import Entity
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.recipe import Name
-from ecs_fluid.strays import SOME, around_most
+from ecs_fluid.strays import around_most, some_of
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.fluid_at_rest import FluidAtRest, density_at, fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.populations import joined, with_images
@@ -161,8 +161,9 @@ class TransferSystem(System):
         lo, hi = np.where(periods, -0.5 * periods, lo), np.where(periods, 0.5 * periods, hi)
         flat = np.arange(3) == self.world.across
         edge = self.cell or mean ** (1 / (3 - np.count_nonzero(flat)))
-        some = load.x[:: 1 + len(load.x) // SOME]
-        if not periods.any() and (most := around_most(lo, hi, edge, edge, lambda: [some])):
+        if not periods.any() and (
+            most := around_most(lo, hi, edge, edge, lambda: [load.x[some_of(len(load.x))]])
+        ):
             lo, hi = most
             chosen = inside(load.x, lo, hi)
             load = CarriedAmounts(load.x[chosen], load.volume[chosen], load.amounts[:, chosen])

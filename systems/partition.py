@@ -13,7 +13,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Grid, Position, Sources, Strength
 from ecs_fluid.entity import Entity
 from ecs_fluid.input_limits import GRID_POINT, TREE_CELL, check_memory
-from ecs_fluid.strays import SOME, around_most
+from ecs_fluid.strays import around_most
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.populations import some_rows
 
@@ -179,13 +179,13 @@ class PartitionSystem(System):
         from ecs_fluid.kernels.grids.grid import uniform_grid
 
         processes, (entities, (x, alpha, sigma)) = self.world.processes, self.joined(*VORTONS)
+        vortons = [(entity, position.x) for entity, (position, *_) in self.entities(*VORTONS)]
         count = processes.total(entities, len(x))
         box = processes.enclosing(*bounds(x))
         wanted = max(1, round(count / self.vortons_per_cell))
         if wanted > MANY:
             check_memory(TREE_CELL, wanted, "cells of the tree", "use more vortons_per_cell")
         cloud = self._cloud(*box, alpha, sigma, count)
-        vortons = [(entity, entity[Position].x) for entity in entities]
         mesh = uniform_grid(*(self._around_most(*box, cloud, vortons) or box), wanted)
         found = processes.sorted_vortons(name, entities, (x, alpha, sigma), mesh, divisible)
         names = "origin", "spacing", "cells", "start", "order", "x", "alpha", "sigma"
@@ -255,7 +255,7 @@ class PartitionSystem(System):
             return None
 
         def some() -> list[Array]:
-            return [some_rows(self.world.processes, group, SOME)[0] for group in groups if group]
+            return [some_rows(self.world.processes, group)[0] for group in groups if group]
 
         return around_most(low, high, cloud.mean / PER_CORE, 2.0 * cloud.widest, some)
 

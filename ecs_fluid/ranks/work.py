@@ -113,7 +113,7 @@ class SharedWork(OneProcess):
 
     def some_rows(self, entity: Entity, columns: Sequence[Array], rows: Array) -> Sequence[Array]:
         """Those rows of all ranks, each sent by the rank that holds it."""
-        if entity.name not in self.bounds:
+        if not self.local or entity.name not in self.bounds:
             return super().some_rows(entity, columns, rows)
         edges = np.searchsorted(rows, self.bounds[entity.name])
         own = rows[edges[self.comm.rank] : edges[self.comm.rank + 1]] - self.own(entity.name).start

@@ -13,6 +13,7 @@ from ecs_fluid.entity import Entity
 from ecs_fluid.input_limits import SPHERE, TRACER, VORTON
 from ecs_fluid.one_process import OneProcess
 from ecs_fluid.periodic import images
+from ecs_fluid.strays import some_of
 from ecs_fluid.world import World
 
 
@@ -44,16 +45,10 @@ def rows_of_each(entities: Iterable[Entity]) -> Iterator[tuple[Entity, slice]]:
         first += len(entity)
 
 
-def some_rows(
-    processes: OneProcess, populations: Sequence[tuple[Entity, *tuple[Array, ...]]], count: int
-) -> list[Array]:
-    """Each column of populations (entity, column, ...) at about `count` rows, laid end to end.
-
-    The rows are at even distances, the same on all processes.
-    """
+def some_rows(processes: OneProcess, populations: Sequence[tuple[Entity, *tuple[Array, ...]]]) -> list[Array]:
+    """Each column of populations (entity, column, ...) at `some_of` their rows, laid end to end."""
     totals = [processes.total([entity], len(columns[0])) for entity, *columns in populations]
-    every, first = sum(totals), 0
-    rows = np.arange(every) if every <= count else np.linspace(0, every - 1, count).astype(np.int64)
+    rows, first = some_of(sum(totals)), 0
     parts: list[Sequence[Array]] = []
     for (entity, *columns), total in zip(populations, totals, strict=True):
         own = rows[(rows >= first) & (rows < first + total)] - first

@@ -19,9 +19,6 @@ from ecs_fluid.targets import Population, Targets
 SAMPLE = 64
 """Vortons, and as many other particles, in the sample."""
 
-DRAWN_FROM = 2048
-"""Rows at even distances, the same in every tick, from which the sample is drawn."""
-
 
 def sampled_error(flow: VortonFlow, *groups: Sequence[Population]) -> float | None:
     """RMS error of the flow's velocity relative to its RMS, the largest of the groups of populations.
@@ -100,5 +97,5 @@ def _exact(all_pairs: VortonFlow, x: Array) -> Array:
 def _some(flow: VortonFlow, populations: Sequence[Population]) -> tuple[Array, Array]:
     """Positions and velocities of some rows, one population at least."""
     rows = [(entity, x, u) for entity, x, u, _ in populations]
-    x, u = some_rows(flow.solver.world.processes, rows, DRAWN_FROM)
+    x, u = some_rows(flow.solver.world.processes, rows)
     return x, u
