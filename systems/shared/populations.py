@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from ecs_fluid.entity import Entity
 from ecs_fluid.input_limits import SPHERE, TRACER, VORTON
 from ecs_fluid.one_process import OneProcess
 from ecs_fluid.periodic import images
-from ecs_fluid.strays import some_of
 from ecs_fluid.world import World
 
 
@@ -45,10 +44,17 @@ def rows_of_each(entities: Iterable[Entity]) -> Iterator[tuple[Entity, slice]]:
         first += len(entity)
 
 
-def some_rows(processes: OneProcess, populations: Sequence[tuple[Entity, *tuple[Array, ...]]]) -> list[Array]:
-    """Each column of populations (entity, column, ...) at `some_of` their rows, laid end to end."""
+def some_rows(
+    processes: OneProcess,
+    populations: Sequence[tuple[Entity, *tuple[Array, ...]]],
+    chosen: Callable[[int], Array],
+) -> list[Array]:
+    """Each column of populations (entity, column, ...) at some rows, laid end to end.
+
+    ``chosen`` returns the numbers (m,), in ascending order, of some of so many rows.
+    """
     totals = [processes.total([entity], len(columns[0])) for entity, *columns in populations]
-    rows, first = some_of(sum(totals)), 0
+    rows, first = chosen(sum(totals)), 0
     parts: list[Sequence[Array]] = []
     for (entity, *columns), total in zip(populations, totals, strict=True):
         own = rows[(rows >= first) & (rows < first + total)] - first

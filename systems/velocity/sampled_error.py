@@ -19,6 +19,9 @@ from ecs_fluid.targets import Population, Targets
 SAMPLE = 64
 """Vortons, and as many other particles, in the sample."""
 
+DRAWN_FROM = 2048
+"""Rows from which the sample is drawn."""
+
 
 def sampled_error(flow: VortonFlow, *groups: Sequence[Population]) -> float | None:
     """RMS error of the flow's velocity relative to its RMS, the largest of the groups of populations.
@@ -97,5 +100,10 @@ def _exact(all_pairs: VortonFlow, x: Array) -> Array:
 def _some(flow: VortonFlow, populations: Sequence[Population]) -> tuple[Array, Array]:
     """Positions and velocities of some rows, one population at least."""
     rows = [(entity, x, u) for entity, x, u, _ in populations]
-    x, u = some_rows(flow.solver.world.processes, rows)
+    x, u = some_rows(flow.solver.world.processes, rows, _at_even_distances)
     return x, u
+
+
+def _at_even_distances(every: int) -> Array:
+    """Numbers of up to `DRAWN_FROM` of so many rows, the same in every tick."""
+    return np.unique(np.linspace(0, every - 1, min(every, DRAWN_FROM)).astype(np.int64))
