@@ -22,6 +22,9 @@ OUTSIDE, FEWER = 64, 4.0
 """A grid around most particles is made where it has fewer cells by a factor FEWER; one in OUTSIDE of those
 that are looked at may be left out on each side."""
 
+ENOUGH = 16
+"""Particles from which on one may be left out on each side; of less, each is one of the most."""
+
 
 def some_of(every: int) -> np.ndarray:
     """Numbers (m,), ascending, of about `SOME` of so many rows, or of all."""
@@ -31,23 +34,29 @@ def some_of(every: int) -> np.ndarray:
 
 
 def around_most(
-    low: np.ndarray, high: np.ndarray, edge: float, room: float, some: Callable[[], Sequence[np.ndarray]]
+    low: np.ndarray,
+    high: np.ndarray,
+    edge: float,
+    room: float,
+    some: Callable[[], Sequence[np.ndarray]],
+    few: float = FEW_CELLS,
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """The part of the box low, high (3,) m in which most particles are; None where that saves little.
 
-    Cells are to have that `edge`, m. On each side of what most of each group of particles take the box is
-    half as wide again, and `room` m more. ``some`` returns the places (m, 3) m of some of each group.
+    Cells are to have that `edge`, m; up to `few` of them are no matter. On each side of what most of each
+    group of particles take the box is half as wide again, and `room` m more. ``some`` returns the places
+    (m, 3) m of some of each group.
     """
 
     def cells(lo: np.ndarray, hi: np.ndarray) -> float:
         return float(np.prod(np.maximum((hi - lo) / edge, 1.0)))
 
-    if not 0.0 < edge < np.inf or not FEW_CELLS < cells(low, high) < np.inf:
+    if not 0.0 < edge < np.inf or not few < cells(low, high) < np.inf:
         return None
     lo, hi = np.full(3, np.inf), np.full(3, -np.inf)
     for x in some():
         beyond = max(1, len(x) // OUTSIDE)
-        if len(x) > 2 * beyond:
+        if len(x) >= ENOUGH:
             inner = np.partition(x.astype(np.float64), (beyond, len(x) - 1 - beyond), axis=0)
             first, last = inner[beyond], inner[len(x) - 1 - beyond]
         else:

@@ -74,9 +74,9 @@ class TransferSystem(System):
         rho, T, Y = mass-weighted means of the particles and of the ambient that fills max(V_c - sum w V, 0).
 
     Means lie between the values that enter with the linear kernel; with m4 they are held to these limits. The
-    TransferGrid encloses the particles with two cells to spare, but for strays that would make its cells very
-    many, which share nothing; its cells have the edge `cell`, or that of a particle's mean volume, larger
-    where they would be many.
+    TransferGrid encloses the particles with two cells to spare; its cells have the edge `cell`, or that of a
+    particle's mean volume, larger where they would be many. Strays of a population that would make them many
+    are left out, and share nothing.
 
     Between the stages of the integrator the fields are refilled only for those who read them there
     (`filled_now`); what a finished tick shows is always of its last stage.
@@ -107,7 +107,7 @@ class TransferSystem(System):
         fluid = fluid_at_rest(self.world)
         clouds = carriers(self.world)
         with np.errstate(over="ignore", invalid="ignore"):  # the guard says what is not finite
-            load = self._enclose(self._load(fluid, clouds))
+            load = self._enclose(self._load(fluid, clouds), clouds)
             edge = 2 * SPARE * float(self.field(TransferGrid).spacing.max())
             x, volume, amounts = with_images(self.world, load.x, edge, load.volume, load.amounts.T)
             load = CarriedAmounts(x, volume, np.ascontiguousarray(amounts.T))
@@ -143,8 +143,11 @@ class TransferSystem(System):
                     np.multiply(mass[own], column(tables, Species, name), out=amounts[4 + k, own])
         return CarriedAmounts(x, volume, amounts)
 
-    def _enclose(self, load: CarriedAmounts) -> CarriedAmounts:
-        """Make the grid; returns what is brought to it, of strays that it leaves out nothing."""
+    def _enclose(self, load: CarriedAmounts, clouds: list[Tables]) -> CarriedAmounts:
+        """Make the grid; returns what is brought to it, of strays that it leaves out nothing.
+
+        Populations are looked at one by one: a flame far from a large room is no stray of the room's.
+        """
         from ecs_fluid.kernels.compiled.columns import bounds, inside
 
         grid = self.field(TransferGrid)
@@ -161,13 +164,16 @@ class TransferSystem(System):
         lo, hi = np.where(periods, -0.5 * periods, lo), np.where(periods, 0.5 * periods, hi)
         flat = np.arange(3) == self.world.across
         edge = self.cell or mean ** (1 / (3 - np.count_nonzero(flat)))
-        if not periods.any() and (
-            most := around_most(lo, hi, edge, edge, lambda: [load.x[some_of(len(load.x))]])
-        ):
+        limit = MOST_CELLS if self.cell else min(max(CELLS_PER_PARTICLE * len(load.x), FEW_CELLS), MOST_CELLS)
+
+        def some() -> list[Array]:
+            each = [column(tables, Position, "x") for tables in clouds]
+            return [x[some_of(len(x))] for x in each if len(x)]
+
+        if not periods.any() and (most := around_most(lo, hi, edge, edge, some, limit)):
             lo, hi = most
             chosen = inside(load.x, lo, hi)
             load = CarriedAmounts(load.x[chosen], load.volume[chosen], load.amounts[:, chosen])
-        limit = MOST_CELLS if self.cell else min(max(CELLS_PER_PARTICLE * len(load.x), FEW_CELLS), MOST_CELLS)
         extent = [0.0 if f else float(e) for f, e in zip(flat, hi - lo, strict=True)]
         while True:
             wanted = [math.ceil(e / edge - 1e-6) + 2 * SPARE for e in extent]

@@ -204,6 +204,31 @@ def test_a_particle_very_far_away_is_left_out(kernel: str) -> None:
     assert total == pytest.approx(np.delete(excess, 7).sum(), rel=1e-9)
 
 
+@pytest.mark.parametrize("far", [20.0, 3000.0])
+def test_a_small_population_far_from_a_large_one_is_no_stray(far: float) -> None:
+    """A flame of 64 particles far from a room of 8,000: the fields have the excess mass of both, and a
+    tracer in the flame is warm, as far as cells of that size are. At 20 m they need not grow, so a particle
+    of the room that is as far is not left out either.
+    """
+    h, edge, world = 0.05, np.arange(20) * 0.05, ef.World(dt=0.01, precision="double")
+    world.set_fluid(law="ideal_gas", density=1.2, temperature=300.0)
+    room = np.stack(np.meshgrid(edge, edge, edge), -1).reshape(-1, 3)
+    flame = room[(room < 3.5 * h).all(axis=1)] + (far, 0.0, 0.0)
+    if far < 100.0:
+        room[7, 0] = -far
+    for name, x, T in (("room", room, 290.0), ("flame", flame, 900.0)):
+        size, heat = ef.Volume(np.full(len(x), h**3)), ef.Temperature(np.full(len(x), T))
+        world.spawn(name, ef.Position(x), size, heat)
+    world.spawn("probe", ef.Position(flame.mean(axis=0, keepdims=True)))
+    world.add_systems([ef.TransferSystem(), ef.SamplingSystem(take=("temperature",))])
+    world.step()
+    grid = world.fluid[ef.TransferGrid]
+    exact = sum((1.2 * 300.0 / T - 1.2) * n * h**3 for T, n in ((290.0, len(room)), (900.0, len(flame))))
+    total = world.fluid[ef.DensityField].excess.sum() * np.prod(grid.spacing)
+    assert total == pytest.approx(exact, rel=1e-9)
+    assert world["probe"][ef.Temperature].T[0] > (800.0 if far < 100.0 else 302.0)
+
+
 def test_world_without_particles_has_ambient_fields() -> None:
     world = ef.World(precision="double")
     world.set_fluid(density=1.1, temperature=290.0)

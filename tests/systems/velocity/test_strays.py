@@ -64,3 +64,16 @@ def test_two_clouds_far_apart_are_no_strays() -> None:
     world.evaluate()
     grid = world.fluid[ef.Grid]
     assert (x[:, 0] <= grid.origin[0] + grid.spacing[0] * grid.cells[0]).all()
+
+
+def test_of_a_few_particles_none_is_a_stray() -> None:
+    """Three vortices of a plane 10 m apart, with cores of 1 cm: the field shows them all."""
+    world = ef.World(dt=1e-3, precision="double", dimension=2, plane="xy")
+    x = np.array([[0.0, 0.0, 0.0], [10.0, 0.0, 0.0], [5.0, 9.0, 0.0]])
+    world.spawn("vortices", ef.Position(x), ef.Strength([[0.0, 0.0, 1.0]] * 3), ef.CoreRadius([0.01] * 3))
+    world.spawn("dust", ef.Position(x * 1.1))
+    world.add_systems([ef.VelocitySystem(), ef.AdvectionSystem()])
+    world.evaluate()
+    grid = world.fluid[ef.Grid]
+    assert not world.system(ef.PartitionSystem).leaves_out
+    assert ((x >= grid.origin) & (x <= grid.origin + grid.spacing * grid.cells))[:, :2].all()
