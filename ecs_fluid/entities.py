@@ -191,15 +191,19 @@ class Entities:
                 raise FluidError(
                     f"entity {name!r} is named by {named_by}, which needs it; to empty it, kill its rows"
                 )
-            number = self._entities.pop(name).number
-            esper.delete_entity(number, immediate=True)
-            del self._tables_of[number]
-            self._found.clear()
-            self._ticker.forget(name)
-            self._schedule = None
+            self._take_out(name)
             if self.recipe is not None:
                 entries = self.recipe.get("entity", [])
                 self.recipe["entity"] = [table for table in entries if table.get("name") != name]
+
+    def _take_out(self, name: str) -> None:
+        with self._active():
+            number = self._entities.pop(name).number
+            esper.delete_entity(number, immediate=True)
+        del self._tables_of[number]
+        self._found.clear()
+        self._ticker.forget(name)
+        self._schedule = None
 
     @before_sharing
     def spawn_rows(self, name: str, *components: Component, where_free: bool = False) -> NewRows:

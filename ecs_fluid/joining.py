@@ -53,16 +53,64 @@ def join(world: World, systems: Sequence[System]) -> None:
 
 
 def join_anew(world: World, systems: Sequence[System]) -> None:
-    """Let systems check and bring what they do when they join; what they go by has changed."""
-    former, asker, seen = world._systems, world._adding, (world._running, world._shown)
+    """Let systems check and bring what they do when they join; what they go by has changed.
+
+    Where entities or tables come, other systems give them what they do when they join. Where one refuses
+    that, all is as before.
+    """
+    former, asker, seen = _Former(world), world._adding, (world._running, world._shown)
     world._running, world._shown = None, world._tables_of  # whoever runs sets the values alone
     try:
         _take_in(world, systems)
+        if former.lacks_any(world):
+            _take_in(world, [system for system in world._systems if system not in systems])
     except BaseException:
-        world._systems, world._schedule = former, None
+        former.put_back(world)
         raise
     finally:
         world._adding, (world._running, world._shown) = asker, seen
+
+
+class _Former:
+    """Systems with their attributes, and tables with their columns: what they are, not copies of numbers.
+
+    For systems that assign columns, and change no number in place, while they join.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._systems = [(system, vars(system).copy()) for system in world._systems]
+        self._tables = {
+            entity.name: [(table, vars(table).copy()) for table in world._tables_of[entity.number].values()]
+            for entity in world.entities
+        }
+        self._next_row_id = world._next_row_id
+
+    def lacks_any(self, world: World) -> bool:
+        """Whether the world has entities or tables that it had not."""
+        return any(
+            {*entity.tables} - {type(table) for table, _ in self._tables.get(entity.name, ())}
+            for entity in world.entities
+        )
+
+    def put_back(self, world: World) -> None:
+        """Make the world what it was, but for what is counted of it."""
+        world._systems, world._schedule = [system for system, _ in self._systems], None
+        for system, attributes in self._systems:
+            vars(system).clear()
+            vars(system).update(attributes)
+        for entity in world.entities:
+            if entity.name not in self._tables:
+                world._take_out(entity.name)
+                continue
+            tables = self._tables[entity.name]
+            if list(entity.tables.values()) != [table for table, _ in tables]:
+                for kind in [*entity.tables]:
+                    world._drop(entity, kind)
+                for table, _ in tables:
+                    world._put(entity, table)
+            for table, columns in tables:
+                vars(table).update(columns)
+        world._next_row_id = self._next_row_id
 
 
 def _take_in(world: World, systems: Sequence[System]) -> None:

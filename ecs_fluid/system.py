@@ -235,7 +235,8 @@ class System(esper.Processor):
             vars(self).clear()
             vars(self).update(former)
             raise
-        if any(vars(self).get(name) != former.get(name) for name in ("reads", "may_read", "writes", "adds")):
+        touched = ("reads", "may_read", "writes", "adds", "asks")
+        if any(vars(self).get(name) != former.get(name) for name in touched):
             self.world._schedule = None
 
     def _sets_itself(self) -> bool:

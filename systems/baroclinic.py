@@ -107,7 +107,7 @@ class BaroclinicSystem(System):
         for entity in self._carriers(world):
             if not (warm or Temperature in entity) or world.fluid[Fluid].law == LAWS["none"]:
                 if Density not in entity:
-                    self.lent.add(entity.name)
+                    self.lent = self.lent | {entity.name}
                 attach_ambient(entity, Density)
             if self.model == "full" and VelocityMemory not in entity:
                 world.attach(entity.name, VelocityMemory)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
+from ecs_fluid.components import SubfilterAverage
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.systems.subfilter import SubfilterAverageSystem
 
@@ -47,11 +48,16 @@ def changes(world: ef.World) -> Iterator[tuple[int, str, Any]]:
 
 def told(world: ef.World) -> list[Any]:
     """What each system is, its parameters, and what it touches."""
-    lists = ("reads", "may_read", "writes", "adds")
+    lists = ("reads", "may_read", "writes", "adds", "asks")
     return [
         (type(one), one.parameters, one.watching, *(getattr(one, name) for name in lists))
         for one in sorted(world.systems, key=lambda one: type(one).__name__)
     ]
+
+
+def held(world: ef.World) -> list[Any]:
+    """Entities, their tables, and all bits."""
+    return [*((entity.name, {*entity.tables}) for entity in world.entities), world.state_hash()]
 
 
 @pytest.mark.parametrize("name", WORLDS)
@@ -61,11 +67,11 @@ def test_what_is_taken_later_is_what_a_resumed_world_takes(name: str, tmp_path: 
     tried = list(changes(world))
     for number, parameter, value in tried:
         system = world.systems[number]
-        before, former = told(world), getattr(system, parameter)
+        before, former = (told(world), held(world)), getattr(system, parameter)
         try:
             setattr(system, parameter, value)
         except FluidError:
-            assert told(world) == before, (parameter, value)
+            assert (told(world), held(world)) == before, (parameter, value)
             continue
         taken += 1
         world.save(tmp_path / "world.npz")
@@ -147,16 +153,23 @@ def dust(*systems: ef.System) -> ef.World:
             [{"name": "tap", "into": "dust"}, {"name": "tap", "into": "dust"}],
             "two emitters are called 'tap'",
         ),
+        (
+            lambda: dust(ef.EmissionSystem()),
+            ef.EmissionSystem,
+            "emitters",
+            [{"name": "tap", "into": "nobody"}],
+            "no entity 'nobody'",
+        ),
         (lambda: dust(ef.CollisionSystem()), ef.CollisionSystem, "on", ("fluid",), "has no Position"),
     ],
 )
 def test_what_adding_refuses(world: Any, kind: Any, name: str, value: Any, sentence: str) -> None:
     made = world()
     system = made.system(kind)
-    before = told(made)
+    before = told(made), held(made)
     with pytest.raises(FluidError, match=sentence):
         setattr(system, name, value)
-    assert told(made) == before
+    assert (told(made), held(made)) == before
     made.step()
 
 
@@ -189,6 +202,45 @@ def test_the_fluid_is_as_systems_need_it() -> None:
         world.set_fluid(law="none", density=2.0)
     world.set_fluid(density=2.0)
     assert world.fluid[ef.Fluid].density == 2.0
+
+
+def test_a_fluid_that_one_system_refuses_leaves_no_trace_in_others() -> None:
+    """Vortons would get a density of their own (BaroclinicSystem), before ExpansionSystem refuses."""
+    world = ef.World()
+    world.set_fluid(law="ideal_gas")
+    blob = ef.Position([[0.0, 0.0, 0.0]]), ef.Strength([[0.0, 0.0, 1.0]]), ef.CoreRadius([0.1])
+    world.spawn("blobs", *blob, ef.Volume([1e-3]), ef.Temperature([300.0]))
+    baroclinic = ef.BaroclinicSystem()
+    world.add_systems([ef.VelocitySystem(), baroclinic, ef.ExpansionSystem(flow=True)])
+    before, x = (told(world), held(world)), world["blobs"][ef.Position].x
+    with pytest.raises(RecipeError, match="nothing expands"):
+        world.set_fluid(law="none")
+    assert (told(world), held(world)) == before
+    assert world["blobs"][ef.Position].x is x
+    assert not baroclinic.lent
+
+
+def test_entities_that_come_get_what_all_systems_give(tmp_path: Path) -> None:
+    """The wake that bodies shed from later on has averages, and goes on as a resumed world's."""
+    world = ef.load("plate_over_flame")
+    boundary = world.system(ef.BoundarySystem)
+    assert boundary is not None
+    assert "wake" not in world
+    boundary.boundary = "layer"
+    assert SubfilterAverage in world["wake"]
+    world.save(tmp_path / "world.npz")
+    assert told(ef.resume(tmp_path / "world.npz")) == told(world)
+
+
+def test_tables_that_come_get_what_all_systems_give(tmp_path: Path) -> None:
+    """Tracers that take species bring them, so vortons get some too, which ThermalSystem mixes."""
+    world = ef.load("thermal_plume")
+    sampling = world.system(ef.SamplingSystem)
+    assert sampling is not None
+    sampling.take = ("species",)
+    assert all(ef.Species in entity for entity, _ in world.entities_with(ef.Position, ef.Strength, ef.Volume))
+    world.save(tmp_path / "world.npz")
+    assert ef.resume(tmp_path / "world.npz").state_hash() == world.state_hash()
 
 
 def test_an_average_is_that_of_the_system_that_brought_it() -> None:
