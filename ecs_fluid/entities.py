@@ -197,9 +197,9 @@ class Entities:
                 self.recipe["entity"] = [table for table in entries if table.get("name") != name]
 
     def _take_out(self, name: str) -> None:
-        with self._active():
-            number = self._entities.pop(name).number
-            esper.delete_entity(number, immediate=True)
+        """Delete an entity of the active world, whatever names it."""
+        number = self._entities.pop(name).number
+        esper.delete_entity(number, immediate=True)
         del self._tables_of[number]
         self._found.clear()
         self._ticker.forget(name)

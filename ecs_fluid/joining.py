@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction, signature
 from typing import TYPE_CHECKING
 
@@ -52,18 +53,22 @@ def join(world: World, systems: Sequence[System]) -> None:
         world._adding = asker
 
 
-def join_anew(world: World, systems: Sequence[System]) -> None:
-    """Let systems check and bring what they do when they join; what they go by has changed.
+@contextmanager
+def join_anew(world: World, systems: Sequence[System]) -> Iterator[None]:
+    """Around a change of what systems go by: they check and bring what they do when they join.
 
-    Where entities or tables come, other systems give them what they do when they join. Where one refuses
-    that, all is as before.
+    Where entities or tables come, other systems give them what they do when they join. Where the change or a
+    system is refused, all is as it was before.
     """
     former, asker, seen = _Former(world), world._adding, (world._running, world._shown)
-    world._running, world._shown = None, world._tables_of  # whoever runs sets the values alone
     try:
+        yield
+        world._running, world._shown = None, world._tables_of  # whoever runs sets the values alone
         _take_in(world, systems)
         if former.lacks_any(world):
             _take_in(world, [system for system in world._systems if system not in systems])
+        if former.touched_otherwise():
+            world._schedule = None
     except BaseException:
         former.put_back(world)
         raise
@@ -90,6 +95,14 @@ class _Former:
         return any(
             {*entity.tables} - {type(table) for table, _ in self._tables.get(entity.name, ())}
             for entity in world.entities
+        )
+
+    def touched_otherwise(self) -> bool:
+        """Whether a system says of itself now that it touches something else."""
+        return any(
+            vars(system).get(name) != attributes.get(name)
+            for system, attributes in self._systems
+            for name in ("reads", "may_read", "writes", "adds", "asks")
         )
 
     def put_back(self, world: World) -> None:

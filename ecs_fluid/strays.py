@@ -16,7 +16,7 @@ GOLDEN = 0.6180339887498949
 """Multiples of it, less their whole parts, are spread evenly, and unlike rows and layers of a lattice."""
 
 FEW_CELLS = 2**14
-"""Cells up to which a grid is around all particles, however far some have strayed."""
+"""Cells that are no matter: up to these a grid is around all particles, however far some have strayed."""
 
 OUTSIDE, FEWER = 64, 4.0
 """A grid around most particles is made where it has fewer cells by a factor FEWER; one in OUTSIDE of those

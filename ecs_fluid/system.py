@@ -220,24 +220,15 @@ class System(esper.Processor):
             raise FluidError(f"{type(self).__name__}: {name} cannot be changed once the system is made")
         if self._world is not None:
             self.world._ticker.between_ticks(f"a change of {type(self).__name__}.{name}", "observers")
-        former, given = vars(self).copy(), self.parameters.model_fields_set
+        given = self.parameters.model_fields_set
         values = {key: old for key, old in self.parameters if key in given} | {name: value}
         kept = self.parameters_for(values, type(self).__name__).model_fields
-        self._take({key: values[key] for key in values if key in kept})
-        if self._world is not None and self.world._adding is not self:
-            self._join_anew(former)
-
-    def _join_anew(self, former: dict[str, Any]) -> None:
-        """Be as if added with the present parameters; where the world refuses that, as in `former`."""
-        try:
-            self.world._join_anew([self])
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(former)
-            raise
-        touched = ("reads", "may_read", "writes", "adds", "asks")
-        if any(vars(self).get(name) != former.get(name) for name in touched):
-            self.world._schedule = None
+        values = {key: values[key] for key in values if key in kept}
+        if self._world is None or self.world._adding is self:
+            self._take(values)
+        else:
+            with self.world._join_anew([self]):
+                self._take(values)
 
     def _sets_itself(self) -> bool:
         """Whether a method of this system sets the attribute."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
@@ -160,14 +160,9 @@ class World(Entities):
             RecipeError: a constant is unknown, out of range, or contradicts another one.
         """
         self._ticker.between_ticks("set_fluid")
-        former = self.fluid[Fluid]
-        fluid = changed(former, constants, "set_fluid")
-        self._put(self.fluid, fluid)
-        try:
-            self._join_anew(self._systems)
-        except BaseException:
-            self._put(self.fluid, former)
-            raise
+        fluid = changed(self.fluid[Fluid], constants, "set_fluid")
+        with self._join_anew(self._systems):
+            self._put(self.fluid, fluid)
         if self.recipe is not None:
             given = options_of(fluid).model_dump(mode="json", include=set(constants))
             table = {**self.recipe.get("fluid", {}), **given}
@@ -209,10 +204,11 @@ class World(Entities):
         self._ticker.between_ticks("add_systems", "observers")
         join(self, systems)
 
-    def _join_anew(self, systems: Sequence[System]) -> None:
-        """Let systems check and bring what they do when they join; what they go by has changed."""
-        with self._active():
-            join_anew(self, systems)
+    @contextmanager
+    def _join_anew(self, systems: Sequence[System]) -> Iterator[None]:
+        """Around a change of what systems go by: `joining.join_anew`."""
+        with self._active(), join_anew(self, systems):
+            yield
 
     def require(self, kind: type[S], **parameters: Any) -> S:
         """The system of that class, added with `parameters` if there is none."""

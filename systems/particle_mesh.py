@@ -26,7 +26,7 @@ from ecs_fluid.entity import Entity
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.recipe import Name
-from ecs_fluid.strays import around_most, some_of
+from ecs_fluid.strays import FEW_CELLS, around_most, some_of
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.fluid_at_rest import FluidAtRest, density_at, fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.populations import joined, with_images
@@ -41,10 +41,10 @@ from ecs_fluid.systems.shared.properties import (
 from ecs_fluid.world import World
 
 MOST_CELLS, CELLS_PER_PARTICLE = 2**21, 32
+"""Cells grow beyond the particles' size when there would be more than FEW_CELLS and than those per particle,
+or than the most."""
 SPARE = 2
 """Cells of the TransferGrid around the particles, or around the box of a world that repeats."""
-FEW_CELLS = 2**14
-"""Cells grow beyond the particles' size when there would be more than these."""
 STEFAN_BOLTZMANN = 5.670374419e-8
 """W/(m^2 K^4)"""
 

@@ -80,10 +80,14 @@ class Volumes:
 
     def of(self, frame: Frame) -> Volume:
         """The volume of one frame."""
-        particles = self._without_strays(frame)
+        names = dict.fromkeys([*self.tracers, *self.vortons])
+        particles = {name: frame.particles[name] for name in names}
         first, shape = self._grid(particles)
-        what = f"voxels of {self.voxel:g} m for frame {frame.number}, {' x '.join(map(str, shape))},"
-        check_memory(GRID_POINT, float(np.prod(shape.astype(float))), what, "choose a larger voxel")
+        if float(np.prod(shape.astype(float))) * GRID_POINT > limits().memory:
+            particles = self._without_strays(frame.number, particles)
+            first, shape = self._grid(particles)
+            what = f"voxels of {self.voxel:g} m for frame {frame.number}, {' x '.join(map(str, shape))},"
+            check_memory(GRID_POINT, float(np.prod(shape.astype(float))), what, "choose a larger voxel")
         tracers = _Tracers([particles[name] for name in self.tracers], self.voxel, first, shape)
         amount = (self.spacing / self.voxel) ** 3
         # In single precision as they are made: all in double would be most of the memory.
@@ -102,25 +106,22 @@ class Volumes:
             arrays["vorticity"] = total.astype(np.float32)
         return Volume(frame, self.voxel, first, arrays)
 
-    def _without_strays(self, frame: Frame) -> dict[str, Columns]:
-        """The particles of the frame; without a few far away that ask for more memory than is allowed."""
-        names = list(dict.fromkeys([*self.tracers, *self.vortons]))
-        particles = {name: frame.particles[name] for name in names}
-        if float(np.prod(self._grid(particles)[1].astype(float))) * GRID_POINT <= limits().memory:
-            return particles
-        every = np.concatenate([particles[name][POINTS] for name in names])
+    def _without_strays(self, number: int, particles: dict[str, Columns]) -> dict[str, Columns]:
+        """The particles of the frame of that number but for a few far from all others, which are told."""
+        places = [columns[POINTS] for columns in particles.values()]
+        every = np.concatenate(places)
         box = every.min(axis=0), every.max(axis=0)
-        most = around_most(*box, self.voxel, self.voxel, lambda: [particles[name][POINTS] for name in names])
-        low, high = most or box
-        kept = {name: ((x[POINTS] >= low) & (x[POINTS] <= high)).all(axis=1) for name, x in particles.items()}
-        if left_out := len(every) - sum(int(rows.sum()) for rows in kept.values()):
+        low, high = around_most(*box, self.voxel, self.voxel, lambda: places) or box
+        kept = [((x >= low) & (x <= high)).all(axis=1) for x in places]
+        if left_out := len(every) - sum(int(rows.sum()) for rows in kept):
             warn(
-                f"{left_out} of {len(every)} particles of frame {frame.number} are too far from all others "
+                f"{left_out} of {len(every)} particles of frame {number} are too far from all others "
                 f"for a grid of voxels of {self.voxel:g} m around all; its volume leaves them out",
                 FluidWarning,
                 stacklevel=2,
             )
-        return {name: {label: y[kept[name]] for label, y in x.items()} for name, x in particles.items()}
+        rows_of = zip(particles.items(), kept, strict=True)
+        return {name: {label: y[rows] for label, y in columns.items()} for (name, columns), rows in rows_of}
 
     def _grid(self, particles: dict[str, Columns]) -> tuple[np.ndarray, np.ndarray]:
         """Index (3,) of the first point and number (3,) of points of the grid that holds the particles."""

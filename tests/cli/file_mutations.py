@@ -82,8 +82,8 @@ def _archive(draw: random.Random, data: bytes) -> bytes:
     try:
         with np.load(io.BytesIO(data)) as stored:
             arrays = {name: np.asarray(stored[name]) for name in stored.files}
-    except Exception:
-        return data  # changed by the mutation before
+    except Exception:  # no archive any more, in whatever way: an earlier mutation has broken it
+        return data
     buffer = io.BytesIO()
     way = draw.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA))
     with zipfile.ZipFile(buffer, "w", way) as archive:
