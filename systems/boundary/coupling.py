@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
     from ecs_fluid.kernels.bodies.polytope import Hulls
     from ecs_fluid.kernels.bodies.table import Bodies
-    from ecs_fluid.systems.boundary.panels import FormerMotion
+    from ecs_fluid.systems.boundary.shed_motion import FormerMotion
     from ecs_fluid.systems.boundary.system import BoundarySystem
     from ecs_fluid.world import World
 

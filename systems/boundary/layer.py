@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ecs_fluid.components import CoreRadius, Position, Strength, Volume
 from ecs_fluid.components.bodies import BoundaryLayer, HullShape, ShedMotion
 from ecs_fluid.errors import FluidError
 from ecs_fluid.input_limits import GRID_POINT, check_memory
-from ecs_fluid.systems.boundary.article import exchange_of, flow_at, record_exchange, summed
+from ecs_fluid.systems.boundary.article import exchange_of, flow_at, record_exchange
 from ecs_fluid.systems.boundary.coupling import (
     HELD,
     Coupling,
@@ -22,26 +22,30 @@ from ecs_fluid.systems.boundary.coupling import (
     filled,
     moved,
 )
+from ecs_fluid.systems.boundary.layer_tick import Inside, Pieces, Tick, Vortons, cut, mirror_images
 from ecs_fluid.systems.boundary.outside import Outside, circulations, outside_of
-from ecs_fluid.systems.boundary.panels import (
-    Covered,
+from ecs_fluid.systems.boundary.shed_motion import (
     FormerMotion,
-    PanelBoundary,
-    Sheet,
     SpinVortons,
-    Surface,
+    attach_memory,
+    former_motion,
+    keep_motion,
+    keep_no_motion,
     put_back,
+)
+from ecs_fluid.systems.boundary.sheets import (
+    Covered,
+    Sheet,
+    SheetBoundary,
+    Surface,
     rms,
     strengths_of_rings,
-    turned,
 )
 from ecs_fluid.systems.diffusion import DiffusionSystem
 from ecs_fluid.systems.shared.body_tables import body_entities, gathered, near_bodies, rows_of, set_motion
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
-    from ecs_fluid.kernels.bodies.polytope import Hulls
-    from ecs_fluid.kernels.bodies.table import Bodies
     from ecs_fluid.systems.boundary.system import BoundarySystem
     from ecs_fluid.world import World
 
@@ -59,50 +63,7 @@ FINE = 20
 """Lattice spacings along the smallest body where none is given."""
 
 
-class Vortons(NamedTuple):
-    """Vortons (n rows) of the fluid around bodies, without those that stand for the bodies' own rotation."""
-
-    x: Array
-    alpha: Array
-    rows: Array
-    """of those that came into a body (c,)"""
-    who: Array
-    """these bodies (c,)"""
-    carried: SpinVortons
-    """those that stand for their rotation, where these flowed"""
-
-
-class Pieces(NamedTuple):
-    """Panels in pieces no longer than the lattice spacing (q rows)."""
-
-    x: Array
-    who: Array
-    """numbers of the bodies"""
-    panel: Array
-    """numbers of the panels"""
-    of: Array
-    """number of pieces of that panel"""
-
-    def shares(self, strengths: Array) -> Array:
-        """Strengths (q, 3) of the pieces of panels of these strengths (p, 3)."""
-        return np.asarray(strengths[self.panel] / self.of[:, None])
-
-
-class Inside(NamedTuple):
-    """Lattice points in or at bodies (i rows)."""
-
-    x: Array
-    who: Array
-    """numbers of the bodies"""
-    volume: Array
-    """volume inside the body that each has, m^3"""
-
-    def vortons(self, spin: Array) -> SpinVortons:
-        """The vorticity 2 spin of bodies of these spins (n, 3) rad/s."""
-        return SpinVortons(self.x, 2.0 * self.volume[:, None] * spin[self.who], self.who)
-
-
-class LayerBoundary(PanelBoundary):
+class LayerBoundary(SheetBoundary):
     """Solves for the sheets of all bodies and keeps them, with the wake, on a lattice of vortons.
 
     Each tick
@@ -136,7 +97,7 @@ class LayerBoundary(PanelBoundary):
                     f"BoundarySystem: boundary = 'layer' is for solids, but {entity.name!r} is a container; "
                     "use boundary = 'panels'"
                 )
-        self._attach_memory(world)
+        attach_memory(world)
 
     def lint(self, entities: list[Entity], method: str, viscosity: float) -> list[str]:
         """Diffusion that the lattice undoes or does not resolve, and more than a spacing of way in a tick."""
@@ -174,63 +135,72 @@ class LayerBoundary(PanelBoundary):
 
     def process(self, entities: list[Entity]) -> None:
         """Reflect what came into bodies, find the sheets, and put everything on the lattice."""
-        former = self._former_motion(entities)
+        former = former_motion(self.system, entities)
         if not len(former.ids):
-            self._store_no_motion(former)
+            keep_no_motion(self.system, former)
             return
-        covered = self._covered(entities)
-        bodies, hulls, surfaces, sheet = covered
-        spacing, coupling = self._spacing(surfaces), coupling_of(self.system, bodies)
-        volume, pieces = covered.volumes, _cut(covered, spacing)
-        # 1. Mirrors. The flow below is that of these vortons; the lattice replaces them in the next tick.
-        wake = self.world[self.system.wake]
-        old = self._fluid_vortons(covered, former)
-        new = _reflected(covered, old)
-        wake[Position].x, wake[Strength].alpha = new.x, new.alpha
-        # 2. Sheets: for spins that have changed, for totals that mirrors have, and rings for what is left.
-        turning = np.asarray(bodies.angular_velocity.any(axis=1) | former.spin.any(axis=1))
-        turning[coupling.rows] = True
-        inner = self._points_inside(covered, spacing, turning)
-        missing = self._missing(covered, inner, spacing)
-        spun = sheet.around(-(bodies.angular_velocity - former.spin))
-        mirrored = _mirrored(covered, old, new)
-        left = self._left(sheet, missing, spun + mirrored)
-        strengths = mirrored + self._rings(covered, left[None])[0]
+        tick = self._reflected(entities, former)
+        bodies, _, surfaces, sheet = tick.covered
+        # Sheets for spins that have changed, for totals that mirrors have, and rings for what is left.
+        missing, mirrored = self._missing(tick), tick.mirrored()
+        left = self._left(sheet, missing, tick.spun() + mirrored)
+        strengths = mirrored + self._rings(tick.covered, left[None])[0]
         slip = np.array([[rms(missing[s.rows], sheet.area[s.rows]), 0.0, 0.0] for s in surfaces])
-        returned = put_back(self.world, bodies.x, old.carried, inner.vortons(former.spin))
+        returned = put_back(self.world, bodies.x, tick.old.carried, tick.inner.vortons(former.spin))
 
         def given(strengths: Array) -> tuple[Array, Array, Array]:
-            """The columns of BoundaryExchange, with sheets of these strengths."""
-            impulse, moment, found = _exchanged(self.world, bodies, old, new, pieces, strengths, slip)
+            """The columns of BoundaryExchange, with sheets of these strengths (p, 3)."""
+            impulse, moment, found = tick.exchanged(self.world, strengths, slip)
             return impulse + returned, moment, found
 
         added = np.zeros((len(bodies.x), 3, 3))
-        if len(coupling.rows):
-            # Free bodies go on together with the fluid, and each change of theirs has rings of its own.
-            units = self._unit_sheets(covered, pieces, inner, coupling, spacing)
-            change, added = moved(entities, bodies, hulls, former, coupling, volume, given(strengths), units)
-            bodies.v[...] += change[:, :3]
-            bodies.angular_velocity[...] += change[:, 3:]
-            set_motion(entities, bodies, coupling.rows)
-            for rings, made in zip(units.rings, change[coupling.rows], strict=True):
-                strengths = strengths + np.einsum("apk,a->pk", rings, made)
-            spun = sheet.around(-(bodies.angular_velocity - former.spin))
+        if len(tick.coupling.rows):
+            strengths, added = self._with_free_bodies(entities, tick, given(strengths), strengths)
         impulse, moment, found = given(strengths)
-        moment += filled(bodies, volume, bodies.angular_velocity - former.spin)
+        moment += filled(bodies, tick.covered.volumes, bodies.angular_velocity - former.spin)
         record_exchange(entities, impulse, moment, found)
         none = np.zeros(len(bodies.x), np.int64)
-        self._store_motion(former, bodies.v, bodies.angular_velocity, none, added)
-        self._store_account(former, coupling)
-        # 3. The lattice.
-        strengths = spun + strengths
+        keep_motion(self.system, former, bodies.v, bodies.angular_velocity, none, added)
+        self._store_account(former, tick.coupling)
+        strengths = tick.spun() + strengths
         if np.isfinite(strengths).all():
-            x = np.concatenate([new.x, pieces.x])
-            alpha = np.concatenate([new.alpha, pieces.shares(strengths)])
-            self._to_lattice(covered, former.ids, (x, alpha), spacing)
+            self._to_lattice(tick, strengths)
 
-    def _covered(self, entities: list[Entity]) -> Covered:
+    def _reflected(self, entities: list[Entity], former: FormerMotion) -> Tick:
+        """Vortons in bodies go to their mirror images; the lattice replaces them when the tick ends."""
+        covered = self.covered(entities)
+        bodies = covered.bodies
+        spacing, coupling = self._spacing(covered.surfaces), coupling_of(self.system, bodies)
+        old = self._fluid_vortons(covered, former)
+        new = mirror_images(covered, old)
+        wake = self.world[self.system.wake]
+        wake[Position].x, wake[Strength].alpha = new.x, new.alpha
+        turning = np.asarray(bodies.angular_velocity.any(axis=1) | former.spin.any(axis=1))
+        turning[coupling.rows] = True
+        inner = self._points_inside(covered, spacing, turning)
+        return Tick(covered, former, coupling, spacing, cut(covered, spacing), inner, old, new)
+
+    def _with_free_bodies(
+        self, entities: list[Entity], tick: Tick, given: tuple[Array, Array, Array], strengths: Array
+    ) -> tuple[Array, Array]:
+        """(Strengths (p, 3), added masses by `added_of`) once free bodies have gone on with the fluid.
+
+        Each change of their motion has rings of its own.
+        """
+        bodies, hulls, _, _ = tick.covered
+        units = self._unit_sheets(tick.covered, tick.pieces, tick.inner, tick.coupling, tick.spacing)
+        volumes = tick.covered.volumes
+        change, added = moved(entities, bodies, hulls, tick.former, tick.coupling, volumes, given, units)
+        bodies.v[...] += change[:, :3]
+        bodies.angular_velocity[...] += change[:, 3:]
+        set_motion(entities, bodies, tick.coupling.rows)
+        for rings, made in zip(units.rings, change[tick.coupling.rows], strict=True):
+            strengths = strengths + np.einsum("apk,a->pk", rings, made)
+        return strengths, added
+
+    def covered(self, entities: list[Entity]) -> Covered:
         """All bodies with their panels, and the matrices of several, which stay as long as none has moved."""
-        covered = super()._covered(entities)
+        covered = super().covered(entities)
         key = covered.sheet.center.tobytes()
         if len(covered.surfaces) == 1:
             self._outside = None
@@ -239,11 +209,11 @@ class LayerBoundary(PanelBoundary):
         self._seen = key
         return covered
 
-    def _missing(self, covered: Covered, inner: Inside, spacing: float) -> Array:
+    def _missing(self, tick: Tick) -> Array:
         """What the flow lacks (p, 3) m/s to go with the surfaces; its part along normals is the residual."""
-        sheet, spins = covered.sheet, inner.vortons(covered.bodies.angular_velocity)
+        sheet, spins = tick.covered.sheet, tick.inner.vortons(tick.covered.bodies.angular_velocity)
         flow = flow_at(self.world, sheet.center)
-        flow = flow + self._flow_of_spin(spins, sheet.center, spacing)
+        flow = flow + self._flow_of_spin(spins, sheet.center, tick.spacing)
         missing = sheet.wall - flow
         normal = (missing * sheet.normal).sum(axis=1)
         self.residual = rms(normal[:, None], sheet.area) / max(rms(missing, sheet.area), 1e-300)
@@ -255,11 +225,11 @@ class LayerBoundary(PanelBoundary):
         coupling = coupling_of(self.system, bodies)
         if not len(coupling.rows):
             return np.zeros((len(bodies.x), 3, 3))
-        covered = self._covered(entities)
+        covered = self.covered(entities)
         spacing, some = self._spacing(covered.surfaces), np.zeros(len(bodies.x), bool)
         some[coupling.rows] = True
         inner = self._points_inside(covered, spacing, some)
-        units = self._unit_sheets(covered, _cut(covered, spacing), inner, coupling, spacing)
+        units = self._unit_sheets(covered, cut(covered, spacing), inner, coupling, spacing)
         return added_of(coupling, units.response, covered.volumes)
 
     @property
@@ -276,12 +246,12 @@ class LayerBoundary(PanelBoundary):
         check_memory(GRID_POINT, float(points), what, "use a larger lattice")
         return spacing
 
-    def _edge(self, bodies: Bodies, hulls: Hulls, i: int) -> float:
-        """Edge of the panels of body i, m; in a plane, where they are cheap, at most that of the lattice."""
-        edge = super()._edge(bodies, hulls, i)
+    def edge(self, extent: float) -> float:
+        """Edge of the panels, m; in a plane, where they are cheap, at most that of the lattice."""
+        edge = super().edge(extent)
         if self.world.dimension == 3 or self.system.spacing:
             return edge
-        return min(edge, self.system.lattice or self._extent(bodies, hulls, i) / FINE)
+        return min(edge, self.system.lattice or extent / FINE)
 
     def _fluid_vortons(self, covered: Covered, former: FormerMotion) -> Vortons:
         """The vortons of the wake, without the vorticity 2 spin inside bodies.
@@ -330,7 +300,7 @@ class LayerBoundary(PanelBoundary):
     def _flow_of_spin(self, spins: SpinVortons, points: Array, spacing: float) -> Array:
         """Velocity (p, 3) of the vorticity inside of bodies."""
         sigma = np.full(len(spins.x), self.system.overlap * spacing)
-        return self._velocity(points, spins.x, spins.alpha, sigma)
+        return self.velocity_at(points, spins.x, spins.alpha, sigma)
 
     # ------------------------------------------------------------------ sheets
 
@@ -338,7 +308,7 @@ class LayerBoundary(PanelBoundary):
         """Normal velocity (p,) that is `missing` (p, 3), beside what sheets `given` (p, 3) bring."""
         left = (missing * sheet.normal).sum(axis=1)
         if given.any():
-            made = self._velocity(sheet.center, sheet.center, given, sheet.sigma)
+            made = self.velocity_at(sheet.center, sheet.center, given, sheet.sigma)
             left -= (made * sheet.normal).sum(axis=1)
         return np.asarray(left)
 
@@ -407,19 +377,22 @@ class LayerBoundary(PanelBoundary):
 
     # ------------------------------------------------------------------ lattice
 
-    def _to_lattice(self, covered: Covered, ids: Array, vortons: tuple[Array, Array], spacing: float) -> None:
-        """Put vortons (x, alpha) on the lattice in place of those of the last tick; `ids` are RowId (n,)."""
+    def _to_lattice(self, tick: Tick, strengths: Array) -> None:
+        """Put the vortons, and sheets of these strengths (p, 3), on the lattice for the next tick."""
         from scipy import ndimage
 
         from ecs_fluid.kernels.grids.lattice import to_lattice
         from ecs_fluid.kernels.vorticity.moments import with_moments
 
-        points = np.prod(np.where(self._flat, 1.0, np.ptp(vortons[0], axis=0) / spacing + 2 * MARGIN + 4))
+        covered, spacing, pieces = tick.covered, tick.spacing, tick.pieces
+        places = np.concatenate([tick.new.x, pieces.x])
+        alpha = np.concatenate([tick.new.alpha, pieces.shares(strengths)])
+        points = np.prod(np.where(self._flat, 1.0, np.ptp(places, axis=0) / spacing + 2 * MARGIN + 4))
         what = (
             f"lattice points of {spacing:g} m for BoundarySystem, in one box for all bodies and their wake,"
         )
         check_memory(GRID_POINT, float(points), what, "use a larger lattice, or bodies closer together")
-        low, field = to_lattice("m4_prime", *vortons, spacing, self._flat)
+        low, field = to_lattice("m4_prime", places, alpha, spacing, self._flat)
         if self.world.across is not None:
             field = field.take([0], axis=self.world.across)
         margin = np.where(self._flat, 0, MARGIN)
@@ -443,7 +416,7 @@ class LayerBoundary(PanelBoundary):
             new[stay], _ = with_moments(x[stay], strength[stay], x[weak], strength[weak])
         cell = spacing**self.world.dimension
         within, body = np.zeros(len(x)), np.full(len(x), -1)
-        within[at], body[at] = inner.volume / cell, ids[inner.who]
+        within[at], body[at] = inner.volume / cell, tick.former.ids[inner.who]
         new[at] += inner.vortons(bodies.angular_velocity).alpha
         wake, n = self.world[self.system.wake], int(stay.sum())
         wake.kill(np.ones(len(wake), bool))
@@ -463,62 +436,3 @@ def _strong(size: Array, loss: float) -> Array:
     strong = np.ones(len(size), bool)
     strong[order[: np.searchsorted(sums, loss * sums[-1])]] = False
     return strong
-
-
-def _reflected(covered: Covered, old: Vortons) -> Vortons:
-    """Those inside at their mirror images outside, with the part along the normal reversed."""
-    x, alpha = old.x.copy(), old.alpha.copy()
-    at_most = np.full(len(old.rows), 1e-300)
-    rows, _, gap, normal = near_bodies(covered.bodies, covered.hulls, x[old.rows], at_most)
-    rows = old.rows[rows]
-    x[rows] -= 2.0 * gap[:, None] * normal
-    alpha[rows] -= 2.0 * (alpha[rows] * normal).sum(axis=1, keepdims=True) * normal
-    return old._replace(x=x, alpha=alpha)
-
-
-def _mirrored(covered: Covered, old: Vortons, new: Vortons) -> Array:
-    """Strengths (p, 3) that cancel what mirrors did to the total around each body."""
-    gained = new.alpha[new.rows] - old.alpha[old.rows]
-    total = summed(gained, new.who, len(covered.surfaces))
-    return covered.sheet.around(-total / (2.0 * covered.volumes[:, None]))
-
-
-def _exchanged(
-    world: World, bodies: Bodies, old: Vortons, new: Vortons, pieces: Pieces, strengths: Array, slip: Array
-) -> tuple[Array, Array, Array]:
-    """The columns of BoundaryExchange of what was mirrored, and of sheets of these strengths (p, 3)."""
-    every, shares = np.concatenate([new.who, pieces.who]), pieces.shares(strengths)
-    before = np.concatenate([old.x[old.rows], pieces.x]), np.concatenate([old.alpha[old.rows], 0.0 * shares])
-    after = np.concatenate([new.x[old.rows], pieces.x]), np.concatenate([new.alpha[old.rows], shares])
-    return exchange_of(world, bodies.x, every, before, after, slip[every])
-
-
-def _cut(covered: Covered, spacing: float) -> Pieces:
-    """The panels cut into pieces no longer than the lattice spacing."""
-    bodies, _, surfaces, _ = covered
-    places, panels, parts = [], [], []
-    for x, s in zip(bodies.x, surfaces, strict=True):
-        corners = s.panels.vertices[s.panels.corners]
-        longest = float(np.sqrt(((corners - np.roll(corners, 1, axis=1)) ** 2).sum(axis=2).max()))
-        weights = _sub_centers(max(1, int(np.ceil(longest / spacing - 1e-9))), corners.shape[1])
-        at = np.einsum("sk,tkj->tsj", weights, corners).reshape(-1, 3)
-        places.append(turned(s.turn, at) + x)
-        panels.append(np.repeat(np.arange(s.first, s.first + len(corners)), len(weights)))
-        parts.append(np.full(len(at), len(weights)))
-    who = np.repeat(np.arange(len(surfaces)), [len(at) for at in places])
-    return Pieces(np.concatenate(places), who, np.concatenate(panels), np.concatenate(parts))
-
-
-def _sub_centers(parts: int, corners: int) -> Array:
-    """Barycentric weights of the middles of equal parts of triangles (parts^2, 3), segments (parts, 2)."""
-    if corners == 2:
-        second = (np.arange(parts) + 0.5) / parts
-        return np.stack([1.0 - second, second], axis=1)
-    pairs = []
-    for i in range(parts):
-        for j in range(parts - i):
-            pairs.append((i + 1 / 3, j + 1 / 3))
-            if i + j < parts - 1:
-                pairs.append((i + 2 / 3, j + 2 / 3))
-    two = np.array(pairs) / parts
-    return np.column_stack([1.0 - two.sum(axis=1), two])

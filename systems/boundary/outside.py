@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.polytope import Hulls
     from ecs_fluid.kernels.bodies.table import Bodies
     from ecs_fluid.kernels.panels.panels import Panels
-    from ecs_fluid.systems.boundary.panels import Covered, Sheet, Surface
+    from ecs_fluid.systems.boundary.sheets import Covered, Sheet, Surface
 
 CLOSEST = 0.25
 """Least distance from which a panel sees another body, in roots of its area (lengths of segments).
@@ -90,7 +90,7 @@ def _layers(bodies: Bodies, surfaces: list[Surface], seen: Array) -> tuple[Array
 
 def _joined(bodies: Bodies, surfaces: list[Surface]) -> Panels:
     """The panels of all bodies in the world as one surface."""
-    from ecs_fluid.systems.boundary.panels import turned
+    from ecs_fluid.systems.boundary.sheets import turned
 
     parts = [s.panels for s in surfaces]
     starts = np.cumsum([0, *(len(each.vertices) for each in parts)])

@@ -26,6 +26,7 @@ from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.boundary.article import reassign_vortons
 from ecs_fluid.systems.boundary.layer import LayerBoundary
 from ecs_fluid.systems.boundary.panels import PanelBoundary
+from ecs_fluid.systems.boundary.sheets import SheetBoundary
 from ecs_fluid.systems.diffusion import DiffusionSystem
 from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities
 from ecs_fluid.systems.shared.fluid_at_rest import constant_lint
@@ -139,7 +140,8 @@ class BoundarySystem(System):
 
     def spawns(self, world: World) -> None:
         """Entities of what is shed."""
-        self._sheets = LayerBoundary(self) if self.boundary == "layer" else PanelBoundary(self)
+        layer = self.boundary == "layer"
+        self._sheets: SheetBoundary = LayerBoundary(self) if layer else PanelBoundary(self)
         if self.boundary != "article":
             self._sheets.spawns(world)
 
@@ -198,7 +200,7 @@ class BoundarySystem(System):
         return said
 
     @property
-    def sheets(self) -> PanelBoundary:
+    def sheets(self) -> SheetBoundary:
         """What solves for the sheets of `panels` and `layer`."""
         return self._sheets
 

@@ -1,0 +1,97 @@
+"""The motion of bodies that the fluid knows of, and vortons that stand for their rotation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.components.bodies import ShedMotion
+from ecs_fluid.systems.boundary.article import exchange_of
+from ecs_fluid.systems.shared.body_tables import row_ids, rows_of
+
+if TYPE_CHECKING:
+    from ecs_fluid.entity import Entity
+    from ecs_fluid.systems.boundary.system import BoundarySystem
+    from ecs_fluid.world import World
+
+
+class FormerMotion(NamedTuple):
+    """Motion of bodies whose vorticity is in the fluid already, from ShedMotion."""
+
+    ids: Array
+    """RowId (n,) of the present bodies"""
+    known: Array
+    """mask (n,) of those that are not new"""
+    v: Array
+    """(n, 3) m/s, 0 for new bodies"""
+    spin: Array
+    """(n, 3) rad/s that was shed, 0 for new bodies"""
+    change: Array
+    """(n, 6) of both in the last tick, 0 for bodies that were new in it"""
+    gone: Array
+    """mask of the rows of ShedMotion whose bodies were removed"""
+
+
+class SpinVortons(NamedTuple):
+    """Vortons (b rows) that stand for the vorticity 2 spin of bodies."""
+
+    x: Array
+    alpha: Array
+    who: Array
+    """numbers of the bodies"""
+
+
+def attach_memory(world: World) -> None:
+    """Attach the component that keeps the motion that the fluid knows of."""
+    if ShedMotion not in world.fluid:
+        none, nothing = np.zeros(0, np.int64), np.zeros((0, 3))
+        world.attach("fluid", ShedMotion(none, *4 * [nothing], np.zeros((0, 3, 3)), none))
+
+
+def former_motion(system: BoundarySystem, entities: list[Entity]) -> FormerMotion:
+    """The motion of the present bodies that the fluid knows of, and which bodies were removed."""
+    memory = system.field(ShedMotion)
+    ids = row_ids(entities)
+    rows, known = rows_of(memory.id, ids)
+    columns = memory.v, memory.angular_velocity, memory.v_change, memory.spin_change
+    motion = np.zeros((len(ids), 12))
+    motion[known] = np.concatenate(columns, axis=1)[rows[known]]
+    gone = ~np.isin(memory.id, ids)
+    return FormerMotion(ids, known, motion[:, :3], motion[:, 3:6], motion[:, 6:], gone)
+
+
+def keep_motion(
+    system: BoundarySystem,
+    former: FormerMotion,
+    v: Array,
+    spin: Array,
+    bound: Array,
+    added: Array | None = None,
+) -> None:
+    """Keep the motion (n, 3) that the fluid knows of now; `bound` (n,) vortons stand for each spin."""
+    memory, number, known = system.field(ShedMotion), system.world.dtype, former.known[:, None]
+    memory.v, memory.angular_velocity = v.astype(number), spin.astype(number)
+    memory.v_change = (known * (v - former.v)).astype(number)
+    memory.spin_change = (known * (spin - former.spin)).astype(number)
+    memory.added = (np.zeros((len(v), 3, 3)) if added is None else added).astype(number)
+    memory.id, memory.bound = former.ids, bound
+
+
+def keep_no_motion(system: BoundarySystem, former: FormerMotion) -> None:
+    """The same where there are no bodies any more."""
+    keep_motion(system, former, np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0, np.int64))
+
+
+def put_back(world: World, centers: Array, carried: SpinVortons, placed: SpinVortons) -> Array:
+    """Impulses (n, 3) over the density as the vorticity that stands for rotation returns to its bodies.
+
+    From where it flowed, `carried`, to where it is `placed`. The flow takes it along nearly as the body goes;
+    what is left is the force of what blows past it, density times circulation times the difference of
+    velocity, as Magnus's is.
+    """
+    x, who = np.concatenate([carried.x, placed.x]), np.concatenate([carried.who, placed.who])
+    before = np.concatenate([carried.alpha, 0.0 * placed.alpha])
+    after = np.concatenate([0.0 * carried.alpha, placed.alpha])
+    return exchange_of(world, centers, who, (x, before), (x, after), np.zeros_like(x))[0]

@@ -1,0 +1,224 @@
+"""Panels that cover bodies, and what the conditions that solve for their vortex sheets share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.systems.boundary.article import astray
+from ecs_fluid.systems.shared.body_tables import corners_of, gathered
+from ecs_fluid.systems.velocity.system import VelocitySystem
+
+if TYPE_CHECKING:
+    from ecs_fluid.entity import Entity
+    from ecs_fluid.kernels.bodies.polytope import Hulls
+    from ecs_fluid.kernels.bodies.table import Bodies
+    from ecs_fluid.kernels.panels.panel_flow import Factors
+    from ecs_fluid.kernels.panels.panels import Panels
+    from ecs_fluid.systems.boundary.system import BoundarySystem
+    from ecs_fluid.world import World
+
+
+class Surface(NamedTuple):
+    """Panels of one body where it is now, and the factors of its matrix."""
+
+    panels: Panels
+    """in axes of the body"""
+    factors: Factors
+    turn: Array
+    """(3, 3) from there to the world; 1 for balls, whose spin carries no panels along"""
+    outward: float
+    """1 for solids, -1 for containers, whose fluid is inside"""
+    first: int
+    """number of its first panel among those of all bodies"""
+
+    @property
+    def rows(self) -> slice:
+        """Its rows among the panels of all bodies."""
+        return slice(self.first, self.first + len(self.panels.area))
+
+
+class Sheet(NamedTuple):
+    """The panels of all bodies in the world (p rows)."""
+
+    who: Array
+    """number of the body"""
+    center: Array
+    arm: Array
+    """from the centre of the body to there"""
+    wall: Array
+    """velocity of the body there, m/s"""
+    normal: Array
+    """into the fluid"""
+    area: Array
+    shed: Array
+    """where vortons are shed"""
+    sigma: Array
+    """their core radii"""
+    volume: Array
+    """volumes they stand for"""
+
+    def around(self, spin: Array) -> Array:
+        """n x (spin x r) A (p, 3) of spins (n, 3) of the bodies: 2 spin V over each closed surface."""
+        return np.asarray(self.area[:, None] * np.cross(self.normal, np.cross(spin[self.who], self.arm)))
+
+
+class Covered(NamedTuple):
+    """All bodies where they are now, and the panels that cover them."""
+
+    bodies: Bodies
+    hulls: Hulls
+    surfaces: list[Surface]
+    sheet: Sheet
+
+    @property
+    def volumes(self) -> Array:
+        """Volumes (n,) m^3 that the panels enclose."""
+        return np.array([s.panels.volume for s in self.surfaces])
+
+
+class SheetBoundary(ABC):
+    """A condition by the vortex sheets of all bodies; keeps the factors of shapes met before.
+
+    Nothing kept here is state: the factors follow from the shapes.
+    """
+
+    def __init__(self, system: BoundarySystem) -> None:
+        self.system = system
+        self._known: dict[bytes, tuple[Panels, Factors]] = {}
+        self.residual = 0.0
+
+    @property
+    def world(self) -> World:
+        """The world of the system."""
+        return self.system.world
+
+    @abstractmethod
+    def spawns(self, world: World) -> None:
+        """Make the entities of what is shed, and the memory of the motion that the fluid knows of."""
+
+    @abstractmethod
+    def process(self, entities: list[Entity]) -> None:
+        """Find the sheets, and give them to the fluid."""
+
+    def speeds_and_extents(self, entities: list[Entity]) -> tuple[Array, Array]:
+        """Speeds (n,) m/s of the wind past bodies, and their extents (n,) m."""
+        from ecs_fluid.systems.operations import wind_at
+
+        if not any(len(entity) for entity in entities):
+            return np.zeros(0), np.zeros(0)
+        bodies, hulls = gathered(entities)
+        speed = np.linalg.norm(wind_at(self.world, self.world.time) - bodies.v, axis=1)
+        return speed, np.array([self._extent(bodies, hulls, i) for i in range(len(speed))])
+
+    def covered(self, entities: list[Entity]) -> Covered:
+        """All bodies with their panels."""
+        bodies, hulls = gathered(entities)
+        surfaces = list(self._surfaces(bodies, hulls))
+        return Covered(bodies, hulls, surfaces, self._sheet(bodies, hulls, surfaces))
+
+    def _surfaces(self, bodies: Bodies, hulls: Hulls) -> Iterator[Surface]:
+        """The panels of each body, made and factorised when one of its shape is first met."""
+        from ecs_fluid.kernels.bodies.rotation import matrix_of
+        from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
+        from ecs_fluid.kernels.panels.panel_flow import ring_factors
+
+        first = 0
+        for i in range(len(bodies.x)):
+            ball = bodies.shape[i] == BALL
+            radius, corners = float(bodies.radius[i]), _corners(bodies, hulls, i)
+            edge = self.edge(self._extent(bodies, hulls, i))
+            key = np.append(radius if ball else corners, edge).tobytes()
+            if key not in self._known:
+                panels = self._panels(bodies, hulls, i, edge)
+                self._known[key] = panels, ring_factors(panels)
+            panels, factors = self._known[key]
+            turn = np.eye(3) if ball else matrix_of(bodies.q[i])
+            yield Surface(panels, factors, turn, -1.0 if bodies.shape[i] == CONTAINER else 1.0, first)
+            first += len(panels.area)
+
+    def edge(self, extent: float) -> float:
+        """Edge of the panels of a body of this extent, m."""
+        return self.system.spacing or extent / self.system.panels_across
+
+    def _panels(self, bodies: Bodies, hulls: Hulls, i: int, edge: float) -> Panels:
+        """Panels on body i, in its own axes."""
+        from ecs_fluid.kernels.bodies.table import BALL
+        from ecs_fluid.kernels.panels.outlines import disk_outline, prism_outline
+        from ecs_fluid.kernels.panels.panels import ball_panels, hull_panels
+
+        across, hull, radius = self.world.across, int(bodies.hull[i]), float(bodies.radius[i])
+        if bodies.shape[i] == BALL:
+            return ball_panels(radius, edge) if across is None else disk_outline(radius, edge, across)
+        return hull_panels(hulls, hull, edge) if across is None else prism_outline(hulls, hull, edge, across)
+
+    def _extent(self, bodies: Bodies, hulls: Hulls, i: int) -> float:
+        """Longest extent of body i along its axes, in a plane along those in it, m."""
+        corners = _corners(bodies, hulls, i)
+        if not len(corners):
+            return 2.0 * float(bodies.radius[i])
+        return float(np.ptp(corners, axis=0)[np.arange(3) != self.world.across].max())
+
+    def _sheet(self, bodies: Bodies, hulls: Hulls, surfaces: list[Surface]) -> Sheet:
+        """All panels in the world."""
+        who = np.concatenate([np.full(len(s.panels.area), i) for i, s in enumerate(surfaces)])
+        center = np.concatenate(
+            [turned(s.turn, s.panels.center) + x for s, x in zip(surfaces, bodies.x, strict=True)]
+        )
+        normal = np.concatenate([s.outward * turned(s.turn, s.panels.normal) for s in surfaces])
+        area = np.concatenate([s.panels.area for s in surfaces])
+        # One size for a whole body: vortons of equal cores keep their total strength when they stretch.
+        size = np.concatenate([np.full(len(s.panels.area), self._size(s.panels)) for s in surfaces])
+        shed = center + (self.system.offset * size)[:, None] * normal
+        for part in (0.5, 0.25, 0.0):
+            # Where bodies are closer than that, nearer to the surface.
+            lost = astray(bodies, hulls, shed)
+            shed[lost] = center[lost] + (part * self.system.offset * size[lost])[:, None] * normal[lost]
+        arm = center - bodies.x[who]
+        wall = bodies.v[who] + np.cross(bodies.angular_velocity[who], arm)
+        sigma = self.system.overlap * size
+        return Sheet(who, center, arm, wall, normal, area, shed, sigma, size * area)
+
+    def _size(self, panels: Panels) -> float:
+        """Root of the triangles' area, or length of the segments, in the mean over the surface, m."""
+        mean = float((panels.area**2).sum() / panels.area.sum())
+        return mean if self.world.dimension == 2 else float(np.sqrt(mean))
+
+    def velocity_at(self, points: Array, x: Array, alpha: Array, sigma: Array) -> Array:
+        """Velocity (m, 3) m/s of vortons at points (m, 3), by the direct sum in double precision."""
+        from ecs_fluid.kernels.biot_savart.direct import velocity
+
+        u = np.empty_like(points)
+        rows = np.ascontiguousarray(x.T), np.ascontiguousarray(alpha.T)
+        code = self.world.require(VelocitySystem).code
+        velocity(code, np.ascontiguousarray(points), *rows, np.ascontiguousarray(sigma), u)
+        return u
+
+
+def _corners(bodies: Bodies, hulls: Hulls, i: int) -> Array:
+    """Corners (m, 3) of body i, m, in its own axes; none of a ball."""
+    from ecs_fluid.kernels.bodies.table import BALL
+
+    return hulls.vertices[:0] if bodies.shape[i] == BALL else corners_of(hulls, int(bodies.hull[i]))
+
+
+def strengths_of_rings(surfaces: list[Surface], mu: list[Array]) -> Array:
+    """Strengths (p, 3) m^3/s in the world of the rings of circulations mu, m^2/s, of each surface."""
+    from ecs_fluid.kernels.panels.panel_flow import sheet_strengths
+
+    parts = [turned(s.turn, sheet_strengths(s.panels, m)) for s, m in zip(surfaces, mu, strict=True)]
+    return np.concatenate(parts)
+
+
+def turned(turn: Array, vectors: Array) -> Array:
+    """Vectors (n, 3) turned by a matrix, without a library whose sums depend on its threads."""
+    return np.asarray(np.einsum("ij,nj->ni", turn, vectors))
+
+
+def rms(values: Array, area: Array) -> float:
+    """Root of the mean square over the surface."""
+    return float(np.sqrt(((values**2).sum(axis=1) * area).sum() / area.sum()))
