@@ -9,9 +9,10 @@ import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.kernels.compiled.columns import flow_sums
-from ecs_fluid.systems.velocity.auto import COUNTED, AutoSolver
+from ecs_fluid.systems.velocity.auto import COUNTED
 from ecs_fluid.systems.velocity.drawn_sample import DrawnSample, Reference
 from ecs_fluid.systems.velocity.flow_numbers import MEASURED_EVERY
+from ecs_fluid.systems.velocity.opening_angle import OpeningAngle
 from ecs_fluid.systems.velocity.pppm import relative_error
 from ecs_fluid.systems.velocity.solver_bench import ring
 from ecs_fluid.systems.velocity.solver_times import NEVER
@@ -261,8 +262,8 @@ def test_a_reference_is_walked_in_new_flows_only(monkeypatch: pytest.MonkeyPatch
     world = at_rest(4000, solver="auto", tolerance=1e-2)
     world.fluid[ef.SolverTimes].seconds[:, :, 1] = 1e-9
     world.fluid[ef.SolverTimes].seconds[:, :, 2] = NEVER
-    made, of = [], AutoSolver._reference
-    monkeypatch.setattr(AutoSolver, "_reference", lambda self, targets: made.append(1) or of(self, targets))
+    made, of = [], OpeningAngle._reference
+    monkeypatch.setattr(OpeningAngle, "_reference", lambda self, targets: made.append(1) or of(self, targets))
     told = []
     for factor in (1.0, 1.0, 1.1, 1.0, 1.5):
         world["ring"][ef.Strength].alpha[:] *= factor
@@ -279,7 +280,7 @@ def test_a_search_widens_until_the_tolerance_is_used_up(monkeypatch: pytest.Monk
         world.fluid[ef.SolverTimes].seconds[:, :, 1] = 1e-9
         world.fluid[ef.SolverTimes].seconds[:, :, 2] = NEVER
     plain.step()
-    monkeypatch.setattr(AutoSolver, "_sampled_angle", lambda self, targets: 0.25)
+    monkeypatch.setattr(OpeningAngle, "foretold", lambda self, targets: 0.25)
     narrow.step()
     angles = [float(world.fluid[ef.SolverTimes].angle[0]) for world in (narrow, plain)]
     assert angles[0] == pytest.approx(angles[1], rel=0.08)
