@@ -28,6 +28,7 @@ from ecs_fluid.fluid import Fluid
 from ecs_fluid.recipe import Name
 from ecs_fluid.strays import FEW_CELLS, around_most, some_of
 from ecs_fluid.system import System
+from ecs_fluid.systems.shared.body_tables import BODIES
 from ecs_fluid.systems.shared.fluid_at_rest import FluidAtRest, density_at, fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.populations import joined, with_images
 from ecs_fluid.systems.shared.properties import (
@@ -38,11 +39,14 @@ from ecs_fluid.systems.shared.properties import (
     particle_density,
     particle_temperature,
 )
+from ecs_fluid.systems.shared.walls import containers, mirrored, mirrors
 from ecs_fluid.world import World
 
 MOST_CELLS, CELLS_PER_PARTICLE = 2**21, 32
 """Cells grow beyond the particles' size when there would be more than FEW_CELLS and than those per particle,
 or than the most."""
+CELLS_REACHED = {"linear": 1, "m4": 2}
+"""How many cells away a particle still shares something, by the kernel."""
 SPARE = 2
 """Cells of the TransferGrid around the particles, or around the box of a world that repeats."""
 STEFAN_BOLTZMANN = 5.670374419e-8
@@ -78,6 +82,9 @@ class TransferSystem(System):
     particle's mean volume, larger where they would be many. Strays of a population that would make them many
     are left out, and share nothing.
 
+    Fluid goes on behind the walls of containers, as in mirrors, and beyond a box that repeats: points there
+    hold images, so that no ambient is mixed in at a wall, and the integral over all points counts these too.
+
     Between the stages of the integrator the fields are refilled only for those who read them there
     (`filled_now`); what a finished tick shows is always of its last stage.
 
@@ -86,7 +93,7 @@ class TransferSystem(System):
     """
 
     reads = (Fluid,)
-    may_read = (Position, Volume, Density, Temperature, Species, Strength)
+    may_read = (Position, Volume, Density, Temperature, Species, Strength, *BODIES)
     writes = (TransferGrid, DensityField, TemperatureField, SpeciesField, FireField)
     phase = "prepare"
     dimensions = (2, 3)
@@ -108,10 +115,7 @@ class TransferSystem(System):
         clouds = carriers(self.world)
         with np.errstate(over="ignore", invalid="ignore"):  # the guard says what is not finite
             load = self._enclose(self._load(fluid, clouds), clouds)
-            edge = 2 * SPARE * float(self.field(TransferGrid).spacing.max())
-            x, volume, amounts = with_images(self.world, load.x, edge, load.volume, load.amounts.T)
-            load = CarriedAmounts(x, volume, np.ascontiguousarray(amounts.T))
-            self._fill(fluid, load, clouds)
+            self._fill(fluid, self._with_images(load), clouds)
 
     def filled_now(self) -> bool:
         """Whether the fields are refilled in this stage: the last of a tick, or one in which they are read.
@@ -185,6 +189,21 @@ class TransferSystem(System):
         grid.spacing = np.full(3, edge)
         grid.origin = np.where(flat, lo, (lo + hi - grid.cells * edge) / 2)
         return load
+
+    def _with_images(self, load: CarriedAmounts) -> CarriedAmounts:
+        """And what images of a world that repeats bring, and in the grid those behind walls of containers."""
+        from ecs_fluid.kernels.compiled.columns import inside
+
+        grid = self.field(TransferGrid)
+        edge, diagonal = float(grid.spacing.max()), float(np.linalg.norm(grid.spacing))
+        columns = load.volume, load.amounts.T
+        x, volume, amounts = with_images(self.world, load.x, 2 * SPARE * edge, *columns)
+        if walls := mirrors(containers(self.world)):
+            rows, places, _ = mirrored(walls, x, (1 + CELLS_REACHED[self.kernel]) * diagonal)
+            seen = inside(places, grid.origin, grid.origin + grid.spacing * grid.cells)
+            rows, x = rows[seen], np.concatenate([x, places[seen].astype(x.dtype)])
+            volume, amounts = (np.concatenate([a, a[rows]]) for a in (volume, amounts))
+        return CarriedAmounts(x, volume, np.ascontiguousarray(amounts.T))
 
     def _fill(self, fluid: FluidAtRest, load: CarriedAmounts, clouds: list[Tables]) -> None:
         """Fill the fields from what the particles bring, and the ambient that fills the rest."""

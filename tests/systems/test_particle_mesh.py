@@ -11,6 +11,7 @@ import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.errors import DivergedError, RecipeError
+from ecs_fluid.worlds.bodies import ContainerRecipe
 
 
 def loaded(
@@ -227,6 +228,62 @@ def test_a_small_population_far_from_a_large_one_is_no_stray(far: float) -> None
     total = world.fluid[ef.DensityField].excess.sum() * np.prod(grid.spacing)
     assert total == pytest.approx(exact, rel=1e-9)
     assert world["probe"][ef.Temperature].T[0] > (800.0 if far < 100.0 else 302.0)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "m4"])
+@pytest.mark.parametrize("turn", [0.0, 30.0])
+def test_no_ambient_is_mixed_in_at_the_walls_of_a_container(kernel: str, turn: float) -> None:
+    """Fluid that fills a box is what it is up to the walls, edges and corners, of a turned box too.
+
+    Along axes each point of the grid has a whole particle's worth, images among it; a turned lattice does not
+    meet the grid, and leaves cells up to a tenth empty, at walls as within.
+    """
+    world = ef.World(dt=0.1, precision="double")
+    angle = np.radians(turn)
+    spin = np.array([[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]])
+    box = {"shape": "box", "size": [1.0, 0.8, 0.6]}
+    ContainerRecipe(name="tank", shape=box, center=(0.3, 0, 0), rotation=(0, 0, angle)).spawn(world)  # type: ignore[arg-type]
+    lines = [np.arange(-n / 2 + 0.5, n / 2) * 0.1 for n in (10, 8, 6)]
+    x = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 3)
+    many = np.random.default_rng(3).uniform(-1, 1, (400, 3))
+    many[:100, 0] = many[100:200, 1] = many[200:300, 2] = 1.0  # at walls
+    center = [0.3, 0, 0]
+    own = np.full(len(x), 0.001), np.full(len(x), 3.0)
+    world.spawn("water", ef.Position(x @ spin.T + center), ef.Volume(own[0]), ef.Density(own[1]))
+    world.spawn("dye", ef.Position(0.4999999 * many * [1.0, 0.8, 0.6] @ spin.T + center))
+    world.set_fluid(density=1.0)
+    world.add_systems(
+        [ef.BodySystem(), ef.TransferSystem(kernel=kernel), ef.SamplingSystem(take=("density",))]
+    )
+    world.evaluate()
+    found = world["dye"][ef.Density].rho
+    if turn == 0.0:
+        np.testing.assert_allclose(found, 3.0, rtol=1e-12)
+    else:
+        assert found.min() > 2.8
+        assert abs(found[:300].mean() - found[300:].mean()) < 0.02
+
+
+@pytest.mark.parametrize("far", [0.0, 0.11, 0.3])
+def test_images_of_one_particle_stay_behind_the_wall(far: float) -> None:
+    """Beside a wall a particle is seen as far as alone: two cells from it there is ambient fluid."""
+    world = ef.World(dt=0.1, precision="double")
+    box = {"shape": "box", "size": [2.0, 2.0, 2.0]}
+    ContainerRecipe(name="tank", shape=box).spawn(world)  # type: ignore[arg-type]
+    place = np.array([[1.0 - far - 1e-9, 0.0, 0.0]])
+    world.spawn("drop", ef.Position(place), ef.Volume(np.full(1, 1e-3)), ef.Density(np.full(1, 3.0)))
+    x = np.zeros((200, 3))
+    x[:, 0] = np.linspace(0.5, 1.0, 200)
+    world.spawn("dye", ef.Position(x))
+    world.set_fluid(density=1.0)
+    world.add_systems([ef.BodySystem(), ef.TransferSystem(), ef.SamplingSystem(take=("density",))])
+    world.evaluate()
+    found = world["dye"][ef.Density].rho
+    edge = float(world.fluid[ef.TransferGrid].spacing[0])
+    off = np.abs(x[:, 0] - place[0, 0])
+    assert edge == pytest.approx(0.1)
+    assert (found[off > 2 * edge] == 1.0).all()
+    assert found.max() > 1.3
 
 
 def test_world_without_particles_has_ambient_fields() -> None:

@@ -15,8 +15,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
 
 BODIES = (
     "ball_in_tube", "ball_through_smoke", "bubbles", "curve_ball", "falling_plate", "fire_and_balloon",
-    "flow_past_sphere", "hot_ball", "karman_street", "plate_at_angle", "plate_over_flame", "rifled_ball",
-    "rotating_container", "sloshing_container", "spinning_ball", "spinning_box", "two_layers_ball",
+    "flow_past_sphere", "hot_ball", "karman_street", "lock_exchange", "plate_at_angle", "plate_over_flame",
+    "rifled_ball", "rotating_container", "sloshing_container", "spinning_ball", "spinning_box",
+    "two_layers_ball",
 )  # fmt: skip
 
 

@@ -522,6 +522,17 @@ def through_walls(world: ef.World, angle: float, spin: float) -> float:
 
 
 @measure
+def lock_exchange() -> float:
+    world, places = lean("lock_exchange"), []
+    water = world["water"]
+    for end in np.linspace(2.0, 4.0, 11):
+        march(world, float(end))
+        x, heavy = water[ef.Position].x, water[ef.Density].rho > 1000.0
+        places.append((world.time, x[heavy & (x[:, 2] < -0.15), 0].max()))
+    return float(np.polyfit(*np.transpose(places), 1)[0])
+
+
+@measure
 def rotating_container() -> float:
     world = march(lean("rotating_container"), 1.0)
     return through_walls(world, 0.6 * world.time, 0.6)

@@ -58,6 +58,7 @@ BODIES = (
     "flow_past_sphere",
     "hot_ball",
     "karman_street",
+    "lock_exchange",
     "plate_at_angle",
     "plate_over_flame",
     "rifled_ball",

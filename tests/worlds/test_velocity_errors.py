@@ -29,7 +29,7 @@ NO_SUM = {
     *("bubbles", "dam_break", "falling_drop", "filled_container", "filling_tank"),
     *("heavy_ball_in_box", "sloshing_dam", "splash"),
     *("reconnection", "taylor_green", "taylor_green_400", "trefoil"),
-    *("rotating_container", "sloshing_container"),
+    *("lock_exchange", "rotating_container", "sloshing_container"),
 }
 """Worlds without vortons, that repeat, or between walls, where no sum in open space is the truth."""
 

@@ -1,0 +1,49 @@
+"""Heavy fluid runs along the floor of a long tank whose gate is gone, light fluid the other way.
+
+Validation case 122.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ecs_fluid as ef
+
+LENGTH, DEPTH, REDUCED_GRAVITY = 2.4, 0.6, 9.81 * 0.04
+
+
+def fronts(layers: int) -> tuple[float, float]:
+    """Speeds of the heavy and the light front over sqrt(g' H), as both go from H/2 on until near the end.
+
+    The exchange that loses no energy has 1/2 (Benjamin, J. Fluid Mech. 31 (1968)): in a second the length U
+    on either side of the gate comes to be half heavy, half light, and the weight that lay at 3/4 of the depth
+    on the left lies at 1/4 on the right, which sets free drho g H^2/4 a length. Both halves move at U, with
+    rho U^2 H/2 a length, on the length 2 U: U^2 = g' H/4. Mixing and billows take their part of it.
+    """
+    h = DEPTH / layers
+    world = ef.load("lock_exchange", f"water.spacing={h}", f"water.density=1000 - 20*tanh(x/{h})")
+    water, seen = world["water"], [np.zeros(3)]
+    while seen[-1][1:].max() < 0.9 * LENGTH / 2 and world.time < 6.0:
+        world.step(2)
+        x, heavy = water[ef.Position].x, water[ef.Density].rho > 1000.0
+        low, high = heavy & (x[:, 2] < -DEPTH / 4), ~heavy & (x[:, 2] > DEPTH / 4)
+        seen.append(np.array([world.time, x[low, 0].max(), -x[high, 0].min()]))
+    t, *places = np.array(seen).T
+    chosen = np.minimum(*places) > DEPTH / 2
+    speeds = [np.polyfit(t[chosen], place[chosen], 1)[0] for place in places]
+    return tuple(float(speed) / np.sqrt(REDUCED_GRAVITY * DEPTH) for speed in speeds)  # type: ignore[return-value]
+
+
+def test_fronts_of_a_lock_exchange() -> None:
+    """Case 122: both fronts go at the same speed, below the one that loses no energy."""
+    heavy, light = fronts(8)
+    assert 0.42 < heavy < 0.45
+    assert heavy == pytest.approx(light, rel=0.01)
+
+
+@pytest.mark.nightly
+def test_fronts_converge_to_the_exchange_that_loses_no_energy() -> None:
+    """Case 122: with half the spacing half of what is missing is left, so that 1/2 is the limit."""
+    coarse, fine = fronts(8)[0], fronts(16)[0]
+    assert (0.5 - coarse) / (0.5 - fine) == pytest.approx(2.0, abs=0.25)
