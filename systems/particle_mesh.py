@@ -39,7 +39,7 @@ from ecs_fluid.systems.shared.properties import (
     particle_density,
     particle_temperature,
 )
-from ecs_fluid.systems.shared.walls import containers, mirrored, mirrors
+from ecs_fluid.systems.shared.walls import Walls, are_filled, containers, mirrored, mirrors
 from ecs_fluid.world import World
 
 MOST_CELLS, CELLS_PER_PARTICLE = 2**21, 32
@@ -84,6 +84,7 @@ class TransferSystem(System):
 
     Fluid goes on behind the walls of containers, as in mirrors, and beyond a box that repeats: points there
     hold images, so that no ambient is mixed in at a wall, and the integral over all points counts these too.
+    In containers that particles fill, to nine tenths or more, none is mixed in anywhere.
 
     Between the stages of the integrator the fields are refilled only for those who read them there
     (`filled_now`); what a finished tick shows is always of its last stage.
@@ -115,7 +116,9 @@ class TransferSystem(System):
         clouds = carriers(self.world)
         with np.errstate(over="ignore", invalid="ignore"):  # the guard says what is not finite
             load = self._enclose(self._load(fluid, clouds), clouds)
-            self._fill(fluid, self._with_images(load), clouds)
+            walls = containers(self.world)
+            alone = are_filled(walls, load.x, load.volume, float(self.field(TransferGrid).spacing.max()))
+            self._fill(fluid, self._with_images(load, mirrors(walls)), clouds, alone)
 
     def filled_now(self) -> bool:
         """Whether the fields are refilled in this stage: the last of a tick, or one in which they are read.
@@ -190,7 +193,7 @@ class TransferSystem(System):
         grid.origin = np.where(flat, lo, (lo + hi - grid.cells * edge) / 2)
         return load
 
-    def _with_images(self, load: CarriedAmounts) -> CarriedAmounts:
+    def _with_images(self, load: CarriedAmounts, walls: list[Walls]) -> CarriedAmounts:
         """And what images of a world that repeats bring, and in the grid those behind walls of containers."""
         from ecs_fluid.kernels.compiled.columns import inside
 
@@ -198,15 +201,15 @@ class TransferSystem(System):
         edge, diagonal = float(grid.spacing.max()), float(np.linalg.norm(grid.spacing))
         columns = load.volume, load.amounts.T
         x, volume, amounts = with_images(self.world, load.x, 2 * SPARE * edge, *columns)
-        if walls := mirrors(containers(self.world)):
+        if walls:
             rows, places, _ = mirrored(walls, x, (1 + CELLS_REACHED[self.kernel]) * diagonal)
             seen = inside(places, grid.origin, grid.origin + grid.spacing * grid.cells)
             rows, x = rows[seen], np.concatenate([x, places[seen].astype(x.dtype)])
             volume, amounts = (np.concatenate([a, a[rows]]) for a in (volume, amounts))
         return CarriedAmounts(x, volume, np.ascontiguousarray(amounts.T))
 
-    def _fill(self, fluid: FluidAtRest, load: CarriedAmounts, clouds: list[Tables]) -> None:
-        """Fill the fields from what the particles bring, and the ambient that fills the rest."""
+    def _fill(self, fluid: FluidAtRest, load: CarriedAmounts, clouds: list[Tables], alone: bool) -> None:
+        """Fill the fields from what particles bring and, unless they are `alone`, from ambient fluid."""
         from ecs_fluid.kernels.grids.mixture import MEANS, mix, share
         from ecs_fluid.kernels.grids.partition import partition
 
@@ -224,9 +227,17 @@ class TransferSystem(System):
         fields = np.empty((MEANS + len(names) + 2, *shape), number)
         out = fields.reshape(len(fields), -1, shape[2])
         if self.kernel == "linear":
-            share(load.x, load.amounts, start, order, *mesh, inverse, *around, light, dark, out)
+            share(load.x, load.amounts, start, order, *mesh, inverse, *around, light, dark, alone, out)
         else:
-            mix(self._smoothly(load.x, load.amounts, start, order, inverse), *around, light, dark, True, out)
+            mix(
+                self._smoothly(load.x, load.amounts, start, order, inverse),
+                *around,
+                light,
+                dark,
+                True,
+                alone,
+                out,
+            )
         density, fire = self.field(DensityField), self.field(FireField)
         density.rho, density.excess, self.field(TemperatureField).T = fields[:MEANS]
         self.field(SpeciesField).__dict__.update(zip(names, fields[MEANS:], strict=False))

@@ -9,10 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.systems.shared.walls import Walls
-
-FULL = 0.9
-"""Part of a container that particles fill where f is for all that is in it."""
+from ecs_fluid.systems.shared.walls import Walls, is_filled
 
 FINEST = 3.5
 """Wave number of f, in spacings of particles, at which it gets half of what the particles say.
@@ -34,14 +31,13 @@ CUBICS = np.array([[1, -3, 3, -1], [4, 0, -6, 3], [1, 3, 3, -3], [0, 0, 0, 1]]) 
 def layered_part(walls: list[Walls], x: Array, values: Array, volume: Array, up: Array) -> Array:
     """f(z) (n,) at particles at x (n, 3) m in full containers, 0 elsewhere; in the unit of `values` (n,).
 
-    volume (n,) m^3; up (3,), of length 1, along which z is. A container is full where the volumes of the
-    particles in it come to `FULL` of its own or more.
+    volume (n,) m^3; up (3,), of length 1, along which z is. Full as `is_filled` says.
     """
     layers = np.zeros(len(x))
     for wall in walls:
         rows = np.flatnonzero(wall.inside(x))
         v = volume[rows].astype(np.float64)
-        if v.sum() < FULL * wall.volume:
+        if not is_filled(wall, v):
             continue
         z = (x[rows] * up).sum(axis=1)
         order = np.argsort(z, kind="stable")

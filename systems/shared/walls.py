@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 MOST_PLANES = 64
 """Walls of a container that are mirrors; a rounder one has so little fluid at each that it has none."""
 
+FULL = 0.9
+"""Part of a container from which particles fill it: what it holds is theirs, none is ambient fluid."""
+
 EVEN = 1e-5
 """Largest cosine of an angle that counts as a right one: rounding of normals in single precision."""
 
@@ -78,6 +81,21 @@ def _volume(vertices: bytes) -> float:
     from scipy.spatial import ConvexHull
 
     return float(ConvexHull(np.frombuffer(vertices).reshape(-1, 3)).volume)
+
+
+def is_filled(wall: Walls, volume: Array) -> bool:
+    """Whether particles in it of these volumes (n,) m^3 fill a container."""
+    return float(volume.sum(dtype=np.float64)) >= FULL * wall.volume
+
+
+def are_filled(walls: list[Walls], x: Array, volume: Array, margin: float) -> bool:
+    """Whether there are containers, all filled by particles at x (n, 3) m, of which none is elsewhere.
+
+    Up to `margin` m outside counts as inside.
+    """
+    within = [wall.inside(x, -margin) for wall in walls]
+    filled = all(is_filled(wall, volume[inside]) for wall, inside in zip(walls, within, strict=True))
+    return bool(walls) and filled and bool(np.any(within, axis=0).all())
 
 
 def mirrors(walls: list[Walls]) -> list[Walls]:

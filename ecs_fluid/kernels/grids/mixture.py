@@ -2,7 +2,8 @@
 
 With sums over particles per cell volume, each point holds filled = sum w V, mass = sum w rho V, heat =
 sum w T rho V and sum w Y rho V of each species; the rest of its cell, max(1 - filled, 0), is ambient fluid of
-the density rho_a(z) and the temperature T_a(z). Then
+the density rho_a(z) and the temperature T_a(z), or, where particles stand ``alone`` for all there is, more of
+the same. Then
 
     total = mass + max(1 - filled, 0) rho_a,  rho = total / max(filled, 1),
     T = (heat + (total - mass) T_a) / total,  Y = sum w Y rho V / total,
@@ -34,6 +35,9 @@ SHARED = 4
 MEANS = 3
 """Fields before those of the species: density, excess, temperature; behind them luminosity and opacity."""
 
+EDGE = 0.1
+"""Part of a cell up to which it lies at the edge of particles that stand alone: ambient fluid is beyond."""
+
 TINY = 1e-37
 """Least mass per volume that is divided by, kg/m^3."""
 
@@ -62,7 +66,7 @@ def _mix_line(
     shared: Any, rest: Any, warm: Any, limits: Any, row: int, first: int, last: int, out: Any
 ) -> None:
     """Points first:last of a line, of which ``shared`` (nz+1, 4 + species or more) are the amounts."""
-    low, high, light, dark, held = limits
+    low, high, light, dark, held, alone = limits
     kind = out.dtype.type
     zero, one, least = kind(0), kind(1), kind(TINY)
     species = len(light)
@@ -72,10 +76,11 @@ def _mix_line(
             continue
         if held:
             filled, mass, heat = max(filled, zero), max(mass, zero), max(heat, zero)
-        air = max(one - filled, zero) * rest[k]
+        own = alone and filled > kind(EDGE)
+        air = zero if own else max(one - filled, zero) * rest[k]
         total = mass + air
         inverse = one / max(total, least)
-        rho = total / max(filled, one)
+        rho = total / (filled if own else max(filled, one))
         T = min(max((heat + air * warm[k]) * inverse, low), high)
         hot, cold = T * T, warm[k] * warm[k]
         out[0, row, k] = rho
@@ -95,19 +100,20 @@ def _mix_line(
 def mix(
     chunk: int,
     shared: np.ndarray, rest: np.ndarray, warm: np.ndarray, low: float, high: float,
-    light: tuple[float, ...], dark: tuple[float, ...], held: bool, out: np.ndarray,
+    light: tuple[float, ...], dark: tuple[float, ...], held: bool, alone: bool, out: np.ndarray,
 ) -> None:  # fmt: skip
     """Fields ``out`` (5 + species, rows, nz+1) from ``shared`` (rows, nz+1, 4 + species) per cell volume.
 
     ``rest``, ``warm`` (nz+1,) are the ambient density [kg/m^3] and temperature [K] of each height; ``low``
     and ``high`` [K] hold the temperature; ``light`` is 4 a sigma_SB [W/(m^3 K^4)] of each species and
     ``dark`` its extinction per mass [m^2/kg]. ``held``: amounts below zero, which kernels with negative
-    weights leave, count as zero. All of one dtype.
+    weights leave, count as zero. ``alone``: no ambient fills the rest of a cell, from `EDGE` on. All of one
+    dtype.
     """
     rows, points = shared.shape[0], shared.shape[1]
     for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
         _rest(rest, warm, row, out)
-        _mix_line(shared[row], rest, warm, (low, high, light, dark, held), row, 0, points, out)
+        _mix_line(shared[row], rest, warm, (low, high, light, dark, held, alone), row, 0, points, out)
 
 
 @njit(**_PART)
@@ -184,14 +190,14 @@ def _add_rows(
 def share(
     x: np.ndarray, amounts: np.ndarray, start: np.ndarray, order: np.ndarray, origin: np.ndarray,
     spacing: np.ndarray, cells: np.ndarray, inverse: float, rest: np.ndarray, warm: np.ndarray, low: float,
-    high: float, light: tuple[float, ...], dark: tuple[float, ...], out: np.ndarray,
+    high: float, light: tuple[float, ...], dark: tuple[float, ...], alone: bool, out: np.ndarray,
 ) -> None:  # fmt: skip
     """Fields ``out`` (5 + species, (nx+1) (ny+1), nz+1) of particles that share their amounts linearly.
 
     ``x`` (n, 3) m and ``amounts`` (4 + species, n), with ``start`` and ``order`` as ``partition`` made them
     for this grid; ``inverse`` is 1 / cell volume [1/m^3]; the rest as for ``mix``.
     """
-    width, law = _width(light), (low, high, light, dark, False)
+    width, law = _width(light), (low, high, light, dark, False, alone)
     places = np.empty(order.shape[0] * (4 + width), out.dtype)
     _find_places(x, amounts, order, width, origin, spacing, cells, places)
     _add_rows(places, start, width, cells, inverse, rest, warm, law, out)

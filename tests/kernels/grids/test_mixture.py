@@ -18,11 +18,13 @@ def looks(kind: type) -> tuple[tuple, tuple]:
     return (kind(0), kind(2e-7), kind(0)), (kind(0), kind(0), kind(10))
 
 
-def fields(shared: np.ndarray, rest: np.ndarray, warm: np.ndarray, held: bool = False) -> np.ndarray:
+def fields(
+    shared: np.ndarray, rest: np.ndarray, warm: np.ndarray, held: bool = False, alone: bool = False
+) -> np.ndarray:
     """Fields (8, rows, points), temperatures held to 250 and 900 K."""
     kind = shared.dtype.type
     out = np.full((8, *shared.shape[:2]), np.nan, shared.dtype)
-    mix(shared, rest, warm, kind(250), kind(900), *looks(kind), held, out)
+    mix(shared, rest, warm, kind(250), kind(900), *looks(kind), held, alone, out)
     return out
 
 
@@ -46,6 +48,21 @@ def test_means_of_partly_filled_cells(kind: type) -> None:
     # Some ten roundings; the light of a mixture barely warmer than the ambient cancels up to 4 digits.
     for found, wanted in zip(fields(shared, rest, warm), expected, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e4 * np.finfo(kind).eps, atol=1e-30)
+
+
+def test_particles_that_stand_alone() -> None:
+    """Gas of 0.4 kg/m^3 at 800 K, half of it fuel, is that wherever there is some, but for the edge."""
+    filled = np.array([0.0, 0.05, 0.11, 0.5, 1.0, 1.5])[None]
+    rest, warm = np.full(6, 1.2), np.full(6, 300.0)
+    shared = np.zeros((1, 6, AMOUNTS))
+    mass = 0.4 * filled
+    for c, part in enumerate((filled, mass, mass - rest * filled, 800 * mass, mass / 2)):
+        shared[..., c] = part
+    found = fields(shared, rest, warm, alone=True)
+    np.testing.assert_allclose(found[0, 0, 2:], 0.4, rtol=1e-15)
+    np.testing.assert_allclose(found[2, 0, 2:], 800.0, rtol=1e-15)
+    np.testing.assert_allclose(found[3, 0, 2:], 0.5, rtol=1e-15)
+    np.testing.assert_array_equal(found[:, 0, :2], fields(shared, rest, warm)[:, 0, :2])
 
 
 def test_limits() -> None:
@@ -79,7 +96,7 @@ def test_sharing_and_mixing_at_once_is_sharing_then_mixing(kind: type, cells: tu
     out = np.full_like(expected, np.nan)
     columns = np.ascontiguousarray(amounts.T)
     fluid = rest, warm, kind(250), kind(900), *looks(kind)
-    share(x, columns, start, order, *mesh, inverse, *fluid, out)
+    share(x, columns, start, order, *mesh, inverse, *fluid, False, out)
     # Sums of at most 200 terms, all positive; the light of the mixtures cancels up to 4 digits.
     for found, wanted in zip(out, expected, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e4 * np.finfo(kind).eps, atol=1e-30)
