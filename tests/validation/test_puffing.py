@@ -21,7 +21,7 @@ def puffs(name: str, width: float, duration: float, seed: int) -> float:
     are slow changes of the whole.
     """
     tables = read(shipped()[name], (f"world.seed={seed}",)).tables()
-    tables["entity"] = [item for item in tables["entity"] if "population" in item]
+    tables["entity"] = [item for item in tables["entity"] if item.get("population") == "vortons"]
     tables["system"] = [item for item in tables["system"] if item["kind"] != "sampling"]
     for item in tables["system"]:
         if item["kind"] == "age_limit":
