@@ -13,6 +13,10 @@ from hypothesis import settings
 # The workers of pytest share the cores: their threads had better sleep while they wait for one another.
 os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
+# So had those of numpy's linear algebra, which wait awake after every product of a hundred rows or more: what
+# tests multiply is small, and one thread of it takes a quarter of the time of two that others hold up.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # Bits are compared on one thread and on two, on a machine of one core too.
 if len(getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count() or 1))(0)) < 2:
     os.environ.setdefault("NUMBA_NUM_THREADS", "2")

@@ -173,7 +173,9 @@ def test_closed_pipe_is_no_error() -> None:
     assert errors == b""
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+@pytest.mark.parametrize(
+    "encoding", ["ascii", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("latin-1", "utf-8"))]
+)
 def test_what_an_encoding_lacks_is_told_by_numbers(tmp_path: Path, encoding: str) -> None:
     """Names of files have any letters; the terminals, and files on Windows, that get them do not."""
     named = tmp_path / "Wörld ∇.toml"

@@ -226,7 +226,9 @@ def close(window: int, terminal: int) -> None:
 
 
 @pytest.mark.usefixtures("hears_hangups")
-@pytest.mark.parametrize("by", ["SIGINT", "SIGHUP", "closed terminal"])
+@pytest.mark.parametrize(
+    "by", ["SIGINT", "closed terminal", pytest.param("SIGHUP", marks=pytest.mark.nightly)]
+)
 def test_what_asks_it_to_end_ends_it_after_the_tick_with_everything_stored(world: Path, by: str) -> None:
     """SIGHUP ended it at once, and a bar drawn on a closed terminal is an error."""
     if by == "closed terminal":

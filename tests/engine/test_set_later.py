@@ -80,13 +80,19 @@ def test_what_is_taken_later_is_what_a_resumed_world_takes(name: str, tmp_path: 
     assert 20 < taken < len(tried)
 
 
-def test_it_goes_on_as_a_resumed_world(tmp_path: Path) -> None:
-    """The same bits: nothing that a system made of its parameters is left from before."""
+@pytest.mark.parametrize("cores", [False, pytest.param(True, marks=pytest.mark.nightly)])
+def test_it_goes_on_as_a_resumed_world(cores: bool, tmp_path: Path) -> None:
+    """The same bits: nothing that a system made of its parameters is left from before.
+
+    By night other cores: each compiles its own sums, where `test_parameters_set_later` sets one by day.
+    """
     start = tmp_path / "start.npz"
     world = ef.load("wind_fountain")
     world.step(2)
     world.save(start)
     for number, parameter, value in changes(world):
+        if (parameter == "kernel") != cores:
+            continue
         live = ef.resume(start)
         try:
             setattr(live.systems[number], parameter, value)

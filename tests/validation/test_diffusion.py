@@ -136,7 +136,10 @@ def test_core_spreading_keeps_strength_and_impulse_of_a_ring() -> None:
 
 
 @pytest.mark.parametrize("integrator", ["euler", "rk2", "rk3", "rk4"])
-@pytest.mark.parametrize(("kernel", "variance"), [("gaussian", 1.0), ("winckelmans", 0.5), ("rankine", 0.2)])
+@pytest.mark.parametrize(
+    ("kernel", "variance"),
+    [("gaussian", 1.0), ("winckelmans", 0.5), pytest.param("rankine", 0.2, marks=pytest.mark.nightly)],
+)
 def test_core_spreading_is_exact_in_time(kernel: str, variance: float, integrator: str) -> None:
     """Case 32: sigma^2 = sigma0^2 + 2 nu t/v to 1e-12, since it is the square that is integrated.
 

@@ -16,6 +16,8 @@ from tests.kernels.by_day import pairs
 
 Array = NDArray[np.float64]
 REALS = (np.float32, np.float64)
+GRADIENTS = [pytest.param(name, marks=pytest.mark.nightly if name == "rankine" else ()) for name in NAMES]
+"""By day those whose gradients other tests need as well, the other by night."""
 
 
 def _gaussian(rho: Array) -> Array:
@@ -71,7 +73,7 @@ def test_speed_of_one_blob_is_q_over_four_pi_r_squared(name: str, real: type) ->
     assert np.all(u[:, [0, 2]] == 0.0)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", GRADIENTS)
 def test_largest_speed_and_slope_at_the_centre(name: str) -> None:
     where, height, slope = PEAKS[name]
     rho = where * np.array([0.98, 1.0, 1.02])
@@ -117,7 +119,7 @@ def test_potential_and_vorticity_of_one_blob(name: str) -> None:
     assert np.allclose(psi[:, 2], exact, rtol=1e-10)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", GRADIENTS)
 def test_gradient_is_the_derivative_of_the_velocity(name: str) -> None:
     """Cases 3 and 4: centred differences of step 1e-4, and no divergence."""
     rng = np.random.default_rng(11)

@@ -49,7 +49,7 @@ def members_and_lists(data, order, real, start, origin, spacing, cells, reach, e
                         found[groups, row - 1] += 1
                     elif near[q] != 0 or near[3 * WIDTH + q] != 0:
                         longest = WIDTH
-            ends[groups] = p, end
+            ends[groups, 0], ends[groups, 1] = p, end  # a row at once compiles for longer
             groups += 1
     return groups, longest
 

@@ -9,7 +9,7 @@ from ecs_fluid.kernels.sph.meetings import meeting_speed, wall_speed
 from tests.kernels.sph.clouds import LAW, cloud
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float64, marks=pytest.mark.nightly)])
 def test_swiftest_meeting_is_that_of_the_double_loop(dtype: type) -> None:
     """A cloud four times as wide as the others, so that most particles meet few; places on the paths at 2,001
     times find all meetings but those that graze R by less than (u T / 4000)^2 / 2 R, none here."""

@@ -58,7 +58,9 @@ def _godunov(m, h):  # type: ignore[no-untyped-def]
 def _cubes(m, h):  # type: ignore[no-untyped-def]
     """The same for first order and equal widths."""
     kind = m.dtype.type
-    m.sort()
+    for p, q in ((0, 1), (1, 2), (0, 1)):  # m.sort() compiles for a second
+        if m[q] < m[p]:
+            m[p], m[q] = m[q], m[p]
     zero = kind(0)
     d, e = m[1] - m[0], m[2] - m[0]
     if d >= h:
@@ -90,7 +92,7 @@ def _sweep(v, pinned, h, ways, order, limit, settled):  # type: ignore[no-untype
                 for a in range(3):
                     m[a], second = _axis(v, (i, j, k), a, size[a], side, order == 2)
                     width[a] = h[a] * (kind(2) / kind(3)) if second else h[a]
-                if not np.isfinite(m.min()):
+                if not np.isfinite(min(m[0], m[1], m[2])):
                     continue
                 new = _cubes(m, h[0]) if cubes else _godunov(m, width)
                 gain = abs(v[i, j, k]) * shrink - new

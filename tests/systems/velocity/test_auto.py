@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ecs_fluid as ef
+from ecs_fluid.component import Array
 from ecs_fluid.kernels.compiled.columns import flow_sums
 from ecs_fluid.systems.velocity.auto import COUNTED
 from ecs_fluid.systems.velocity.drawn_sample import DrawnSample, Reference
@@ -33,11 +35,17 @@ def test_a_wrong_table_matters_in_the_first_ticks_only(
     n: int, tolerance: float, wrong: tuple[float, float]
 ) -> None:
     """Times of tree and fmm that are off by three change who is asked first, and not what comes of it."""
-    right, other = (at_rest(n, solver="auto", tolerance=tolerance) for _ in range(2))
+    other = at_rest(n, solver="auto", tolerance=tolerance)
     other.fluid[ef.SolverTimes].seconds[:, :, 1:] *= np.array(wrong)[:, None]
-    for world in (right, other):
-        world.step(4)
-    assert np.array_equal(right["ring"][ef.Velocity].u, other["ring"][ef.Velocity].u)
+    other.step(4)
+    assert np.array_equal(by_the_right_table(n, tolerance), other["ring"][ef.Velocity].u)
+
+
+@cache
+def by_the_right_table(n: int, tolerance: float) -> Array:
+    world = at_rest(n, solver="auto", tolerance=tolerance)
+    world.step(4)
+    return np.array(world["ring"][ef.Velocity].u)
 
 
 def test_the_least_work_is_chosen() -> None:

@@ -10,9 +10,9 @@ import pytest
 import ecs_fluid as ef
 
 
-def velocities(made_with: dict[str, Any], set_later: dict[str, Any]) -> bytes:
+def velocities(made_with: dict[str, Any], set_later: dict[str, Any], precision: str = "single") -> bytes:
     draw = np.random.default_rng(1)
-    world = ef.World(dt=0.01)
+    world = ef.World(dt=0.01, precision=precision)
     world.spawn(
         "vortons",
         ef.Position(draw.random((300, 3))),
@@ -28,20 +28,21 @@ def velocities(made_with: dict[str, Any], set_later: dict[str, Any]) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("made_with", "set_later"),
+    ("precision", "made_with", "set_later"),
     [
-        ({"solver": "tree", "angle": 1.0}, {"angle": 0.3}),
-        ({"solver": "direct"}, {"kernel": "rankine"}),  # whose loops the jerk of the articles needs as well
-        ({"solver": "direct"}, {"solver": "poisson"}),
-        ({"solver": "poisson"}, {"boundary": "walls"}),
+        ("single", {"solver": "tree", "angle": 1.0}, {"angle": 0.3}),
+        ("double", {"solver": "direct"}, {"kernel": "gaussian"}),  # whose sums other tests need as well
+        ("single", {"solver": "direct"}, {"solver": "poisson"}),
+        ("single", {"solver": "poisson"}, {"boundary": "walls"}),
     ],
 )
 @pytest.mark.filterwarnings("ignore")
 def test_they_count_as_if_they_had_been_there_from_the_start(
-    made_with: dict[str, Any], set_later: dict[str, Any]
+    precision: str, made_with: dict[str, Any], set_later: dict[str, Any]
 ) -> None:
-    assert velocities(made_with, set_later) == velocities({**made_with, **set_later}, {})
-    assert velocities(made_with, set_later) != velocities(made_with, {})
+    found = velocities(made_with, set_later, precision)
+    assert found == velocities({**made_with, **set_later}, {}, precision)
+    assert found != velocities(made_with, {}, precision)
 
 
 @pytest.mark.parametrize("solver", ["poisson", "hybrid"])
