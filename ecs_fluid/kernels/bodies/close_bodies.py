@@ -14,7 +14,7 @@ from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.compiled.triples import minus, row_of, turned_back
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def longer(rows: Array) -> Array:
     """Rows (n, k) at the beginning of an array of twice the length."""
     more = np.empty((2 * len(rows), rows.shape[1]), rows.dtype)
@@ -22,7 +22,7 @@ def longer(rows: Array) -> Array:
     return more
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _in_order_of_rows(pairs: Array, n: int) -> Array:
     """The pairs (m, 2) by their first row, then by their second: counted by the first, inserted within it."""
     start = np.zeros(n + 1, np.int64)

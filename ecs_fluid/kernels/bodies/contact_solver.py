@@ -90,7 +90,7 @@ class Visits(NamedTuple):
     load: Array
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def alike(inertia: Array) -> bool:
     """Whether a tensor (3, 3) is a number times the unit tensor, to LIKE_A_BALL of that number."""
     mean = (inertia[0, 0] + inertia[1, 1] + inertia[2, 2]) / 3.0
@@ -101,7 +101,7 @@ def alike(inertia: Array) -> bool:
     return uneven <= LIKE_A_BALL * mean
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _inverse_inertia(bodies: Bodies, who: Array) -> Array:
     """Inverse tensors in world axes (n, 3, 3) of the bodies in `who` that impulses move, zero else."""
     n = len(bodies.x)
@@ -209,7 +209,7 @@ def _push(
     angular_velocity[b, 2] += impulse * weighted[d, c, 11]
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _in_turn(target: Array, gained: Array) -> Array:
     """The contacts that can act, so ordered that neighbours in the list seldom share a body.
 

@@ -62,7 +62,7 @@ def contacts_of_pair(
     return hull_contacts(bodies, hulls, a, b, slack, out)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=False)
 def touch_of(d: Vector, way: Vector, radius: float) -> float:
     """Part s >= 0 of the way after which d + s way first has length `radius`; 2 if never.
 

@@ -23,7 +23,7 @@ from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.compiled.triples import length, minus, row_of, turned_back
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def alone(bodies: Bodies, hulls: Hulls, push: Array, dt: float) -> Array:
     """Which bodies (n,) are alone for dt seconds; `push` (n, 3) m/s^2 is their acceleration."""
     n = len(bodies.x)
@@ -54,7 +54,7 @@ def alone(bodies: Bodies, hulls: Hulls, push: Array, dt: float) -> Array:
     return out
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def drift(bodies: Bodies, which: Array, push: Array, torque: Array, dt: float, steps: int) -> None:
     """Move the bodies `which` (n,) by dt seconds without contacts, in place.
 

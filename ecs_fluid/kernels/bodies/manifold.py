@@ -64,7 +64,7 @@ def put_contact(out: Array, k: int, point: Vector, normal: Vector, gap: float) -
     out[k, 6] = gap
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _placed(hulls: Hulls, hull: int, x: Array, turn: Array) -> PlacedHull:
     """Corners and planes in the frame where x (3,) and turn (3, 3) place the hull."""
     first, last = hulls.vertex_start[hull], hulls.vertex_start[hull + 1]
@@ -80,7 +80,7 @@ def _placed(hulls: Hulls, hull: int, x: Array, turn: Array) -> PlacedHull:
     return PlacedHull(hull, corners, planes)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _least(corners: Array, normal: Vector) -> float:
     out = math.inf
     for v in range(len(corners)):
@@ -88,7 +88,7 @@ def _least(corners: Array, normal: Vector) -> float:
     return out
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _best_face(a: PlacedHull, b: PlacedHull) -> tuple[float, int]:
     """(Largest gap between one of the planes of a and all corners of b, that plane)."""
     best, at = -math.inf, 0
@@ -99,7 +99,7 @@ def _best_face(a: PlacedHull, b: PlacedHull) -> tuple[float, int]:
     return best, at
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _best_edges(
     hulls: Hulls, a: PlacedHull, b: PlacedHull, between: Vector, enough: float
 ) -> tuple[float, int, int]:
@@ -129,7 +129,7 @@ def _best_edges(
     return best, at, other
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _clip(polygon: Array, count: int, n: Vector, d: float, out: Array) -> int:
     """The part of a polygon (count, 3) where n . x <= d; returns its number of corners."""
     made = 0
@@ -145,7 +145,7 @@ def _clip(polygon: Array, count: int, n: Vector, d: float, out: Array) -> int:
     return made
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _face_contacts(
     hulls: Hulls, a: PlacedHull, face: int, b: PlacedHull, slack: float, sign: float, out: Array
 ) -> int:
@@ -186,7 +186,7 @@ def _face_contacts(
     return made
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _edge_contact(
     hulls: Hulls, a: PlacedHull, i: int, b: PlacedHull, j: int, between: Vector, gap: float, out: Array
 ) -> None:
@@ -204,7 +204,7 @@ def _edge_contact(
     put_contact(out, 0, scaled(0.5, plus(ends, t, w)), n, gap)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def hull_contacts(bodies: Bodies, hulls: Hulls, a: int, b: int, slack: float, out: Array) -> int:
     """Contacts of two solid polytopes closer than `slack` m: fills out (64, 7), returns their number."""
     # In the axes of a, about its centre: no digits are lost far from the origin.

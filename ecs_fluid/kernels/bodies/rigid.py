@@ -47,7 +47,7 @@ PUSH = 0.2
 """Part of a penetration that one substep takes back."""
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def turn_body(bodies: Bodies, i: int, h: float) -> None:
     """Turn body i for h seconds, freely if it is free."""
     if not bodies.angular_velocity[i].any():

@@ -56,7 +56,7 @@ def times_transposed(m: Array, a: Array) -> Array:
     return out
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=False)
 def turn_of(q: tuple[float, float, float, float]) -> Matrix:
     """Rotation matrix of a quaternion, which is normalised first."""
     w, x, y, z = q

@@ -75,7 +75,7 @@ def _swept(x0: Array, x1: Array, shape: Array, radius: Array, clearance: float) 
     return boxes[: len(x0) - count].copy(), rows[:count].copy(), low, high, size
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=False)
 def cell_of(x: float, origin: float, edge: float) -> int:
     """Cell along one axis, not clamped to the grid but kept within whole numbers."""
     return math.floor(min(max((x - origin) / edge, -1.0e6), 1.0e6))

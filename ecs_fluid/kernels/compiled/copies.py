@@ -15,10 +15,12 @@ that load from the cache.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from llvmlite.binding import Linkage, parse_assembly
+from numba.core.cpu import CPUContext
 from numba.core.registry import cpu_target
 
 from ecs_fluid.kernels.compiled.shortcuts import LeanLibrary
@@ -147,6 +149,23 @@ def _register(made: MachineCode) -> None:
     _made.update(dict.fromkeys(made.names, made))
 
 
+def _parts_by_rounding() -> None:
+    """Keep apart what numba itself writes in Python and compiles for whoever needs it, as ``x ** 2``.
+
+    It rounds as its first caller may (`fastmath`), and numba would give the same to all others.
+    """
+    usual, parts = CPUContext.subtarget, defaultdict[Any, dict[Any, Any]](dict)
+
+    def subtarget(self: Any, **options: Any) -> Any:
+        context = usual(self, **options)
+        rounding = frozenset(getattr(context.fastmath, "flags", ()))
+        context.cached_internal_func = parts[context.codegen(), rounding]
+        return context
+
+    CPUContext.subtarget = subtarget
+
+
 def own_copies() -> None:
     """Compile everything from now on this way."""
     cpu_target.target_context.codegen()._library_class = OwnCopies
+    _parts_by_rounding()

@@ -20,7 +20,7 @@ Vector = tuple[float, float, float]
 Matrix = tuple[float, ...]
 """Nine numbers, row after row."""
 
-MELTED: dict[str, Any] = {"forceinline": True, "error_model": "numpy"}
+MELTED: dict[str, Any] = {"forceinline": True, "fastmath": False, "error_model": "numpy"}
 
 
 @njit(**MELTED)

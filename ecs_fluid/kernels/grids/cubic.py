@@ -42,7 +42,7 @@ SPLINE = (
 """Weights of the four points, a row each: the factors of 1, f, f^2 and f^3 of the fraction f."""
 
 
-@njit(fastmath=FAST, forceinline=True)
+@njit(fastmath=FAST, error_model="numpy", forceinline=True)
 def axis_weights(f: float, cell: int, cells: int, cubics: np.ndarray, weights: np.ndarray) -> int:
     """First of four points, and their weights; the point off the grid has its share given to three others."""
     a = cubics[0, 0] + f * (cubics[0, 1] + f * (cubics[0, 2] + f * cubics[0, 3]))

@@ -20,8 +20,11 @@ from ecs_fluid.kernels.compiled.parallel import parallel
 
 Order = Literal[2, 4]
 
+_PART: dict[str, Any] = {"fastmath": {"contract"}, "error_model": "numpy", "forceinline": True}
+"""Options of what both the Jacobian and the curl call, each with options of its own."""
 
-@njit(forceinline=True)
+
+@njit(**_PART)
 def _inverse(spacing: np.ndarray, points: tuple[int, int, int]) -> tuple[float, float, float]:
     """1 / spacing per axis, 0 where the axis is flat or has a single point."""
     inv0 = 1.0 / spacing[0] if spacing[0] > 0.0 and points[0] > 1 else 0.0
@@ -30,7 +33,7 @@ def _inverse(spacing: np.ndarray, points: tuple[int, int, int]) -> tuple[float, 
     return inv0, inv1, inv2
 
 
-@njit(forceinline=True)
+@njit(**_PART)
 def _stencil(i: int, points: int, inverse: float, order: int) -> tuple[int, int, int, int, float, float]:
     """Points a, b, c, d and weights v, w: df/dx = v (f_c - f_b) + w (f_d - f_a)."""
     b, c = max(i - 1, 0), min(i + 1, points - 1)
@@ -39,7 +42,7 @@ def _stencil(i: int, points: int, inverse: float, order: int) -> tuple[int, int,
     return b, b, c, c, inverse / max(c - b, 1), 0.0
 
 
-@njit(forceinline=True)
+@njit(**_PART)
 def _around(field: np.ndarray, i: int, j: int, inverse: Any, order: int) -> Any:
     """Four lines of points (pz, m) along x, with two weights, and four along y, of the line (i, j)."""
     kind = field.dtype.type

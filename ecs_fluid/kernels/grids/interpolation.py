@@ -25,7 +25,7 @@ BLOCK = 128
 """Rows whose places and weights are found together, in vectors, before their values are fetched."""
 
 
-@njit(fastmath=FAST, forceinline=True)
+@njit(fastmath=FAST, error_model="numpy", forceinline=True)
 def axis_weight(x: float, origin: float, inverse: float, cell: int) -> float:
     """Weight of the upper point of ``cell`` along one axis, clamped to [0, 1]; NaN stays NaN."""
     f = (x - origin) * inverse - cell

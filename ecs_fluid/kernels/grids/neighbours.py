@@ -236,7 +236,7 @@ def box_of(places: np.ndarray, p0: int, p1: int, box: np.ndarray) -> None:
             box[0, c], box[1, c] = min(box[0, c], places[p, c]), max(box[1, c], places[p, c])
 
 
-@njit(error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy", forceinline=False)
 def runs_around(
     box: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray,
     reach: float, runs: np.ndarray,

@@ -20,7 +20,7 @@ _ROWS_PER_BUCKET = 16
 """Few rows are sorted with fewer buckets: counting those of all chunks took longer than the rows."""
 
 
-@njit(forceinline=True)
+@njit(fastmath=False, error_model="numpy", forceinline=True)
 def axis_cell(x: float, origin: float, inverse: float, cells: int) -> int:
     """Cell of coordinate ``x`` [m] along one axis; ``inverse`` is 1 / spacing [1/m]."""
     # As numbers first: one too large for an integer would become the least of all.

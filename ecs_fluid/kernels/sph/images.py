@@ -72,7 +72,7 @@ def _square(normals: bytes) -> Array:
     return np.asarray(np.minimum(cosine, np.abs(1 - cosine)).max(axis=1) < SQUARE)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def container_planes(obstacles: Obstacles, hulls: Hulls) -> tuple[Array, Array]:
     """Planes (k, 13) of all containers as they stand in the world, and where those of each begin.
 

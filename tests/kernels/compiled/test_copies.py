@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pytest
 from llvmlite.binding import Linkage
 from numba import njit
 
@@ -83,6 +86,23 @@ def test_large_functions_are_called_and_only_those_that_must_be_are_taken_in() -
         assert shown.get_function(name).is_declaration != option
         called = caller.overloads[caller.signatures[0]].library.called()
         assert any(name in made.names for made in called) != option
+
+
+@pytest.mark.parametrize("first", ["plain", "contracted"])
+def test_powers_round_as_their_own_caller_may(first: str) -> None:
+    """What numba compiles of its own for a kernel is not that of a kernel with other options before it."""
+    functions = {
+        name: njit(fastmath=options)(lambda x, y: x**2 + y**2)
+        for name, options in (("plain", False), ("contracted", {"contract"}))
+    }
+    kind = float if first == "plain" else np.float32  # of which nothing is compiled in the other case
+    for name in sorted(functions, key=lambda name: name != first):
+        assert functions[name](kind(3.0), kind(4.0)) == 25.0
+    for name, function in functions.items():
+        (text,) = function.inspect_llvm().values()
+        products = [line for line in text.splitlines() if re.search(r"= fmul .*(float|double) ", line)]
+        assert products
+        assert all((" contract " in line) == (name == "contracted") for line in products)
 
 
 PROGRAM = """

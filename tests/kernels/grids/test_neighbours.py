@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from ecs_fluid.kernels.compiled import CHUNKS
+from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.vectors import LANES
 from ecs_fluid.kernels.grids.neighbours import (
     FINE,
@@ -29,7 +29,8 @@ from ecs_fluid.kernels.grids.neighbours import (
 from ecs_fluid.kernels.grids.partition import cell_index, gather_sorted, partition
 
 
-@njit
+# As all that calls the parts of lists and groups: they take this option from whatever calls them first.
+@njit(fastmath=FAST)
 def members_and_lists(data, order, real, start, origin, spacing, cells, reach, ends, found, used):
     """Groups: their first rows and ends, and how often their lists name each row (column 4)."""
     runs, near = np.empty((cells[0] * cells[1], 2), np.int64), np.ones(data.shape[0] * WIDTH)
@@ -91,7 +92,7 @@ def test_lists_hold_all_neighbours_once(n: int, count: tuple[int, int, int]) -> 
     assert (ends[1:groups, 0] >= ends[: groups - 1, 1]).all()
 
 
-@njit
+@njit(fastmath=FAST)
 def groups_and_rows(columns, widest, start, origin, spacing, cells, width, ends, found, last):
     """Groups for lanes: their ends, the rows that are near them, and how many these are."""
     n, box, groups = len(ends), np.empty((2, 3), columns.dtype), 0
