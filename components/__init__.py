@@ -62,6 +62,7 @@ from ecs_fluid.components.particles import (
     Volume as Volume,
 )
 from ecs_fluid.components.sources import (
+    AmbientDensity as AmbientDensity,
     CarrierMotion as CarrierMotion,
     Emission as Emission,
     SolverMeshes as SolverMeshes,

@@ -2,13 +2,43 @@
 
 from __future__ import annotations
 
-from ecs_fluid.component import Array, Component, column
+from itertools import pairwise
+
+import numpy as np
+
+from ecs_fluid.component import Array, Component, Tables, column, refuse_other_lengths
 from ecs_fluid.components.particles import Position
+from ecs_fluid.errors import ComponentError
 
 FIXED, SCRIPTED, FREE = 0, 1, 2
 """Kinds of motion: at rest, moved along as told whatever it meets, moved by gravity and contacts."""
 
 KINDS_OF_MOTION = {"fixed": FIXED, "scripted": SCRIPTED, "free": FREE}
+
+
+ROUNDED = 1e-3
+"""Most that the length of a quaternion, or of a normal, given by hand may differ from 1."""
+
+ROUNDING = 1e-5
+"""Most that sums of numbers in single precision may be off by, as a part of them."""
+
+SUNK = 0.02
+"""Most that a corner may lie within the plane of its face, as a part of the polytope's radius."""
+
+
+def _principal_values(label: str, tensors: Array) -> Array:
+    """Principal values (n, 3), rising, of tensors (n, 3, 3); those that are not symmetric are refused."""
+    tensors = tensors.astype(np.float64)
+    turned = np.swapaxes(tensors, 1, 2)
+    skew = np.abs(tensors - turned).max(axis=(1, 2), initial=0.0)
+    size = np.abs(tensors).max(axis=(1, 2), initial=0.0)
+    for row in np.flatnonzero(skew > ROUNDING * size)[:1]:
+        i, j = np.unravel_index(np.abs(tensors - turned)[row].argmax(), (3, 3))
+        raise ComponentError(
+            f"{label} row {row} has {tensors[row, i, j]:g} at [{i}, {j}] and {tensors[row, j, i]:g} at "
+            f"[{j}, {i}]; a symmetric tensor is needed"
+        )
+    return np.asarray(np.linalg.eigvalsh(0.5 * (tensors + turned)))
 
 
 class Pose(Component):
@@ -19,6 +49,14 @@ class Pose(Component):
 
     x: Array = column("m", shape=(3,), plane="in")
     q: Array = column("1", shape=(4,), in_frames=True)
+
+    def agree(self, beside: Tables) -> None:
+        """Refuse quaternions that are no unit ones."""
+        length = np.sqrt(np.einsum("ij,ij->i", self.q, self.q, dtype=np.float64))
+        for row in np.flatnonzero(np.abs(length - 1) > ROUNDED)[:1]:
+            raise ComponentError(
+                f"Pose.q row {row} has the length {length[row]:g}; a unit quaternion (w, x, y, z) is needed"
+            )
 
 
 class RigidMotion(Component):
@@ -40,6 +78,17 @@ class Body(Component):
     restitution: Array = column("1", default=0.0, minimum=0.0, maximum=1.0)
     friction: Array = column("1", default=0.5, minimum=0.0)
 
+    def agree(self, beside: Tables) -> None:
+        """Refuse tensors that no body has: each moment is above 0, and at most the sum of the two others."""
+        moments = _principal_values("Body.inertia", self.inertia)
+        least, middle, most = moments.T
+        for row in np.flatnonzero((least <= 0) | (most > (least + middle) * (1 + ROUNDING)))[:1]:
+            told = ", ".join(f"{moment:g}" for moment in moments[row])
+            raise ComponentError(
+                f"Body.inertia row {row} has the principal moments {told} kg m^2; moments above 0 are "
+                "allowed, none of them larger than the sum of the two others"
+            )
+
 
 class BallShape(Component):
     """The body is a ball."""
@@ -53,6 +102,17 @@ class HullShape(Component):
     hull: Array = column("1", kind="int", default=0, minimum=0, in_frames=True)
     container: Array = column("1", kind="int", default=0, minimum=0, maximum=1, in_frames=True)
 
+    def agree(self, beside: Tables) -> None:
+        """Refuse numbers of polytopes that the entity's HullTable does not hold."""
+        if HullTable not in beside or not len(self.hull):
+            return
+        row, held = int(self.hull.argmax()), len(vars(beside[HullTable])["radius"])
+        if self.hull[row] >= held:
+            raise ComponentError(
+                f"HullShape.hull row {row} is {self.hull[row]}; its HullTable holds {held} polytopes, "
+                "from 0 on"
+            )
+
 
 class HullTable(Component, per_row=False):
     """Convex polytopes end to end, in axes about the centres of mass; see `kernels.bodies.polytope.Hulls`."""
@@ -65,8 +125,60 @@ class HullTable(Component, per_row=False):
     plane_start: Array = column("1", shape=(None,), kind="int")
     vertex_start: Array = column("1", shape=(None,), kind="int")
     edge_start: Array = column("1", shape=(None,), kind="int")
-    radius: Array = column("m", shape=(None,))
+    radius: Array = column("m", shape=(None,), above=0.0)
     inner: Array = column("m", shape=(None,))
+
+    def agree(self, beside: Tables) -> None:
+        """Refuse numbers that make no closed polytopes, and too few of them for the bodies."""
+        refuse_other_lengths(self, "radius", "inner")
+        count = len(self.radius)
+        planes = self._parts("plane", self.planes, count)
+        vertices = self._parts("vertex", self.vertices, count)
+        edges = self._parts("edge", self.edges, count)
+        faces = self._parts("loop", self.loops, len(self.planes))
+        for h in range(count):
+            corners = self.vertices[slice(*vertices[h])].astype(np.float64)
+            self._refuse_numbers("edges", self.edges[slice(*edges[h])], h, len(corners))
+            for k in range(*planes[h]):
+                face = self.loops[slice(*faces[k])]
+                self._refuse_numbers("loops", face, h, len(corners))
+                self._refuse_plane(k, h, corners, face)
+        if HullShape in beside:
+            beside[HullShape].agree({HullTable: self})
+
+    def _parts(self, name: str, array: Array, count: int) -> list[tuple[int, int]]:
+        """Where the parts of a column begin and end: there are `count`, one after the other, none empty."""
+        starts = vars(self)[f"{name}_start"]
+        if len(starts) != count + 1 or starts[0] or starts[-1] != len(array) or (np.diff(starts) <= 0).any():
+            raise ComponentError(
+                f"HullTable.{name}_start is {_told(starts)}; {count + 1} numbers that rise from 0 to "
+                f"{len(array)} are needed"
+            )
+        return list(pairwise(starts.tolist()))
+
+    def _refuse_numbers(self, name: str, numbers: Array, h: int, corners: int) -> None:
+        if (least := int(numbers.min())) < 0 or (most := int(numbers.max())) >= corners:
+            raise ComponentError(
+                f"HullTable.{name} of polytope {h} has {least if least < 0 else most}; the numbers of its "
+                f"vertices, 0 to {corners - 1}, are allowed"
+            )
+
+    def _refuse_plane(self, k: int, h: int, corners: Array, face: Array) -> None:
+        """Refuse a plane that is not that of its face's corners, or has others outside."""
+        plane, size = self.planes[k].astype(np.float64), float(self.radius[h])
+        gap = corners @ plane[:3] - plane[3]
+        unit = abs(np.linalg.norm(plane[:3]) - 1) <= ROUNDED
+        if not unit or gap.max() > ROUNDED * size or gap[face].min() < -SUNK * size:
+            raise ComponentError(
+                f"HullTable.planes row {k} is {_told(plane)}, and corners of polytope {h} lie up to "
+                f"{gap.max():g} m outside of it, those of its face up to {-gap[face].min():g} m inside; the "
+                "outward unit normal of a face and its distance are needed"
+            )
+
+
+def _told(numbers: Array) -> str:
+    """The first numbers of an array."""
+    return ", ".join(f"{number:g}" for number in numbers[:4]) + (", ..." if len(numbers) > 4 else "")
 
 
 class FormerPose(Component, derived=True, given=(Pose, RigidMotion)):
@@ -107,6 +219,10 @@ class ContactMemory(Component, per_row=False):
     place: Array = column("m", shape=(None, 3))
     force: Array = column("N", shape=(None, 3))
 
+    def agree(self, beside: Tables) -> None:
+        """Refuse columns of other lengths."""
+        refuse_other_lengths(self, *type(self).columns)
+
 
 class BodyLoad(Component, derived=True, given=(Pose, RigidMotion, Body)):
     """What the fluid does to a body in this tick: force, torque about the centre of mass, added mass.
@@ -143,6 +259,15 @@ class AddedMass(Component):
     """
 
     coefficient: Array = column("1", shape=(3, 3))
+
+    def agree(self, beside: Tables) -> None:
+        """Refuse tensors by which a body would lose mass in some direction."""
+        least = _principal_values("AddedMass.coefficient", self.coefficient)[:, 0]
+        for row in np.flatnonzero(least < 0)[:1]:
+            raise ComponentError(
+                f"AddedMass.coefficient row {row} has the principal value {least[row]:g}; values of at least "
+                "0 are allowed"
+            )
 
 
 class BodyHeat(Component):
@@ -230,4 +355,13 @@ class ShedMotion(Component, per_row=False):
     v_change: Array = column("m/s", shape=(None, 3))
     spin_change: Array = column("rad/s", shape=(None, 3))
     added: Array = column("kg", shape=(None, 3, 3))
-    bound: Array = column("1", shape=(None,), kind="int")
+    bound: Array = column("1", shape=(None,), kind="int", minimum=0)
+
+    def agree(self, beside: Tables) -> None:
+        """Refuse columns of other lengths."""
+        refuse_other_lengths(self, *(name for name in type(self).columns if name != "added"))
+        if len(self.added) not in (len(self.id), len(self.id) ** 2):
+            raise ComponentError(
+                f"ShedMotion.added has {len(self.added)} rows for {len(self.id)} bodies; one for each, or "
+                "for each pair of them, is needed"
+            )

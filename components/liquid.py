@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ecs_fluid.component import Array, Component, column
+from ecs_fluid.component import Array, Component, Tables, column
 from ecs_fluid.components.particles import InertialVelocity, Position
+from ecs_fluid.errors import ComponentError
 
 
 class Liquid(Component):
@@ -51,11 +52,18 @@ class LiquidModel(Component, per_row=False):
     peak: largest compression in the last step, by which the next tick chooses its steps.
     """
 
-    reach: Array = column("m", shape=(1,), default=0.0)
-    volume: Array = column("m^3", shape=(1,), default=0.0)
-    stiffness: Array = column("Pa", shape=(1,), default=0.0)
+    reach: Array = column("m", shape=(1,), default=0.0, minimum=0.0)
+    volume: Array = column("m^3", shape=(1,), default=0.0, minimum=0.0)
+    stiffness: Array = column("Pa", shape=(1,), default=0.0, minimum=0.0)
     gravity: Array = column("m/s^2", shape=(None, 3), kind="double", default=0.0)
     peak: Array = column("1", shape=(1,), default=1.0)
+
+    def agree(self, beside: Tables) -> None:
+        """Refuse what is found in part: all are 0 until the first tick, and above it from then on."""
+        found = {name: float(vars(self)[name][0]) for name in ("reach", "volume", "stiffness")}
+        if len({number > 0 for number in found.values()}) > 1:
+            told = ", ".join(f"{name} {number:g}" for name, number in found.items())
+            raise ComponentError(f"LiquidModel has {told}; numbers above 0 are allowed, or 0 for all of them")
 
 
 class LiquidBudget(Component, per_row=False):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ecs_fluid.component import Array, Component, Tables, column
+from ecs_fluid.errors import ComponentError
 
 
 class Position(Component):
@@ -102,6 +103,15 @@ class Species(Component):
     fuel: Array = column("1", default=0.0, minimum=0.0, maximum=1.0)
     flame: Array = column("1", default=0.0, minimum=0.0, maximum=1.0)
     smoke: Array = column("1", default=0.0, minimum=0.0, maximum=1.0)
+
+    def agree(self, beside: Tables) -> None:
+        """Refuse fractions of a row that sum to more than 1, but for rounding in single precision."""
+        total = np.sum([array for _, array in self.items()], axis=0)
+        if len(total) and float(total.max()) > 1 + 1e-5:
+            row = int(total.argmax())
+            raise ComponentError(
+                f"{' + '.join(Species.columns)} of row {row} is {total[row]:g}; at most 1 is allowed"
+            )
 
 
 class SpeciesRate(Component, rate_of=Species, given=(Species, Volume)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ecs_fluid.component import Array, Component, column
+from ecs_fluid.component import Array, Component, Tables, column, refuse_other_lengths
 from ecs_fluid.components.particles import Position, Strength
 
 
@@ -84,11 +84,22 @@ class SolverMeshes(Component, per_row=False):
     size: Array = column("1", shape=(None, 2), default=0.0, kind="double")
     measured: Array = column("1", shape=(None,), default=0.0, kind="double")
 
+    def agree(self, beside: Tables) -> None:
+        """Refuse columns of other lengths."""
+        refuse_other_lengths(self, *type(self).columns)
+
 
 class Emission(Component, per_row=False):
     """State of an emitter: how many particles it has given off."""
 
-    emitted: Array = column("1", shape=(1,), kind="int", default=0)
+    emitted: Array = column("1", shape=(1,), kind="int", default=0, minimum=0, maximum=2**53)
+
+
+class AmbientDensity(Component):
+    """Tag of particles whose density is the ambient's, which the BaroclinicSystem gave them.
+
+    With an equation of state that density goes where they get a temperature.
+    """
 
 
 class CarrierMotion(Component):

@@ -21,6 +21,7 @@ from ecs_fluid.components import (
     Acceleration as Acceleration,
     AddedMass as AddedMass,
     Age as Age,
+    AmbientDensity as AmbientDensity,
     BallShape as BallShape,
     Body as Body,
     BodyHeat as BodyHeat,

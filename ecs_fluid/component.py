@@ -258,6 +258,8 @@ class Component:
     given: ClassVar[tuple[type[Component], ...]] = ()
     rate_of: ClassVar[type[Component] | None] = None
     squared: ClassVar[bool] = False
+    overshoots: ClassVar[bool] = False
+    """Whether a rate advances it, which may take it out of its range; one of its square does not"""
     registry: ClassVar[dict[str, type[Component]]] = {}
 
     def __init_subclass__(
@@ -293,6 +295,7 @@ class Component:
         if rate_of is not None:
             cls.given = given or (rate_of,)
             _check_rate(cls, rate_of)
+            rate_of.overshoots = rate_of.overshoots or not squared
         other = Component.registry.get(cls.__name__)
         if other is not None and other.__module__ != cls.__module__:
             raise ComponentError(
@@ -361,6 +364,13 @@ class Component:
             self.__dict__[name] = np.full(shape, field.default or 0, DTYPES.get(field.kind, dtype))
         return self
 
+    def agree(self, beside: Tables) -> None:
+        """Raise ComponentError where columns contradict one another, or the entity's tables `beside` it.
+
+        For components to override. It is asked of what is given, of what is resumed, and between ticks; of
+        values that may leave their range as systems go on (`tables.may_leave_range`) where they are given.
+        """
+
     @property
     def rows(self) -> int | None:
         """Number of rows, None while no column is set or when the component is not per row."""
@@ -389,6 +399,18 @@ class Component:
     def __repr__(self) -> str:
         parts = ", ".join(f"{field.name}: {array.shape} {field.unit}" for field, array in self.items())
         return f"{type(self).__name__}({parts})"
+
+
+def refuse_other_lengths(table: Component, *names: str) -> None:
+    """Raise ComponentError where columns of a table that have a row for each of the same things differ."""
+    first, *others = (vars(table)[name] for name in names)
+    for name, array in zip(names[1:], others, strict=True):
+        if len(array) != len(first):
+            title = type(table).__name__
+            raise ComponentError(
+                f"{title}.{name} has {len(array)} rows, but {title}.{names[0]} has {len(first)}; as many of "
+                "each are needed, which put sets at once"
+            )
 
 
 def refuse_no_component(kind: object) -> None:

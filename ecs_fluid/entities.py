@@ -122,7 +122,8 @@ class Entities:
                     "allowed, starting with a letter"
                 )
             if name in self._entities:
-                raise ComponentError(f"the world already has an entity {name!r}; choose another name")
+                wanted = self._looks_first(f"{name!r} not in world") or "choose another name"
+                raise ComponentError(f"the world already has an entity {name!r}; {wanted}")
             tables = checked_tables(name, components, self.dtype)
             self._wrap(tables)
             if RowId in tables:
@@ -152,6 +153,16 @@ class Entities:
         self._next_row_id += count
         return ids
 
+    def _looks_first(self, condition: str) -> str:
+        """What to do where a system that joins makes what is there; empty where none does."""
+        asker = self._world._adding
+        if asker is None:
+            return ""
+        return (
+            f"{type(asker).__name__} makes it each time it joins, also where something is set later and in "
+            f"a resumed world; let it look first: if {condition}"
+        )
+
     @before_sharing
     def attach(self, name: str, component: Component | type[Component]) -> None:
         """Add a component to an existing entity; a class stands for a table of its default values."""
@@ -161,10 +172,11 @@ class Entities:
             kind = component if isinstance(component, type) else type(component)
             tables = self._tables_of[entity.number]
             if kind in tables:
-                raise ComponentError(f"entity {name!r} already has a {kind.__name__}")
+                wanted = self._looks_first(f"{kind.__name__} not in world[{name!r}]") or "set its columns"
+                raise ComponentError(f"entity {name!r} already has a {kind.__name__}; {wanted}")
             # The row names stand in for the entity's rows, so that a class gets as many.
             names = (tables[RowId],) if RowId in tables else ()
-            checked = checked_tables(name, (*names, component), self.dtype)[kind]
+            checked = checked_tables(name, (*names, component), self.dtype, tables)[kind]
             if kind.per_row and not names:
                 self._put(entity, RowId(self._new_ids(checked.rows or 0)))
             self._put(entity, checked)

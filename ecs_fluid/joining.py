@@ -26,11 +26,11 @@ def join(world: World, systems: Sequence[System]) -> None:
             raise ScheduleError(f"{type(system).__name__} is already in a world; make a new one")
         check_dimension(type(system), world, ScheduleError)
         check_periodic(type(system), world)
-    former, asker = world._systems, world._adding
+    former, asker = _Former(world), world._adding
     implied = asker is not None
     given = {type(system) for system in systems}
     # A system that another one brought along gives way to one of its kind that the user chose.
-    kept = [other for other in former if implied or not (other._implied and type(other) in given)]
+    kept = [other for other in world._systems if implied or not (other._implied and type(other) in given)]
     world._systems, world._schedule = [*kept, *systems], None
     world._ticker.new_systems = True
     for system in systems:
@@ -39,8 +39,9 @@ def join(world: World, systems: Sequence[System]) -> None:
     try:
         _take_in(world, systems)
     except BaseException as error:
-        # A refused system must not run after all.
-        world._systems, world._schedule = former, None
+        # A refused system must not run after all, nor leave what it has made.
+        with world._active():
+            former.put_back(world)
         for system in systems:
             system._world = None
         if asker is None or not isinstance(error, FluidError):
@@ -106,7 +107,7 @@ class _Former:
         )
 
     def put_back(self, world: World) -> None:
-        """Make the world what it was, but for what is counted of it."""
+        """Make the world, which is active, what it was, but for what is counted of it."""
         world._systems, world._schedule = [system for system, _ in self._systems], None
         for system, attributes in self._systems:
             vars(system).clear()
@@ -139,6 +140,9 @@ def _take_in(world: World, systems: Sequence[System]) -> None:
             world[name]
         with users_method(type(system), "added"):
             system.added(world)
+    for system in systems:
+        with users_method(type(system), "must_hold"):
+            system.must_hold(world)
 
 
 NAMING = ("on", "into", "attached", "name", "wake", "hydrostatic")

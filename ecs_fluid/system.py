@@ -207,23 +207,28 @@ class System(esper.Processor):
         A misspelled parameter would have no effect, without a word.
         """
         if "_world" in vars(self) and name in type(self.parameters).model_fields:
-            self._change_parameter(name, value)
+            self._change({name: value})
         elif name in vars(self) or name.startswith("_") or hasattr(type(self), name) or self._sets_itself():
             object.__setattr__(self, name, value)
         else:
             known = [key for key in vars(self) if key[0] != "_" and key not in ("parameters", "watching")]
             raise RecipeError(f"{type(self).__name__} has no {name!r} to set; {nearest(name, known)}")
 
-    def _change_parameter(self, name: str, value: Any) -> None:
-        """Check all parameters anew with another value of one, without those that then exist no longer."""
-        if name in self.unchanging and value != getattr(self, name):
-            raise FluidError(f"{type(self).__name__}: {name} cannot be changed once the system is made")
-        if self._world is not None:
-            self.world._ticker.between_ticks(f"a change of {type(self).__name__}.{name}", "observers")
+    def put(self, **parameters: Any) -> None:
+        """Set several parameters at once, which are checked together; for those that belong together."""
+        self._change(parameters)
+
+    def _change(self, changes: dict[str, Any]) -> None:
+        """Check all parameters anew with other values of some, without those that then exist no longer."""
+        for name, value in changes.items():
+            if name in self.unchanging and value != getattr(self, name):
+                raise FluidError(f"{type(self).__name__}: {name} cannot be changed once the system is made")
+            if self._world is not None:
+                self.world._ticker.between_ticks(f"a change of {type(self).__name__}.{name}", "observers")
         given = self.parameters.model_fields_set
-        values = {key: old for key, old in self.parameters if key in given} | {name: value}
+        values = {key: old for key, old in self.parameters if key in given} | changes
         kept = self.parameters_for(values, type(self).__name__).model_fields
-        values = {key: values[key] for key in values if key in kept}
+        values = {key: values[key] for key in values if key in kept or key in changes}
         if self._world is None or self.world._adding is self:
             self._take(values)
         else:
@@ -286,6 +291,12 @@ class System(esper.Processor):
     def added(self, world: World) -> None:
         """Called when the system joins a world, a resumed one too, and again when the fluid or a parameter is
         set later; may refuse that, and add systems and components that it needs where there are none.
+        """
+
+    def must_hold(self, world: World) -> None:
+        """Refuse what the world holds, by an error, where this system could not go on with it.
+
+        Called after `added`, of a resumed world too, and between ticks: what it says must cost little.
         """
 
     def before_system(self, system: System) -> None:

@@ -9,19 +9,24 @@ import numpy as np
 from ecs_fluid.component import Component, RowId, Tables
 from ecs_fluid.errors import ComponentError
 from ecs_fluid.fluid import Fluid
-from ecs_fluid.plugins import ships
+from ecs_fluid.plugins import ships, users_method
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
 
 
 def checked_tables(
-    name: str, components: tuple[Component | type[Component], ...], dtype: type[np.floating]
+    name: str,
+    components: tuple[Component | type[Component], ...],
+    dtype: type[np.floating],
+    beside: Tables | None = None,
+    given: bool = True,
 ) -> Tables:
     """Copies of the tables for entity `name` in precision `dtype`; a class stands for its default values.
 
-    Raises ComponentError when a table is derived, comes twice, has another length than the first, or holds
-    what the precision cannot.
+    Raises ComponentError when a table is derived, comes twice, has another length than the first, holds
+    what the precision cannot, or contradicts itself, the others, or those `beside` them. Tables that systems
+    have made are not `given`: they may have left their range.
     """
     tables: Tables = {}
     rows: int | None = None
@@ -59,7 +64,24 @@ def checked_tables(
                 f"entity {name!r}: {missing[0].label} has no default; pass a {kind.__name__} with values"
             )
         tables[kind] = kind.blank(rows or 0, dtype)
+    for kind in tables:
+        if has_to_agree(kind, given):
+            refuse_contradiction(name, kind, {**(beside or {}), **tables})
     return tables
+
+
+def has_to_agree(kind: type[Component], given: bool = False) -> bool:
+    """Whether columns of this component can contradict one another, where they are `given` or in general."""
+    return kind.agree is not Component.agree and (given or not may_leave_range(kind))
+
+
+def refuse_contradiction(name: str, kind: type[Component], tables: Tables) -> None:
+    """Raise ComponentError if the columns of that table of entity `name` do not `agree`."""
+    try:
+        with users_method(kind, "agree"):
+            tables[kind].agree(tables)
+    except ComponentError as error:
+        raise ComponentError(f"entity {name!r}: {error}") from None
 
 
 def may_leave_range(kind: type[Component]) -> bool:
@@ -67,8 +89,7 @@ def may_leave_range(kind: type[Component]) -> bool:
 
     Of shipped ones those that are integrated, but for squares; systems keep others in their range.
     """
-    rates = (other for other in Component.registry.values() if other.rate_of is kind)
-    return not ships(kind) or any(not rate.squared for rate in rates)
+    return kind.overshoots or not ships(kind)
 
 
 def _cast_copy(name: str, item: Component, dtype: type[np.floating]) -> Component:
@@ -93,7 +114,10 @@ def _cast_copy(name: str, item: Component, dtype: type[np.floating]) -> Componen
 def checked_rows(entity: Entity, components: tuple[Component, ...]) -> tuple[Tables, int]:
     """Tables of new rows of an entity, with defaults for what is not given, and their number."""
     name, dtype = entity.name, entity.world.dtype
-    tables = checked_tables(name, components, dtype)
+    # All of them: a system that spawns rows need not declare what these have to agree with.
+    every = entity.world._tables_of[entity.number]
+    shared = {kind: table for kind, table in every.items() if not kind.per_row}
+    tables = checked_tables(name, components, dtype, shared)
     tables.pop(RowId, None)
     rows = next((t.rows or 0 for t in tables.values()), 0)
     full: Tables = {}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ecs_fluid.access import check_additions, poison, running, undeclared_changes
-from ecs_fluid.component import DTYPES, Array, Component, RowId
+from ecs_fluid.component import DTYPES, Array, Column, Component, RowId, Tables
 from ecs_fluid.errors import ComponentError, DivergedError, FluidError, FluidWarning
 from ecs_fluid.fluid import Fluid, check
 from ecs_fluid.integrator import END, METHODS, SINGLE, Stage
@@ -22,7 +22,7 @@ from ecs_fluid.plugins import import_path, users_method
 from ecs_fluid.row_changes import RowChanges
 from ecs_fluid.schedule import Schedule
 from ecs_fluid.system import System
-from ecs_fluid.tables import may_leave_range
+from ecs_fluid.tables import has_to_agree, may_leave_range, refuse_contradiction
 from ecs_fluid.threads import Threads
 
 if TYPE_CHECKING:
@@ -76,19 +76,12 @@ def check_columns(world: World, when: str) -> None:
                     )
 
 
-def check_ranges(world: World) -> None:
-    """Raise ComponentError where a column, of those that systems keep in their range, is out of it."""
-    said: tuple[int, str] | None = None
-    for number, (entity, tables) in enumerate(world._tables):
-        for kind, table in tables.items():
-            for field, array in () if kind.derived or said else table.items():
-                if not field.allows(array) and not may_leave_range(kind):
-                    try:
-                        field.check_given(array)
-                    except ComponentError as error:
-                        said = number, f"entity {entity!r}: {error}"
-    if first := world.processes.first(said):
-        raise ComponentError(first[1])
+def _check_given(entity: str, field: Column, array: Array) -> None:
+    """Raise ComponentError for a column that nobody may give an entity."""
+    try:
+        field.check_given(array)
+    except ComponentError as error:
+        raise ComponentError(f"entity {entity!r}: {error}") from None
 
 
 class Guard:
@@ -216,8 +209,12 @@ class Ticker:
         """Whether the warnings of `World.lint` were given"""
         self.new_systems = True
         """Whether systems were added since the last tick; the next one warns of their empty queries"""
+        self._agreed: dict[tuple[str, type[Component]], list[bytes]] = {}
+        """Columns of tables, by entity, when they last agreed"""
         self._fluid: list[bytes] = []
         """Columns of the Fluid when they were last checked"""
+        self._latest = ""
+        """Name of the system that runs, or ran last"""
         self._method = METHODS[integrator]
         self._guard = Guard()
         self._replaying = False
@@ -234,7 +231,48 @@ class Ticker:
         if not self.busy:
             self._guard.check_start(world)
             check_plane(world)
-            check_ranges(world)
+            self.check_changes(world)
+
+    def check_changes(self, world: World) -> None:
+        """Raise ComponentError for what nobody could have given the world, nor resume: for changes by hand.
+
+        Columns, of those that systems keep in their range, that are out of it; tables that do not `agree`;
+        what systems refuse to go on with, `System.must_hold`.
+        """
+        check_columns(world, "before the tick")
+        said: tuple[int, str] | None = None
+        for number, (entity, tables) in enumerate(world._tables):
+            try:
+                if said is None:
+                    self._check_entity(entity, tables)
+            except FluidError as error:
+                said = number, str(error)
+        for number, system in enumerate(world._systems, len(world._entities)):
+            try:
+                if said is None and type(system).must_hold is not System.must_hold:
+                    with users_method(type(system), "must_hold"):
+                        system.must_hold(world)
+            except FluidError as error:
+                said = number, str(error)
+        if first := world.processes.first(said):
+            raise ComponentError(first[1])
+
+    def _check_entity(self, entity: str, tables: Tables) -> None:
+        """The same for the tables of an entity; those that have to agree, where they are others than last."""
+        for kind, table in tables.items():
+            if kind.derived:
+                continue
+            for field, array in table.items():
+                if not field.allows(array) and not may_leave_range(kind):
+                    _check_given(entity, field, array)
+            if not has_to_agree(kind):
+                continue
+            now = [array.tobytes() for _, array in table.items()]
+            if self._agreed.get((entity, kind)) != now:
+                for field, array in table.items():
+                    _check_given(entity, field, array)
+                refuse_contradiction(entity, kind, tables)
+                self._agreed[entity, kind] = now
 
     def forget(self, name: str) -> None:
         """Drop what is kept of an entity that was removed."""
@@ -266,7 +304,6 @@ class Ticker:
             check(fluid, "Fluid before the tick")
             self._fluid = now
         check_plane(world)
-        check_columns(world, "before the tick")
         if not self.warned:
             self.warn(world, 6)
         for system in world._systems:
@@ -365,6 +402,7 @@ class Ticker:
         """Run systems, each timed, and with the watching systems called before and after it."""
         watchers = [system for system in world._systems if system.watching]
         for system in systems:
+            self._latest = type(system).__name__
             for watcher in watchers:
                 with self._as(world, watcher), users_method(type(watcher), "before_system"):
                     watcher.before_system(system)
@@ -418,6 +456,12 @@ class Ticker:
         if bad is not None:
             self._guard.check_start(world)
             self._replay(world, schedule, bad)
+        if isinstance(error, (ArithmeticError, np.linalg.LinAlgError)):
+            raise DivergedError(
+                f"tick {world.tick + 1} (t = {world.time:.6g} s): {self._latest} cannot calculate with what "
+                f"the world holds ({error}); it is back at the start of that tick; look at what was set "
+                "before, or use a smaller dt"
+            ) from error
         if locked is not None:
             raise ComponentError(
                 f"{locked} is read-only, and systems write it; setflags(write=True) lets them"

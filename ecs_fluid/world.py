@@ -31,7 +31,7 @@ from ecs_fluid.one_process import OneProcess, before_sharing, collective
 from ecs_fluid.schedule import Schedule, build
 from ecs_fluid.system import System, Timing
 from ecs_fluid.targets import Targets
-from ecs_fluid.ticker import Ticker, check_ranges
+from ecs_fluid.ticker import Ticker
 from ecs_fluid.validation_errors import nearest, validated
 from ecs_fluid.world_options import WorldKeywords, WorldOptions
 
@@ -264,7 +264,7 @@ class World(Entities):
         whole(ticks, "step: ticks", 0)
         with self._active():
             self._ticker.between_ticks("step")
-            check_ranges(self)
+            self._ticker.check_changes(self)
             for _ in range(ticks):
                 self._ticker.tick(self)
 

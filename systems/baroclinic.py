@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ecs_fluid.component import Array, Tables
 from ecs_fluid.components import (
+    AmbientDensity,
     CoreRadius,
     Density,
     DensityField,
@@ -94,10 +95,6 @@ class BaroclinicSystem(System):
     smoothing: float = Field(default=0.2, gt=0, le=1)
     """full: weight of the newest acceleration, 1"""
 
-    def __post_init__(self) -> None:
-        self.lent = set[str]()
-        """Entities whose density is the ambient's, by this system; where they get a temperature it goes"""
-
     def added(self, world: World) -> None:
         """Gradients on the grid come from the transfer, accelerations from memory."""
         world.require(TransferSystem)
@@ -107,7 +104,7 @@ class BaroclinicSystem(System):
         for entity in self._carriers(world):
             if not (warm or Temperature in entity) or world.fluid[Fluid].law == LAWS["none"]:
                 if Density not in entity:
-                    self.lent = self.lent | {entity.name}
+                    world.attach(entity.name, AmbientDensity)
                 attach_ambient(entity, Density)
             if self.model == "full" and VelocityMemory not in entity:
                 world.attach(entity.name, VelocityMemory)
@@ -233,7 +230,7 @@ class BaroclinicSystem(System):
         """Vortons that buoyancy cannot see."""
         found = [*volume_lint(self, world)]
         if world.fluid[Fluid].law == LAWS["none"]:
-            found += temperature_lint(self, world, self.lent)
+            found += temperature_lint(self, world)
         gravity, across = world.fluid[Fluid].gravity, world.across
         across_only = across is not None and gravity.any() and not np.delete(gravity, across, axis=1).any()
         if across_only and self.model == "boussinesq":

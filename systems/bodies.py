@@ -176,15 +176,25 @@ class BodySystem(System):
         """Check the scripts, and give the world a memory of contacts."""
         names = [script.name for script in self.scripts]
         for name in names:
-            entity = world[name]
             if names.count(name) > 1:
                 raise RecipeError(f"two scripts move the body {name!r}; one is allowed")
-            # A body that is gone may come back.
-            if Body not in entity or len(entity) > 1 or (entity[Body].motion != SCRIPTED).any():
-                raise RecipeError(f"a script moves {name!r}, which is not one body with motion = 'scripted'")
         if ContactMemory not in world.fluid:
             nothing = np.zeros((0, 3))
             world.attach("fluid", ContactMemory(np.zeros((0, 2), np.int64), nothing, nothing))
+
+    def must_hold(self, world: World) -> None:
+        """Scripts move scripted bodies, one each."""
+        for script in self.scripts:
+            entity = world[script.name]
+            if Body not in entity or (entity[Body].motion != SCRIPTED).any():
+                raise RecipeError(
+                    f"a script moves {script.name!r}, which is not one body with motion = 'scripted' "
+                    f"(Body.motion {SCRIPTED})"
+                )
+            if len(entity) > 1:  # a body that is gone may come back
+                raise RecipeError(
+                    f"a script moves {script.name!r}, which is {len(entity)} bodies; one is needed"
+                )
 
     def process(self, dt: float) -> None:
         """Move all bodies by one tick."""
@@ -285,14 +295,11 @@ class BodySystem(System):
         from ecs_fluid.kernels.bodies.rotation import product, quaternion_of, turn_between
 
         ends, start = [], self.world.tick * self.world.dt
+        self.must_hold(self.world)
         for script in self.scripts:
             entity, end = self.world[script.name], start + dt
             if not len(entity):
                 continue
-            if len(entity) > 1:
-                raise FluidError(
-                    f"a script moves {script.name!r}, which is {len(entity)} bodies; one is needed"
-                )
             pose, motion = entity[Pose], entity[RigidMotion]
             x, q, v, spin = (
                 array[0].astype(np.float64) for array in (pose.x, pose.q, motion.v, motion.angular_velocity)

@@ -10,7 +10,7 @@ from pydantic import Field
 from ecs_fluid.components import Position, Species, Strength, Temperature, Volume
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
-from ecs_fluid.systems.shared.properties import attach_ambient, check_species, shed
+from ecs_fluid.systems.shared.properties import attach_ambient, shed
 from ecs_fluid.systems.thermal import ExpansionSystem
 from ecs_fluid.world import World
 
@@ -60,10 +60,8 @@ class CombustionSystem(System):
     """limited: mass of air per mass of fuel, 1"""
 
     def added(self, world: World) -> None:
-        """What burns has a temperature; fractions that make no sense are refused."""
+        """What burns has a temperature."""
         for entity in world.entities:
-            if Species in entity:
-                check_species(entity.name, entity[Species])
             burns = Species in entity or (Strength in entity and entity.name not in shed(world))
             if Position in entity and Volume in entity and burns:
                 attach_ambient(entity, Species)

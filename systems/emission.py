@@ -52,6 +52,7 @@ from ecs_fluid.systems.shared.properties import column
 from ecs_fluid.systems.shared.puffs import Puffs, about, refuse_twice
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.systems.shared.ranges import Fraction
+from ecs_fluid.tables import refuse_contradiction
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -216,6 +217,9 @@ class EmissionSystem(System):
             target = world[emitter.into]
             target[Position]
             refuse_both(world, f"emitter {emitter.name!r} has", emitter.density, emitter.temperature)
+            if Species in target:
+                one = Species(**{name: [y] for name, y in emitter.fractions.items()})
+                refuse_contradiction(emitter.name, Species, {Species: one})
             for kind, table in further(emitter):
                 target[kind]
                 refuse_lists(kind, table, f"emitter {emitter.name!r}", f"{emitter.into!r} may get")

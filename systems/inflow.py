@@ -204,11 +204,6 @@ class InflowSystem(System):
             world[inflow.into][Liquid]
             if inflow.attached is not None:
                 world[inflow.attached][Pose]
-                if (count := len(world[inflow.attached])) > 1:  # one that is gone may come back
-                    raise RecipeError(
-                        f"inflow {inflow.name!r} is attached to {inflow.attached!r}, which is {count} "
-                        "bodies; one body is needed"
-                    )
             for kind, table in _further(inflow):
                 refuse_lists(kind, table, f"inflow {inflow.name!r}", f"{inflow.into!r} may get")
             layers = inflow.fastest * world.dt / inflow.thickness
@@ -216,6 +211,15 @@ class InflowSystem(System):
             check_memory(VORTON, layers * len(inflow.layer()), what, LARGER)
             none = np.empty((0, 3))
             checked_rows(world[inflow.into], tuple(_rows(inflow, none, none)))
+
+    def must_hold(self, world: World) -> None:
+        """An inflow is attached to one body; one that is gone may come back."""
+        for inflow in self.inflows:
+            if inflow.attached is not None and (count := len(world[inflow.attached])) > 1:
+                raise RecipeError(
+                    f"inflow {inflow.name!r} is attached to {inflow.attached!r}, which is {count} bodies; "
+                    "one body is needed"
+                )
 
     def lint(self, world: World) -> list[str]:
         """Jets too thin for their spacing, liquids of two densities, and openings without room, as the world

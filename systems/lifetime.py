@@ -138,7 +138,10 @@ class SpeciesLimitSystem(System):
     def added(self, world: World) -> None:
         """Refuse limits that remove nothing or everything."""
         if (self.below is None) == (self.above is None):
-            raise RecipeError("SpeciesLimitSystem: exactly one of below and above is needed")
+            raise RecipeError(
+                "SpeciesLimitSystem: exactly one of below and above is needed; "
+                "system.put(below=..., above=...) sets both at once"
+            )
 
     def process(self, dt: float) -> None:
         """Queue the removal of everything past the limit."""

@@ -291,16 +291,19 @@ class SamplingSystem(System):
     def added(self, world: World) -> None:
         """Give the tracers the components, as the ambient has them."""
         world.require(TransferSystem)
+        for entity in self._tracers(world):
+            for kind in CARRIED:
+                if kind.__name__.lower() in self.take:
+                    attach_ambient(entity, kind)
+
+    def must_hold(self, world: World) -> None:
+        """Tracers alone take values."""
         for name in self.on:
             if Strength in world[name] or Volume in world[name]:
                 raise RecipeError(
                     f"SamplingSystem: entity {name!r} has a Volume or a Strength, so it brings values to the "
                     "fields itself; name tracers"
                 )
-        for entity in self._tracers(world):
-            for kind in CARRIED:
-                if kind.__name__.lower() in self.take:
-                    attach_ambient(entity, kind)
 
     def _tracers(self, world: World) -> list[Entity]:
         if self.on:

@@ -155,13 +155,16 @@ class SphSystem(System):
         """Check names, and give the world its books."""
         for name in self.hydrostatic:
             world[name][Liquid]
-        common_viscosity(world)
         world.require(LoadSystem)
         world.require(LiquidPushSystem)
         if LiquidModel not in world.fluid:
             self._remove_in_solids(world)
             world.attach("fluid", LiquidModel)
             world.attach("fluid", LiquidBudget)
+
+    def must_hold(self, world: World) -> None:
+        """Liquids have one viscosity."""
+        common_viscosity(world)
 
     def _remove_in_solids(self, world: World) -> None:
         """Remove liquid in solid bodies, and so near to them that it would burst away."""

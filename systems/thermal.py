@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
@@ -330,18 +331,23 @@ class ExpansionSystem(System):
                 "ExpansionSystem: flow = true, but a world that repeats has no room for gas that swells; "
                 "make the world's periods 0"
             )
+        for density, rho in self._found(world):
+            vars(density)["rho"] = rho.astype(world.dtype)  # not in place: joining may be refused
+
+    def must_hold(self, world: World) -> None:
+        """What is to swell expands."""
         if self.flow and world.fluid[Fluid].law == LAWS["none"]:
             raise RecipeError(
                 "ExpansionSystem: flow = true, but with the fluid's law = 'none' nothing expands; "
                 "take law = 'ideal_gas' or 'liquid'"
             )
-        self._follow(world)
 
     def process(self, dt: float) -> None:
         """Refill the densities, and with `flow` the volumes."""
         if self.flow:
             self._swell(dt)
-        self._follow(self.world)
+        for density, rho in self._found(self.world):
+            density.rho = rho
 
     def lint(self, world: World) -> list[str]:
         """Gas that swells between walls, or beside buoyancy for small differences of density."""
@@ -389,9 +395,9 @@ class ExpansionSystem(System):
                 name,
             )
 
-    def _follow(self, world: World) -> None:
+    def _found(self, world: World) -> Iterator[tuple[Density, Array]]:
+        """Tables of densities, and the densities (n,) kg/m^3 that belong to their temperatures."""
         fluid = fluid_at_rest(world)
-        if fluid.law == LAWS["none"]:
-            return
-        for temperature, density, _ in world.query(Temperature, Density, Volume):
-            density.rho = density_of(fluid, temperature.T)
+        if fluid.law != LAWS["none"]:
+            for temperature, density, _ in world.query(Temperature, Density, Volume):
+                yield density, density_of(fluid, temperature.T)

@@ -28,6 +28,7 @@ def info(folder: Path, /, *, plot: Path | None = None, diagnostics: str | None =
         plot: draw the diagnostics over time to this .png; needs matplotlib, no OpenGL
         diagnostics: what to draw, at most nine: energy,impulse.z; default the usual ones
     """
+    from ecs_fluid.io.checkpoint import list_checkpoints
     from ecs_fluid.io.runfolder import RunFolder
 
     if plot is not None:
@@ -42,10 +43,15 @@ def info(folder: Path, /, *, plot: Path | None = None, diagnostics: str | None =
     # run.json of a run under way, or killed, is as old as its last checkpoint; frames may be newer.
     ticks = max(about.get("ticks", 0), int(stored.ticks[-1]) if len(stored) else 0)
     simulated = max(about.get("time", 0.0), float(stored.times[-1]) if len(stored) else 0.0)
+    if list_checkpoints(run.checkpoints):
+        how = f"continue with: ecs-fluid resume {folder}"
+    else:
+        again = f"ecs-fluid run {run.path / 'world.toml'}"
+        how = f"without a checkpoint, so it cannot go on; from the start: {again}"
     lines = {
         "world": about.get("world"),
         "command": about.get("command"),
-        "status": f"killed; continue with: ecs-fluid resume {folder}" if status == "killed" else status,
+        "status": f"killed; {how}" if status == "killed" else status,
         "ticks": f"{ticks} of {about.get('plan', {}).get('last_tick', '?')}",
         "simulated time": f"{simulated:.6g} s",
         "wall time": f"{about.get('wall_seconds', 0.0):.1f} s",

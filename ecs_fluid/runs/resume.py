@@ -69,14 +69,24 @@ def resume(path: Any, allow_code: bool = False, anyway: bool = False) -> World:
         )
     validated(_Meta, meta, f"{path} cannot be understood", StorageError)
     refuse_elsewhere(path, meta["computed_with"], anyway)
-    world = world_of(meta, arrays, path, allow_code)
+    world = world_of(meta, arrays, path, allow_code, made_elsewhere=anyway)
     ours = code_named_in([meta["systems"], meta.get("classes")])
     refuse_elsewhere(path, meta.get("code", {}), anyway, ours)
     return world
 
 
-def world_of(meta: dict[str, Any], arrays: dict[str, Any], path: Any, allow_code: bool = False) -> World:
-    """The world that `packed` described; `path` says in messages where that came from."""
+def world_of(
+    meta: dict[str, Any],
+    arrays: dict[str, Any],
+    path: Any,
+    allow_code: bool = False,
+    made_elsewhere: bool = False,
+) -> World:
+    """The world that `packed` described; `path` says in messages where that came from.
+
+    It has these tables and these numbers, whatever systems do when they join; if it was `made_elsewhere`,
+    other versions of these may need further tables, and keep them.
+    """
     world = World(**meta["options"])
     systems = [_system(item, path, allow_code) for item in meta["systems"]]
     names, classes = set[str](), meta.get("classes", {})
@@ -93,11 +103,31 @@ def world_of(meta: dict[str, Any], arrays: dict[str, Any], path: Any, allow_code
         else:
             world._create(item["name"], tables)
     world.add_systems(systems)
+    _put_back(world, {item["name"]: item["components"] for item in meta["entities"]}, arrays, made_elsewhere)
     for made, item in zip(systems, meta["systems"], strict=True):
         made._implied = item.get("implied") is True
     world.tick, world._next_row_id = meta["tick"], meta["next_row_id"]
     world._keep(history=list(meta["history"]), recipe=meta["recipe"])
     return world
+
+
+def _put_back(
+    world: World, components: dict[str, list[str]], arrays: dict[str, Any], made_elsewhere: bool
+) -> None:
+    """Make the state that of the checkpoint again: systems that join change numbers, and bring tables."""
+    for entity in world.entities:
+        if entity.name not in components and not made_elsewhere:
+            with world._active():
+                world._take_out(entity.name)
+            continue
+        for kind, table in [*entity.tables.items()]:
+            if kind.derived:
+                continue
+            if kind.__name__ in components.get(entity.name, ()):
+                for name, array in vars(table).items():
+                    vars(table)[name] = arrays[f"{entity.name}/{kind.__name__}.{name}"].astype(array.dtype)
+            elif not made_elsewhere:
+                world._drop(entity, kind)
 
 
 def _system(item: dict[str, Any], path: Any, allow_code: bool) -> System:
@@ -138,7 +168,7 @@ def _tables(
         clipped = _clipped(kind, columns)
         out_of_range += [(kind, key, columns[key]) for key in clipped]
         tables.append(kind(**(columns | clipped)))
-    checked = checked_tables(entity, tuple(tables), dtype)
+    checked = checked_tables(entity, tuple(tables), dtype, given=False)
     for kind, key, array in out_of_range:
         checked[kind].__dict__[key][...] = array
     return checked

@@ -9,8 +9,7 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Volume
-from ecs_fluid.components.bodies import BoundaryLayer, HullShape, ShedMotion
-from ecs_fluid.errors import FluidError
+from ecs_fluid.components.bodies import BoundaryLayer, ShedMotion
 from ecs_fluid.input_limits import GRID_POINT, check_memory
 from ecs_fluid.systems.boundary.article import exchange_of, flow_at, record_exchange
 from ecs_fluid.systems.boundary.coupling import (
@@ -42,7 +41,7 @@ from ecs_fluid.systems.boundary.sheets import (
     strengths_of_rings,
 )
 from ecs_fluid.systems.diffusion import DiffusionSystem
-from ecs_fluid.systems.shared.body_tables import body_entities, gathered, near_bodies, rows_of, set_motion
+from ecs_fluid.systems.shared.body_tables import gathered, near_bodies, rows_of, set_motion
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
@@ -91,12 +90,6 @@ class LayerBoundary(SheetBoundary):
         if name not in world:
             columns = CoreRadius(np.zeros(0)), Volume(np.zeros(0)), BoundaryLayer(np.zeros(0))
             world.spawn(name, Position(nothing), Strength(nothing), *columns)
-        for entity in body_entities(world):
-            if HullShape in entity and entity[HullShape].container.any():
-                raise FluidError(
-                    f"BoundarySystem: boundary = 'layer' is for solids, but {entity.name!r} is a container; "
-                    "use boundary = 'panels'"
-                )
         attach_memory(world)
 
     def lint(self, entities: list[Entity], method: str, viscosity: float) -> list[str]:

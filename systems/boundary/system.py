@@ -14,11 +14,12 @@ from ecs_fluid.components.bodies import (
     BoundaryLayer,
     ContactMemory,
     FormerPose,
+    HullShape,
     Pose,
     RigidMotion,
     ShedMotion,
 )
-from ecs_fluid.errors import RecipeError
+from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
@@ -157,6 +158,15 @@ class BoundarySystem(System):
         world.require(VelocitySystem)
         world.require(BodySystem)
         refuse_two_spins(world)
+
+    def must_hold(self, world: World) -> None:
+        """Bodies with a layer are solids."""
+        for entity, (shape,) in world.entities_with(HullShape) if self.boundary == "layer" else ():
+            if shape.container.any():
+                raise FluidError(
+                    f"BoundarySystem: boundary = 'layer' is for solids, but {entity.name!r} is a container; "
+                    "use boundary = 'panels'"
+                )
 
     def process(self, dt: float) -> None:
         """Meet the condition at all bodies."""

@@ -23,6 +23,7 @@ from ecs_fluid.components.bodies import (
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.shared.populations import rows_of_each
+from ecs_fluid.tables import refuse_contradiction
 
 if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.polytope import Hulls
@@ -80,16 +81,12 @@ def gathered(entities: list[Entity]) -> tuple[Bodies, Hulls]:
         if BallShape in entity:
             shape[rows], hull[rows], radius[rows] = BALL, 0, entity[BallShape].radius
         else:
-            own, polytopes = entity[HullShape], len(entity[HullTable].radius)
-            if len(own.hull) and own.hull.max() >= polytopes:
-                raise FluidError(
-                    f"entity {entity.name!r}: HullShape.hull is {own.hull.max()}; its HullTable holds "
-                    f"{polytopes} polytopes, from 0 on"
-                )
+            own, table = entity[HullShape], entity[HullTable]
+            refuse_contradiction(entity.name, HullShape, {HullShape: own, HullTable: table})
             shape[rows] = np.where(own.container == 1, CONTAINER, SOLID)
             hull[rows] = own.hull + known
             radius[rows] = hulls.radius[hull[rows]]
-            known += polytopes
+            known += len(table.radius)
     poses, motions = [entity[Pose] for entity in entities], [entity[RigidMotion] for entity in entities]
     x, q = _laid([pose.x for pose in poses], 3), _laid([pose.q for pose in poses], 4)
     moving = (motion != FIXED)[:, None].astype(np.float64)

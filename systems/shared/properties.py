@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from ecs_fluid.component import Array, Component, Tables
-from ecs_fluid.components import Density, Position, Species, Strength, Temperature, Volume
+from ecs_fluid.components import AmbientDensity, Density, Position, Species, Strength, Temperature, Volume
 from ecs_fluid.components.bodies import BoundVorticity
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import ComponentError
@@ -76,12 +75,12 @@ def volume_lint(system: System, world: World) -> list[str]:
     ]
 
 
-def temperature_lint(system: System, world: World, lent: Container[str] = ()) -> list[str]:
+def temperature_lint(system: System, world: World) -> list[str]:
     """A sentence if particles have temperatures, but neither an equation of state that makes a density of
-    them, nor one of their own; that of `lent` entities is the ambient's."""
+    them, nor one of their own."""
     found = [entity for entity, _ in world.entities_with(Position, Volume)]
     warm = [entity.name for entity in found if Temperature in entity]
-    dense = any(Density in entity and entity.name not in lent for entity in found)
+    dense = any(Density in entity and AmbientDensity not in entity for entity in found)
     if not warm or dense or world.fluid[Fluid].law != LAWS["none"]:
         return []
     return [
@@ -115,9 +114,9 @@ def attach_ambient(entity: Entity, kind: type) -> None:
         entity.world.attach(entity.name, Density(particle_density(entity.tables, fluid)))
     elif kind is Temperature:
         entity.world.attach(entity.name, Temperature(_temperature_to(entity, fluid, z)))
-        lent = any(entity.name in getattr(system, "lent", ()) for system in entity.world.systems)
-        if lent and fluid.law != LAWS["none"]:
+        if AmbientDensity in entity and fluid.law != LAWS["none"]:
             entity.world._drop(entity, Density)
+            entity.world._drop(entity, AmbientDensity)
     else:
         entity.world.attach(entity.name, kind)
 
@@ -136,15 +135,3 @@ def _temperature_to(entity: Entity, fluid: FluidAtRest, z: Array) -> Array:
             f"equation of state gives at no temperature above 0 K; give it a temperature"
         )
     return warm
-
-
-def check_species(name: str, species: Species) -> None:
-    """Raise ComponentError when the fractions of a row sum to more than 1 by more than rounding."""
-    total = np.sum([array for _, array in species.items()], axis=0)
-    slack = 1e-5  # of single precision
-    if len(total) and float(total.max()) > 1 + slack:
-        row = int(total.argmax())
-        raise ComponentError(
-            f"entity {name!r}: {' + '.join(Species.columns)} of row {row} is {total[row]:g}; "
-            "at most 1 is allowed"
-        )

@@ -127,6 +127,19 @@ def test_killed_run_says_so_and_how_far_it_came(copy: Path, capsys: pytest.Captu
     assert line(text, "simulated time") == "0.2 s"
 
 
+def test_killed_run_without_a_checkpoint_does_not_promise_to_go_on(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What it says instead, works."""
+    as_if_killed(copy)
+    shutil.rmtree(copy / "checkpoints")
+    status = line(told(copy, capsys), "status")
+    said, _, command = status.partition("; from the start: ecs-fluid ")
+    assert said == "killed; without a checkpoint, so it cannot go on"
+    assert main(["resume", str(copy)]) == 2
+    assert main([*command.split(), "--out", str(copy.parent / "anew")]) == 0
+
+
 def test_running_run_is_not_called_killed(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     as_if_killed(copy)
     # Another process holds the lock, as a run does; asked from this one, flock is per open file.

@@ -223,7 +223,34 @@ def test_a_fluid_that_one_system_refuses_leaves_no_trace_in_others() -> None:
         world.set_fluid(law="none")
     assert (told(world), held(world)) == before
     assert world["blobs"][ef.Position].x is x
-    assert not baroclinic.lent
+    assert ef.AmbientDensity not in world["blobs"]
+
+
+class Light(ef.System):
+    """For light fluids alone."""
+
+    def added(self, world: ef.World) -> None:
+        if world.fluid[ef.Fluid].density > 2:
+            raise RecipeError("too dense")
+
+    def process(self, dt: float) -> None:
+        pass
+
+
+def test_densities_are_those_of_the_fluid_that_stays() -> None:
+    """ExpansionSystem puts them right before another system refuses the fluid."""
+    world = ef.World()
+    world.set_fluid(law="ideal_gas")
+    world.spawn(
+        "gas", ef.Position([[0.0, 0.0, 0.0]]), ef.Volume([1.0]), ef.Temperature([300.0]), ef.Density([1.2])
+    )
+    world.add_systems([ef.ExpansionSystem(), Light()])
+    before = world.state_hash()
+    with pytest.raises(RecipeError, match="too dense"):
+        world.set_fluid(density=3.0)
+    assert world.state_hash() == before
+    world.set_fluid(density=1.8)
+    np.testing.assert_allclose(world["gas"][ef.Density].rho, 1.8)
 
 
 def test_entities_that_come_get_what_all_systems_give(tmp_path: Path) -> None:

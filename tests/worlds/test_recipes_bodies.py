@@ -197,7 +197,7 @@ def test_bodies_without_a_part_are_refused() -> None:
         world.add_system(ef.CollisionSystem())
     world = built({"kind": "body", "name": "crate", "shape": BOX})
     world["crate"][ef.HullShape].hull[0] = 1
-    with pytest.raises(ef.FluidError, match=r"crate.*HullShape\.hull is 1"):
+    with pytest.raises(ef.FluidError, match=r"crate.*HullShape\.hull row 0 is 1"):
         world.step()
 
 
