@@ -54,7 +54,7 @@ class Track:
     pushes: list[float] = field(default_factory=list)
     """norm of the acceleration by gravity, (integral of |b|^2)^(1/2), times dt in each tick, m^(5/2)/s"""
     mechanical: list[float] = field(default_factory=list)
-    """kinetic and potential energy of the liquid after each tick, J"""
+    """kinetic and potential energy of the liquid after each tick, less what inflows have brought, J"""
     energy_from_elsewhere: bool = False
     """whether anything but gravity may give energy (`gives_energy`, `open_lines`)"""
 
@@ -87,24 +87,32 @@ def push(world: ef.World) -> float:
     return float(square**0.5 * np.linalg.norm(fluid.gravity))
 
 
-def mechanical(world: ef.World) -> float:
-    """Kinetic and potential energy of all liquid, J."""
-    g = world.gravity.astype(float)
-    return sum(
-        float(
-            liquid.mass.astype(float) @ (0.5 * (v.v.astype(float) ** 2).sum(axis=1) - x.x.astype(float) @ g)
-        )
-        for x, v, liquid in world.query(ef.Position, ef.InertialVelocity, ef.Liquid)
-    )
+def mechanical(world: ef.World, since: dict[str, int] | None = None) -> float:
+    """Kinetic and potential energy of all liquid, J, or of what came `since` entities had so many rows.
+
+    New rows come last, and have flown freely for the rest of the tick, so theirs is what they came with.
+    """
+    g, total = world.gravity.astype(float), 0.0
+    for entity, (x, v, liquid) in world.entities_with(ef.Position, ef.InertialVelocity, ef.Liquid):
+        new = slice(0 if since is None else since.get(entity.name, 0), None)
+        energy = 0.5 * (v.v[new].astype(float) ** 2).sum(axis=1) - x.x[new].astype(float) @ g
+        total += float(liquid.mass[new].astype(float) @ energy)
+    return total
 
 
 def gives_energy(world: ef.World) -> bool:
-    """Whether anything but gravity gives energy: moving bodies, wind around bodies, a surface's tension."""
+    """Whether anything but gravity gives energy, or gravity by more than the bound of `Track.allowed`.
+
+    Bodies that move, wind around bodies, a surface's tension and gas that swells do. By the full baroclinic
+    term light gas is accelerated by (rho_a - rho) g / rho, rho_0 / rho times what the bound has.
+    """
     bodies = [motion for (motion,) in world.query(ef.RigidMotion)]
     blown = bool(bodies) and any(isinstance(system, ef.WindSystem) for system in world.systems)
     moved = any(motion.v.any() or motion.angular_velocity.any() for motion in bodies)
     tense = any(isinstance(system, ef.SurfaceTensionSystem) for system in world.systems)
-    return blown or moved or tense
+    swells = any(isinstance(system, ef.ExpansionSystem) and system.flow for system in world.systems)
+    full = any(isinstance(system, ef.BaroclinicSystem) and system.model == "full" for system in world.systems)
+    return blown or moved or tense or swells or full
 
 
 def open_lines(world: ef.World) -> bool:
@@ -154,13 +162,16 @@ def track(name: str, *settings: str) -> Track:
     for record in [start] if start else []:
         found.energies.append((0, record["energy"]))
         found.step = record["dt_grad_u"]
+    brought = 0.0
     while world.tick < ticks:
+        had = {entity.name: len(entity) for entity, _ in world.entities_with(ef.Liquid)}
         world.step()
+        brought += mechanical(world, since=had)
         sizes = strengths(world)
         found.strengths.append(float(sizes.sum()))
         found.largest.append(float(sizes.max(initial=0.0)))
         found.step = max(found.step, gradient(world))
-        found.mechanical.append(mechanical(world))
+        found.mechanical.append(mechanical(world) - brought)
         found.energy_from_elsewhere |= gives_energy(world)
         found.pushes.append(push(world) * world.dt)
     found.ticks = world.tick
