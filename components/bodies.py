@@ -109,8 +109,8 @@ class HullShape(Component):
         row, held = int(self.hull.argmax()), len(vars(beside[HullTable])["radius"])
         if self.hull[row] >= held:
             raise ComponentError(
-                f"HullShape.hull row {row} is {self.hull[row]}; its HullTable holds {held} polytopes, "
-                "from 0 on"
+                f"HullShape.hull row {row} is {self.hull[row]}; its HullTable holds {held}, so numbers below "
+                f"{held} are allowed"
             )
 
 

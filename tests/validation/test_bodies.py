@@ -294,7 +294,7 @@ def test_polytopes_are_those_of_the_tables_now() -> None:
     block[ef.HullTable].radius[0] = 7.0
     bodies, after = gathered(body_entities(world))
     assert bodies.radius[0] == after.radius[0] == 7.0
-    with pytest.raises(ef.FluidError, match=r"'block': HullShape\.hull is 1; its HullTable holds 1"):
+    with pytest.raises(ef.FluidError, match=r"'block': HullShape\.hull row 0 is 1; its HullTable holds 1"):
         block[ef.HullShape].hull[0] = 1
         gathered(body_entities(world))
 
