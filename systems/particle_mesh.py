@@ -39,7 +39,7 @@ from ecs_fluid.systems.shared.properties import (
     particle_density,
     particle_temperature,
 )
-from ecs_fluid.systems.shared.walls import Walls, are_filled, containers, mirrored, mirrors
+from ecs_fluid.systems.shared.walls import Walls, containers, hold_all, mirrored, mirrors
 from ecs_fluid.world import World
 
 MOST_CELLS, CELLS_PER_PARTICLE = 2**21, 32
@@ -84,7 +84,7 @@ class TransferSystem(System):
 
     Fluid goes on behind the walls of containers, as in mirrors, and beyond a box that repeats: points there
     hold images, so that no ambient is mixed in at a wall, and the integral over all points counts these too.
-    In containers that particles fill, to nine tenths or more, none is mixed in anywhere.
+    Where all particles are in containers that they fill, to nine tenths or more, none is mixed in at all.
 
     Between the stages of the integrator the fields are refilled only for those who read them there
     (`filled_now`); what a finished tick shows is always of its last stage.
@@ -117,7 +117,7 @@ class TransferSystem(System):
         with np.errstate(over="ignore", invalid="ignore"):  # the guard says what is not finite
             load = self._enclose(self._load(fluid, clouds), clouds)
             walls = containers(self.world)
-            alone = are_filled(walls, load.x, load.volume, float(self.field(TransferGrid).spacing.max()))
+            alone = hold_all(walls, load.x, load.volume, float(self.field(TransferGrid).spacing.max()))
             self._fill(fluid, self._with_images(load, mirrors(walls)), clouds, alone)
 
     def filled_now(self) -> bool:

@@ -88,14 +88,13 @@ def is_filled(wall: Walls, volume: Array) -> bool:
     return float(volume.sum(dtype=np.float64)) >= FULL * wall.volume
 
 
-def are_filled(walls: list[Walls], x: Array, volume: Array, margin: float) -> bool:
-    """Whether there are containers, all filled by particles at x (n, 3) m, of which none is elsewhere.
-
-    Up to `margin` m outside counts as inside.
-    """
-    within = [wall.inside(x, -margin) for wall in walls]
-    filled = all(is_filled(wall, volume[inside]) for wall, inside in zip(walls, within, strict=True))
-    return bool(walls) and filled and bool(np.any(within, axis=0).all())
+def hold_all(walls: list[Walls], x: Array, volume: Array, margin: float) -> bool:
+    """Whether containers that they fill hold all particles at x (n, 3) m, as if `margin` m wider."""
+    held = np.zeros(len(x), bool)
+    for wall in walls:
+        if is_filled(wall, volume[wall.inside(x)]):
+            held |= wall.inside(x, -margin)
+    return bool(len(x)) and bool(held.all())
 
 
 def mirrors(walls: list[Walls]) -> list[Walls]:

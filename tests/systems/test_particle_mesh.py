@@ -11,6 +11,7 @@ import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.errors import DivergedError, RecipeError
+from ecs_fluid.systems.shared.walls import containers, hold_all
 from ecs_fluid.worlds.bodies import ContainerRecipe
 
 
@@ -265,6 +266,36 @@ def test_no_ambient_is_mixed_in_at_the_walls_of_a_container(kernel: str, turn: f
     at_walls = seen & (np.abs(many).max(axis=1) > 0.99)
     assert abs(found[at_walls].mean() - found[seen & ~at_walls].mean()) < 0.02
     assert found[seen].min() > 2.8
+
+
+@pytest.mark.parametrize(
+    "second,alone",
+    [("nothing", True), ("empty", True), ("thin", True), ("full", True), ("half", False), ("outside", False)],
+)
+def test_containers_that_hold_all_particles(second: str, alone: bool) -> None:
+    """A full box of ten particles a side is alone beside an empty one, thin or not, and another full one."""
+    lines = [np.arange(-4.5, 5.0) * 0.1] * 3
+    x = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 3)
+    world = ef.World(dt=0.1, precision="double")
+    size = {
+        "empty": [1.0, 1.0, 1.0],
+        "thin": [0.05, 1.0, 1.0],
+        "full": [1.0, 1.0, 1.0],
+        "half": [1.0, 1.0, 1.0],
+    }
+    ContainerRecipe(name="first", shape={"shape": "box", "size": [1.0, 1.0, 1.0]}).spawn(world)  # type: ignore[arg-type]
+    if second in size:
+        center = (0.53 + 0.5 * size[second][0], 0, 0)
+        shape = {"shape": "box", "size": size[second]}
+        ContainerRecipe(name="second", shape=shape, center=center).spawn(world)  # type: ignore[arg-type]
+    beside = np.array([1.03, 0.0, 0.0])
+    places = {
+        "full": x + beside,
+        "half": x[x[:, 0] < 0] + beside,
+        "outside": np.array([[1.7, 0, 0]]),
+    }
+    x = np.concatenate([x, places.get(second, x[:0])])
+    assert hold_all(containers(world), x, np.full(len(x), 1e-3), 0.1) == alone
 
 
 @pytest.mark.parametrize("far", [0.0, 0.11, 0.3])
