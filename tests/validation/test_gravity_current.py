@@ -44,7 +44,7 @@ def test_fronts_of_a_lock_exchange() -> None:
 
 @pytest.mark.nightly
 def test_fronts_converge_to_the_exchange_that_loses_no_energy() -> None:
-    """Case 122: faster with each finer spacing, below 1/2, which a line through the speeds has at spacing 0."""
+    """Case 122: faster with each finer spacing, and 1/2 at spacing 0 by a line through the speeds."""
     layers = np.array([6, 8, 12, 16])
     speeds = [fronts(number)[0] for number in layers.tolist()]
     assert (np.diff(speeds) > 0.0).all() and speeds[-1] < 0.5
