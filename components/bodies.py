@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from ecs_fluid.component import Array, Component, Tables, column, refuse_other_lengths
-from ecs_fluid.components.particles import Position
+from ecs_fluid.components.particles import ROUNDING, Position
 from ecs_fluid.errors import ComponentError
 
 FIXED, SCRIPTED, FREE = 0, 1, 2
@@ -18,9 +18,6 @@ KINDS_OF_MOTION = {"fixed": FIXED, "scripted": SCRIPTED, "free": FREE}
 
 ROUNDED = 1e-3
 """Most that the length of a quaternion, or of a normal, given by hand may differ from 1."""
-
-ROUNDING = 1e-5
-"""Most that sums of numbers in single precision may be off by, as a part of them."""
 
 SUNK = 0.02
 """Most that a corner may lie within the plane of its face, as a part of the polytope's radius."""

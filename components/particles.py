@@ -9,6 +9,9 @@ import numpy as np
 from ecs_fluid.component import Array, Component, Tables, column
 from ecs_fluid.errors import ComponentError
 
+ROUNDING = 1e-5
+"""Most that sums of numbers in single precision may be off by, as a part of them."""
+
 
 class Position(Component):
     """Where a particle is."""
@@ -107,7 +110,7 @@ class Species(Component):
     def agree(self, beside: Tables) -> None:
         """Refuse fractions of a row that sum to more than 1, but for rounding in single precision."""
         total = np.sum([array for _, array in self.items()], axis=0)
-        if len(total) and float(total.max()) > 1 + 1e-5:
+        if len(total) and float(total.max()) > 1 + ROUNDING:
             row = int(total.argmax())
             raise ComponentError(
                 f"{' + '.join(Species.columns)} of row {row} is {total[row]:g}; at most 1 is allowed"

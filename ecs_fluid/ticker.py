@@ -278,6 +278,7 @@ class Ticker:
         """Drop what is kept of an entity that was removed."""
         self._guard.forget(name)
         self.row_changes.forget(name)
+        self._agreed = {place: columns for place, columns in self._agreed.items() if place[0] != name}
 
     def stages(self, systems: list[System]) -> Sequence[Stage]:
         """Stages of a tick: those of the integrator, or a single one if no system integrates."""

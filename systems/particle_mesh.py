@@ -229,15 +229,8 @@ class TransferSystem(System):
         if self.kernel == "linear":
             share(load.x, load.amounts, start, order, *mesh, inverse, *around, light, dark, alone, out)
         else:
-            mix(
-                self._smoothly(load.x, load.amounts, start, order, inverse),
-                *around,
-                light,
-                dark,
-                True,
-                alone,
-                out,
-            )
+            shared = self._smoothly(load.x, load.amounts, start, order, inverse)
+            mix(shared, *around, light, dark, True, alone, out)
         density, fire = self.field(DensityField), self.field(FireField)
         density.rho, density.excess, self.field(TemperatureField).T = fields[:MEANS]
         self.field(SpeciesField).__dict__.update(zip(names, fields[MEANS:], strict=False))

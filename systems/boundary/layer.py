@@ -23,15 +23,7 @@ from ecs_fluid.systems.boundary.coupling import (
 )
 from ecs_fluid.systems.boundary.layer_tick import Inside, Pieces, Tick, Vortons, cut, mirror_images
 from ecs_fluid.systems.boundary.outside import Outside, circulations, outside_of
-from ecs_fluid.systems.boundary.shed_motion import (
-    FormerMotion,
-    SpinVortons,
-    attach_memory,
-    former_motion,
-    keep_motion,
-    keep_no_motion,
-    put_back,
-)
+from ecs_fluid.systems.boundary.shed_motion import FormerMotion, SpinVortons, put_back
 from ecs_fluid.systems.boundary.sheets import (
     Covered,
     Sheet,
@@ -90,7 +82,7 @@ class LayerBoundary(SheetBoundary):
         if name not in world:
             columns = CoreRadius(np.zeros(0)), Volume(np.zeros(0)), BoundaryLayer(np.zeros(0))
             world.spawn(name, Position(nothing), Strength(nothing), *columns)
-        attach_memory(world)
+        self.memory.attach(world)
 
     def lint(self, entities: list[Entity], method: str, viscosity: float) -> list[str]:
         """Diffusion that the lattice undoes or does not resolve, and more than a spacing of way in a tick."""
@@ -128,9 +120,9 @@ class LayerBoundary(SheetBoundary):
 
     def process(self, entities: list[Entity]) -> None:
         """Reflect what came into bodies, find the sheets, and put everything on the lattice."""
-        former = former_motion(self.system, entities)
+        former = self.memory.former(entities)
         if not len(former.ids):
-            keep_no_motion(self.system, former)
+            self.memory.keep_none(former)
             return
         tick = self._reflected(entities, former)
         bodies, _, surfaces, sheet = tick.covered
@@ -153,7 +145,7 @@ class LayerBoundary(SheetBoundary):
         moment += filled(bodies, tick.covered.volumes, bodies.angular_velocity - former.spin)
         record_exchange(entities, impulse, moment, found)
         none = np.zeros(len(bodies.x), np.int64)
-        keep_motion(self.system, former, bodies.v, bodies.angular_velocity, none, added)
+        self.memory.keep(former, bodies.v, bodies.angular_velocity, none, added)
         self._store_account(former, tick.coupling)
         strengths = tick.spun() + strengths
         if np.isfinite(strengths).all():

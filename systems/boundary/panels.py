@@ -12,15 +12,7 @@ from ecs_fluid.components.bodies import FIXED, BoundVorticity, ShedMotion
 from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.boundary.article import exchange_of, flow_at, record_exchange, summed
 from ecs_fluid.systems.boundary.coupling import filled
-from ecs_fluid.systems.boundary.shed_motion import (
-    FormerMotion,
-    SpinVortons,
-    attach_memory,
-    former_motion,
-    keep_motion,
-    keep_no_motion,
-    put_back,
-)
+from ecs_fluid.systems.boundary.shed_motion import FormerMotion, SpinVortons, put_back
 from ecs_fluid.systems.boundary.sheets import Covered, Sheet, SheetBoundary, rms, strengths_of_rings
 from ecs_fluid.systems.boundary.wake import WAKE_COLUMNS, WakeVortons, shed_sheets
 from ecs_fluid.systems.shared.body_tables import rows_of
@@ -45,7 +37,7 @@ class PanelBoundary(SheetBoundary):
             if name not in world:
                 kind = Volume(np.zeros(0)) if name == self.system.wake else BoundVorticity()
                 world.spawn(name, Position(nothing), Strength(nothing), CoreRadius(np.zeros(0)), kind)
-        attach_memory(world)
+        self.memory.attach(world)
 
     @property
     def bound_name(self) -> str:
@@ -58,11 +50,11 @@ class PanelBoundary(SheetBoundary):
         """Find the sheets and shed them."""
         from ecs_fluid.kernels.bodies.table import CONTAINER
 
-        former = former_motion(self.system, entities)
+        former = self.memory.former(entities)
         released = self._released(former)
         if not len(former.ids):
             self._fill_wake(released)
-            keep_no_motion(self.system, former)
+            self.memory.keep_none(former)
             return
         covered = self.covered(entities)
         bodies, sheet, volume = covered.bodies, covered.sheet, covered.volumes
@@ -77,7 +69,7 @@ class PanelBoundary(SheetBoundary):
         spin = _solid_spin(bodies)
         spun = -sheet.around(spin - summed(carried.alpha, carried.who, len(spin)) / (2.0 * volume[:, None]))
         number = np.bincount(sheet.who[bound], minlength=len(bodies.x))
-        keep_motion(self.system, former, bodies.v, spin, number)
+        self.memory.keep(former, bodies.v, spin, number)
         slip = flow - sheet.wall
         rings = self._solved(covered, sheet.wall - flow, spun)
         strengths, nothing = spun + rings, np.zeros_like(rings)

@@ -43,45 +43,45 @@ class SpinVortons(NamedTuple):
     """numbers of the bodies"""
 
 
-def attach_memory(world: World) -> None:
-    """Attach the component that keeps the motion that the fluid knows of."""
-    if ShedMotion not in world.fluid:
-        none, nothing = np.zeros(0, np.int64), np.zeros((0, 3))
-        world.attach("fluid", ShedMotion(none, *4 * [nothing], np.zeros((0, 3, 3)), none))
+class MotionMemory:
+    """Keeps the motion that the fluid knows of in the fluid's ShedMotion, for a BoundarySystem."""
 
+    def __init__(self, system: BoundarySystem) -> None:
+        self._system = system
 
-def former_motion(system: BoundarySystem, entities: list[Entity]) -> FormerMotion:
-    """The motion of the present bodies that the fluid knows of, and which bodies were removed."""
-    memory = system.field(ShedMotion)
-    ids = row_ids(entities)
-    rows, known = rows_of(memory.id, ids)
-    columns = memory.v, memory.angular_velocity, memory.v_change, memory.spin_change
-    motion = np.zeros((len(ids), 12))
-    motion[known] = np.concatenate(columns, axis=1)[rows[known]]
-    gone = ~np.isin(memory.id, ids)
-    return FormerMotion(ids, known, motion[:, :3], motion[:, 3:6], motion[:, 6:], gone)
+    @staticmethod
+    def attach(world: World) -> None:
+        """Attach the component."""
+        if ShedMotion not in world.fluid:
+            none, nothing = np.zeros(0, np.int64), np.zeros((0, 3))
+            world.attach("fluid", ShedMotion(none, *4 * [nothing], np.zeros((0, 3, 3)), none))
 
+    def former(self, entities: list[Entity]) -> FormerMotion:
+        """The motion of the present bodies that the fluid knows of, and which bodies were removed."""
+        memory = self._system.field(ShedMotion)
+        ids = row_ids(entities)
+        rows, known = rows_of(memory.id, ids)
+        columns = memory.v, memory.angular_velocity, memory.v_change, memory.spin_change
+        motion = np.zeros((len(ids), 12))
+        motion[known] = np.concatenate(columns, axis=1)[rows[known]]
+        gone = ~np.isin(memory.id, ids)
+        return FormerMotion(ids, known, motion[:, :3], motion[:, 3:6], motion[:, 6:], gone)
 
-def keep_motion(
-    system: BoundarySystem,
-    former: FormerMotion,
-    v: Array,
-    spin: Array,
-    bound: Array,
-    added: Array | None = None,
-) -> None:
-    """Keep the motion (n, 3) that the fluid knows of now; `bound` (n,) vortons stand for each spin."""
-    memory, number, known = system.field(ShedMotion), system.world.dtype, former.known[:, None]
-    memory.v, memory.angular_velocity = v.astype(number), spin.astype(number)
-    memory.v_change = (known * (v - former.v)).astype(number)
-    memory.spin_change = (known * (spin - former.spin)).astype(number)
-    memory.added = (np.zeros((len(v), 3, 3)) if added is None else added).astype(number)
-    memory.id, memory.bound = former.ids, bound
+    def keep(
+        self, former: FormerMotion, v: Array, spin: Array, bound: Array, added: Array | None = None
+    ) -> None:
+        """Keep the motion (n, 3) that the fluid knows of now; `bound` (n,) vortons stand for each spin."""
+        memory, number = self._system.field(ShedMotion), self._system.world.dtype
+        known = former.known[:, None]
+        memory.v, memory.angular_velocity = v.astype(number), spin.astype(number)
+        memory.v_change = (known * (v - former.v)).astype(number)
+        memory.spin_change = (known * (spin - former.spin)).astype(number)
+        memory.added = (np.zeros((len(v), 3, 3)) if added is None else added).astype(number)
+        memory.id, memory.bound = former.ids, bound
 
-
-def keep_no_motion(system: BoundarySystem, former: FormerMotion) -> None:
-    """The same where there are no bodies any more."""
-    keep_motion(system, former, np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0, np.int64))
+    def keep_none(self, former: FormerMotion) -> None:
+        """The same where there are no bodies any more."""
+        self.keep(former, np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0, np.int64))
 
 
 def put_back(world: World, centers: Array, carried: SpinVortons, placed: SpinVortons) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.systems.boundary.article import astray
+from ecs_fluid.systems.boundary.shed_motion import MotionMemory
 from ecs_fluid.systems.shared.body_tables import corners_of, gathered
 from ecs_fluid.systems.velocity.system import VelocitySystem
 
@@ -90,6 +91,7 @@ class SheetBoundary(ABC):
     def __init__(self, system: BoundarySystem) -> None:
         self.system = system
         self._known: dict[bytes, tuple[Panels, Factors]] = {}
+        self.memory = MotionMemory(system)
         self.residual = 0.0
 
     @property
