@@ -19,7 +19,7 @@ from ecs_fluid.systems.shared.ranges import Fraction, Length
 from ecs_fluid.worlds.cells import lattice_of_at_most
 from ecs_fluid.worlds.formula import Formula, evaluate
 from ecs_fluid.worlds.parameters import Overlap, one_of, overlap_lint
-from ecs_fluid.worlds.regions import Box, Region, Sphere, Torus
+from ecs_fluid.worlds.regions import Box, Region, Solid, Sphere, Torus
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -30,9 +30,9 @@ Positive = Annotated[float, Field(gt=0, le=1e9)]
 class FluidBlock(Recipe):
     """Vortons at rest on a lattice that fills a region, with what they carry as numbers or formulas.
 
-    The region is a `box`, a `sphere` or a `torus`; each vorton stands for a cell of edge about `spacing` and
-    has no strength to begin with: BaroclinicSystem gives it one where its density differs from its
-    neighbours' or from the ambient. `density`, `temperature` and mass fractions are numbers or formulas
+    The region is a `box`, a `sphere`, a `torus` or a `solid`; each vorton stands for a cell of edge about
+    `spacing` and has no strength to begin with: BaroclinicSystem gives it one where its density differs from
+    its neighbours' or from the ambient. `density`, `temperature` and mass fractions are numbers or formulas
     over x, y, z, r in m ("300 + 200*exp(-(r/0.3)**2)").
 
     In a world of two dimensions the block is what its plane cuts out of the region, a metre deep.
@@ -50,6 +50,8 @@ class FluidBlock(Recipe):
     """ball, m"""
     torus: Torus | None = None
     """body of a ring, m"""
+    solid: Solid | None = None
+    """inside of a body's shape or of a mesh file, m"""
     spacing: Length = 0.1
     """distance between neighbouring vortons, m"""
     overlap: Overlap = LEAST_OVERLAP
@@ -71,14 +73,14 @@ class FluidBlock(Recipe):
 
     @model_validator(mode="after")
     def _one_region(self) -> FluidBlock:
-        one_of(self, ("box", "sphere", "torus"))
+        one_of(self, ("box", "sphere", "torus", "solid"))
         if self.box is not None and sum(a == b for a, b in zip(self.box.low, self.box.high, strict=True)) > 1:
             raise ValueError("box has no area; at most one of its sizes may be 0")
         return self
 
     @property
     def _region(self) -> Region:
-        region = self.box or self.sphere or self.torus
+        region = self.box or self.sphere or self.torus or self.solid
         assert region is not None
         return region
 

@@ -134,23 +134,15 @@ def hull_of_planes(planes: Array) -> Hull:
     return hull_of_vertices(corners)
 
 
-def hull_of_mesh(file: str) -> Hull:
-    """Convex hull of the points of a mesh file, m: one of the formats `MESHES`.
+def hull_of_mesh(file: str, scale: float = 1.0) -> Hull:
+    """Convex hull of the points of a mesh file, m, that many times as large: what `read_mesh` reads.
 
     A mesh that is not convex is filled up, with a warning; split it and give its parts as several bodies.
-
-    Raises:
-        RecipeError: the file lies outside the world file's folder, has another format, is damaged, or has
-            more than `MOST_POINTS` points.
     """
-    from ecs_fluid.worlds.files import data_file
-    from ecs_fluid.worlds.vtk_files import MESHES, MOST_POINTS, read_vtk
+    from ecs_fluid.worlds.meshes import read_mesh
 
-    path = data_file(file)
-    if path.suffix.lower() not in MESHES:
-        raise RecipeError(f"file = {file!r}: meshes ending in {', '.join(MESHES)} can be read")
-    mesh = read_vtk(path, MOST_POINTS)
-    hull, within = hull_of_vertices(mesh["x"]), float(mesh["enclosed volume"][0])
+    mesh = read_mesh(file, scale)
+    hull, within = hull_of_vertices(mesh.x), abs(mesh.volume)
     if hull.volume > FILLED * within:
         warnings.warn(
             f"file = {file!r}: the mesh is not convex, or not closed: its faces enclose {within:.4g} m^3, "

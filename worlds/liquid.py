@@ -1,4 +1,4 @@
-"""Recipe of a liquid: particles on a lattice in a box, in a ball, or in a container."""
+"""Recipe of a liquid: particles on a lattice in a box, a ball, a shape, or a container."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ecs_fluid.systems.shared.ranges import Length, LiquidDensity, LiquidViscosi
 from ecs_fluid.systems.sph import SphSystem
 from ecs_fluid.worlds.cells import lattice_of_at_most
 from ecs_fluid.worlds.parameters import Coordinate, Overlap, Point, one_of
-from ecs_fluid.worlds.regions import Box, Sphere
+from ecs_fluid.worlds.regions import Box, Region, Solid, Sphere
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -35,10 +35,11 @@ MOST = VORTON, "particles of liquid", "use a larger spacing"
 class LiquidRecipe(Recipe):
     """Liquid at rest, or moving as a whole, on a cubic lattice; the SphSystem comes with it.
 
-    It fills a `box`, a `sphere`, or the container named in `fills` (which must stand before it in the file)
-    up to the height `level`. The first layer of particles lies half a spacing from the walls; in a box the
-    spacing is changed a little so that layers fill it exactly. With `hydrostatic` it is compressed by its own
-    weight before the first tick, as a column that rests on a floor is; leave it out for what falls.
+    It fills a `box`, a `sphere`, a `solid`, or the container named in `fills` (which must stand before it in
+    the file) up to the height `level`. The first layer of particles lies half a spacing from the walls; the
+    spacing is changed a little so that layers fill a box, or the one around a shape, exactly. With
+    `hydrostatic` it is compressed by its own weight before the first tick, as a column that rests on a floor
+    is; leave it out for what falls.
 
     `vortons` gives the particles a vortex strength too (0 at first) and the density that BaroclinicSystem
     makes strength of: the hybrid of vortices and liquid of the articles. Experimental, see docs/liquids.md.
@@ -49,6 +50,8 @@ class LiquidRecipe(Recipe):
     """box along the axes, m"""
     sphere: Sphere | None = None
     """ball, m"""
+    solid: Solid | None = None
+    """inside of a body's shape or of a mesh file, m"""
     fills: Name | None = None
     """container that it fills"""
     level: Coordinate | None = None
@@ -72,12 +75,16 @@ class LiquidRecipe(Recipe):
 
     @model_validator(mode="after")
     def _one_place(self) -> LiquidRecipe:
-        one_of(self, ("box", "sphere", "fills"))
+        one_of(self, ("box", "sphere", "solid", "fills"))
         if self.level is not None and self.fills is None:
             raise ValueError("level is the height of the surface in a container; it needs fills")
         if self.box is not None and any(a == b for a, b in zip(self.box.low, self.box.high, strict=True)):
             raise ValueError("box has no volume; every size must be above 0")
         return self
+
+    @property
+    def _region(self) -> Region | None:
+        return self.box or self.sphere or self.solid
 
     def spawn(self, world: World) -> None:
         """Spawn the particles."""
@@ -108,7 +115,7 @@ class LiquidRecipe(Recipe):
         """Positions (n, 3), and the volume of a particle, m^3."""
         if self.fills is not None:
             return self._in_container(world, self.fills)
-        region = self.box or self.sphere
+        region = self._region
         assert region is not None
         x, edge = lattice_of_at_most(*MOST, *region.bounds(), self.spacing)
         return region.filled(x, "particle of liquid"), float(np.prod(edge))
@@ -150,7 +157,7 @@ class LiquidRecipe(Recipe):
 
     def lint(self) -> list[str]:
         """A sentence on liquid too thin for its spacing."""
-        region = self.box or self.sphere
+        region = self._region
         if region is None:
             return []
         low, high = region.bounds()

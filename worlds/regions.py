@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import cached_property
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -10,9 +11,11 @@ from pydantic import Field, model_validator
 from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.input_limits import TRACER, check_memory
+from ecs_fluid.periodic import AXES
 from ecs_fluid.settings import Settings
 from ecs_fluid.worlds.frame import frame
 from ecs_fluid.worlds.parameters import Direction, Extent, Length, Point
+from ecs_fluid.worlds.shapes import AnyShape, Filled
 
 
 class Region(Settings):
@@ -32,6 +35,11 @@ class Region(Settings):
         if across is not None:
             origin, axes = self.placement()
             along = int(np.abs(axes[:, across]).argmax())
+            if np.abs(np.delete(axes[:, across], along)).max() > 1e-12:
+                raise RecipeError(
+                    "the region leans out of the plane of a world of dimension = 2; "
+                    f"turn it about {AXES[across]} alone"
+                )
             low[along] = high[along] = -origin[across] * axes[along, across]
         return low, high
 
@@ -137,6 +145,37 @@ class Torus(Region):
         """Distance from the core circle at most `core`."""
         around = np.hypot(local[:, 0], local[:, 1]) - self.radius
         return np.asarray(around**2 + local[:, 2] ** 2 <= self.core**2)
+
+
+class Solid(Region):
+    """The inside of a body's shape: a polytope, or a mesh file with all its hollows."""
+
+    shape: AnyShape
+    """shape, as of a body"""
+    center: Point | None = None
+    """centre of mass, m; default where the shape's own points put it"""
+    rotation: Point = (0.0, 0.0, 0.0)
+    """rotation vector about it, axis times angle, rad"""
+
+    @cached_property
+    def of_shape(self) -> Filled:
+        """What the shape fills, about its centre of mass: a mesh file is read once."""
+        return self.shape.filled()
+
+    def placement(self) -> tuple[Array, Array]:
+        """The shape's own axes about its centre of mass."""
+        from ecs_fluid.kernels.bodies.rotation import matrix_of, quaternion_of
+
+        origin = self.of_shape.center if self.center is None else np.array(self.center)
+        return origin, matrix_of(quaternion_of(np.array(self.rotation, np.float64))).T
+
+    def bounds(self) -> tuple[Array, Array]:
+        """The box around it."""
+        return self.of_shape.low, self.of_shape.high
+
+    def inside(self, local: Array) -> Array:
+        """What the shape holds."""
+        return self.of_shape.holds(local)
 
 
 class Line(Settings):

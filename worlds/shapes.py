@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -25,12 +26,30 @@ from ecs_fluid.worlds.parameters import Coordinate, Length, Point
 GOLDEN = (1 + math.sqrt(5)) / 2
 
 
+class Filled(NamedTuple):
+    """What a shape fills, for recipes that fill it with particles.
+
+    center (3,): centre of mass where the shape's own points put it, m. low, high (3,): corners of the box
+    around it, from there, m. holds: which of the places (n, 3), from there, m, lie inside.
+    """
+
+    center: Array
+    low: Array
+    high: Array
+    holds: Callable[[Array], Array]
+
+
 class Ball(Settings):
     """A ball."""
 
     shape: Literal["ball"] = "ball"
     radius: Length
     """radius, m"""
+
+    def filled(self) -> Filled:
+        """Distance from the centre at most the radius."""
+        half, square = np.full(3, self.radius), self.radius**2
+        return Filled(np.zeros(3), -half, half, lambda r: np.asarray((r**2).sum(axis=1) <= square))
 
 
 class Polytope(Settings):
@@ -39,6 +58,20 @@ class Polytope(Settings):
     @abstractmethod
     def hull(self) -> Hull:
         """The polytope, in axes about its centre of mass."""
+
+    def filled(self) -> Filled:
+        """Within all planes, or on them but for rounding."""
+        hull = self.hull()
+        planes, corners = hull.table.planes, hull.table.vertices
+        most = planes[:, 3] + 1e-12 * hull.table.radius[0]
+
+        def holds(r: Array) -> Array:
+            found = np.ones(len(r), dtype=bool)
+            for normal, distance in zip(planes[:, :3], most, strict=True):
+                found[found] = r[found] @ normal <= distance
+            return found
+
+        return Filled(hull.center, corners.min(axis=0), corners.max(axis=0), holds)
 
     def section(self, across: int) -> Hull:
         """The prism on what the plane through its centre of mass, across an axis, cuts out of it."""
@@ -208,15 +241,31 @@ class PlanesShape(Polytope):
 
 
 class MeshShape(Polytope):
-    """The convex hull of a mesh file (STL, OBJ, PLY, VTK, ...); where that fills it up, a warning."""
+    """A mesh file (STL, OBJ, PLY, VTK, ...).
+
+    A body is the convex hull of its points; where that fills it up, a warning. Particles fill the inside of
+    its faces, hollows and all: where a surface of outward faces winds about a place.
+    """
 
     shape: Literal["mesh"] = "mesh"
     file: str
     """mesh file, in the folder of the world file"""
+    scale: float = Field(default=1.0, ge=1e-12, le=1e12)
+    """how many times as large as in the file, whose lengths are in m, 1"""
 
     def hull(self) -> Hull:
         """The hull of the mesh's points."""
-        return hull_of_mesh(self.file)
+        return hull_of_mesh(self.file, self.scale)
+
+    def filled(self) -> Filled:
+        """The inside of the faces; a warning tells of those that do not close."""
+        from ecs_fluid.worlds.meshes import inside, read_mesh, tell_open
+
+        mesh = read_mesh(self.file, self.scale)
+        tell_open(mesh, self.file)
+        here = mesh._replace(triangles=mesh.triangles - mesh.center)
+        low, high = here.triangles.min(axis=(0, 1)), here.triangles.max(axis=(0, 1))
+        return Filled(mesh.center, low, high, lambda r: inside(here, r, self.file))
 
 
 _Polytopes = (

@@ -22,12 +22,12 @@ from ecs_fluid.worlds.cells import (
     typical_distance,
 )
 from ecs_fluid.worlds.parameters import Length, Point, one_of
-from ecs_fluid.worlds.regions import Box, Line, Plane, Region, Slab, Sphere, Torus
+from ecs_fluid.worlds.regions import Box, Line, Plane, Region, Slab, Solid, Sphere, Torus
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
 
-PLACES = ("fills", "box", "slab", "sphere", "torus", "line", "plane", "points")
+PLACES = ("fills", "box", "slab", "sphere", "torus", "solid", "line", "plane", "points")
 FEWER = "use a smaller per_cell, a larger cell or a smaller region"
 MOST_AROUND, MOST_LOOKED_AT = 1e6, 1e9
 """Cells that are looked at around a particle, and around all of an entity, which takes about a minute."""
@@ -41,7 +41,7 @@ class Tracers(Recipe):
     * ``fills = "name"``: the cells occupied by the particles of that entity (which stands above this one in
       the file): cells that hold a particle, or whose centre lies within `reach` core radii of a vorton.
       The edge of the cells is `cell`, or the typical distance between the particles;
-    * box, slab, sphere, torus: cells of edge `cell` fill the region; tracers outside of it are left out;
+    * box, slab, sphere, torus, solid: cells of edge `cell` fill the region; tracers outside are left out;
     * line, plane, points: a rake, one tracer at each point.
 
     A cell gets `per_cell` tracers on a jittered sub-lattice (the articles use 5^3 = 125, part 7), drawn from
@@ -60,6 +60,8 @@ class Tracers(Recipe):
     """ball, m"""
     torus: Torus | None = None
     """body of a ring, m"""
+    solid: Solid | None = None
+    """inside of a body's shape or of a mesh file, m"""
     line: Line | None = None
     """rake along a line, m"""
     plane: Plane | None = None
@@ -87,7 +89,7 @@ class Tracers(Recipe):
 
     @property
     def _region(self) -> Region | None:
-        return self.box or self.slab or self.sphere or self.torus
+        return self.box or self.slab or self.sphere or self.torus or self.solid
 
     def spawn(self, world: World) -> None:
         """Spawn the tracers."""

@@ -51,9 +51,9 @@ def dataset(path: str) -> Any:
     return None if reader.GetErrorCode() else reader.GetOutput()
 
 
-def enclosed(data: Any) -> float | None:
-    """Volume, m^3, that the faces enclose, by the divergence theorem: NaN if there are none, None if a corner
-    of one is no point of the file."""
+def triangles_of(data: Any) -> Any:
+    """Corners (m, 3, 3), m, of triangles that are its faces, which may be none; None if a corner of one is no
+    point of the file."""
     import numpy as np
     from vtkmodules.util.numpy_support import vtk_to_numpy
 
@@ -66,22 +66,21 @@ def enclosed(data: Any) -> float | None:
         data = outside.GetOutput()
     faces = data.GetPolys() if data.IsA("vtkPolyData") else None
     if faces is None or not faces.GetNumberOfCells():
-        return float("nan")
+        return np.empty((0, 3, 3))
     corners, first = (vtk_to_numpy(part()) for part in (faces.GetConnectivityArray, faces.GetOffsetsArray))
     x = vtk_to_numpy(data.GetPoints().GetData()).astype(np.float64)
     if not ((corners >= 0) & (corners < len(x))).all():
         return None
-    x -= x.mean(axis=0)
-    volume, sides, first = 0.0, np.diff(first), first[:-1]
-    for k in range(1, int(sides.max()) - 1):  # faces are fans of triangles
+    sides, first = np.diff(first), first[:-1]
+    fans = []  # faces are fans of triangles
+    for k in range(1, int(sides.max()) - 1):
         of = first[sides > k + 1]
-        a, b, c = x[corners[of]], x[corners[of + k]], x[corners[of + k + 1]]
-        volume += float(np.einsum("ij,ij->", a, np.cross(b, c))) / 6.0
-    return abs(volume)
+        fans.append(x[np.stack([corners[of], corners[of + k], corners[of + k + 1]], axis=1)])
+    return np.concatenate(fans) if fans else np.empty((0, 3, 3))
 
 
 def main(path: str, out: str, bytes_: int, seconds: int, most: int, wanted: list[str]) -> str:
-    """Read; write points, the volume of faces, and what is wanted of the points' data, else its names.
+    """Read; write points, triangles of faces, and what is wanted of the points' data, else its names.
 
     Returns what is wrong, or "".
     """
@@ -96,9 +95,9 @@ def main(path: str, out: str, bytes_: int, seconds: int, most: int, wanted: list
     rows = points.GetNumberOfPoints() if points else 0
     if not 0 < rows <= most:
         return f"it holds {rows:,} points; at most {most:,} are allowed" if rows else "it holds no points"
-    if (volume := enclosed(data)) is None:
+    if (triangles := triangles_of(data)) is None:
         return "it has a face with a corner that is no point of it"
-    arrays = {"points": vtk_to_numpy(points.GetData()), "enclosed": np.array([volume])}
+    arrays = {"points": vtk_to_numpy(points.GetData()), "triangles": triangles}
     table = data.GetPointData()
     for number in range(table.GetNumberOfArrays()):
         array = table.GetArray(number)  # None where it does not hold numbers

@@ -35,8 +35,8 @@ SECONDS, SECONDS_PER_BYTE = 60.0, 1e-7
 def read_vtk(path: Path, most: int, wanted: Collection[str] = ()) -> dict[str, Array]:
     """Points as ``x`` (n, 3) m, and point data by their names, of one of the formats `MESHES`.
 
-    What is not `wanted` of the point data is `UNREAD`. ``enclosed volume`` (1,), m^3, is that within its
-    faces, NaN where it has none.
+    What is not `wanted` of the point data is `UNREAD`. ``triangles`` (m, 3, 3) m are the corners of its faces
+    cut into triangles.
 
     Raises:
         RecipeError: it is damaged, holds no points or more than `most`, or reading it takes more memory or
@@ -62,9 +62,9 @@ def read_vtk(path: Path, most: int, wanted: Collection[str] = ()) -> dict[str, A
             raise RecipeError(f"{path} needs a process to be read in, and none starts: {error}") from None
         if child.returncode:
             raise RecipeError(f"{path} is not a readable {path.suffix} file: {_reason(child, memory)}")
-        arrays = read_npz(out, {"points", "enclosed", *(f"data {name}" for name in wanted)}, 0.0)
+        arrays = read_npz(out, {"points", "triangles", *(f"data {name}" for name in wanted)}, 0.0)
     data = {key.removeprefix("data "): array for key, array in arrays.items() if key.startswith("data ")}
-    return {**data, "x": arrays["points"], "enclosed volume": arrays["enclosed"]}
+    return {**data, "x": arrays["points"], "triangles": arrays["triangles"]}
 
 
 def _reason(child: subprocess.CompletedProcess[bytes], memory: int) -> str:

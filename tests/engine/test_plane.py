@@ -32,6 +32,9 @@ def vortices(**options: Any) -> ef.World:
 def test_a_plane_is_for_two_dimensions() -> None:
     with pytest.raises(RecipeError, match="plane = 'xz' is for worlds of dimension = 2; add that"):
         ef.World(plane="xz")
+    for plane in ("xy", "xz"):
+        with pytest.raises(RecipeError, match=f"plane = '{plane}' is for worlds of dimension = 2; add that"):
+            ef.load({"world": {"plane": plane}})
 
 
 def test_systems_and_recipes_that_are_for_space_are_refused() -> None:

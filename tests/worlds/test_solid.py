@@ -1,0 +1,162 @@
+"""Regions that are a body's shape or the inside of a mesh: liquid, fluid and tracers fill them."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ecs_fluid as ef
+from ecs_fluid.component import Array
+from ecs_fluid.components import Position, Volume
+from ecs_fluid.components.liquid import Liquid
+from ecs_fluid.errors import FluidWarning, RecipeError
+from ecs_fluid.worlds import meshes
+from ecs_fluid.worlds.liquid import LiquidRecipe
+from ecs_fluid.worlds.regions import Solid
+
+trimesh = pytest.importorskip("trimesh")
+
+
+def made(**entity: Any) -> ef.Entity:
+    return ef.load({"entity": [{"name": "it", **entity}]})["it"]
+
+
+def places(**solid: Any) -> Array:
+    """Places of tracers in the middles of cells of 0.05 m, one in each."""
+    found = made(kind="tracers", cell=0.05, per_cell=1, jitter=0.0, solid=solid)
+    return np.asarray(found[Position].x.astype(np.float64))
+
+
+@pytest.fixture
+def torus(tmp_path: Path) -> str:
+    """A ring of R = 1 m and r = 0.35 m, 2 m up, in a file in mm."""
+    pytest.importorskip("pyvista")
+    mesh = trimesh.creation.torus(1.0, 0.35, major_sections=96, minor_sections=48)
+    mesh.apply_translation([0.0, 0.0, 2.0])
+    mesh.apply_scale(1000.0)
+    mesh.export(tmp_path / "ring.ply")
+    return str(tmp_path / "ring.ply")
+
+
+@pytest.mark.parametrize("kind", ["liquid", "fluid_block"])
+def test_a_ring_keeps_its_hole_and_its_volume(torus: str, kind: str) -> None:
+    """2 pi^2 R r^2, less what 48 sides leave out, to half a per cent with cells of 0.05 m; no axis."""
+    entity = made(kind=kind, spacing=0.05, solid={"shape": {"shape": "mesh", "file": torus, "scale": 1e-3}})
+    volume = entity[Liquid].volume if kind == "liquid" else entity[Volume].volume
+    inscribed = np.sin(2 * np.pi / 48) / (2 * np.pi / 48)
+    assert np.isclose(volume.sum(), 2 * np.pi**2 * 0.35**2 * inscribed, rtol=5e-3)
+    x = entity[Position].x
+    assert np.hypot(x[:, 0], x[:, 1]).min() > 0.64
+    np.testing.assert_allclose(x.mean(axis=0), [0.0, 0.0, 2.0], atol=1e-4)
+
+
+def test_where_it_is_put(torus: str) -> None:
+    """A quarter turn about x lays the axis along -y; `center` is that of mass, wherever the file has it."""
+    x = places(
+        shape={"shape": "mesh", "file": torus, "scale": 1e-3},
+        center=[1.0, 2.0, 3.0],
+        rotation=[np.pi / 2, 0, 0],
+    )
+    x = x - [1.0, 2.0, 3.0]
+    assert np.hypot(np.hypot(x[:, 0], x[:, 2]) - 1.0, x[:, 1]).max() < 0.351
+    assert np.hypot(x[:, 0], x[:, 2]).min() > 0.64
+
+
+@pytest.mark.parametrize(
+    ("shape", "volume"),
+    [
+        ({"shape": "ball", "radius": 0.5}, np.pi / 6),
+        ({"shape": "box", "size": [1.0, 0.5, 0.3]}, 0.15),
+        ({"shape": "cylinder", "radius": 0.4, "height": 0.5, "sides": 64}, np.pi * 0.08),
+        ({"shape": "octahedron", "radius": 0.8}, 4 / 3 * 0.8**3),
+        ({"shape": "wedge", "length": 1.0, "width": 0.6, "height": 0.5}, 0.15),
+    ],
+    ids=lambda value: value["shape"] if isinstance(value, dict) else "",
+)
+@pytest.mark.parametrize("turn", [[0.0, 0.0, 0.0], [0.3, -0.8, 0.5]])
+def test_shapes_of_bodies(shape: dict[str, Any], volume: float, turn: list[float]) -> None:
+    """Volumes to what a lattice of 0.02 m tells of their surfaces; places turn with it."""
+    solid = Solid.model_validate({"shape": shape, "center": [3.0, -1.0, 2.0], "rotation": turn})
+    liquid = LiquidRecipe(name="it", solid=solid, spacing=0.02)
+    world = ef.World(precision="double")
+    liquid.build(world)
+    x, volumes = world["it"][Position].x, world["it"][Liquid].volume
+    assert np.isclose(volumes.sum(), volume, rtol=0.02)
+    np.testing.assert_allclose(x.mean(axis=0), [3.0, -1.0, 2.0], atol=0.004)
+    straight = LiquidRecipe(name="it", solid=Solid.model_validate({"shape": shape}), spacing=0.02)
+    world = ef.World(precision="double")
+    straight.build(world)
+    first = world["it"][Position].x
+    first = first - first.mean(axis=0)
+    np.testing.assert_allclose(
+        np.linalg.norm(x - x.mean(axis=0), axis=1), np.linalg.norm(first, axis=1), atol=1e-12
+    )
+
+
+def test_a_box_is_filled_as_a_box_is() -> None:
+    """A solid box and the region `box`: the same lattice, edges along faces and all."""
+    given = made(kind="liquid", spacing=0.1, box={"low": [-0.5, -0.25, 0.0], "high": [0.5, 0.25, 1.0]})
+    solid = {"shape": {"shape": "box", "size": [1.0, 0.5, 1.0]}, "center": [0.0, 0.0, 0.5]}
+    other = made(kind="liquid", spacing=0.1, solid=solid)
+    np.testing.assert_allclose(given[Position].x, other[Position].x, atol=1e-7)
+    np.testing.assert_array_equal(given[Liquid].volume, other[Liquid].volume)
+
+
+def test_meshes_without_an_inside(tmp_path: Path) -> None:
+    """Points alone and a flat sheet are refused; a box with a hole, or a face the wrong way, is told."""
+    pytest.importorskip("pyvista")
+    shape = {"shape": "mesh", "file": str(tmp_path / "it.obj")}
+    corners = "".join(f"v {a} {b} {c}\n" for a in (0, 1) for b in (0, 1) for c in (0, 1))
+    (tmp_path / "it.obj").write_text(corners)
+    with pytest.raises(RecipeError, match=r"'.*it\.obj' has no faces that enclose a volume"):
+        places(shape=shape)
+    (tmp_path / "it.obj").write_text(corners + "f 1 2 4\nf 1 4 3\n")
+    with pytest.raises(RecipeError, match="has no faces that enclose a volume"):
+        places(shape=shape)
+    box = trimesh.creation.box((1.0, 1.0, 1.0))
+    for faces, said in (
+        (box.faces[:-1], "3 of 18 edges"),
+        (np.vstack([box.faces[:-1], box.faces[-1:, ::-1]]), "3 of 18 edges"),
+    ):
+        trimesh.Trimesh(box.vertices, faces, process=False).export(tmp_path / "it.obj")
+        with pytest.warns(FluidWarning, match=rf"not closed, or not all of its faces face outward: {said}"):
+            places(shape=shape)
+    box.export(tmp_path / "it.obj")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(places(shape=shape)) == 8_000
+
+
+def test_too_many_pairs_are_refused(torus: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mesh of large triangles everywhere would be looked at for days."""
+    monkeypatch.setattr(meshes, "MOST_LOOKED_AT", 1_000)
+    with pytest.raises(
+        RecipeError, match=r"places beside 9,216 triangles are .* pairs to look at; at most 1e\+03"
+    ):
+        places(shape={"shape": "mesh", "file": torus, "scale": 1e-3})
+
+
+def test_in_a_plane() -> None:
+    """What the plane cuts out of a box that is turned in it; one that leans is refused, as a ring is."""
+    block: dict[str, Any] = {"kind": "fluid_block", "name": "it", "spacing": 0.02, "density": 0.9}
+    shape = {"shape": "box", "size": [1.0, 0.5, 0.3]}
+    tables: dict[str, Any] = {
+        "world": {"dimension": 2},
+        "entity": [{**block, "solid": {"shape": shape, "rotation": [0, 0, 0.6]}}],
+    }
+    entity = ef.load(tables)["it"]
+    assert not entity[Position].x[:, 2].any()
+    assert np.isclose(entity[Volume].volume.sum(), 0.5, rtol=1e-5)
+    for region in (
+        {"solid": {"shape": shape, "rotation": [0.3, 0, 0]}},
+        {"torus": {"axis": [1, 0, 1], "radius": 1, "core": 0.2}},
+    ):
+        tables["entity"] = [{**block, **region}]
+        with pytest.raises(
+            RecipeError, match="leans out of the plane of a world of dimension = 2; turn it about z"
+        ):
+            ef.load(tables)

@@ -1,0 +1,85 @@
+"""Meshes of triangles from files, and what lies inside of them."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.errors import FluidWarning, RecipeError
+
+MOST_LOOKED_AT = 3_000_000_000
+"""Pairs of a place and a triangle near its ray up that are looked at, which takes about a minute."""
+
+
+class Mesh(NamedTuple):
+    """Points (n, 3) and triangles (m, 3, 3), m.
+
+    volume, m^3, and center (3,), m: of what is inside of the triangles, if they close; NaN if there are none.
+    """
+
+    x: Array
+    triangles: Array
+    volume: float
+    center: Array
+
+
+def read_mesh(file: str, scale: float) -> Mesh:
+    """A mesh file of the world file's folder, that many times as large: one of the formats `MESHES`.
+
+    Raises:
+        RecipeError: the file lies outside that folder, has another format, is damaged, or has more than
+            `MOST_POINTS` points.
+    """
+    from ecs_fluid.kernels.bodies.mass_properties import mass_properties
+    from ecs_fluid.worlds.files import data_file
+    from ecs_fluid.worlds.vtk_files import MESHES, MOST_POINTS, read_vtk
+
+    path = data_file(file)
+    if path.suffix.lower() not in MESHES:
+        raise RecipeError(f"file = {file!r}: meshes ending in {', '.join(MESHES)} can be read")
+    read = read_vtk(path, MOST_POINTS)
+    x, triangles = scale * read["x"], scale * read["triangles"]
+    if not len(triangles):
+        return Mesh(x, triangles, math.nan, np.full(3, math.nan))
+    with np.errstate(all="ignore"):  # whoever needs the volume looks at it
+        corners = np.arange(3 * len(triangles)).reshape(-1, 3)
+        volume, center, _ = mass_properties(triangles.reshape(-1, 3), corners)
+    return Mesh(x, triangles, volume, center)
+
+
+def tell_open(mesh: Mesh, file: str) -> None:
+    """Refuse a mesh without an inside; warn of sides of triangles that do not lie against one other."""
+    if not (math.isfinite(mesh.volume) and mesh.volume):
+        raise RecipeError(f"file = {file!r} has no faces that enclose a volume, which are needed to fill it")
+    _, number = np.unique(mesh.triangles.reshape(-1, 3), axis=0, return_inverse=True)
+    number = number.reshape(-1, 3)
+    ways = np.stack([number, np.roll(number, -1, axis=1)], axis=-1).reshape(-1, 2)
+    ways = ways[ways[:, 0] != ways[:, 1]]
+    # A side is passed once in each sense: else it is at a hole, or at a face that faces the other way.
+    sides, which = np.unique(np.sort(ways, axis=1), axis=0, return_inverse=True)
+    sense = np.where(ways[:, 0] < ways[:, 1], 1, -1)
+    loose = int(np.count_nonzero(np.bincount(which.reshape(-1), sense, len(sides))))
+    if loose:
+        warnings.warn(
+            f"file = {file!r}: the mesh is not closed, or not all of its faces face outward: {loose:,} of "
+            f"{len(sides):,} edges do not join two faces; particles above or below them may be wrong",
+            FluidWarning,
+            stacklevel=2,
+        )
+
+
+def inside(mesh: Mesh, x: Array, file: str) -> Array:
+    """Which of the places (n, 3), m, lie inside: those about which the triangles wind."""
+    from ecs_fluid.kernels.bodies.windings import columns_of, looked_at, windings
+
+    columns = columns_of(mesh.triangles)
+    if (pairs := looked_at(x, columns)) > MOST_LOOKED_AT:
+        raise RecipeError(
+            f"file = {file!r}: {len(x):,} places beside {len(mesh.triangles):,} triangles are {pairs:.2g} "
+            f"pairs to look at; at most {MOST_LOOKED_AT:.2g} are allowed; use larger cells or a simpler mesh"
+        )
+    return np.asarray(windings(x, columns) != 0)
