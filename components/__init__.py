@@ -63,6 +63,7 @@ from ecs_fluid.components.particles import (
 )
 from ecs_fluid.components.sources import (
     AmbientDensity as AmbientDensity,
+    BirthCells as BirthCells,
     CarrierMotion as CarrierMotion,
     Emission as Emission,
     SolverMeshes as SolverMeshes,

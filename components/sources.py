@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from ecs_fluid.component import Array, Component, Tables, column, refuse_other_lengths
 from ecs_fluid.components.particles import Position, Strength
+from ecs_fluid.errors import ComponentError
 
 
 class Flow(NamedTuple):
@@ -93,6 +94,18 @@ class Emission(Component, per_row=False):
     """State of an emitter: how many particles it has given off."""
 
     emitted: Array = column("1", shape=(1,), kind="int", default=0, minimum=0, maximum=2**53)
+
+
+class BirthCells(Component, per_row=False):
+    """Equal cells in which an emitter's particles are born, in its axes: middles, and edges as vectors."""
+
+    x: Array = column("m", shape=(None, 3))
+    edges: Array = column("m", shape=(3, 3))
+
+    def agree(self, beside: Tables) -> None:
+        """Refuse a table without cells."""
+        if not len(self.x):
+            raise ComponentError("BirthCells has no cells; one at least is needed")
 
 
 class AmbientDensity(Component):

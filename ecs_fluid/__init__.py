@@ -41,8 +41,8 @@ _HOMES = {
     "ecs_fluid.input_limits": "Limits limits",
     "ecs_fluid.component": "Array Component RowId column",
     "ecs_fluid.components": (
-        "Acceleration AddedMass Age AmbientDensity BallShape Body BodyHeat BodyLoad BoundVorticity "
-        "BoundaryExchange BoundaryLayer CarrierMotion CollisionCount Contact ContactMemory "
+        "Acceleration AddedMass Age AmbientDensity BallShape BirthCells Body BodyHeat BodyLoad "
+        "BoundVorticity BoundaryExchange BoundaryLayer CarrierMotion CollisionCount Contact ContactMemory "
         "CoreRadius CoreRadiusRate Density DensityField Dilatation Emission FireField "
         "FluidReaction FormerPose FormerPosition Grid HullShape HullTable InertialVelocity Liquid "
         "LiquidBudget LiquidModel LiquidPressure LiquidPush LiquidState Pose Position RigidMotion "

@@ -23,6 +23,7 @@ from ecs_fluid.components import (
     Age as Age,
     AmbientDensity as AmbientDensity,
     BallShape as BallShape,
+    BirthCells as BirthCells,
     Body as Body,
     BodyHeat as BodyHeat,
     BodyLoad as BodyLoad,

@@ -11,6 +11,7 @@ from ecs_fluid import further_components
 from ecs_fluid.component import Array, Component, RowId, Tables
 from ecs_fluid.components import (
     Age,
+    BirthCells,
     CarrierMotion,
     CoreRadius,
     Density,
@@ -170,8 +171,9 @@ class EmissionSystem(System):
     their way.
 
     Random numbers are counter-based (Philox), keyed by the world's seed, the emitter's name and the half
-    tick, so they do not depend on what else draws random numbers, nor on a resume. A CollisionSystem keeps
-    back particles inside a body, or outside all containers.
+    tick, so they do not depend on what else draws random numbers, nor on a resume. An emitter whose entity
+    has BirthCells gives off in them, all alike, in place of its `shape` of the size `spread`. A
+    CollisionSystem keeps back particles inside a body, or outside all containers.
 
     A puff is many particles that are born at one moment, all rows that its recipe makes: a ring gives the
     flow its circulation and its impulse, and no total strength.
@@ -183,7 +185,7 @@ class EmissionSystem(System):
     """
 
     reads = (Fluid,)
-    may_read = (*OWN, Age, Liquid, *BODIES)
+    may_read = (*OWN, Age, BirthCells, Liquid, *BODIES)
     writes = (Emission, CollisionCount, CarrierMotion, Position)
     asks = (CollisionSystem, BodySystem)
     phase = "spawn"
@@ -366,9 +368,13 @@ class EmissionSystem(System):
 
     def _places(self, emitter: Emitter, draw: np.random.Generator, moments: Array) -> Array:
         """Places (n, 3) m in the emitter's axes; keys of its center leave a streak."""
-        count = len(moments)
-        if emitter.shape == "box":
-            offsets = draw.random((count, 3)) - 0.5
+        count, state = len(moments), self.world[emitter.name]
+        if BirthCells in state:
+            cells = state[BirthCells]
+            chosen = (draw.random(count) * len(cells.x)).astype(np.int64)
+            offsets = cells.x[chosen] + (draw.random((count, 3)) - 0.5) @ cells.edges
+        elif emitter.shape == "box":
+            offsets = (draw.random((count, 3)) - 0.5) * emitter.spread
         else:
             direction = draw.standard_normal((count, 3))
             power, across = 1 / 3, 2 if emitter.shape == "disc" else self.world.across
@@ -376,8 +382,7 @@ class EmissionSystem(System):
                 direction[:, across] = 0.0
                 power = 1 / 2
             direction /= np.sqrt((direction * direction).sum(axis=1, keepdims=True))
-            offsets = 0.5 * direction * draw.random((count, 1)) ** power
-        offsets *= emitter.spread
+            offsets = 0.5 * direction * draw.random((count, 1)) ** power * emitter.spread
         return np.asarray(value_at(emitter.center, moments) + offsets)
 
     def _move(

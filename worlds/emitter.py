@@ -10,8 +10,10 @@ from pydantic import model_validator
 
 from ecs_fluid.component import Component
 from ecs_fluid.components import (
+    BirthCells,
     CoreRadius,
     Density,
+    Emission,
     InertialVelocity,
     Position,
     Species,
@@ -25,6 +27,8 @@ from ecs_fluid.recipe import Recipe
 from ecs_fluid.system import System
 from ecs_fluid.systems.emission import EmissionSystem, Emitter, further
 from ecs_fluid.systems.shared.puffs import recipe_of_puff, rows_of_puff
+from ecs_fluid.worlds.parameters import Extent
+from ecs_fluid.worlds.regions import Solid, cells_of
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -41,8 +45,9 @@ class EmitterRecipe(Recipe, Emitter):
 
     Each tick dt adds rate x dt particles; the fraction is carried to the next tick (articles, part 7). A
     particle appears at `center` plus a random place in a body whose full widths along x, y, z are `spread`:
-    a box, an ellipsoid ("sphere"), or a flat ellipse across z ("disc"). Velocities and strengths get
-    a random part uniform in [-spread/2, spread/2] for each component. `rate` and `center` may be keyframed.
+    a box, an ellipsoid ("sphere"), or a flat ellipse across z ("disc"). Or in a `solid`, any shape of a body
+    or a mesh, cut into cells; with a `skin` in the cells around it. Velocities and strengths get a random
+    part uniform in [-spread/2, spread/2] for each component. `rate` and `center` may be keyframed.
 
     With a `puff` each of these particles is a whole entity instead, born at once about that place: a
     ``vortex_ring`` makes the emitter a synthetic jet, which gives the flow the impulse rate x pi Gamma R^2 a
@@ -64,6 +69,10 @@ class EmitterRecipe(Recipe, Emitter):
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     population: Literal["vortons", "tracers", "inertial"] = "tracers"
     """what is emitted"""
+    solid: Solid | None = None
+    """shape or mesh of birth in place of `shape` and `spread`; its center is as seen from the emitter's, m"""
+    skin: Extent = 0.0
+    """births are outside of the solid, at most so far from it, m; 0 is inside"""
 
     @model_validator(mode="after")
     def _fits_the_population(self) -> EmitterRecipe:
@@ -83,14 +92,28 @@ class EmitterRecipe(Recipe, Emitter):
                     )
         return self
 
+    @model_validator(mode="after")
+    def _one_region(self) -> EmitterRecipe:
+        fields = Emitter.model_fields
+        if self.solid is None and self.skin:
+            raise ValueError("skin is around a solid, and none is given")
+        if self.solid is not None and (
+            self.shape != fields["shape"].default or self.spread != fields["spread"].default
+        ):
+            raise ValueError("shape and spread given beside solid; one region of birth is needed")
+        return self
+
     @property
     def holder(self) -> str:
         """The population that receives the particles."""
         return self.into
 
     def build(self, world: World) -> None:
-        """Make the population; what its rows have is given to each particle as it is born."""
+        """Make the population, whose rows have what they have as they are born, and the cells of birth."""
         self.spawn(world)
+        if self.solid is not None:
+            cells = BirthCells(*cells_of(self.solid, self.skin, world.across))
+            world.spawn(self.name, Emission, cells)
 
     def spawn(self, world: World) -> None:
         """Make the population that receives the particles, unless it is there already."""

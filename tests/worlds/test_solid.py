@@ -14,6 +14,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import Position, Volume
 from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.errors import FluidWarning, RecipeError
+from ecs_fluid.kernels.bodies.rotation import matrix_of
 from ecs_fluid.worlds import meshes
 from ecs_fluid.worlds.liquid import LiquidRecipe
 from ecs_fluid.worlds.regions import Solid
@@ -160,3 +161,98 @@ def test_in_a_plane() -> None:
             RecipeError, match="leans out of the plane of a world of dimension = 2; turn it about z"
         ):
             ef.load(tables)
+
+
+def born(seconds: float = 1.0, **emitter: Any) -> ef.World:
+    """A world after a second of 20,000 births."""
+    table = {"kind": "emitter", "name": "source", "into": "smoke", "rate": 20_000, **emitter}
+    world = ef.load({"world": {"dt": 0.1, "precision": "double"}, "entity": [table]})
+    for _ in range(round(seconds / 0.1)):
+        world.step()
+    return world
+
+
+def test_births_in_a_solid() -> None:
+    """In a pyramid of six sides: an eighth in half of its height, a quarter in half of its width."""
+    corners = [[np.cos(a), np.sin(a), 0.0] for a in np.arange(6) * np.pi / 3] + [[0.0, 0.0, 2.0]]
+    solid = {"shape": {"shape": "points", "points": corners}, "center": [0.0, 0.0, 0.5]}
+    x = born(center=[3.0, 0.0, 0.0], solid=solid)["smoke"][Position].x - [3.0, 0.0, 0.0]
+    assert len(x) == 20_000
+    # Standard error of a mean of 20,000 heights: sqrt(3/80) 2 m / sqrt(20,000) = 0.003 m.
+    np.testing.assert_allclose(x.mean(axis=0), [0.0, 0.0, 0.5], atol=0.015)
+    normals = [[np.cos(a), np.sin(a)] for a in (np.arange(6) + 0.5) * np.pi / 3]
+    out = (x[:, :2] @ np.transpose(normals)).max(axis=1) / np.sqrt(0.75)
+    assert (out + x[:, 2] / 2).max() < 1.12
+    assert np.isclose(np.count_nonzero(x[:, 2] > 1.0), 20_000 / 8, rtol=0.1)
+    assert np.isclose(np.count_nonzero(out < 0.5 - x[:, 2] / 4), 20_000 / 4, rtol=0.05)
+
+
+def test_births_around_a_body_that_carries_them() -> None:
+    """In a skin of 0.1 m around a block that leans: volumes off its faces, edges and corners, in its axes.
+
+    Off the faces are 2 (ab + bc + ca) s, off the edges pi s^2 (a + b + c), off the corners 4/3 pi s^3.
+    """
+    size, skin = np.array([2.0, 1.2, 0.8]), 0.1
+    shape = {"shape": "box", "size": size.tolist()}
+    block = {"kind": "body", "name": "block", "shape": shape, "center": [2.0, 0.0, 0.0], "motion": "fixed"}
+    table = {"kind": "emitter", "name": "source", "into": "smoke", "rate": 20_000, "attached": "block"}
+    entities = [{**block, "rotation": [0.3, 0.8, 0.0]}, {**table, "solid": {"shape": shape}, "skin": skin}]
+    world = ef.load({"world": {"dt": 1.0, "precision": "double"}, "entity": entities})
+    world.step()
+    x = world["smoke"][Position].x - [2.0, 0.0, 0.0]
+    out = np.abs(x @ matrix_of(world["block"][ef.Pose].q[0])) - size / 2
+    away = np.linalg.norm(np.maximum(out, 0.0), axis=1)
+    assert len(x) > 19_000  # the others began in the block
+    assert out.max(axis=1).min() > -1e-12
+    assert away.max() < 1.6 * skin
+    a, b, c = size
+    faces, edges = 2 * (a * b + b * c + c * a) * skin, np.pi * skin**2 * (a + b + c)
+    off_faces = np.count_nonzero((out > 0.0).sum(axis=1) == 1) / len(x)
+    assert np.isclose(off_faces, faces / (faces + edges + 4 / 3 * np.pi * skin**3), atol=0.02)
+    assert np.isclose(away.mean(), skin / 2, rtol=0.05)
+
+
+def test_births_go_on_without_the_file(torus: str, tmp_path: Path) -> None:
+    """A checkpoint has the cells: a resumed world has the bits of the one that went on."""
+    world = born(0.3, solid={"shape": {"shape": "mesh", "file": torus, "scale": 1e-3}})
+    world.save(tmp_path / "world.npz")
+    Path(torus).unlink()
+    again = ef.resume(tmp_path / "world.npz")
+    for one in (world, again):
+        one.step()
+        one.step()
+    assert len(again["smoke"][Position].x) == 10_000
+    assert again.state_hash() == world.state_hash()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"skin": 0.1}, "skin is around a solid, and none is given"),
+        (
+            {"solid": {"shape": {"shape": "ball", "radius": 1}}, "shape": "disc"},
+            "one region of birth is needed",
+        ),
+        (
+            {"solid": {"shape": {"shape": "ball", "radius": 1}}, "skin": 1e-5},
+            "skin is too thin: 4,000,000 cells",
+        ),
+        ({"solid": {"shape": {"shape": "ball"}}}, "'solid.shape.radius' is missing"),
+    ],
+)
+def test_regions_of_birth_that_make_no_sense(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(RecipeError, match=said):
+        born(0.0, **given)
+
+
+def test_births_in_a_plane() -> None:
+    """In the disk that a plane cuts out of a ball off it: r = sqrt(1 - 0.6^2), all of it alike."""
+    solid = {"shape": {"shape": "ball", "radius": 1.0}, "center": [0.0, 0.0, 0.6]}
+    table = {"kind": "emitter", "name": "source", "into": "smoke", "rate": 20_000, "solid": solid}
+    world = ef.load({"world": {"dt": 0.1, "dimension": 2}, "entity": [table]})
+    world.step()
+    x = world["smoke"][Position].x
+    assert not x[:, 2].any()
+    r = np.hypot(x[:, 0], x[:, 1])
+    assert r.max() < 0.83
+    assert np.isclose((r**2).mean(), 0.32, rtol=0.03)
