@@ -584,6 +584,14 @@ def falling_drop() -> float:
 
 
 @measure
+def water_thread() -> float:
+    world = lean("water_thread")
+    right = world["water"][ef.Position].x[:, 0] > 0.0
+    v = march(world, 0.008)["water"][ef.InertialVelocity].v[:, 0]
+    return float(v[~right].mean() - v[right].mean())
+
+
+@measure
 def heavy_ball_in_box() -> float:
     world = lean("heavy_ball_in_box")
     start = world["ball"][ef.Position].x[:, 2].mean()
