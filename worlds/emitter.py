@@ -28,7 +28,7 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.emission import EmissionSystem, Emitter, further
 from ecs_fluid.systems.shared.puffs import recipe_of_puff, rows_of_puff
 from ecs_fluid.worlds.parameters import Extent
-from ecs_fluid.worlds.regions import Solid, cells_of
+from ecs_fluid.worlds.regions import Solid
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -112,7 +112,7 @@ class EmitterRecipe(Recipe, Emitter):
         """Make the population, whose rows have what they have as they are born, and the cells of birth."""
         self.spawn(world)
         if self.solid is not None:
-            cells = BirthCells(*cells_of(self.solid, self.skin, world.across))
+            cells = BirthCells(*self.solid.space().cells(self.skin, world.across))
             world.spawn(self.name, Emission, cells)
 
     def spawn(self, world: World) -> None:

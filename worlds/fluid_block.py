@@ -113,12 +113,12 @@ class FluidBlock(Recipe):
 
     def _places(self, world: World) -> tuple[Array, Array]:
         """Positions (n, 3), and the edges (3,) of a cell, 0 across a flat box."""
-        region = self._region
+        space = self._region.space()
         most = VORTON, "vortons", "use a larger spacing"
-        x, edge = lattice_of_at_most(*most, *region.cut(world.across), self.spacing)
+        x, edge = lattice_of_at_most(*most, *space.cut(world.across), self.spacing)
         if self.jitter:
             x = x + self.jitter * edge * (stream(world.seed, f"{self.name} jitter").random(x.shape) - 0.5)
-        return region.filled(x, "vorton"), edge
+        return space.filled(x, "vorton"), edge
 
     def _strength(self, world: World, x: Array, volume: float) -> Array:
         if not self.agitation:

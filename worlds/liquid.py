@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from ecs_fluid.component import Array, Component
 from ecs_fluid.components import CoreRadius, Density, InertialVelocity, Position, Strength, Volume
 from ecs_fluid.components.bodies import HullShape, HullTable, Pose
 from ecs_fluid.components.liquid import Liquid
-from ecs_fluid.errors import RecipeError
+from ecs_fluid.errors import FluidWarning, RecipeError
 from ecs_fluid.input_limits import VORTON
 from ecs_fluid.recipe import Name, Recipe
 from ecs_fluid.system import System
@@ -23,7 +24,8 @@ from ecs_fluid.systems.shared.ranges import Length, LiquidDensity, LiquidViscosi
 from ecs_fluid.systems.sph import SphSystem
 from ecs_fluid.worlds.cells import lattice_of_at_most
 from ecs_fluid.worlds.parameters import Coordinate, Overlap, Point, one_of
-from ecs_fluid.worlds.regions import Box, Region, Solid, Sphere
+from ecs_fluid.worlds.regions import Box, Solid, Sphere
+from ecs_fluid.worlds.space import Space
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -82,10 +84,6 @@ class LiquidRecipe(Recipe):
             raise ValueError("box has no volume; every size must be above 0")
         return self
 
-    @property
-    def _region(self) -> Region | None:
-        return self.box or self.sphere or self.solid
-
     def spawn(self, world: World) -> None:
         """Spawn the particles."""
         x, volume = self._places(world)
@@ -115,10 +113,12 @@ class LiquidRecipe(Recipe):
         """Positions (n, 3), and the volume of a particle, m^3."""
         if self.fills is not None:
             return self._in_container(world, self.fills)
-        region = self._region
+        region = self.box or self.sphere or self.solid
         assert region is not None
-        x, edge = lattice_of_at_most(*MOST, *region.bounds(), self.spacing)
-        return region.filled(x, "particle of liquid"), float(np.prod(edge))
+        space = region.space()
+        self._tell_thin(space)
+        x, edge = lattice_of_at_most(*MOST, space.low, space.high, self.spacing)
+        return space.filled(x, "particle of liquid"), float(np.prod(edge))
 
     def _in_container(self, world: World, name: str) -> tuple[Array, float]:
         """Lattice in the container's own axes, half a spacing from its walls, up to the level."""
@@ -155,16 +155,14 @@ class LiquidRecipe(Recipe):
             raise RecipeError(f"no particle of liquid fits into {name!r}; use a smaller spacing")
         return np.asarray(x), float(np.prod(edge))
 
-    def lint(self) -> list[str]:
-        """A sentence on liquid too thin for its spacing."""
-        region = self._region
-        if region is None:
-            return []
-        low, high = region.bounds()
-        across = float((high - low).min()) / self.spacing
-        if across >= LEAST_ACROSS * (1 - 1e-6):
-            return []
-        return [
-            f"the liquid is {across:.2g} particles thick, fewer than {LEAST_ACROSS}, and will not keep its "
-            f"pressure; use spacing <= {float((high - low).min()) / LEAST_ACROSS:.2g} m"
-        ]
+    def _tell_thin(self, space: Space) -> None:
+        """Warn of liquid too thin for its spacing."""
+        least = float((space.high - space.low).min())
+        if least < LEAST_ACROSS * self.spacing * (1 - 1e-6):
+            warnings.warn(
+                f"{self.name!r}: the liquid is {least / self.spacing:.2g} particles thick, fewer than "
+                f"{LEAST_ACROSS}, and will not keep its pressure; "
+                f"use spacing <= {least / LEAST_ACROSS:.2g} m",
+                FluidWarning,
+                stacklevel=2,
+            )

@@ -3,58 +3,25 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import cached_property
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from ecs_fluid.component import Array
-from ecs_fluid.errors import RecipeError
 from ecs_fluid.input_limits import TRACER, check_memory
-from ecs_fluid.periodic import AXES
 from ecs_fluid.settings import Settings
-from ecs_fluid.worlds.cells import lattice, lattice_counts
 from ecs_fluid.worlds.frame import frame
 from ecs_fluid.worlds.parameters import Direction, Extent, Length, Point
-from ecs_fluid.worlds.shapes import AnyShape, Filled
+from ecs_fluid.worlds.shapes import AnyShape
+from ecs_fluid.worlds.space import Space, ball
 
 
 class Region(Settings):
-    """A body in space, described in a frame of its own by its bounding box and a test."""
-
-    def placement(self) -> tuple[Array, Array]:
-        """Origin (3,) and orthonormal rows (3, 3) of the region's frame."""
-        return np.zeros(3), np.eye(3)
+    """A body in space."""
 
     @abstractmethod
-    def bounds(self) -> tuple[Array, Array]:
-        """Lower and upper corner in the region's frame, m."""
-
-    def cut(self, across: int | None) -> tuple[Array, Array]:
-        """The bounds, or those of what a plane through the origin, across that axis, cuts out of them."""
-        low, high = (np.array(corner, np.float64) for corner in self.bounds())
-        if across is not None:
-            origin, axes = self.placement()
-            along = int(np.abs(axes[:, across]).argmax())
-            if np.abs(np.delete(axes[:, across], along)).max() > 1e-12:
-                raise RecipeError(
-                    "the region leans out of the plane of a world of dimension = 2; "
-                    f"turn it about {AXES[across]} alone"
-                )
-            low[along] = high[along] = -origin[across] * axes[along, across]
-        return low, high
-
-    def filled(self, local: Array, what: str, remedy: str = "use a smaller spacing") -> Array:
-        """World coordinates of those of the local places (n, 3) that lie within; RecipeError if none does."""
-        local = local[self.inside(local)]
-        if not len(local):
-            raise RecipeError(f"no {what} falls into the region; {remedy}")
-        origin, axes = self.placement()
-        return np.asarray(local @ axes + origin)
-
-    def inside(self, local: Array) -> Array:
-        """Which of the local points (n, 3) lie inside."""
-        return np.ones(len(local), dtype=bool)
+    def space(self) -> Space:
+        """What it fills."""
 
 
 class Box(Region):
@@ -73,9 +40,9 @@ class Box(Region):
             )
         return self
 
-    def bounds(self) -> tuple[Array, Array]:
-        """The corners."""
-        return np.array(self.low), np.array(self.high)
+    def space(self) -> Space:
+        """All between the corners."""
+        return Space(np.array(self.low), np.array(self.high))
 
 
 class Slab(Region):
@@ -90,14 +57,10 @@ class Slab(Region):
     thickness: Extent = 0.0
     """thickness, m; 0 makes a plane"""
 
-    def placement(self) -> tuple[Array, Array]:
+    def space(self) -> Space:
         """Local z is the normal."""
-        return np.array(self.center), frame(self.normal)
-
-    def bounds(self) -> tuple[Array, Array]:
-        """Half sizes about the middle."""
         half = np.array([self.size, self.size, self.thickness]) / 2
-        return -half, half
+        return Space(-half, half, origin=np.array(self.center), axes=frame(self.normal))
 
 
 class Sphere(Region):
@@ -108,17 +71,9 @@ class Sphere(Region):
     radius: Length
     """radius, m"""
 
-    def placement(self) -> tuple[Array, Array]:
-        """Centred."""
-        return np.array(self.center), np.eye(3)
-
-    def bounds(self) -> tuple[Array, Array]:
-        """The cube around it."""
-        return np.full(3, -self.radius), np.full(3, self.radius)
-
-    def inside(self, local: Array) -> Array:
+    def space(self) -> Space:
         """Distance from the centre at most the radius."""
-        return np.asarray((local**2).sum(axis=1) <= self.radius**2)
+        return ball(self.radius)._replace(origin=np.array(self.center))
 
 
 class Torus(Region):
@@ -133,19 +88,16 @@ class Torus(Region):
     core: Length
     """radius of the tube, m"""
 
-    def placement(self) -> tuple[Array, Array]:
-        """Local z is the axis."""
-        return np.array(self.center), frame(self.axis)
-
-    def bounds(self) -> tuple[Array, Array]:
-        """The box around it."""
+    def space(self) -> Space:
+        """Local z is the axis; distance from the core circle at most `core`."""
         half = np.array([self.radius + self.core, self.radius + self.core, self.core])
-        return -half, half
+        radius, square = self.radius, self.core**2
 
-    def inside(self, local: Array) -> Array:
-        """Distance from the core circle at most `core`."""
-        around = np.hypot(local[:, 0], local[:, 1]) - self.radius
-        return np.asarray(around**2 + local[:, 2] ** 2 <= self.core**2)
+        def holds(local: Array) -> Array:
+            around = np.hypot(local[:, 0], local[:, 1]) - radius
+            return np.asarray(around**2 + local[:, 2] ** 2 <= square)
+
+        return Space(-half, half, holds, np.array(self.center), frame(self.axis))
 
 
 class Solid(Region):
@@ -158,64 +110,14 @@ class Solid(Region):
     rotation: Point = (0.0, 0.0, 0.0)
     """rotation vector about it, axis times angle, rad"""
 
-    @cached_property
-    def of_shape(self) -> Filled:
-        """What the shape fills, about its centre of mass: a mesh file is read once."""
-        return self.shape.filled()
-
-    def placement(self) -> tuple[Array, Array]:
+    def space(self) -> Space:
         """The shape's own axes about its centre of mass."""
         from ecs_fluid.kernels.bodies.rotation import matrix_of, quaternion_of
 
-        origin = self.of_shape.center if self.center is None else np.array(self.center)
-        return origin, matrix_of(quaternion_of(np.array(self.rotation, np.float64))).T
-
-    def bounds(self) -> tuple[Array, Array]:
-        """The box around it."""
-        return self.of_shape.low, self.of_shape.high
-
-    def inside(self, local: Array) -> Array:
-        """What the shape holds."""
-        return self.of_shape.holds(local)
-
-
-LEAST_CELLS = 2_000
-"""Cells that a solid is cut into, or its skin, unless it is too thin for that."""
-
-MOST_CELLS = 4_000_000
-"""Cells that are looked at for them, which takes seconds."""
-
-
-def cells_of(solid: Solid, skin: float, across: int | None) -> tuple[Array, Array]:
-    """Middles (n, 3) and edges, vectors (3, 3), m, of cells in a solid, or outside of it up to `skin` m."""
-    low, high = solid.cut(across)
-    low, high = np.where(high > low, low - skin, low), np.where(high > low, high + skin, high)
-    size = high - low
-    extents = size[size > 0]
-    cell = float(np.prod(extents) / (2 * LEAST_CELLS)) ** (1 / len(extents))
-    cell = min(cell, skin / 3) if skin else cell
-    found = None
-    while np.prod(counts := lattice_counts(size, cell)) <= MOST_CELLS:
-        local, edge = lattice(low, high, cell)
-        held = solid.inside(local)
-        if skin and held.any():
-            from scipy.ndimage import distance_transform_edt
-
-            away = distance_transform_edt(~held.reshape(counts.astype(int)), np.where(edge > 0, edge, 1.0))
-            # From the nearest middle inside, which lies 0.2 cells below the surface in the mean of all
-            # directions: volumes of skins around balls and boxes, turned or not, are right to 2 %.
-            held = ~held & (away.reshape(-1) <= skin + 0.2 * cell)
-        found = local[held], edge
-        if len(found[0]) >= LEAST_CELLS:
-            break
-        cell /= 1.5
-    if found is None or not len(found[0]):
-        raise RecipeError(
-            f"{'skin' if skin else 'solid'} is too thin: {MOST_CELLS:,} cells around the solid do not show "
-            "it; use a thicker one"
-        )
-    origin, axes = solid.placement()
-    return found[0] @ axes + origin, found[1][:, None] * axes
+        space = self.shape.space()
+        origin = space.origin if self.center is None else np.array(self.center)
+        turn = matrix_of(quaternion_of(np.array(self.rotation, np.float64)))
+        return space._replace(origin=origin, axes=turn.T)
 
 
 class Line(Settings):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -22,21 +21,9 @@ from ecs_fluid.worlds.hulls import (
     tell_left_out,
 )
 from ecs_fluid.worlds.parameters import Coordinate, Length, Point
+from ecs_fluid.worlds.space import Space, ball
 
 GOLDEN = (1 + math.sqrt(5)) / 2
-
-
-class Filled(NamedTuple):
-    """What a shape fills, for recipes that fill it with particles.
-
-    center (3,): centre of mass where the shape's own points put it, m. low, high (3,): corners of the box
-    around it, from there, m. holds: which of the places (n, 3), from there, m, lie inside.
-    """
-
-    center: Array
-    low: Array
-    high: Array
-    holds: Callable[[Array], Array]
 
 
 class Ball(Settings):
@@ -46,10 +33,9 @@ class Ball(Settings):
     radius: Length
     """radius, m"""
 
-    def filled(self) -> Filled:
-        """Distance from the centre at most the radius."""
-        half, square = np.full(3, self.radius), self.radius**2
-        return Filled(np.zeros(3), -half, half, lambda r: np.asarray((r**2).sum(axis=1) <= square))
+    def space(self) -> Space:
+        """What it fills, for recipes that fill it with particles."""
+        return ball(self.radius)
 
 
 class Polytope(Settings):
@@ -59,19 +45,19 @@ class Polytope(Settings):
     def hull(self) -> Hull:
         """The polytope, in axes about its centre of mass."""
 
-    def filled(self) -> Filled:
-        """Within all planes, or on them but for rounding."""
+    def space(self) -> Space:
+        """What it fills, about its centre of mass: within all planes, or on them but for rounding."""
         hull = self.hull()
         planes, corners = hull.table.planes, hull.table.vertices
         most = planes[:, 3] + 1e-12 * hull.table.radius[0]
 
-        def holds(r: Array) -> Array:
-            found = np.ones(len(r), dtype=bool)
+        def holds(local: Array) -> Array:
+            found = np.ones(len(local), dtype=bool)
             for normal, distance in zip(planes[:, :3], most, strict=True):
-                found[found] = r[found] @ normal <= distance
+                found[found] = local[found] @ normal <= distance
             return found
 
-        return Filled(hull.center, corners.min(axis=0), corners.max(axis=0), holds)
+        return Space(corners.min(axis=0), corners.max(axis=0), holds, hull.center)
 
     def section(self, across: int) -> Hull:
         """The prism on what the plane through its centre of mass, across an axis, cuts out of it."""
@@ -257,7 +243,7 @@ class MeshShape(Polytope):
         """The hull of the mesh's points."""
         return hull_of_mesh(self.file, self.scale)
 
-    def filled(self) -> Filled:
+    def space(self) -> Space:
         """The inside of the faces; a warning tells of those that do not close."""
         from ecs_fluid.worlds.meshes import inside, read_mesh, tell_open
 
@@ -265,7 +251,7 @@ class MeshShape(Polytope):
         tell_open(mesh, self.file)
         here = mesh._replace(triangles=mesh.triangles - mesh.center)
         low, high = here.triangles.min(axis=(0, 1)), here.triangles.max(axis=(0, 1))
-        return Filled(mesh.center, low, high, lambda r: inside(here, r, self.file))
+        return Space(low, high, lambda local: inside(here, local, self.file), mesh.center)
 
 
 _Polytopes = (

@@ -129,7 +129,8 @@ class Tracers(Recipe):
         return points_in_cells(centers, size, self.per_cell, self.jitter, stream(world.seed, self.name))
 
     def _within(self, world: World, region: Region) -> Array:
+        space = region.space()
         most, cell = (TRACER, "tracers", FEWER), float(self.cell or 0.0)
-        centers, size = lattice_of_at_most(*most, *region.cut(world.across), cell, self.per_cell)
+        centers, size = lattice_of_at_most(*most, *space.cut(world.across), cell, self.per_cell)
         local = points_in_cells(centers, size, self.per_cell, self.jitter, stream(world.seed, self.name))
-        return region.filled(local, "tracer", "use a smaller cell")
+        return space.filled(local, "tracer", "use a smaller cell")

@@ -63,7 +63,7 @@ def test_hybrid_particles_are_vortons_too() -> None:
 @pytest.mark.parametrize(
     ("liquid", "said"),
     [
-        ({}, "exactly one of box, sphere, fills"),
+        ({}, "exactly one of box, sphere, solid, fills"),
         ({"fills": "tank", "sphere": {"radius": 1}}, "sphere and fills given"),
         ({"sphere": {"radius": 1}, "level": 1.0}, "it needs fills"),
         ({"box": {"low": (0, 0, 0), "high": (1, 1, 0)}}, "no volume"),
@@ -245,9 +245,16 @@ def test_two_viscosities_of_liquids_are_refused() -> None:
         world.step()
 
 
-def test_thin_liquid_is_told() -> None:
-    recipe = LiquidRecipe(name="w", box={"low": (0, 0, 0), "high": (1, 1, 0.1)}, spacing=0.05)
-    assert "2 particles thick" in recipe.lint()[0] and "spacing <= 0.025 m" in recipe.lint()[0]
+@pytest.mark.parametrize(
+    "region",
+    [
+        {"box": {"low": (0, 0, 0), "high": (1, 1, 0.1)}},
+        {"solid": {"shape": {"shape": "plate", "thickness": 0.1}, "rotation": (0.5, 0, 0)}},
+    ],
+)
+def test_thin_liquid_is_told(region: dict[str, Any]) -> None:
+    with pytest.warns(ef.FluidWarning, match=r"'w': the liquid is 2 particles thick.*spacing <= 0\.025 m"):
+        ef.load({"entity": [{"kind": "liquid", "name": "w", "spacing": 0.05, **region}]})
 
 
 @pytest.mark.parametrize("name", WORLDS)

@@ -1,0 +1,93 @@
+"""What a region or a shape fills, and the lattices and cells that fill it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.periodic import AXES
+from ecs_fluid.worlds.cells import lattice, lattice_counts
+
+LEAST_CELLS = 2_000
+"""Cells that a space is cut into, or the skin around it, unless it is too thin for that."""
+
+MOST_CELLS = 4_000_000
+"""Cells that are looked at for them, which takes seconds."""
+
+
+def _all(local: Array) -> Array:
+    return np.ones(len(local), dtype=bool)
+
+
+class Space(NamedTuple):
+    """A body in a frame of its own: the box around it, and which places in that lie inside.
+
+    low, high (3,): corners of the box, m. holds: which of the places (n, 3) m lie inside. origin (3,) m and
+    axes (3, 3), orthonormal rows: of the frame.
+    """
+
+    low: Array
+    high: Array
+    holds: Callable[[Array], Array] = _all
+    origin: Array = np.zeros(3)
+    axes: Array = np.eye(3)
+
+    def cut(self, across: int | None) -> tuple[Array, Array]:
+        """The box, or what a plane through the origin of the world, across that axis, cuts out of it."""
+        low, high = np.array(self.low, np.float64), np.array(self.high, np.float64)
+        if across is not None:
+            along = int(np.abs(self.axes[:, across]).argmax())
+            if np.abs(np.delete(self.axes[:, across], along)).max() > 1e-12:
+                raise RecipeError(
+                    "the region leans out of the plane of a world of dimension = 2; "
+                    f"turn it about {AXES[across]} alone"
+                )
+            low[along] = high[along] = -self.origin[across] * self.axes[along, across]
+        return low, high
+
+    def filled(self, local: Array, what: str, remedy: str = "use a smaller spacing") -> Array:
+        """World coordinates of those of the local places (n, 3) that lie within; RecipeError if none does."""
+        local = local[self.holds(local)]
+        if not len(local):
+            raise RecipeError(f"no {what} falls into the region; {remedy}")
+        return np.asarray(local @ self.axes + self.origin)
+
+    def cells(self, skin: float, across: int | None) -> tuple[Array, Array]:
+        """Middles (n, 3) and edges, vectors (3, 3), m, of cells inside, or outside at most `skin` m away."""
+        low, high = self.cut(across)
+        low, high = np.where(high > low, low - skin, low), np.where(high > low, high + skin, high)
+        extents = (high - low)[high > low]
+        cell = float(np.prod(extents) / (2 * LEAST_CELLS)) ** (1 / len(extents))
+        cell = min(cell, skin / 3) if skin else cell
+        middles = edge = np.empty((0, 3))
+        while (
+            np.prod(counts := lattice_counts(high - low, cell)) <= MOST_CELLS and len(middles) < LEAST_CELLS
+        ):
+            local, edge = lattice(low, high, cell)
+            held = self.holds(local)
+            if skin and held.any():
+                from scipy.ndimage import distance_transform_edt
+
+                away = distance_transform_edt(
+                    ~held.reshape(counts.astype(int)), np.where(edge > 0, edge, 1.0)
+                )
+                # From the nearest middle inside, which lies 0.2 cells below the surface in the mean of all
+                # directions: volumes of skins around balls and boxes, turned or not, are right to 2 %.
+                held = ~held & (away.reshape(-1) <= skin + 0.2 * cell)
+            middles, cell = local[held], cell / 1.5
+        if not len(middles):
+            raise RecipeError(
+                f"{'skin' if skin else 'solid'} is too thin: {MOST_CELLS:,} cells around the solid do not "
+                "show it; use a thicker one"
+            )
+        return middles @ self.axes + self.origin, edge[:, None] * self.axes
+
+
+def ball(radius: float) -> Space:
+    """A ball about the origin."""
+    half, square = np.full(3, radius), radius**2
+    return Space(-half, half, lambda local: np.asarray((local**2).sum(axis=1) <= square))
