@@ -76,7 +76,7 @@ def test_flat_box_counts_areas() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({}, "none given; exactly one of box, sphere, torus is needed"),
+        ({}, "none given; exactly one of box, sphere, torus, solid is needed"),
         ({**BOX, "sphere": {"radius": 1.0}}, "box and sphere given; exactly one"),
         ({**BOX, "density": -1.0}, "density"),
         ({**BOX, "temperature": 0.0}, "temperature"),
