@@ -12,8 +12,9 @@ import numpy as np
 SOME = 2048
 """Particles that are looked at, the same in every tick while none comes or goes."""
 
-GOLDEN = 0.6180339887498949
-"""Multiples of it, less their whole parts, are spread evenly, and unlike rows and layers of a lattice."""
+PARTS = np.sort(np.arange(1, SOME + 1) * 0.6180339887498949 % 1.0)
+"""Of all rows, where they are: multiples of the golden ratio, less their whole parts, which are spread evenly
+and unlike rows and layers of a lattice."""
 
 FEW_CELLS = 2**14
 """Cells that are no matter: up to these a grid is around all particles, however far some have strayed."""
@@ -30,7 +31,8 @@ def some_of(every: int) -> np.ndarray:
     """Numbers (m,), ascending, of about `SOME` of so many rows, or of all."""
     if every <= SOME:
         return np.arange(every)
-    return np.unique((np.arange(1, SOME + 1) * GOLDEN % 1.0 * every).astype(np.int64))
+    rows = (PARTS * every).astype(np.int64)
+    return np.asarray(rows[np.append(True, rows[1:] > rows[:-1])])
 
 
 def around_most(
@@ -57,8 +59,8 @@ def around_most(
     for x in some():
         beyond = max(1, len(x) // OUTSIDE)
         if len(x) >= ENOUGH:
-            inner = np.partition(x.astype(np.float64), (beyond, len(x) - 1 - beyond), axis=0)
-            first, last = inner[beyond], inner[len(x) - 1 - beyond]
+            along = np.sort(np.ascontiguousarray(x.T)).astype(np.float64)
+            first, last = along[:, beyond], along[:, len(x) - 1 - beyond]
         else:
             first, last = x.min(axis=0, initial=np.inf), x.max(axis=0, initial=-np.inf)
         around = 0.5 * (last - first) + room
