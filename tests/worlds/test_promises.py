@@ -584,6 +584,13 @@ def falling_drop() -> float:
 
 
 @measure
+def syrup() -> float:
+    x = march(lean("syrup"), 1.0)["syrup"][ef.Position].x[:, :2]
+    # Of h ~ (1 - (x/r)^2)^(1/3) the mean of x^2 + y^2 is 3/7 r^2.
+    return float(np.sqrt(7 / 3 * (x**2).sum(axis=1).mean()))
+
+
+@measure
 def water_thread() -> float:
     world = lean("water_thread")
     right = world["water"][ef.Position].x[:, 0] > 0.0

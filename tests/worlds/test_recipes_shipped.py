@@ -72,7 +72,7 @@ BODIES = (
 
 LIQUIDS = (
     "dam_break", "falling_drop", "filled_container", "filling_tank", "heavy_ball_in_box", "sloshing_dam",
-    "splash", "water_thread",
+    "splash", "syrup", "water_thread",
 )  # fmt: skip
 """Worlds with a liquid; `test_liquid` has more on them."""
 
