@@ -133,9 +133,17 @@ class OneProcess:
         """Those `rows` (k,), in ascending order, of columns of a population, on all processes."""
         return [column[rows] for column in columns]
 
-    def at_rows(self, entity: Entity, rows: Targets, fill: Callable[[Targets], None]) -> None:
-        """Fill velocities at this process's rows of a population; `fill` gets the rows of all."""
-        fill(rows)
+    def at_rows(
+        self, entity: Entity, rows: Targets, fill: Callable[[Targets], None], some: Array | None = None
+    ) -> None:
+        """Fill velocities at this process's rows of a population, those of a mask if `some` is given.
+
+        ``fill`` gets such rows of all processes.
+        """
+        if some is None:
+            fill(rows)
+        else:
+            rows.fill_rows(some, fill)
 
     # ------------------------------------------------------------------ work
 

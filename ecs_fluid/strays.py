@@ -12,9 +12,11 @@ import numpy as np
 SOME = 2048
 """Particles that are looked at, the same in every tick while none comes or goes."""
 
-PARTS = np.sort(np.arange(1, SOME + 1) * 0.6180339887498949 % 1.0)
-"""Of all rows, where they are: multiples of the golden ratio, less their whole parts, which are spread evenly
-and unlike rows and layers of a lattice."""
+GOLDEN = 0.6180339887498949
+"""Multiples of it, less their whole parts, are spread evenly, and unlike rows and layers of a lattice."""
+
+PARTS = np.sort(np.arange(1, SOME + 1) * GOLDEN % 1.0)
+"""Where those that are looked at are among all rows."""
 
 FEW_CELLS = 2**14
 """Cells that are no matter: up to these a grid is around all particles, however far some have strayed."""

@@ -70,9 +70,10 @@ class Targets:
         return cls(x, np.empty_like(x), du, place, number)
 
     def fill_rows(self, rows: Array, fill: Callable[[Targets], None]) -> None:
-        """Fill these rows (k,) alone by `fill`, which gets targets of their own."""
-        x, gradient = np.ascontiguousarray(self.x[rows]), self.du is not None
-        some = Targets.at(x, gradient, self.place, self.number)
+        """Fill the rows of a mask (m,) alone, if any, by `fill`, which gets targets of their own."""
+        if not rows.any():
+            return
+        some = Targets.at(self.x[rows], self.du is not None, self.place, self.number)
         fill(some)
         self.u[rows] = some.u
         if self.du is not None:

@@ -34,7 +34,7 @@ CLEAR = 1.1
 """All threads are used unless another plan is faster by this factor: trials are short and start with threads
 asleep."""
 SWITCH = 1e-5
-"""s; time that all threads must save in a mixed plan: about what changing their number twice takes."""
+"""s; time that all threads must save in a mixed plan, some times what changing their number twice takes."""
 
 ALL, ONE, MIXED = "all", "one", "mixed"
 
@@ -112,11 +112,8 @@ class Threads:
         self._set(1 if id(system) in self._alone else self._most)
 
     def _set(self, count: int) -> None:
-        # numba's own function takes a lock of the process each time, some 10 us; what it calls then, of
-        # threads that run already, takes none.
         if count != self._now:
-            parallel = sys.modules["numba.np.ufunc.parallel"]
-            getattr(parallel, "_set_num_threads", sys.modules["numba"].set_num_threads)(count)
+            sys.modules["numba"].set_num_threads(count)
             self._now = count
 
     # ------------------------------------------------------------------ learning from times

@@ -1,8 +1,7 @@
-"""One tick: phases in order, stages of the integrator, structural changes, and the guard around them."""
+"""One tick: phases in order, stages of the integrator, structural changes, and what to do when it fails."""
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -12,9 +11,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ecs_fluid.access import check_additions, poison, running, undeclared_changes
-from ecs_fluid.component import DTYPES, Array, Column, Component, RowId, Tables
+from ecs_fluid.changes_by_hand import ChangesByHand, check_columns
 from ecs_fluid.errors import ComponentError, DivergedError, FluidError, FluidWarning
 from ecs_fluid.fluid import Fluid, check
+from ecs_fluid.guard import Guard
 from ecs_fluid.integrator import END, METHODS, SINGLE, Stage
 from ecs_fluid.lint import empty_queries_lint
 from ecs_fluid.plane import check_plane
@@ -22,166 +22,10 @@ from ecs_fluid.plugins import import_path, users_method
 from ecs_fluid.row_changes import RowChanges
 from ecs_fluid.schedule import Schedule
 from ecs_fluid.system import System
-from ecs_fluid.tables import has_to_agree, may_leave_range, refuse_contradiction
 from ecs_fluid.threads import Threads
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
-
-
-def finite(array: Array) -> bool:
-    """Whether no number of the array is NaN or infinite; whole numbers never are."""
-    if array.dtype.kind != "f":
-        return True
-    if array.ndim == 0:  # a constant of the fluid
-        return math.isfinite(array)
-    return bool(np.isfinite(array).all())
-
-
-def _first_row(world: World, entity: str, array: Array) -> int:
-    """The first row, of those on all processes, that is not finite."""
-    bad = ~np.isfinite(np.atleast_1d(array))
-    return world.processes.placed(world[entity], len(bad))[0] + int(np.argwhere(bad)[0, 0])
-
-
-def _read_only(world: World) -> str | None:
-    """Place of the first column that is read-only; None without."""
-    for entity, tables in world._tables:
-        for kind, table in tables.items():
-            for field, array in table.items() if kind.per_row else ():
-                if not array.flags.writeable:
-                    return f"entity {entity!r}: {field.label}"
-    return None
-
-
-def check_columns(world: World, when: str) -> None:
-    """Raise ComponentError where a column has another shape, or other numbers, than its rows need.
-
-    Arrays that somebody resizes in place, `when` tells who, would be read beyond their ends.
-    """
-    for entity, tables in world._tables:
-        rows = len(tables[RowId].__dict__["id"]) if RowId in tables else 0
-        for kind, table in tables.items():
-            for name, field in kind.columns.items() if kind.per_row else ():
-                array = table.__dict__[name]
-                if array.shape != (rows, *field.shape):
-                    raise ComponentError(
-                        f"entity {entity!r}: {field.label} has shape {array.shape} {when}, beside {rows} "
-                        "rows of RowId; rows come by spawn and go by kill, and no array may be resized"
-                    )
-                if array.dtype != (world.dtype if field.kind == "float" else DTYPES[field.kind]):
-                    raise ComponentError(
-                        f"entity {entity!r}: {field.label} has numbers of dtype {array.dtype} {when}; the "
-                        "dtype of a column stays what it is"
-                    )
-
-
-def _check_given(entity: str, field: Column, array: Array) -> None:
-    """Raise ComponentError for a column that nobody may give an entity."""
-    try:
-        field.check_given(array)
-    except ComponentError as error:
-        raise ComponentError(f"entity {entity!r}: {error}") from None
-
-
-class Guard:
-    """One copy of the state at the start of the tick, with the clock and the row counter."""
-
-    def __init__(self) -> None:
-        self._saved: dict[str, dict[type[Component], dict[str, Array]]] = {}
-        self._clock = (0, 0)
-        self._bounds: dict[str, Array] = {}
-
-    def keep(self, world: World) -> None:
-        """Copy the state; buffers are reused while shapes stay."""
-        self._clock = (world.tick, world._next_row_id)
-        self._bounds = dict(world.processes.bounds)
-        for entity, tables in world._tables:
-            saved = self._saved.setdefault(entity, {})
-            for kind, table in tables.items():
-                if kind.derived:
-                    continue
-                columns, arrays = saved.setdefault(kind, {}), table.__dict__
-                for name in kind.columns:
-                    array, old = arrays[name], columns.get(name)
-                    if kind is RowId:
-                        columns[name] = array  # its rows come and go, but none of them ever changes
-                    elif old is None or old.shape != array.shape or old.dtype != array.dtype:
-                        columns[name] = array.copy()
-                    else:
-                        old[...] = array
-
-    def forget(self, name: str) -> None:
-        """Drop the copy of an entity's state."""
-        self._saved.pop(name, None)
-
-    def restore(self, world: World) -> None:
-        """Put the kept state back."""
-        world.tick, world._next_row_id = self._clock
-        world.processes.bounds.update(self._bounds)
-        for entity in world.entities:
-            saved = self._saved.get(entity.name, {})
-            for kind in [kind for kind in entity.tables if not kind.derived and kind not in saved]:
-                world._drop(entity, kind)
-            for kind, columns in saved.items():
-                table = entity.tables[kind]
-                for name, array in columns.items():
-                    table.__dict__[name] = array.copy()
-        world._attach_derived()
-
-    def first_bad(self, world: World, wanted: Callable[[type[Component]], bool] | None = None) -> str | None:
-        """Place of the first non-finite number in the state, or in the components `wanted`; else None."""
-        places = [
-            (number, f"{kind.__name__}.{column}", _first_row(world, entity, array), entity)
-            for number, (entity, tables) in enumerate(world._tables)
-            for kind, table in tables.items()
-            if (wanted(kind) if wanted else not kind.derived)
-            for column in kind.columns
-            if not finite(array := table.__dict__[column])
-        ]
-        first = world.processes.first(min(places, default=None))
-        return None if first is None else f"entity {first[3]!r}: {first[1]} row {first[2]}"
-
-    # ------------------------------------------------------------------ the responsible system
-
-    def check(self, world: World, system: System) -> None:
-        """Raise DivergedError when this system left something non-finite behind."""
-        touched = {*system.writes, *system.adds}
-        bad = self.first_bad(world, lambda kind: not kind.derived or kind in touched)
-        if bad is not None:
-            raise self.error(world, bad, type(system).__name__)
-
-    def check_observer(self, world: World, system: System) -> None:
-        """Raise DivergedError, with the state put back, when an observer wrote something non-finite."""
-        written = {kind for kind in system.writes if not kind.derived}
-        bad = self.first_bad(world, written.__contains__) if written else None
-        if bad is not None:
-            self.restore(world)
-            raise self.error(world, bad, type(system).__name__)
-
-    def check_start(self, world: World) -> None:
-        """Raise DivergedError when the restored state was not finite to begin with."""
-        bad = self.first_bad(world)
-        if bad is not None:
-            raise DivergedError(
-                f"tick {world.tick + 1} (t = {world.time:.6g} s): {bad} was not finite before the tick "
-                "began; no system did it, so look at what was assigned between two ticks"
-            )
-
-    def error(self, world: World, bad: str, who: str) -> DivergedError:
-        """The error that names the place, the system and what to change."""
-        tick = self._clock[0]
-        if {"reformulation", "subfilter"} <= {system.kind for system in world.systems}:
-            remedy = "use a higher viscosity, of small eddies too, a larger core radius, or a smaller dt"
-        else:
-            remedy = (
-                "use a smaller dt, a larger core radius, a higher viscosity, or reformulation and subfilter "
-                "together"
-            )
-        return DivergedError(
-            f"tick {tick + 1} (t = {tick * world.dt:.6g} s): {who} made {bad} non-finite; the world is back "
-            f"at its last good state, the start of that tick; {remedy}"
-        )
 
 
 class Ticker:
@@ -209,10 +53,7 @@ class Ticker:
         """Whether the warnings of `World.lint` were given"""
         self.new_systems = True
         """Whether systems were added since the last tick; the next one warns of their empty queries"""
-        self._agreed: dict[tuple[str, type[Component]], list[bytes]] = {}
-        """Columns of tables, by entity, when they last agreed"""
-        self._fluid: list[bytes] = []
-        """Columns of the Fluid when they were last checked"""
+        self.changes = ChangesByHand()
         self._latest = ""
         """Name of the system that runs, or ran last"""
         self._method = METHODS[integrator]
@@ -231,54 +72,13 @@ class Ticker:
         if not self.busy:
             self._guard.check_start(world)
             check_plane(world)
-            self.check_changes(world)
-
-    def check_changes(self, world: World) -> None:
-        """Raise ComponentError for what nobody could have given the world, nor resume: for changes by hand.
-
-        Columns, of those that systems keep in their range, that are out of it; tables that do not `agree`;
-        what systems refuse to go on with, `System.must_hold`.
-        """
-        check_columns(world, "before the tick")
-        said: tuple[int, str] | None = None
-        for number, (entity, tables) in enumerate(world._tables):
-            try:
-                if said is None:
-                    self._check_entity(entity, tables)
-            except FluidError as error:
-                said = number, str(error)
-        for number, system in enumerate(world._systems, len(world._entities)):
-            try:
-                if said is None and type(system).must_hold is not System.must_hold:
-                    with users_method(type(system), "must_hold"):
-                        system.must_hold(world)
-            except FluidError as error:
-                said = number, str(error)
-        if first := world.processes.first(said):
-            raise ComponentError(first[1])
-
-    def _check_entity(self, entity: str, tables: Tables) -> None:
-        """The same for the tables of an entity; those that have to agree, where they are others than last."""
-        for kind, table in tables.items():
-            if kind.derived:
-                continue
-            for field, array in table.items():
-                if not field.allows(array) and not may_leave_range(kind):
-                    _check_given(entity, field, array)
-            if not has_to_agree(kind):
-                continue
-            now = [array.tobytes() for _, array in table.items()]
-            if self._agreed.get((entity, kind)) != now:
-                for field, array in table.items():
-                    _check_given(entity, field, array)
-                refuse_contradiction(entity, kind, tables)
-                self._agreed[entity, kind] = now
+            self.changes.check(world)
 
     def forget(self, name: str) -> None:
         """Drop what is kept of an entity that was removed."""
         self._guard.forget(name)
         self.row_changes.forget(name)
-        self._agreed = {place: columns for place, columns in self._agreed.items() if place[0] != name}
+        self.changes.forget(name)
 
     def stages(self, systems: list[System]) -> Sequence[Stage]:
         """Stages of a tick: those of the integrator, or a single one if no system integrates."""
@@ -300,10 +100,7 @@ class Ticker:
     def tick(self, world: World) -> None:
         """One whole tick; on any error the state is that of its start."""
         schedule = world.schedule
-        fluid = world.fluid[Fluid]
-        if self._fluid != (now := [column.tobytes() for column in vars(fluid).values()]):
-            check(fluid, "Fluid before the tick")
-            self._fluid = now
+        self.changes.check_fluid(world)
         check_plane(world)
         if not self.warned:
             self.warn(world, 6)
@@ -477,3 +274,13 @@ class Ticker:
             self._replaying = False
             self._guard.restore(world)
         raise self._guard.error(world, bad, "the end of the tick")
+
+
+def _read_only(world: World) -> str | None:
+    """Place of the first column that is read-only; None without."""
+    for entity, tables in world._tables:
+        for kind, table in tables.items():
+            for field, array in table.items() if kind.per_row else ():
+                if not array.flags.writeable:
+                    return f"entity {entity!r}: {field.label}"
+    return None

@@ -264,7 +264,7 @@ class World(Entities):
         whole(ticks, "step: ticks", 0)
         with self._active():
             self._ticker.between_ticks("step")
-            self._ticker.check_changes(self)
+            self._ticker.changes.check(self)
             for _ in range(ticks):
                 self._ticker.tick(self)
 

@@ -35,6 +35,7 @@ from ecs_fluid.systems.shared.body_pairs import check_pairs
 from ecs_fluid.systems.shared.body_tables import (
     SHAPES,
     body_entities,
+    column_of,
     gathered,
     row_ids,
     rows_of,
@@ -217,7 +218,11 @@ class BodySystem(System):
         bodies, hulls = gathered(entities)
         if across is not None:
             bodies = _turning_in_plane(bodies, across)
-        brake, swirl = self._brake(entities, bodies)
+        free = bodies.motion == FREE
+        brake, swirl = (
+            free * column_of(entities, BodyLoad, "brake"),
+            free[:, None] * column_of(entities, BodyLoad, "swirl"),
+        )
         bodies, push, torque = self._loaded(entities, bodies)
         loads = push, torque
         brake_spin(bodies, brake, swirl, 0.5 * dt)
@@ -232,30 +237,17 @@ class BodySystem(System):
         for entity, x, q, *_ in ends:
             entity[Pose].x[0], entity[Pose].q[0] = x, q
 
-    def _brake(self, entities: list[Entity], bodies: Bodies) -> tuple[Array, Array]:
-        """Resistance (n,) N m s to the spin of free bodies, and the torque (n, 3) N m that goes with it."""
-        brake, swirl = np.zeros(len(bodies.x)), np.zeros((len(bodies.x), 3))
-        for entity, rows in rows_of_each(entities):
-            if BodyLoad in entity:
-                load, free = entity[BodyLoad], bodies.motion[rows] == FREE
-                brake[rows], swirl[rows] = free * load.brake, free[:, None] * load.swirl
-        return brake, swirl
-
     def _loaded(self, entities: list[Entity], bodies: Bodies) -> tuple[Bodies, Array, Array]:
         """Bodies with added mass, kicked; accelerations (n, 3) m/s^2 and torques (n, 3) N m of free ones."""
         from ecs_fluid.kernels.bodies.rigid import twist
 
-        n, free = len(bodies.x), bodies.motion == FREE
+        free = (bodies.motion == FREE)[:, None]
         drive = drive_of(self.world, entities, bodies)
-        torque, kick = np.zeros((n, 3)), np.zeros((n, 3))
-        for entity, rows in rows_of_each(entities):
-            if BodyLoad in entity:
-                torque[rows], kick[rows] = entity[BodyLoad].torque, entity[BodyLoad].kick
-        kick *= free[:, None]
+        kick = free * column_of(entities, BodyLoad, "kick")
         if kick.any():
             twist(bodies, kick, 1.0)
         bodies = bodies._replace(mass=drive.heavier)
-        return bodies, drive.push, np.where(free[:, None], torque, 0.0)
+        return bodies, drive.push, np.where(free, column_of(entities, BodyLoad, "torque"), 0.0)
 
     def _advance(
         self,

@@ -13,9 +13,16 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
 from ecs_fluid.systems.particle_mesh import TransferSystem
-from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered, go_on
+from ecs_fluid.systems.shared.body_tables import (
+    SHAPES,
+    add_loads,
+    body_entities,
+    column_of,
+    gathered,
+    go_on,
+)
 from ecs_fluid.systems.shared.fluid_at_rest import FluidAtRest, density_of, fluid_at_rest, temperature_at
-from ecs_fluid.systems.shared.populations import add_spread, rows_of_each
+from ecs_fluid.systems.shared.populations import rows_of_each
 from ecs_fluid.systems.shared.properties import temperature_lint
 from ecs_fluid.systems.surroundings import SurroundingsSystem, displacement
 from ecs_fluid.world import World
@@ -78,26 +85,20 @@ class BuoyancySystem(System):
         go_on(bodies, 0.5 * dt)
         mass, moment, volume = displacement(bodies, hulls, *profile(fluid), self.world.across)
         if self.local:
-            around = [entity[Surroundings] for entity in entities]
-            excess = np.concatenate([each.excess for each in around], dtype=np.float64)
-            slope = np.concatenate([each.slope for each in around], dtype=np.float64)
-            mass += volume * excess
+            mass += volume * column_of(entities, Surroundings, "excess")
+            slope = column_of(entities, Surroundings, "slope")
             for i in np.flatnonzero(slope.any(axis=1)).tolist():
                 moment[i] += volume[i] * second_moment(bodies, i) @ slope[i]
         factor = _swelling(entities, fluid)
         mass, moment = mass * factor, moment * factor[:, None]
         gravity = fluid.gravity.astype(np.float64)
-        loads = [entity[BodyLoad] for entity in entities]
-        number = self.world.dtype
         solid = bodies.shape != CONTAINER
-        add_spread((-(mass * solid)[:, None] * gravity).astype(number), [load.force for load in loads])
-        add_spread(
-            (-np.cross(moment * solid[:, None], gravity)).astype(number), [load.torque for load in loads]
-        )
+        force, torque = -(mass * solid)[:, None] * gravity, -np.cross(moment * solid[:, None], gravity)
+        add_loads(entities, force=force, torque=torque)
         if self.added_mass:
             ball = 0.5 if self.world.dimension == 3 else 1.0
             whole = _coefficients(entities, bodies, ball) * (mass * solid)[:, None, None]
-            add_spread(whole.astype(number), [load.added for load in loads])
+            add_loads(entities, added=whole)
 
     def lint(self, world: World) -> list[str]:
         """Warm particles that lift nothing."""

@@ -15,10 +15,16 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
 from ecs_fluid.systems.buoyancy import profile
-from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered, go_on
+from ecs_fluid.systems.shared.body_tables import (
+    SHAPES,
+    add_loads,
+    body_entities,
+    column_of,
+    gathered,
+    go_on,
+)
 from ecs_fluid.systems.shared.braking import brake_spin, gained
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest
-from ecs_fluid.systems.shared.populations import add_spread
 from ecs_fluid.systems.surroundings import SurroundingsSystem, radii
 from ecs_fluid.world import World
 
@@ -130,26 +136,19 @@ class DragSystem(System):
         bodies, hulls = gathered(entities)
         across = self.world.across
         size = radii(bodies, hulls, across)
-        flows = [entity[Surroundings] for entity in entities]
-        around = np.concatenate([flow.u for flow in flows], dtype=np.float64)
-        turning = np.concatenate([flow.turning for flow in flows], dtype=np.float64)
-        wind = bodies.v - around
+        wind = bodies.v - column_of(entities, Surroundings, "u")
         go_on(bodies, 0.5 * dt)
         rho = np.interp(bodies.x[:, 2], *profile(fluid_at_rest(self.world)))
-        loads = [entity[BodyLoad] for entity in entities]
-        force = np.concatenate([load.force for load in loads], dtype=np.float64)
-        added = np.concatenate([load.added for load in loads], dtype=np.float64)
+        added = column_of(entities, BodyLoad, "added")
         free = (bodies.motion == FREE) & (bodies.shape != CONTAINER)
-        number = self.world.dtype
         if self.torque:
             factor, power = (8, 3) if across is None else (4, 2)
             slow = np.where(free, factor * np.pi * rho * nu * size**power, 0.0)
-            swirl = slow[:, None] * turning
-            add_spread(slow.astype(number), [x.brake for x in loads])
-            add_spread(swirl.astype(number), [x.swirl for x in loads])
+            swirl = slow[:, None] * column_of(entities, Surroundings, "turning")
+            add_loads(entities, brake=slow, swirl=swirl)
             brake_spin(bodies, slow, swirl, 0.5 * dt)
         gravity = self.world.gravity * (np.arange(3) != across)
-        pull = force + bodies.mass[:, None] * gravity
+        pull = column_of(entities, BodyLoad, "force") + bodies.mass[:, None] * gravity
         inertia = bodies.mass[:, None, None] * np.eye(3) + 0.5 * (added + added.transpose(0, 2, 1))
         turned = size**3 if across is None else 2 * size**2
         lift = (self.lift * np.pi * rho * turned)[:, None] * bodies.angular_velocity
@@ -165,7 +164,7 @@ class DragSystem(System):
             k = 0.5 * (k + self._coefficient(ahead, size, rho, nu))
         # The mean force over the tick, less what acts already.
         mean = np.where((free & (k > 0))[:, None], ending(k) / dt - pull, 0.0)
-        add_spread(mean.astype(number), [x.force for x in loads])
+        add_loads(entities, force=mean)
 
     def _coefficient(self, wind: Array, size: Array, rho: Array, nu: float) -> Array:
         """k (n,) kg/s of F = -k w at the velocities w (n, 3)."""

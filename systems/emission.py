@@ -28,7 +28,7 @@ from ecs_fluid.components.bodies import CollisionCount, Pose
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import LAWS, Fluid, key_values
 from ecs_fluid.further_components import filled, refuse_lists
-from ecs_fluid.input_limits import TRACER, VORTON, check_bytes
+from ecs_fluid.input_limits import TRACER, VORTON
 from ecs_fluid.keyframes import KeyedNumber, KeyedVector, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.settings import Settings
@@ -48,7 +48,7 @@ from ecs_fluid.systems.shared.fluid_at_rest import (
     temperature_at,
     temperature_of,
 )
-from ecs_fluid.systems.shared.populations import particles_take
+from ecs_fluid.systems.shared.populations import Growth
 from ecs_fluid.systems.shared.properties import column
 from ecs_fluid.systems.shared.puffs import Puffs, about, refuse_twice
 from ecs_fluid.systems.shared.random_numbers import stream
@@ -256,43 +256,45 @@ class EmissionSystem(System):
 
     def process(self, dt: float) -> None:
         """Give off the particles that are due in this half of the tick."""
-        taken, ended = 0.0, bool(self.world.stage.c)
+        ended, growth = bool(self.world.stage.c), Growth(self.world)
         if ended:
             self._fly_on()
         self._flying = []
-        for emitter in self.emitters:
-            carrying = None
-            if emitter.attached is not None:
-                follow(self.world, emitter.attached, not ended)
-                carrying = carriers(self.world, emitter.attached, ended, emitter.attached_by == "mean")
-                if not len(carrying.x):
-                    continue
-            moments, numbers = self._due(emitter)
-            if not len(moments):
-                continue
-            target = self.world[emitter.into].tables
-            born = [] if emitter.puff is None else numbers.tolist()
-            puffs = [self._puffs.of(emitter, self.world, number) for number in born]
-            sizes = [len(column(puff, Position, "x")) for puff in puffs] or 1
-            births, numbers = np.repeat(moments, sizes), np.repeat(numbers, sizes)
-            taken, count = taken or particles_take(self.world), len(births)
-            taken += count * (VORTON if Strength in target else TRACER)
-            what = f"particles with {count:,} more by emitter {emitter.name!r} would take"
-            check_bytes(taken, what, "give it a smaller rate or a limit")
-            rows = self._drawn(emitter, target, moments)
-            if puffs:
-                rows = about(rows, sizes, puffs, target)
-            way = self._move(emitter, rows, births, numbers, carrying)
-            rows += self._temperature_and_density(emitter, target, rows, births)
-            own = {type(table) for table in rows}
-            rows += [one for one in self._alike(emitter, target, births) if type(one) not in own]
-            batch = self.world.spawn_rows(emitter.into, *rows, where_free=True)
-            if way is not None and not ended:
-                self._flying.append((batch, way))
-        if taken and not ended:  # at the end of the tick it does so by itself
+        given = [self._give_off(emitter, growth) for emitter in self.emitters]
+        if any(given) and not ended:  # at the end of the tick it does so by itself
             for system in self.world.systems:
                 if isinstance(system, CollisionSystem):
                     system.keep_back()
+
+    def _give_off(self, emitter: Emitter, growth: Growth) -> bool:
+        """Spawn what is due of one emitter; whether anything is."""
+        ended, carrying = bool(self.world.stage.c), None
+        if emitter.attached is not None:
+            follow(self.world, emitter.attached, not ended)
+            carrying = carriers(self.world, emitter.attached, ended, emitter.attached_by == "mean")
+            if not len(carrying.x):
+                return False
+        moments, numbers = self._due(emitter)
+        if not len(moments):
+            return False
+        target = self.world[emitter.into].tables
+        born = [] if emitter.puff is None else numbers.tolist()
+        puffs = [self._puffs.of(emitter, self.world, number) for number in born]
+        sizes = [len(column(puff, Position, "x")) for puff in puffs] or 1
+        births, numbers = np.repeat(moments, sizes), np.repeat(numbers, sizes)
+        each, who = VORTON if Strength in target else TRACER, f"emitter {emitter.name!r}"
+        growth.add(len(births), each, who, "give it a smaller rate or a limit")
+        rows = self._drawn(emitter, target, moments)
+        if puffs:
+            rows = about(rows, sizes, puffs, target)
+        way = self._move(emitter, rows, births, numbers, carrying)
+        rows += self._temperature_and_density(emitter, target, rows, births)
+        own = {type(table) for table in rows}
+        rows += [one for one in self._alike(emitter, target, births) if type(one) not in own]
+        batch = self.world.spawn_rows(emitter.into, *rows, where_free=True)
+        if way is not None and not ended:
+            self._flying.append((batch, way))
+        return True
 
     def _due(self, emitter: Emitter) -> tuple[Array, Array]:
         """Moments (n,) s of births in this half of the tick, and the numbers (n,) of those that are born."""

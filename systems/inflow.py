@@ -17,7 +17,7 @@ from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid, key_values
 from ecs_fluid.further_components import filled, further, refuse_lists
-from ecs_fluid.input_limits import VORTON, check_bytes, check_memory
+from ecs_fluid.input_limits import VORTON, check_memory
 from ecs_fluid.keyframes import Keyed, KeyedNumber, KeyedVector
 from ecs_fluid.recipe import Name
 from ecs_fluid.settings import Settings
@@ -27,7 +27,7 @@ from ecs_fluid.systems.shared.births import births, refuse_early_stop
 from ecs_fluid.systems.shared.body_tables import BODIES
 from ecs_fluid.systems.shared.liquid_places import LEAST_ACROSS
 from ecs_fluid.systems.shared.openings import Opening
-from ecs_fluid.systems.shared.populations import particles_take
+from ecs_fluid.systems.shared.populations import Growth
 from ecs_fluid.systems.shared.ranges import Length, LiquidDensity, LiquidViscosity
 from ecs_fluid.tables import checked_rows
 from ecs_fluid.world import World
@@ -262,7 +262,7 @@ class InflowSystem(System):
 
         liquid = self.world.require(SphSystem)
         begin, end = self.world.tick * dt, (self.world.tick + 1) * dt
-        taken = 0.0
+        growth = Growth(self.world)
         for inflow in self.inflows:
             layer = inflow.layer()
             each = inflow.thickness
@@ -272,10 +272,8 @@ class InflowSystem(System):
             opening = Opening(inflow, self.world, ended=True)
             if opening.gone:
                 continue
-            count = len(moments) * len(layer)
-            taken = (taken or particles_take(self.world)) + count * VORTON
-            what = f"particles with {count:,} more by inflow {inflow.name!r} would take"
-            check_bytes(taken, what, f"{LARGER}, or give it a time to stop")
+            count, remedy = len(moments) * len(layer), f"{LARGER}, or give it a time to stop"
+            growth.add(count, VORTON, f"inflow {inflow.name!r}", remedy)
             x, v = opening.layers(moments, np.zeros(len(moments)))
             age = np.repeat(end - moments, len(layer))[:, None]
             pull = liquid.weight_left(inflow.rho) * self.world.gravity

@@ -34,7 +34,7 @@ from ecs_fluid.systems.shared.populations import joined, with_images
 from ecs_fluid.systems.shared.properties import (
     CARRIED,
     attach_ambient,
-    carriers,
+    carrying_matter,
     column,
     particle_density,
     particle_temperature,
@@ -113,7 +113,7 @@ class TransferSystem(System):
         if not self.filled_now():
             return
         fluid = fluid_at_rest(self.world)
-        clouds = carriers(self.world)
+        clouds = carrying_matter(self.world)
         with np.errstate(over="ignore", invalid="ignore"):  # the guard says what is not finite
             load = self._enclose(self._load(fluid, clouds), clouds)
             walls = containers(self.world)

@@ -25,9 +25,9 @@ from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.boundary.system import BoundarySystem, refuse_two_spins
 from ecs_fluid.systems.collision import CollisionSystem
-from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered, set_motion
+from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, column_of, gathered, set_motion
 from ecs_fluid.systems.shared.fluid_at_rest import constant_lint, own_or_fluids
-from ecs_fluid.systems.shared.populations import rows_of_each, spread
+from ecs_fluid.systems.shared.populations import spread
 from ecs_fluid.systems.surroundings import volumes
 from ecs_fluid.world import World
 
@@ -198,12 +198,8 @@ class ReactionSystem(System):
 
     def _from_vortons(self, entities: list[Entity]) -> Array:
         """Impulse and angular impulse (n, 6) that the vortons lost."""
-        lost = np.zeros((sum(map(len, entities)), 6))
-        for entity, rows in rows_of_each(entities):
-            if BoundaryExchange in entity:
-                table = entity[BoundaryExchange]
-                lost[rows] = np.concatenate([table.impulse, table.moment], axis=1)
-        return -own_or_fluids(self, "density") * lost
+        lost = [column_of(entities, BoundaryExchange, name) for name in ("impulse", "moment")]
+        return -own_or_fluids(self, "density") * np.concatenate(lost, axis=1)
 
     def _report(self, entities: list[Entity], by_tracers: Array, by_vortons: Array) -> None:
         tables = [entity[FluidReaction] for entity in entities]

@@ -186,6 +186,8 @@ class SphSystem(System):
             said += capillary_lint(world, self.surface_tension, self.steps)
         return said + misplaced_lint(world, self.support)
 
+    # ------------------------------------------------------------------ a tick
+
     def process(self, dt: float) -> None:
         """Advance the liquid by one tick."""
         tables = list(self.query(Position, InertialVelocity, Liquid, Velocity, LiquidState))
@@ -211,159 +213,6 @@ class SphSystem(System):
             velocity.u += inertial.v
         spread(load * nu**2 / (size**2 * law.volume), [state.pressure for *_, state in tables])
         spread(nu * mass / (size * law.volume), [state.density for *_, state in tables])
-
-    def _particles(self) -> Particles:
-        """Copies of what the particles have."""
-        entities, (x, v, mass) = self.joined(Position, InertialVelocity, Liquid)
-        number = self.world.dtype
-        volume = joined([entity[Liquid].volume for entity in entities], (), number)
-        excess = joined([entity[Liquid].excess for entity in entities], (), number)
-        size = (volume / self.field(LiquidModel).volume).astype(number)
-        return Particles(x.copy(), v.copy(), mass, size, excess.copy())
-
-    def _particles_in_pipes(self) -> Particles:
-        """What is in the pipes of inflows."""
-        mean = float(self.field(LiquidModel).volume[0])
-        for inflow in inflows(self.world):  # one may be added to a world that runs
-            if abs(inflow.particle - mean) > SAME_SIZE * mean:
-                raise FluidError(
-                    f"inflow {inflow.name!r}: spacing = {inflow.edge:g} m, but the liquid there is has "
-                    f"{mean ** (1 / 3):.3g} m; use spacings that differ by less than 7 %"
-                )
-        x, v, mass, volume = in_pipes(self.world)
-        return Particles(*(a.astype(self.world.dtype) for a in (x, v, mass, volume / mean, 0 * mass)))
-
-    def _push(self) -> Array | None:
-        """Accelerations (n, 3) m/s^2 of all particles beside gravity; None where there are none."""
-        pushes = [push.a for _, _, push in self.query(Position, Liquid, LiquidPush)]
-        push = joined(pushes, (3,), self.world.dtype)
-        return push if push.any() else None
-
-    # ------------------------------------------------------------------ law
-
-    def _law(self, push: Array | None = None) -> LiquidLaw:
-        """Constants of the liquid in this tick; its gravity has the mean of a push (n, 3) m/s^2 in it."""
-        from ecs_fluid.kernels.sph.step import LiquidLaw
-
-        model = self.field(LiquidModel)
-        reach, volume, stiffness = (float(part[0]) for part in (model.reach, model.volume, model.stiffness))
-        viscosity = common_viscosity(self.world)
-        viscosity += self.artificial * self._speed_of_sound * reach / 20
-        down = self.world.gravity + _mean(push)
-        return LiquidLaw(
-            reach, self.support, volume, stiffness, viscosity, tuple(down.tolist()), self._density_around,
-            self.walls == "no_slip", self.surface_tension,
-        )  # fmt: skip
-
-    @property
-    def _speed_of_sound(self) -> float:
-        """Speed of sound in the densest liquid, m/s."""
-        return math.sqrt(7 * float(self.field(LiquidModel).stiffness[0]) / densest(self.world))
-
-    @property
-    def _spacing(self) -> float:
-        """Distance of neighbours at rest, m."""
-        spacing: float = float(self.field(LiquidModel).volume[0]) ** (1 / 3)
-        return spacing
-
-    def _fill_model(self) -> None:
-        """Fill the model before the first tick, and find the stiffness for a gravity that is another."""
-        model, gravity = self.field(LiquidModel), self.field(Fluid).gravity
-        first = not model.reach[0]
-        if not first and (np.array_equal(model.gravity, gravity) or not gravity.any()):
-            return
-        if first:
-            mean = mean_volume(self.world)
-            model.volume[0], model.reach[0] = mean, self.support * mean ** (1 / 3)
-        c = self.sound_speed or self._default_sound()
-        model.stiffness[0], model.gravity = densest(self.world) * c**2 / 7, gravity.copy()
-        if first:
-            self._start()
-
-    def _start(self) -> None:
-        """Compress what is to start at rest, with the excess that its surface needs."""
-        model, gravity, push = self.field(LiquidModel), self.world.gravity, self._push()
-        if self.hydrostatic:
-            nu = self._forces_now().nu.astype(np.float64) / self._particles().size
-            for entity, rows in rows_of_each(entity for entity, _ in self.entities(Position, Liquid)):
-                if entity.name not in self.hydrostatic:
-                    continue
-                x, liquid = entity[Position].x, entity[Liquid]
-                down = gravity + _mean(push)
-                liquid.excess = lacking(self.world, x, nu[rows], down, self._spacing, self.support)
-                weight = self.weight_left(float((liquid.mass.astype(np.float64) / liquid.volume).mean()))
-                if push is None:
-                    settle(x, liquid, weight, gravity, float(model.stiffness[0]))
-                else:
-                    settle(x, liquid, 1.0, weight * gravity + _mean(push), float(model.stiffness[0]))
-        # A crowded start wants short steps from the first on.
-        model.peak[0] = self._forces_now().nu.max()
-
-    def _forces_now(self) -> Evaluation:
-        """Forces as the liquid stands."""
-        from ecs_fluid.kernels.sph.step import evaluate
-
-        law = self._law()
-        return evaluate(law, *self._particles(), *bodies_at(self.world, 0.0, law.reach))
-
-    def _default_sound(self) -> float:
-        """10 sqrt(g H), of all keys of gravity and the strongest push the largest; without any 10 times the
-        largest velocity."""
-        weight = max(self._largest_weight(liquid.mass / liquid.volume) for (liquid,) in self.query(Liquid))
-        pulls = [weight * gravity for gravity in self.field(Fluid).gravity]
-        liquid, push = self._particles(), self._push()
-        most = largest_head(self.world, pulls, liquid.x, self._spacing)
-        if push is not None:
-            most = max(most, self._head(push, liquid))
-        if most == 0.0:
-            own = (velocity.v for _, velocity in self.query(Liquid, InertialVelocity))
-            fastest = [float((v.astype(np.float64) ** 2).sum(axis=1).max(initial=0.0)) for v in own]
-            most = max([*fastest, *(inflow.fastest**2 for inflow in inflows(self.world))])
-        # Capillary pressure 4 sigma / (rho 4 a) of the smallest drops that are resolved.
-        most = max(most, self.surface_tension / (densest(self.world) * self._spacing))
-        if most == 0.0:
-            raise RecipeError(
-                "SphSystem: without gravity and velocities there is no default for sound_speed; give one, 10 "
-                "times the largest velocity"
-            )
-        return 10 * math.sqrt(most)
-
-    def _head(self, push: Array, liquid: Particles) -> float:
-        """g H, m^2/s^2, of the strongest pull on a particle, by gravity and a push (n, 3) m/s^2."""
-        x, _, mass, size, _ = liquid
-        pull = self._pull(mass, size, push).astype(np.float64)
-        strongest = pull[(pull**2).sum(axis=1).argmax()]
-        return largest_head(self.world, [strongest], x, self._spacing)
-
-    # ------------------------------------------------------------------ weight in surroundings
-
-    def weight_left(self, rho: Any) -> Any:
-        """Part 1 - rho_s / rho of a liquid's weight that its surroundings leave."""
-        return 1 - self._density_around / rho
-
-    def _weights_left(self, mass: Array, size: Array) -> Array:
-        """That part (n,) of all particles."""
-        volume = float(self.field(LiquidModel).volume[0])
-        return np.asarray(self.weight_left(mass / (size * volume)).astype(self.world.dtype))
-
-    def _pull(self, mass: Array, size: Array, push: Array | None) -> Array:
-        """Accelerations (n, 3) m/s^2 by what is left of gravity, and of the first by a push."""
-        pull = self._weights_left(mass, size)[:, None] * self.world.gravity.astype(self.world.dtype)
-        if push is not None:
-            pull[: len(push)] += push
-        return np.asarray(pull)
-
-    def _largest_weight(self, rho: Array) -> float:
-        """Largest force on a liquid over its weight: 1, or more where what surrounds it drives it up."""
-        return max(1.0, -float(self.weight_left(rho).min())) if rho.size else 1.0
-
-    @property
-    def _density_around(self) -> float:
-        """Density of what takes weight away, kg/m^3; 0 where nothing does."""
-        lifted = self.surrounded or self.world.system(BuoyancySystem) is not None
-        return float(self.field(Fluid).density) if lifted else 0.0
-
-    # ------------------------------------------------------------------ time
 
     def _advance(
         self, law: LiquidLaw, liquid: Particles, real: int, push: Array | None, dt: float
@@ -444,6 +293,157 @@ class SphSystem(System):
         for entity, rows in rows_of_each(body_entities(self.world)):
             entity[BodyLoad].force += done.loads[rows, :3]
             entity[BodyLoad].torque += done.loads[rows, 3:]
+
+    # ------------------------------------------------------------------ particles and their weight
+
+    def _particles(self) -> Particles:
+        """Copies of what the particles have."""
+        entities, (x, v, mass) = self.joined(Position, InertialVelocity, Liquid)
+        number = self.world.dtype
+        volume = joined([entity[Liquid].volume for entity in entities], (), number)
+        excess = joined([entity[Liquid].excess for entity in entities], (), number)
+        size = (volume / self.field(LiquidModel).volume).astype(number)
+        return Particles(x.copy(), v.copy(), mass, size, excess.copy())
+
+    def _particles_in_pipes(self) -> Particles:
+        """What is in the pipes of inflows."""
+        mean = float(self.field(LiquidModel).volume[0])
+        for inflow in inflows(self.world):  # one may be added to a world that runs
+            if abs(inflow.particle - mean) > SAME_SIZE * mean:
+                raise FluidError(
+                    f"inflow {inflow.name!r}: spacing = {inflow.edge:g} m, but the liquid there is has "
+                    f"{mean ** (1 / 3):.3g} m; use spacings that differ by less than 7 %"
+                )
+        x, v, mass, volume = in_pipes(self.world)
+        return Particles(*(a.astype(self.world.dtype) for a in (x, v, mass, volume / mean, 0 * mass)))
+
+    def _push(self) -> Array | None:
+        """Accelerations (n, 3) m/s^2 of all particles beside gravity; None where there are none."""
+        pushes = [push.a for _, _, push in self.query(Position, Liquid, LiquidPush)]
+        push = joined(pushes, (3,), self.world.dtype)
+        return push if push.any() else None
+
+    def _pull(self, mass: Array, size: Array, push: Array | None) -> Array:
+        """Accelerations (n, 3) m/s^2 by what is left of gravity, and of the first by a push."""
+        pull = self._weights_left(mass, size)[:, None] * self.world.gravity.astype(self.world.dtype)
+        if push is not None:
+            pull[: len(push)] += push
+        return np.asarray(pull)
+
+    def _weights_left(self, mass: Array, size: Array) -> Array:
+        """That part (n,) of all particles."""
+        volume = float(self.field(LiquidModel).volume[0])
+        return np.asarray(self.weight_left(mass / (size * volume)).astype(self.world.dtype))
+
+    def weight_left(self, rho: Any) -> Any:
+        """Part 1 - rho_s / rho of a liquid's weight that its surroundings leave."""
+        return 1 - self._density_around / rho
+
+    def _largest_weight(self, rho: Array) -> float:
+        """Largest force on a liquid over its weight: 1, or more where what surrounds it drives it up."""
+        return max(1.0, -float(self.weight_left(rho).min())) if rho.size else 1.0
+
+    @property
+    def _density_around(self) -> float:
+        """Density of what takes weight away, kg/m^3; 0 where nothing does."""
+        lifted = self.surrounded or self.world.system(BuoyancySystem) is not None
+        return float(self.field(Fluid).density) if lifted else 0.0
+
+    # ------------------------------------------------------------------ constants
+
+    def _law(self, push: Array | None = None) -> LiquidLaw:
+        """Constants of the liquid in this tick; its gravity has the mean of a push (n, 3) m/s^2 in it."""
+        from ecs_fluid.kernels.sph.step import LiquidLaw
+
+        model = self.field(LiquidModel)
+        reach, volume, stiffness = (float(part[0]) for part in (model.reach, model.volume, model.stiffness))
+        viscosity = common_viscosity(self.world)
+        viscosity += self.artificial * self._speed_of_sound * reach / 20
+        down = self.world.gravity + _mean(push)
+        return LiquidLaw(
+            reach, self.support, volume, stiffness, viscosity, tuple(down.tolist()), self._density_around,
+            self.walls == "no_slip", self.surface_tension,
+        )  # fmt: skip
+
+    def _forces_now(self) -> Evaluation:
+        """Forces as the liquid stands."""
+        from ecs_fluid.kernels.sph.step import evaluate
+
+        law = self._law()
+        return evaluate(law, *self._particles(), *bodies_at(self.world, 0.0, law.reach))
+
+    @property
+    def _speed_of_sound(self) -> float:
+        """Speed of sound in the densest liquid, m/s."""
+        return math.sqrt(7 * float(self.field(LiquidModel).stiffness[0]) / densest(self.world))
+
+    @property
+    def _spacing(self) -> float:
+        """Distance of neighbours at rest, m."""
+        spacing: float = float(self.field(LiquidModel).volume[0]) ** (1 / 3)
+        return spacing
+
+    # ------------------------------------------------------------------ the first tick
+
+    def _fill_model(self) -> None:
+        """Fill the model before the first tick, and find the stiffness for a gravity that is another."""
+        model, gravity = self.field(LiquidModel), self.field(Fluid).gravity
+        first = not model.reach[0]
+        if not first and (np.array_equal(model.gravity, gravity) or not gravity.any()):
+            return
+        if first:
+            mean = mean_volume(self.world)
+            model.volume[0], model.reach[0] = mean, self.support * mean ** (1 / 3)
+        c = self.sound_speed or self._default_sound()
+        model.stiffness[0], model.gravity = densest(self.world) * c**2 / 7, gravity.copy()
+        if first:
+            self._start()
+
+    def _start(self) -> None:
+        """Compress what is to start at rest, with the excess that its surface needs."""
+        model, gravity, push = self.field(LiquidModel), self.world.gravity, self._push()
+        if self.hydrostatic:
+            nu = self._forces_now().nu.astype(np.float64) / self._particles().size
+            for entity, rows in rows_of_each(entity for entity, _ in self.entities(Position, Liquid)):
+                if entity.name not in self.hydrostatic:
+                    continue
+                x, liquid, down = entity[Position].x, entity[Liquid], gravity + _mean(push)
+                liquid.excess = lacking(self.world, x, nu[rows], down, self._spacing, self.support)
+                weight = self.weight_left(float((liquid.mass.astype(np.float64) / liquid.volume).mean()))
+                settle(x, liquid, weight * gravity + _mean(push), float(model.stiffness[0]))
+        # A crowded start wants short steps from the first on.
+        model.peak[0] = self._forces_now().nu.max()
+
+    def _default_sound(self) -> float:
+        """10 sqrt(g H), of all keys of gravity and the strongest push the largest; without any 10 times the
+        largest velocity."""
+        weight = max(self._largest_weight(liquid.mass / liquid.volume) for (liquid,) in self.query(Liquid))
+        pulls = [weight * gravity for gravity in self.field(Fluid).gravity]
+        liquid, push = self._particles(), self._push()
+        most = largest_head(self.world, pulls, liquid.x, self._spacing)
+        if push is not None:
+            most = max(most, self._head(push, liquid))
+        if most == 0.0:
+            own = (velocity.v for _, velocity in self.query(Liquid, InertialVelocity))
+            fastest = [float((v.astype(np.float64) ** 2).sum(axis=1).max(initial=0.0)) for v in own]
+            most = max([*fastest, *(inflow.fastest**2 for inflow in inflows(self.world))])
+        # Capillary pressure 4 sigma / (rho 4 a) of the smallest drops that are resolved.
+        most = max(most, self.surface_tension / (densest(self.world) * self._spacing))
+        if most == 0.0:
+            raise RecipeError(
+                "SphSystem: without gravity and velocities there is no default for sound_speed; give one, 10 "
+                "times the largest velocity"
+            )
+        return 10 * math.sqrt(most)
+
+    def _head(self, push: Array, liquid: Particles) -> float:
+        """g H, m^2/s^2, of the strongest pull on a particle, by gravity and a push (n, 3) m/s^2."""
+        x, _, mass, size, _ = liquid
+        pull = self._pull(mass, size, push).astype(np.float64)
+        strongest = pull[(pull**2).sum(axis=1).argmax()]
+        return largest_head(self.world, [strongest], x, self._spacing)
+
+    # ------------------------------------------------------------------ warnings in a tick
 
     def _tell_of_push(self, push: Array, liquid: Particles) -> None:
         """Warn once of a push (n, 3) m/s^2 that is strong for the speed of sound."""

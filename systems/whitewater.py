@@ -152,10 +152,10 @@ class WhitewaterSystem(System):
         _, (x, v, mass) = self.joined(Position, InertialVelocity, Liquid)
         if not reach:
             return
-        surroundings = self._around(dt, reach, x, v, mass) if len(x) else None
-        self._carry(dt, surroundings)
-        if surroundings is not None:
-            self._give_off(dt, surroundings, x, v)
+        liquid = self._around(dt, reach, x, v, mass) if len(x) else None
+        self._carry(dt, liquid)
+        if liquid is not None:
+            self._give_off(dt, liquid, x, v)
 
     def lint(self, world: World) -> list[str]:
         """A range of `speed` that begins above what falling gives the liquid."""
@@ -180,7 +180,7 @@ class WhitewaterSystem(System):
 
     # ------------------------------------------------------------------ around
 
-    def _around(self, dt: float, reach: float, x: Array, v: Array, mass: Array) -> _Surroundings:
+    def _around(self, dt: float, reach: float, x: Array, v: Array, mass: Array) -> _LiquidAround:
         """The liquid at the end of the tick, with its images behind walls."""
         from ecs_fluid.kernels.sph.step import LiquidLaw, around, moved
         from ecs_fluid.kernels.sph.whitewater import search
@@ -191,7 +191,7 @@ class WhitewaterSystem(System):
         if obstacles is not None:
             obstacles = moved(obstacles, dt)
         near = around(law, x, v, mass, obstacles, hulls)
-        return _Surroundings(law, near, hulls, search(law, near))
+        return _LiquidAround(law, near, hulls, search(law, near))
 
     def _ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """`closing` and `speed`, m/s, by the speed of eddies as large as a spacing unless they are told."""
@@ -209,7 +209,7 @@ class WhitewaterSystem(System):
 
     # ------------------------------------------------------------------ motion
 
-    def _carry(self, dt: float, surroundings: _Surroundings | None) -> None:
+    def _carry(self, dt: float, liquid: _LiquidAround | None) -> None:
         """Move all whitewater, tell what it is, and take what has lived its life; without liquid it flies."""
         from ecs_fluid.kernels.sph.whitewater import SPRAY, around, carry
 
@@ -223,9 +223,9 @@ class WhitewaterSystem(System):
             ahead[white.kind == SPRAY] += (0.5 * dt**2 * pull).astype(number)
             share = walls = np.zeros(len(ahead), number)
             flow = np.zeros_like(ahead)
-            if surroundings is not None:
-                share, flow, *_ = around(surroundings.search, ahead, inertial.v)
-                walls = surroundings.walls(ahead)
+            if liquid is not None:
+                share, flow, *_ = around(liquid.search, ahead, inertial.v)
+                walls = liquid.walls(ahead)
             strength = float(np.linalg.norm(pull))
             rise = -self.rise / strength * pull if strength else np.zeros(3)
             late = self.rise / (2 * strength) if strength else 0.0
@@ -240,7 +240,7 @@ class WhitewaterSystem(System):
 
     # ------------------------------------------------------------------ births
 
-    def _rates(self, surroundings: _Surroundings, x: Array, v: Array) -> Array:
+    def _rates(self, liquid: _LiquidAround, x: Array, v: Array) -> Array:
         """Births (n,) 1/s of each particle of liquid."""
         from ecs_fluid.kernels.sph.whitewater import around, crests
 
@@ -249,21 +249,21 @@ class WhitewaterSystem(System):
         kinetic = _rising(square, speed[0] ** 2, speed[1] ** 2)
         if not kinetic.any():
             return kinetic
-        found = around(surroundings.search, x, v)
+        found = around(liquid.search, x, v)
         rates = self.trapped_air * _rising(found.closing, *closing)
         if self.wave_crests:
-            normals = surroundings.normals(x, found.slope)
+            normals = liquid.normals(x, found.slope)
             ahead = (normals[: len(x), :3] * v).sum(axis=1)
             rows = np.flatnonzero((kinetic > 0) & (ahead >= FORWARD * np.sqrt(square)))
-            bent = crests(surroundings.search, rows, normals)
+            bent = crests(liquid.search, rows, normals)
             rates[rows] += self.wave_crests * _rising(bent, *self.crest)
         return np.asarray(kinetic * rates)
 
-    def _give_off(self, dt: float, surroundings: _Surroundings, x: Array, v: Array) -> None:
+    def _give_off(self, dt: float, liquid: _LiquidAround, x: Array, v: Array) -> None:
         """Give off what is due in the tick."""
         from ecs_fluid.kernels.sph.whitewater import BUBBLE, FOAM, SPRAY, around
 
-        expected = dt * self._rates(surroundings, x, v)
+        expected = dt * self._rates(liquid, x, v)
         total, room = float(expected.sum()), max(self.most - len(self.world[self.into]), 0)
         if total > room:
             expected *= max(room - 1, 0) / total
@@ -279,18 +279,18 @@ class WhitewaterSystem(System):
         drawn, life = draw.random((len(rows), 3)), draw.standard_exponential(len(rows))
         way = v[rows].astype(np.float64)
         across = _across(way, drawn[:, 0], drawn[:, 1])
-        width = (3 * surroundings.law.volume / (4 * math.pi)) ** (1 / 3)
+        width = (3 * liquid.law.volume / (4 * math.pi)) ** (1 / 3)
         place = x[rows] + width * across - dt * drawn[:, 2:] * way
         own = way + self.spread * np.linalg.norm(way, axis=1, keepdims=True) * across
         place, own = place.astype(self.world.dtype), own.astype(self.world.dtype)
-        share = around(surroundings.search, place, own).share
-        under = share + surroundings.walls(place) > WATER
+        share = around(liquid.search, place, own).share
+        under = share + liquid.walls(place) > WATER
         kind = np.where(share < AIR, SPRAY, np.where(under, BUBBLE, FOAM))
         tables = Position(place), InertialVelocity(own), Whitewater(kind=kind, life=life)
         self.world.spawn_rows(self.into, *tables, where_free=True)
 
 
-class _Surroundings(NamedTuple):
+class _LiquidAround(NamedTuple):
     """What whitewater sees of a liquid."""
 
     law: LiquidLaw

@@ -10,13 +10,12 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Volume
 from ecs_fluid.errors import RecipeError
+from ecs_fluid.strays import GOLDEN
 from ecs_fluid.worlds.cells import piece_counts
 from ecs_fluid.worlds.frame import frame
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
-
-GOLDEN = 0.6180339887498949
 
 
 def spawn_vortons(

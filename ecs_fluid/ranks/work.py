@@ -120,15 +120,21 @@ class SharedWork(OneProcess):
         counts = np.diff(edges).tolist()
         return [self.comm.gather_rows(column[own], counts) for column in columns]
 
-    def at_rows(self, entity: Entity, rows: Targets, fill: Callable[[Targets], None]) -> None:
+    def at_rows(
+        self, entity: Entity, rows: Targets, fill: Callable[[Targets], None], some: Array | None = None
+    ) -> None:
         """All ranks' rows are gathered, so that blocks of them are those of one process."""
-        x = self.comm.gather_rows(rows.x, self.counts(entity.name))
+        counts, own = self.counts(entity.name), self.own(entity.name)
+        x = self.comm.gather_rows(rows.x, counts)
         every = Targets.at(x, rows.du is not None, rows.place, rows.number)
-        fill(every)
-        own = self.own(entity.name)
-        rows.u[...] = every.u[own]
+        if some is None:
+            fill(every)
+        else:
+            every.fill_rows(self.comm.gather_rows(some, counts), fill)
+        chosen = slice(None) if some is None else some
+        rows.u[chosen] = every.u[own][chosen]
         if rows.du is not None and every.du is not None:
-            rows.du[...] = every.du[own]
+            rows.du[chosen] = every.du[own][chosen]
 
     def once(self, name: str, make: Callable[[], Sequence[Array]]) -> Sequence[Array]:
         """Arrays in shared memory, which the first rank of each machine makes."""

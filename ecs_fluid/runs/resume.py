@@ -156,22 +156,16 @@ def _component_class(name: str, classes: dict[str, str], path: Any, allow_code: 
 def _tables(
     entity: str, kinds: list[type[Component]], arrays: dict[str, Any], path: Any, dtype: type[np.floating]
 ) -> Tables:
-    """The tables of an entity, checked."""
+    """The tables of an entity, checked; what is out of a range that it may leave comes by `_put_back`."""
     tables: list[Component] = []
-    out_of_range: list[tuple[type[Component], str, Array]] = []
     for kind in kinds:
         labels = {key: f"{entity}/{kind.__name__}.{key}" for key in kind.columns}
         for key, label in labels.items():
             if label not in arrays:
                 raise StorageError(f"{path} has no column {kind.__name__}.{key} of entity {entity!r}")
         columns = {key: arrays[label] for key, label in labels.items()}
-        clipped = _clipped(kind, columns)
-        out_of_range += [(kind, key, columns[key]) for key in clipped]
-        tables.append(kind(**(columns | clipped)))
-    checked = checked_tables(entity, tuple(tables), dtype, given=False)
-    for kind, key, array in out_of_range:
-        checked[kind].__dict__[key][...] = array
-    return checked
+        tables.append(kind(**(columns | _clipped(kind, columns))))
+    return checked_tables(entity, tuple(tables), dtype, given=False)
 
 
 def _not_loaded(path: Any, what: str, name: str) -> StorageError:

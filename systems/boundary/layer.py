@@ -37,6 +37,8 @@ from ecs_fluid.systems.shared.body_tables import gathered, near_bodies, rows_of,
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
+    from ecs_fluid.kernels.bodies.polytope import Hulls
+    from ecs_fluid.kernels.bodies.table import Bodies
     from ecs_fluid.systems.boundary.system import BoundarySystem
     from ecs_fluid.world import World
 
@@ -153,7 +155,7 @@ class LayerBoundary(SheetBoundary):
 
     def _reflected(self, entities: list[Entity], former: FormerMotion) -> Tick:
         """Vortons in bodies go to their mirror images; the lattice replaces them when the tick ends."""
-        covered = self.covered(entities)
+        covered = self.covered(*gathered(entities))
         bodies = covered.bodies
         spacing, coupling = self._spacing(covered.surfaces), coupling_of(self.system, bodies)
         old = self._fluid_vortons(covered, former)
@@ -183,9 +185,9 @@ class LayerBoundary(SheetBoundary):
             strengths = strengths + np.einsum("apk,a->pk", rings, made)
         return strengths, added
 
-    def covered(self, entities: list[Entity]) -> Covered:
+    def covered(self, bodies: Bodies, hulls: Hulls) -> Covered:
         """All bodies with their panels, and the matrices of several, which stay as long as none has moved."""
-        covered = super().covered(entities)
+        covered = super().covered(bodies, hulls)
         key = covered.sheet.center.tobytes()
         if len(covered.surfaces) == 1:
             self._outside = None
@@ -206,11 +208,11 @@ class LayerBoundary(SheetBoundary):
 
     def added_masses(self, entities: list[Entity]) -> Array:
         """Fluid kg that free bodies take along, by the sheets that they have where they are: `added_of`."""
-        bodies, _ = gathered(entities)
+        bodies, hulls = gathered(entities)
         coupling = coupling_of(self.system, bodies)
         if not len(coupling.rows):
             return np.zeros((len(bodies.x), 3, 3))
-        covered = self.covered(entities)
+        covered = self.covered(bodies, hulls)
         spacing, some = self._spacing(covered.surfaces), np.zeros(len(bodies.x), bool)
         some[coupling.rows] = True
         inner = self._points_inside(covered, spacing, some)

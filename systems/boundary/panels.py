@@ -15,7 +15,7 @@ from ecs_fluid.systems.boundary.coupling import filled
 from ecs_fluid.systems.boundary.shed_motion import FormerMotion, SpinVortons, put_back
 from ecs_fluid.systems.boundary.sheets import Covered, Sheet, SheetBoundary, rms, strengths_of_rings
 from ecs_fluid.systems.boundary.wake import WAKE_COLUMNS, WakeVortons, shed_sheets
-from ecs_fluid.systems.shared.body_tables import rows_of
+from ecs_fluid.systems.shared.body_tables import gathered, rows_of
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
@@ -56,7 +56,7 @@ class PanelBoundary(SheetBoundary):
             self._fill_wake(released)
             self.memory.keep_none(former)
             return
-        covered = self.covered(entities)
+        covered = self.covered(*gathered(entities))
         bodies, sheet, volume = covered.bodies, covered.sheet, covered.volumes
         bound = ((bodies.shape != CONTAINER) & (bodies.motion != FIXED))[sheet.who]
         carried = self._carried(former)

@@ -117,9 +117,8 @@ class SheetBoundary(ABC):
         speed = np.linalg.norm(wind_at(self.world, self.world.time) - bodies.v, axis=1)
         return speed, np.array([self._extent(bodies, hulls, i) for i in range(len(speed))])
 
-    def covered(self, entities: list[Entity]) -> Covered:
+    def covered(self, bodies: Bodies, hulls: Hulls) -> Covered:
         """All bodies with their panels."""
-        bodies, hulls = gathered(entities)
         surfaces = list(self._surfaces(bodies, hulls))
         return Covered(bodies, hulls, surfaces, self._sheet(bodies, hulls, surfaces))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ecs_fluid.component import Array, RowId
+from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.components.bodies import (
     FIXED,
     FREE,
@@ -22,7 +22,7 @@ from ecs_fluid.components.bodies import (
 )
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
-from ecs_fluid.systems.shared.populations import rows_of_each
+from ecs_fluid.systems.shared.populations import add_spread, rows_of_each
 from ecs_fluid.tables import refuse_contradiction
 
 if TYPE_CHECKING:
@@ -187,12 +187,21 @@ def added_masses(world: World, entities: list[Entity]) -> tuple[Array, Array | N
                 between, added[~known] = None, fresh[~known]
     if between is not None:
         return np.einsum("nnab->nab", between).copy(), between
-    for entity, rows in rows_of_each(entities):
-        if BodyLoad in entity:
-            own = entity[BodyLoad].added.astype(np.float64)
-            given = own.any(axis=(1, 2))
-            added[rows][given] = own[given]
-    return added, None
+    own = column_of(entities, BodyLoad, "added")
+    return np.where(own.any(axis=(1, 2), keepdims=True), own, added), None
+
+
+def column_of(entities: list[Entity], kind: type[Component], name: str) -> Array:
+    """A column of all bodies, laid end to end; 0 where an entity has no such component."""
+    tables = (entity[kind] if kind in entity else kind.blank(len(entity), np.float64) for entity in entities)
+    return np.concatenate([vars(table)[name] for table in tables], dtype=np.float64)
+
+
+def add_loads(entities: list[Entity], **loads: Array) -> None:
+    """Add to columns of the BodyLoads of all bodies, laid end to end."""
+    for name, values in loads.items():
+        columns = [vars(entity[BodyLoad])[name] for entity in entities]
+        add_spread(values.astype(columns[0].dtype), columns)
 
 
 def set_motion(entities: list[Entity], bodies: Bodies, changed: Array) -> None:

@@ -3,7 +3,6 @@ themselves."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -56,22 +55,22 @@ def lacking(world: World, x: Array, nu: Array, down: Array, spacing: float, supp
     return lacks
 
 
-def settle(x: Array, liquid: Liquid, weight: float, down: Array, stiffness: float) -> None:
+def settle(x: Array, liquid: Liquid, pull: Array, stiffness: float) -> None:
     """Move a column at `x` (n, 3) m so that its pressure carries it: dz/dz_0 = 1/nu, p(nu) = rho g (H - z_0).
 
-    `weight` is the part of `down` (3,) m/s^2 that it feels, `stiffness` in Pa.
+    g is the size of the `pull` (3,) m/s^2 that it feels, z goes against it; `stiffness` in Pa.
     """
-    pull = float(np.linalg.norm(down))
-    if not len(x) or pull == 0.0:
+    g = float(np.linalg.norm(pull))
+    if not len(x) or g == 0.0:
         return
     rho = liquid.mass.astype(np.float64) / liquid.volume
-    up = -math.copysign(1.0, weight) * down / pull  # a weight below 0 rests on a lid, not on a floor
+    up = -pull / g
     z = x @ up
     half = 0.5 * float(liquid.volume[0]) ** (1 / 3)
     low, high = float(z.min()) - half, float(z.max()) + half
     place = np.linspace(low, high, 2001)
     # Density at a height is taken as the mean one: an entity is one liquid.
-    pressure = float(rho.mean()) * abs(weight) * pull * (high - place)
+    pressure = float(rho.mean()) * g * (high - place)
     strain = 1 - (1 + pressure / stiffness) ** (-1 / 7)
     sunk = np.concatenate([[0.0], np.cumsum(0.5 * (strain[1:] + strain[:-1]) * np.diff(place))])
     x -= (np.interp(z, place, sunk)[:, None] * up).astype(x.dtype)

@@ -10,7 +10,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import Pose, Strength
 from ecs_fluid.components.bodies import BoundaryLayer, BoundVorticity
 from ecs_fluid.entity import Entity
-from ecs_fluid.input_limits import SPHERE, TRACER, VORTON
+from ecs_fluid.input_limits import SPHERE, TRACER, VORTON, check_bytes
 from ecs_fluid.one_process import OneProcess
 from ecs_fluid.periodic import images
 from ecs_fluid.world import World
@@ -108,3 +108,15 @@ def particles_take(world: World) -> float:
         len(entity) * next((bytes_ for kind, bytes_ in each.items() if kind in entity), TRACER)
         for entity in world.entities
     )
+
+
+class Growth:
+    """What the rows of a world take with those that come in a tick, refused where the memory ends."""
+
+    def __init__(self, world: World) -> None:
+        self._world, self._taken = world, 0.0
+
+    def add(self, count: int, each: float, who: str, remedy: str) -> None:
+        """Count new rows of `each` bytes by `who`; LimitError, with the remedy, where they are too many."""
+        self._taken = (self._taken or particles_take(self._world)) + count * each
+        check_bytes(self._taken, f"particles with {count:,} more by {who} would take", remedy)

@@ -36,7 +36,7 @@ def column(tables: Tables, kind: type[Component], name: str) -> Array:
     return np.asarray(tables[kind].__dict__[name])
 
 
-def carriers(world: World) -> list[Tables]:
+def carrying_matter(world: World) -> list[Tables]:
     """Tables of the entities whose particles contribute to the fields: a Volume, and a property in it."""
     found = []
     for entity, (_, volume) in world.entities_with(Position, Volume):

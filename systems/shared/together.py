@@ -9,8 +9,7 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import FREE, BodyLoad
 from ecs_fluid.entity import Entity
-from ecs_fluid.systems.shared.body_tables import added_masses
-from ecs_fluid.systems.shared.populations import rows_of_each
+from ecs_fluid.systems.shared.body_tables import added_masses, column_of
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -37,11 +36,8 @@ def drive_of(world: World, entities: list[Entity], bodies: Bodies) -> Drive:
         return Drive(np.zeros((n, 3)), np.zeros((n, 3, 3)), None, bodies.mass)
     inside = np.arange(3) != world.across
     push = np.where(free[:, None], world.gravity * inside, 0.0)
-    heavier, force = bodies.mass.copy(), np.zeros((n, 3))
+    heavier, force = bodies.mass.copy(), column_of(entities, BodyLoad, "force")
     added, between = added_masses(world, entities)
-    for entity, rows in rows_of_each(entities):
-        if BodyLoad in entity:
-            force[rows] = entity[BodyLoad].force
     own = bodies.mass[:, None]
     light = added.any(axis=(1, 2))
     whole = own[light, :, None] * np.eye(3) + added[light]

@@ -27,7 +27,7 @@ from ecs_fluid.system import System, Types
 from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.particle_mesh import TransferSystem
 from ecs_fluid.systems.shared.body_tables import BODIES
-from ecs_fluid.systems.shared.properties import CARRIED, carriers
+from ecs_fluid.systems.shared.properties import CARRIED, carrying_matter
 from ecs_fluid.systems.surface.contour import contour
 from ecs_fluid.systems.surface.liquid_field import filled_part, has_liquid
 from ecs_fluid.systems.surface.motion import Motion
@@ -189,7 +189,7 @@ class SurfaceSystem(System):
         """Whether the surface is that of a SphSystem's particles, which bring nothing to the fields."""
         if self.of == "liquid":
             return True
-        return self.of == "density" and not carriers(self.world) and has_liquid(self.world)
+        return self.of == "density" and not carrying_matter(self.world) and has_liquid(self.world)
 
     def _values(self) -> tuple[Any, Array]:
         """The grid, and the field on it; a flat world has a single layer."""
@@ -208,9 +208,7 @@ class SurfaceSystem(System):
         return float(self.world.dtype(getattr(self.field(Fluid), self.of)))
 
     def _limit(self, level: Level) -> float | None:
-        if self.band is None:
-            return None
-        return self.band * float(np.asarray(level.spacing)[np.array(level.phi.shape) > 1].max(initial=0.0))
+        return None if self.band is None else self.band * level.widest
 
     def _put(self, table: SignedDistance, level: Level, surface: bool) -> None:
         table.phi, table.origin, table.spacing = level.phi, level.origin, level.spacing
@@ -224,7 +222,7 @@ class SurfaceSystem(System):
         mesh = self.field(SurfaceMesh)
         x, faces = contour(table.phi, table.origin, table.spacing)
         mesh.x, mesh.faces = x, faces
-        cell = float(np.asarray(table.spacing)[np.array(table.phi.shape) > 1].max(initial=0.0))
+        cell = Level(table.phi, table.origin, table.spacing).widest
         shape = geometry(table.phi, table.spacing, 2.0 * cell) if len(x) else np.zeros((1, 1, 1, 4), x.dtype)
         read = sample(x, table.origin, table.spacing, shape)
         length = np.linalg.norm(read[:, :3], axis=1, keepdims=True)

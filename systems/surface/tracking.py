@@ -31,6 +31,11 @@ class Level(NamedTuple):
     origin: Array
     spacing: Array
 
+    @property
+    def widest(self) -> float:
+        """Largest spacing, m, of the axes that have more than one point."""
+        return float(np.asarray(self.spacing)[np.array(self.phi.shape) > 1].max(initial=0.0))
+
 
 def redistanced(level: Level, order: int, limit: float | None) -> tuple[Level, bool]:
     """True distances from the surface where the field is 0, and whether there is one."""

@@ -54,7 +54,7 @@ class CellReading:
         if may_refuse and vortons * (rows - len(x)) <= READING * rows:
             return False
         targets = Targets(x, np.empty_like(x), place="others", read=points.read)
-        flow.fill_grid(targets)
+        flow.fill_mollified(targets)
         reading = GridReading(grid, points.spread(targets.u), system.read_by, points.read)
         for other in others:
             reading.velocity(other.x, other.u)

@@ -102,6 +102,11 @@ class Reference(NamedTuple):
         return float(np.max(found))
 
 
+def at_even_distances(every: int, count: int) -> Array:
+    """Numbers, ascending, of up to `count` of so many rows, which tell of all where all weigh alike."""
+    return np.unique(np.linspace(0, every - 1, count).astype(np.int64))
+
+
 def _ratio(wrong: float, total: float) -> float:
     """Of two sums of squares, as lengths."""
     return math.sqrt(wrong / total if total > 0.0 else wrong)

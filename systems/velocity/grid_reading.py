@@ -116,13 +116,5 @@ def sum_at_strays(flow: VortonFlow, populations: Sequence[Population]) -> None:
         return
     box = grid.origin, grid.origin + grid.spacing * grid.cells
 
-    def fill(every: Targets) -> None:
-        if len(rows := np.flatnonzero(~inside(every.x, *box))):
-            every.fill_rows(rows, flow.fill_grid)
-
     for entity, x, u, du in populations:
-        summed, out = Targets.at(x, du is not None), ~inside(x, *box)
-        world.processes.at_rows(entity, summed, fill)
-        u[out] = summed.u[out]
-        if du is not None and summed.du is not None:
-            du[out] = summed.du[out]
+        world.processes.at_rows(entity, Targets(x, u, du), flow.fill_mollified, ~inside(x, *box))

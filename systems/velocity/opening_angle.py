@@ -10,7 +10,7 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.components import Sources
 from ecs_fluid.systems.velocity.direct import DirectSolver
-from ecs_fluid.systems.velocity.drawn_sample import DrawnSample, Reference
+from ecs_fluid.systems.velocity.drawn_sample import DrawnSample, Reference, at_even_distances
 from ecs_fluid.systems.velocity.pppm import relative_error
 from ecs_fluid.systems.velocity.solver_work import tree_work
 from ecs_fluid.systems.velocity.tree import TreeSolver
@@ -149,14 +149,14 @@ class OpeningAngle:
         """
         assert targets.blocks is not None
         order, starts = targets.blocks
-        chosen = np.unique(np.linspace(0, len(starts) - 2, SAMPLE_BLOCKS).astype(np.int64))
+        chosen = at_even_distances(len(starts) - 1, SAMPLE_BLOCKS)
         parts = [order[starts[b] : starts[b + 1]] for b in chosen]
         ends = np.cumsum([0, *(len(part) for part in parts)])
         near = Targets.at(np.ascontiguousarray(targets.x[np.concatenate(parts)]), targets.du is not None)
         near.blocks = np.arange(len(near.x), dtype=np.int64), ends.astype(np.int64)
         compared = np.concatenate(
             [
-                first + np.unique(np.linspace(0, len(part) - 1, SAMPLE_TARGETS).astype(np.int64))
+                first + at_even_distances(len(part), SAMPLE_TARGETS)
                 for first, part in zip(ends[:-1], parts, strict=True)
             ]
         )

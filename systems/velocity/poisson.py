@@ -94,8 +94,8 @@ class PoissonSolver(Solver):
             interpolate(x, grid.origin, grid.spacing, self._jacobian, du)
         slack = 1e-5 * grid.spacing
         lo, hi = grid.origin - slack, grid.origin + grid.spacing * grid.cells + slack
-        beyond = np.flatnonzero(~inside(x, lo, hi))
-        if len(beyond) and not self.world.periods.any():
+        beyond = ~inside(x, lo, hi)
+        if beyond.any() and not self.world.periods.any():
             # Nobody moves out there; somebody only asks.
             direct = DirectSolver(self.system)
             direct.prepare(self.sources, grid)

@@ -11,7 +11,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import Grid, Position, SolverMeshes, Sources, Velocity
 from ecs_fluid.systems.partition import VORTONS
 from ecs_fluid.systems.velocity.direct import DirectSolver
-from ecs_fluid.systems.velocity.drawn_sample import DrawnSample
+from ecs_fluid.systems.velocity.drawn_sample import DrawnSample, at_even_distances
 from ecs_fluid.systems.velocity.flow_numbers import (
     ALIKE,
     LINEAR,
@@ -121,8 +121,8 @@ class PppmSolver(Solver):
             self._fill_inside(targets)
             return
         within = inside(targets.x, lowest, highest)
-        targets.fill_rows(np.flatnonzero(within), self.fill)
-        targets.fill_rows(np.flatnonzero(~within), self._fmm.fill)
+        targets.fill_rows(within, self.fill)
+        targets.fill_rows(~within, self._fmm.fill)
 
     def _fill_inside(self, targets: Targets) -> None:
         """By the mesh found before, else by one for these targets; a finer one follows each that misses the
@@ -245,7 +245,7 @@ class PppmSolver(Solver):
 
     def _sizes(self, targets: Targets) -> Array:
         """RMS velocity and gradient, 0 if there is none, at some of the targets."""
-        given = some_of(targets)
+        given = thinned(targets)
         return np.array([size(given.u), 0.0 if given.du is None else size(given.du)])
 
     # ------------------------------------------------------------------ measurements
@@ -264,7 +264,7 @@ class PppmSolver(Solver):
         """
         from ecs_fluid.kernels.particle_mesh.error import strength_around
 
-        given, s = some_of(targets), self._sources
+        given, s = thinned(targets), self._sources
         around = strength_around(s.x, s.alpha, given.x, *self._box, reach)
         sample = DrawnSample.of(given.results, count, around)
         if sample is None:
@@ -283,7 +283,7 @@ class PppmSolver(Solver):
         if self._last is not None and self._last[0] is targets and self._last[1].error == self._aim:
             found = self._last[1]
             return found if there is None else found._replace(mesh=there)
-        rows = np.unique(np.linspace(0, len(targets.x) - 1, COMPARED).astype(np.int64))
+        rows = at_even_distances(len(targets.x), COMPARED)
         exact = self._exact(targets, rows)
         gradient = np.inf if exact.du is None else self._aim * size(exact.du)
         goal = sums.Goal(self._aim * size(exact.u), gradient)
@@ -392,8 +392,8 @@ def keep_meshes(world: World) -> None:
         world.attach(world.fluid.name, SolverMeshes)
 
 
-def some_of(targets: Targets) -> Targets:
-    """Every so many-th of them, with what was found there."""
+def thinned(targets: Targets) -> Targets:
+    """Every so many-th of them, with what was found there: views, no copies."""
     some = slice(None, None, 1 + len(targets.x) // DRAWN_FROM)
     return Targets(targets.x[some], targets.u[some], None if targets.du is None else targets.du[some])
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.plugins import ships
+from ecs_fluid.strays import some_of
 from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.shared.populations import some_rows
 from ecs_fluid.systems.velocity.direct import DirectSolver
@@ -18,9 +19,6 @@ from ecs_fluid.targets import Population, Targets
 
 SAMPLE = 64
 """Vortons, and as many other particles, in the sample."""
-
-DRAWN_FROM = 2048
-"""Rows from which the sample is drawn."""
 
 
 def sampled_error(flow: VortonFlow, *groups: Sequence[Population]) -> float | None:
@@ -100,10 +98,5 @@ def _exact(all_pairs: VortonFlow, x: Array) -> Array:
 def _some(flow: VortonFlow, populations: Sequence[Population]) -> tuple[Array, Array]:
     """Positions and velocities of some rows, one population at least."""
     rows = [(entity, x, u) for entity, x, u, _ in populations]
-    x, u = some_rows(flow.solver.world.processes, rows, _at_even_distances)
+    x, u = some_rows(flow.solver.world.processes, rows, some_of)
     return x, u
-
-
-def _at_even_distances(every: int) -> Array:
-    """Numbers of up to `DRAWN_FROM` of so many rows, the same in every tick."""
-    return np.unique(np.linspace(0, every - 1, min(every, DRAWN_FROM)).astype(np.int64))

@@ -226,37 +226,7 @@ class VelocitySystem(System):
         if world.system(DiagnosticsSystem) is None:
             world.add_system(DiagnosticsSystem(every=0))
 
-    @property
-    def code(self) -> Code:
-        """Number of the regularisation of the vortons' cores, for kernels: one of space, or of a plane."""
-        from ecs_fluid.kernels.biot_savart.regularisation import code_of
-
-        return code_of(self.kernel, self.world.dimension)
-
-    @property
-    def needs_all_sources(self) -> bool:
-        """Whether sums need all Sources, more than the trees of parts of them hold."""
-        return self.mollify > 0.0 or solver_class(self.solver).needs_all_sources
-
-    @property
-    def from_grid(self) -> bool:
-        """Whether the vortons' velocity is interpolated between points of the field grid."""
-        return self._from_grid(self._solver)
-
-    def _from_grid(self, solver: Solver) -> bool:
-        return solver.on_grid or (self.at == "grid" and not solver.own_field)
-
-    def _needs(self, solver: Solver) -> GridNeeds:
-        """What the solver needs of the grid; room around the vortons is of use around all of them."""
-        needs = solver.grid_needs()
-        return needs._replace(all_inside=needs.all_inside or needs.padding > 0.0 or solver.on_grid)
-
-    @property
-    def read_by(self) -> Reading:
-        """How velocities at points of the grid are read between them."""
-        return "spline" if self.interpolation == "cubic" else self.interpolation
-
-    # ------------------------------------------------------------------ the tick
+    # ------------------------------------------------------------------ a tick
 
     def process(self, dt: float) -> None:
         """Fill velocities, gradients and, when something interpolates it, the velocity field."""
@@ -283,14 +253,6 @@ class VelocitySystem(System):
         if self.world.stage.c == 0.0:
             self.velocity_error = sampled_error(flow, vortons, others) if self._is_recorded else None
 
-    @property
-    def _is_recorded(self) -> bool:
-        """Whether diagnostics are recorded at the end of this tick."""
-        from ecs_fluid.systems.diagnostics import DiagnosticsSystem
-
-        world, record = self.world, self.world.system(DiagnosticsSystem)
-        return record is not None and record.every > 0 and (world.tick + 1) % record.every == 0
-
     def _populations(self) -> tuple[list[Population], list[Population]]:
         """Vortons, and what else has a velocity."""
         wanted = (*VORTONS, Velocity, VelocityGradient) if self.gradient else (*VORTONS, Velocity)
@@ -306,6 +268,27 @@ class VelocitySystem(System):
         ]
         return vortons, others
 
+    def _fill_grid(self, flow: VortonFlow) -> None:
+        """Fill the velocity field, at all points of the grid."""
+        from ecs_fluid.kernels.grids.grid import grid_points
+
+        field, processes, number = self.field(VelocityField), self.world.processes, self.world.dtype
+        solver, grid = flow.solver, flow.grid
+        if solver.on_grid and flow.potential is None:
+            field.u = solver.grid_velocity
+            return
+        mesh = grid.origin, grid.spacing, grid.cells
+        (points,) = processes.once("grid points", lambda: [grid_points(mesh, number)])
+        field.u = processes.result("velocity field", field.u, points.shape, number, solver.divides_targets)
+        targets = Targets(
+            points.reshape(-1, 3), field.u.reshape(-1, 3), place="grid", points=points.shape[:3]
+        )
+        if solver.on_grid:
+            field.u[...] = solver.grid_velocity
+            flow.add_potential(targets)
+        else:
+            flow.fill_mollified(targets)
+
     def _readings(self, solver: Solver, grid: Grid) -> tuple[GridReading, GridReading]:
         """How vortons read the velocity field, and how other particles do.
 
@@ -317,6 +300,21 @@ class VelocitySystem(System):
         shared: Reading = "spline" if solver.by_spline else "convolution"
         others = GridReading(grid, field, "convolution" if how == "spline" else how)
         return GridReading(grid, field, shared), others
+
+    def _read_at_vortons(self, reading: GridReading, sources: Sources, vortons: list[Population]) -> None:
+        """Read velocity and gradient at the vortons, on a single process in the order of their cells."""
+        first, shared = 0, bool(self.world.processes.bounds)
+        for _, x, u, du in vortons:
+            if du is None:
+                reading.velocity(x, u)
+                continue
+            rows = sources.order
+            if shared:  # another machine may have sorted these rows
+                rows = np.arange(len(x))
+            elif len(x) < len(rows):
+                rows = rows[(rows >= first) & (rows < first + len(x))] - first
+            reading.velocity_gradient(x, rows, u, du)
+            first += len(x)
 
     def _fill_others(
         self, flow: VortonFlow, reading: GridReading, vortons: list[Population], others: list[Population]
@@ -342,43 +340,15 @@ class VelocitySystem(System):
             for number, (entity, x, u, _) in enumerate(others):
                 processes.at_rows(entity, Targets(x, u, place="others", number=number), flow.fill)
 
-    def _fill_grid(self, flow: VortonFlow) -> None:
-        """Fill the velocity field, at all points of the grid."""
-        from ecs_fluid.kernels.grids.grid import grid_points
+    @property
+    def _is_recorded(self) -> bool:
+        """Whether diagnostics are recorded at the end of this tick."""
+        from ecs_fluid.systems.diagnostics import DiagnosticsSystem
 
-        field, processes, number = self.field(VelocityField), self.world.processes, self.world.dtype
-        solver, grid = flow.solver, flow.grid
-        if solver.on_grid and flow.potential is None:
-            field.u = solver.grid_velocity
-            return
-        mesh = grid.origin, grid.spacing, grid.cells
-        (points,) = processes.once("grid points", lambda: [grid_points(mesh, number)])
-        field.u = processes.result("velocity field", field.u, points.shape, number, solver.divides_targets)
-        targets = Targets(
-            points.reshape(-1, 3), field.u.reshape(-1, 3), place="grid", points=points.shape[:3]
-        )
-        if solver.on_grid:
-            field.u[...] = solver.grid_velocity
-            flow.add_potential(targets)
-        else:
-            flow.fill_grid(targets)
+        world, record = self.world, self.world.system(DiagnosticsSystem)
+        return record is not None and record.every > 0 and (world.tick + 1) % record.every == 0
 
-    def _read_at_vortons(self, reading: GridReading, sources: Sources, vortons: list[Population]) -> None:
-        """Read velocity and gradient at the vortons, on a single process in the order of their cells."""
-        first, shared = 0, bool(self.world.processes.bounds)
-        for _, x, u, du in vortons:
-            if du is None:
-                reading.velocity(x, u)
-                continue
-            rows = sources.order
-            if shared:  # another machine may have sorted these rows
-                rows = np.arange(len(x))
-            elif len(x) < len(rows):
-                rows = rows[(rows >= first) & (rows < first + len(x))] - first
-            reading.velocity_gradient(x, rows, u, du)
-            first += len(x)
-
-    # ------------------------------------------------------------------ sums
+    # ------------------------------------------------------------------ the solver
 
     def _made(self, name: str) -> Solver:
         """The solver of that name; in a world that repeats ``auto`` is the one on the grid."""
@@ -406,6 +376,45 @@ class VelocitySystem(System):
             return solver
         flat = self.world.dimension == 3 and grid.flat.any()
         return AutoSolver(self) if solver.on_grid and flat else solver
+
+    def _needs(self, solver: Solver) -> GridNeeds:
+        """What the solver needs of the grid; room around the vortons is of use around all of them."""
+        needs = solver.grid_needs()
+        return needs._replace(all_inside=needs.all_inside or needs.padding > 0.0 or solver.on_grid)
+
+    def _from_grid(self, solver: Solver) -> bool:
+        return solver.on_grid or (self.at == "grid" and not solver.own_field)
+
+    # ------------------------------------------------------------------ what other systems go by
+
+    @property
+    def code(self) -> Code:
+        """Number of the regularisation of the vortons' cores, for kernels: one of space, or of a plane."""
+        from ecs_fluid.kernels.biot_savart.regularisation import code_of
+
+        return code_of(self.kernel, self.world.dimension)
+
+    @property
+    def needs_all_sources(self) -> bool:
+        """Whether sums need all Sources, more than the trees of parts of them hold."""
+        return self.mollify > 0.0 or solver_class(self.solver).needs_all_sources
+
+    @property
+    def from_grid(self) -> bool:
+        """Whether the vortons' velocity is interpolated between points of the field grid."""
+        return self._from_grid(self._solver)
+
+    @property
+    def has_images(self) -> bool:
+        """Whether sums are over images too, in a world that repeats or behind walls."""
+        return self._solver.has_images
+
+    @property
+    def read_by(self) -> Reading:
+        """How velocities at points of the grid are read between them."""
+        return "spline" if self.interpolation == "cubic" else self.interpolation
+
+    # ------------------------------------------------------------------ the flow at any points
 
     def velocity_at(self, points: Array, solver: str | None = None) -> Array:
         """Velocity (m, 3) m/s at any points (m, 3) m from the present vortons; `solver` overrides."""
@@ -457,11 +466,6 @@ class VelocitySystem(System):
         direct.velocity(self.code, x, *vortons, u)
         return u
 
-    @property
-    def has_images(self) -> bool:
-        """Whether sums are over images too, in a world that repeats or behind walls."""
-        return self._solver.has_images
-
     def pair_fields(self, x: Array) -> tuple[Array, Array, Array, Array]:
         """Vector potential, blob vorticity, velocity and gradient at (m, 3) points by the direct sum."""
         from ecs_fluid.kernels.biot_savart import direct
@@ -481,15 +485,7 @@ class VelocitySystem(System):
             potential.add(Targets(x, u, du))
         return psi, omega, u, du
 
-    def _warn_once(self, solver: Solver, sources: Sources, grid: Grid) -> None:
-        """Warn of an unsuitable grid, or of slow direct sums, once for each solver."""
-        # Processes must agree on it, and only the one that ran `lint` knows of its warning.
-        (warned,) = self.world.processes.largest([float(solver.name in self._warned)])
-        if not warned:
-            slow = [] if solver.on_grid else self._slow_sums(len(sources.sigma))
-            for text in slow or solver.grid_lint(sources, grid):
-                self._warned.add(solver.name)
-                self.warn(text, text)
+    # ------------------------------------------------------------------ warnings
 
     def lint(self, world: World) -> list[str]:
         """Poor parameters, too coarse a grid, slow sums, and constants of the fluid that nothing uses."""
@@ -501,6 +497,16 @@ class VelocitySystem(System):
         self._warned.update([solver.name] if found else [])
         plane = plane_vortices_lint(x, alpha) if world.dimension == 3 else ()
         return [*found, *solver.lint(), *unfelt_lint(world), *plane]
+
+    def _warn_once(self, solver: Solver, sources: Sources, grid: Grid) -> None:
+        """Warn of an unsuitable grid, or of slow direct sums, once for each solver."""
+        # Processes must agree on it, and only the one that ran `lint` knows of its warning.
+        (warned,) = self.world.processes.largest([float(solver.name in self._warned)])
+        if not warned:
+            slow = [] if solver.on_grid else self._slow_sums(len(sources.sigma))
+            for text in slow or solver.grid_lint(sources, grid):
+                self._warned.add(solver.name)
+                self.warn(text, text)
 
     def _slow_sums(self, vortons: int) -> list[str]:
         """A sentence if direct sums of so many vortons are slow."""

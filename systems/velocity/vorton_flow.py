@@ -40,8 +40,8 @@ class VortonFlow:
         if self.potential:
             self.potential.add(targets)
 
-    def fill_grid(self, targets: Targets) -> None:
-        """Fill points of the field grid, from cores as wide as `mollify` asks for."""
+    def fill_mollified(self, targets: Targets) -> None:
+        """The same from cores as wide as `mollify` asks for: at points of the grid, or in their place."""
         mollify = self.solver.system.mollify
         if not mollify:
             self.fill(targets)

@@ -10,32 +10,8 @@ import pytest
 from PIL import Image
 
 from ecs_fluid.cli import main
+from tests.viz.test_surfaces import WORLD
 
-WORLD = """
-[world]
-dt = 0.02
-duration = 0.12
-precision = "single"
-
-[fluid]
-density = 1.0
-velocity = { solver = "direct" }
-
-[[entity]]
-kind = "fluid_block"
-name = "drop"
-sphere = { radius = 0.5 }
-spacing = 0.125
-density = "2"
-agitation = 1e-3
-
-[[system]]
-kind = "surface"
-every = 2
-
-[output]
-every = 2
-"""
 SMALL = ["--size", "64", "48"]
 PATH = """
 clock = "movie"
@@ -54,7 +30,7 @@ focal = [0.0, 0.0, 0.0]
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Frames 0 to 3 at 0, 0.04, 0.08 and 0.12 s."""
     place = tmp_path_factory.mktemp("film")
-    (place / "drop.toml").write_text(WORLD)
+    (place / "drop.toml").write_text(WORLD.replace("duration = 0.08", "duration = 0.12"))
     assert main(["run", str(place / "drop.toml"), "--out", str(place / "run")]) == 0
     return place / "run"
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from ecs_fluid.cli import main
 from ecs_fluid.io.fields import append_field
 from ecs_fluid.io.runfolder import RunFolder
 
@@ -131,3 +133,18 @@ def make_liquid_run(path: Path) -> Path:
                 spacing = np.full(3, GRID)
                 append_field(run.fields, "sdf", frame, 0.1 * frame, x[0, 0, 0], spacing, {"phi": phi})
     return path
+
+
+def files_of(folder: Path) -> list[Path]:
+    """All files in a folder, however deep."""
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def is_refused(run: Path, command: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command ends with code 2 and one sentence that has this in it, and leaves nothing behind."""
+    before = files_of(run)
+    assert main([word.format(run=run) for word in command]) == 2
+    text = capsys.readouterr().err
+    assert sentence.format(run=run) in text
+    assert text.startswith("error: ") and text.count("\n") == 1
+    assert files_of(run) == before

@@ -17,7 +17,7 @@ from ecs_fluid.cli import main
 from ecs_fluid.errors import StorageError
 from ecs_fluid.exports.frames import selected
 from ecs_fluid.io.runfolder import RunFolder
-from tests.exports.made_run import frame_of, make_run
+from tests.exports.made_run import frame_of, is_refused, make_run
 from tests.memory import peak_of
 
 
@@ -38,10 +38,6 @@ from tests.memory import peak_of
 )
 def test_frames_are_chosen_as_python_does(text: str | None, numbers: list[int]) -> None:
     assert list(selected(text, 11, Path("run"))) == list(numbers)
-
-
-def files_of(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 @pytest.mark.parametrize(
@@ -78,13 +74,7 @@ def files_of(folder: Path) -> list[Path]:
 def test_every_mistake_is_one_sentence(
     run: Path, arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit code 2, and nothing is left of the export."""
-    before = files_of(run)
-    assert main(["export", str(run), *(word.format(run=run) for word in arguments)]) == 2
-    text = capsys.readouterr().err
-    assert sentence.format(run=run) in text
-    assert text.startswith("error: ") and text.count("\n") == 1
-    assert files_of(run) == before
+    is_refused(run, ["export", str(run), *arguments], sentence, capsys)
 
 
 def test_no_run_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

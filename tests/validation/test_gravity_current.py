@@ -13,6 +13,13 @@ import ecs_fluid as ef
 LENGTH, DEPTH, REDUCED_GRAVITY = 2.4, 0.6, 9.81 * 0.04
 
 
+def noses(world: ef.World) -> list[float]:
+    """How far from the gate the heavy fluid has come along the floor, and the light one under the lid, m."""
+    x, heavy = world["water"][ef.Position].x, world["water"][ef.Density].rho > 1000.0
+    low, high = heavy & (x[:, 2] < -DEPTH / 4), ~heavy & (x[:, 2] > DEPTH / 4)
+    return [float(x[low, 0].max()), -float(x[high, 0].min())]
+
+
 def fronts(layers: int) -> tuple[float, float]:
     """Speeds of the heavy and the light front over sqrt(g' H), as both go from H/2 on until near the end.
 
@@ -23,12 +30,10 @@ def fronts(layers: int) -> tuple[float, float]:
     """
     h = DEPTH / layers
     world = ef.load("lock_exchange", f"water.spacing={h}", f"water.density=1000 - 20*tanh(x/{h})")
-    water, seen = world["water"], [np.zeros(3)]
-    while seen[-1][1:].max() < 0.9 * LENGTH / 2 and world.time < 6.0:
+    seen = [[0.0, 0.0, 0.0]]
+    while max(seen[-1][1:]) < 0.9 * LENGTH / 2 and world.time < 6.0:
         world.step(2)
-        x, heavy = water[ef.Position].x, water[ef.Density].rho > 1000.0
-        low, high = heavy & (x[:, 2] < -DEPTH / 4), ~heavy & (x[:, 2] > DEPTH / 4)
-        seen.append(np.array([world.time, x[low, 0].max(), -x[high, 0].min()]))
+        seen.append([world.time, *noses(world)])
     t, *places = np.array(seen).T
     chosen = np.minimum(*places) > DEPTH / 2
     speeds = [np.polyfit(t[chosen], place[chosen], 1)[0] for place in places]

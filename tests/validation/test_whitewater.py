@@ -17,7 +17,7 @@ from ecs_fluid.errors import ComponentError, FluidWarning, RecipeError
 from ecs_fluid.kernels.sph.forces import lattice_weight, phi
 from ecs_fluid.kernels.sph.step import LiquidLaw, around as surroundings
 from ecs_fluid.kernels.sph.whitewater import BUBBLE, FOAM, SPRAY, around, crests, search
-from ecs_fluid.systems.whitewater import SURFACE, _Surroundings
+from ecs_fluid.systems.whitewater import SURFACE, _LiquidAround
 
 Array = np.ndarray
 G, SPACING, SUPPORT = 9.81, 0.05, 2.98
@@ -33,11 +33,11 @@ def ball(radius: float) -> Array:
     return np.asarray(x[(x**2).sum(axis=1) < radius**2])
 
 
-def seen(x: Array, v: Array) -> _Surroundings:
+def seen(x: Array, v: Array) -> _LiquidAround:
     """The liquid as the system sees it, without walls."""
     law = LiquidLaw(REACH, SUPPORT, SPACING**3, 0.0, 0.0)
     near = surroundings(law, x, v, np.ones(len(x)), None, None)
-    return _Surroundings(law, near, None, search(law, near))
+    return _LiquidAround(law, near, None, search(law, near))
 
 
 def plain(x: Array, v: Array, points: Array, u: Array) -> tuple[Array, ...]:

@@ -9,40 +9,15 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
-from ecs_fluid.worlds.world_recipe import WorldRecipe, read, shipped
+from ecs_fluid.worlds.world_recipe import read
+from tests.worlds.test_promises import lean as as_promised
 
 pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
-
-BODIES = (
-    "ball_in_tube", "ball_through_smoke", "bubbles", "curve_ball", "falling_plate", "fire_and_balloon",
-    "flow_past_sphere", "hot_ball", "karman_street", "lock_exchange", "plate_at_angle", "plate_over_flame",
-    "rifled_ball", "rotating_container", "sloshing_container", "spinning_ball", "spinning_box",
-    "two_layers_ball",
-)  # fmt: skip
 
 
 def lean(name: str, *without: str, **changes: Any) -> ef.World:
     """The world in double precision without tracers, these entities and systems of these kinds."""
-    tables = read(shipped()[name]).tables()
-    tables["entity"] = [
-        item for item in tables["entity"] if item["kind"] != "tracers" and item["name"] not in without
-    ]
-    tables["system"] = [item for item in tables.get("system", []) if item["kind"] not in without]
-    tables.setdefault("world", {}).update(changes, precision="double")
-    return WorldRecipe.from_tables(tables).build()
-
-
-@pytest.mark.parametrize("name", BODIES)
-def test_world_has_the_size_and_nothing_to_complain_about(name: str) -> None:
-    """No sentences from the recipes or, at the start, from the systems; sizes for several ticks a second."""
-    recipe = read(shipped()[name])
-    assert recipe.lint() == []
-    world = recipe.build()
-    assert world.lint() == []
-    assert sum(len(entity) for entity in world.entities) <= 80_000
-    assert sum(len(entity) for entity in world.entities if ef.Strength in entity) <= 10_000
-    # Of the blocks of fluid and smoke, bodies clear a small part at the start: 11 % for the spinning ball.
-    assert world.fluid[ef.CollisionCount].cleared[0] < 0.15 * max(sum(map(len, world.entities)), 1)
+    return as_promised(name, *without, precision="double", **changes)
 
 
 def test_bubbles_set_off_at_twice_gravity() -> None:

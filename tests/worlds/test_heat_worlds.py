@@ -6,25 +6,8 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
-from ecs_fluid.worlds.world_recipe import read, shipped
 
 pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
-
-HEAT = (
-    "candle", "dye_drop", "dye_drops_collide", "fireball", "hot_plate", "large_flame", "rayleigh_taylor",
-    "smoulder", "stratified_ring", "thermal_plume", "two_layers",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("name", HEAT)
-def test_world_has_the_size_and_nothing_to_complain_about(name: str) -> None:
-    """No sentences from the recipes or, at the start, from the systems; sizes for several ticks a second."""
-    recipe = read(shipped()[name])
-    assert recipe.lint() == []
-    world = recipe.build()
-    assert world.lint() == []
-    assert sum(len(entity) for entity in world.entities) <= 80_000
-    assert sum(len(entity) for entity in world.entities if ef.Strength in entity) <= 10_000
 
 
 def test_dye_drop_starts_with_two_thirds_of_its_weight() -> None:

@@ -14,6 +14,7 @@ import ecs_fluid as ef
 from ecs_fluid.component import Array
 from ecs_fluid.shipped_worlds import promises, sentence, shipped
 from ecs_fluid.worlds.world_recipe import WorldRecipe, read
+from tests.validation.test_gravity_current import noses
 
 pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
 
@@ -524,11 +525,9 @@ def through_walls(world: ef.World, angle: float, spin: float) -> float:
 @measure
 def lock_exchange() -> float:
     world, places = lean("lock_exchange"), []
-    water = world["water"]
     for end in np.linspace(2.0, 4.0, 11):
         march(world, float(end))
-        x, heavy = water[ef.Position].x, water[ef.Density].rho > 1000.0
-        places.append((world.time, x[heavy & (x[:, 2] < -0.15), 0].max()))
+        places.append((world.time, noses(world)[0]))
     return float(np.polyfit(*np.transpose(places), 1)[0])
 
 

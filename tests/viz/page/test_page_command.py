@@ -14,6 +14,7 @@ from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.viz.page import writer
 from ecs_fluid.viz.style import LOOKS
 from tests.exports.made_run import (
+    is_refused,
     make_run,
     time_of,
 )
@@ -50,10 +51,6 @@ def test_looks_that_paint_hide_the_vortons(run: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(header["painted"]["range"], [450 + 0.005 * 99, 549 - 0.005 * 99], rtol=1e-6)
 
 
-def files_of(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file())
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -80,12 +77,7 @@ def files_of(folder: Path) -> list[Path]:
 def test_every_mistake_is_one_sentence(
     run: Path, arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = files_of(run)
-    assert main(["page", str(run), *(word.format(run=run) for word in arguments)]) == 2
-    text = capsys.readouterr().err
-    assert sentence.format(run=run) in text
-    assert text.startswith("error: ") and text.count("\n") == 1
-    assert files_of(run) == before
+    is_refused(run, ["page", str(run), *arguments], sentence, capsys)
 
 
 def test_no_run_and_no_frames_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,112 @@
+"""What users may not leave in the tables of a world, whose arrays they can change between ticks."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ecs_fluid.component import DTYPES, Array, Column, Component, RowId, Tables
+from ecs_fluid.errors import ComponentError, FluidError
+from ecs_fluid.fluid import Fluid, check
+from ecs_fluid.plugins import users_method
+from ecs_fluid.system import System
+from ecs_fluid.tables import has_to_agree, may_leave_range, refuse_contradiction
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
+
+
+class ChangesByHand:
+    """Checks the tables of one world, the dear ones where they are not what they were when last checked."""
+
+    def __init__(self) -> None:
+        self._agreed: dict[tuple[str, type[Component]], list[bytes]] = {}
+        """Columns of tables, by entity, when they last agreed"""
+        self._fluid: list[bytes] = []
+        """Columns of the Fluid when they were last checked"""
+
+    def check(self, world: World) -> None:
+        """Raise ComponentError for what nobody could have given the world, nor resume: for changes by hand.
+
+        Columns, of those that systems keep in their range, that are out of it; tables that do not `agree`;
+        what systems refuse to go on with, `System.must_hold`.
+        """
+        check_columns(world, "before the tick")
+        checks = [
+            *(partial(self._check_entity, entity, tables) for entity, tables in world._tables),
+            *(partial(_check_system, world, system) for system in world._systems),
+        ]
+        said: tuple[int, str] | None = None
+        for number, check_one in enumerate(checks):
+            try:
+                check_one()
+            except FluidError as error:
+                said = number, str(error)
+                break
+        if first := world.processes.first(said):
+            raise ComponentError(first[1])
+
+    def _check_entity(self, entity: str, tables: Tables) -> None:
+        """The same for the tables of an entity; those that have to agree, where they are others than last."""
+        for kind, table in tables.items():
+            if kind.derived:
+                continue
+            for field, array in table.items():
+                if not field.allows(array) and not may_leave_range(kind):
+                    _check_given(entity, field, array)
+            if not has_to_agree(kind):
+                continue
+            now = [array.tobytes() for _, array in table.items()]
+            if self._agreed.get((entity, kind)) != now:
+                for field, array in table.items():
+                    _check_given(entity, field, array)
+                refuse_contradiction(entity, kind, tables)
+                self._agreed[entity, kind] = now
+
+    def check_fluid(self, world: World) -> None:
+        """Raise RecipeError for constants of the fluid that are out of range, or contradict each other."""
+        fluid = world.fluid[Fluid]
+        if self._fluid != (now := [column.tobytes() for column in vars(fluid).values()]):
+            check(fluid, "Fluid before the tick")
+            self._fluid = now
+
+    def forget(self, name: str) -> None:
+        """Drop what is kept of an entity that was removed."""
+        self._agreed = {place: columns for place, columns in self._agreed.items() if place[0] != name}
+
+
+def check_columns(world: World, when: str) -> None:
+    """Raise ComponentError where a column has another shape, or other numbers, than its rows need.
+
+    Arrays that somebody resizes in place, `when` tells who, would be read beyond their ends.
+    """
+    for entity, tables in world._tables:
+        rows = len(tables[RowId].__dict__["id"]) if RowId in tables else 0
+        for kind, table in tables.items():
+            for name, field in kind.columns.items() if kind.per_row else ():
+                array = table.__dict__[name]
+                if array.shape != (rows, *field.shape):
+                    raise ComponentError(
+                        f"entity {entity!r}: {field.label} has shape {array.shape} {when}, beside {rows} "
+                        "rows of RowId; rows come by spawn and go by kill, and no array may be resized"
+                    )
+                if array.dtype != (world.dtype if field.kind == "float" else DTYPES[field.kind]):
+                    raise ComponentError(
+                        f"entity {entity!r}: {field.label} has numbers of dtype {array.dtype} {when}; the "
+                        "dtype of a column stays what it is"
+                    )
+
+
+def _check_given(entity: str, field: Column, array: Array) -> None:
+    """Raise ComponentError for a column that nobody may give an entity."""
+    try:
+        field.check_given(array)
+    except ComponentError as error:
+        raise ComponentError(f"entity {entity!r}: {error}") from None
+
+
+def _check_system(world: World, system: System) -> None:
+    """Let a system refuse what the world holds."""
+    if type(system).must_hold is not System.must_hold:
+        with users_method(type(system), "must_hold"):
+            system.must_hold(world)

@@ -1,0 +1,131 @@
+"""The guard around a tick: a copy of the state at its start, and which system made numbers non-finite."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ecs_fluid.component import Array, Component, RowId
+from ecs_fluid.errors import DivergedError
+from ecs_fluid.system import System
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
+
+
+class Guard:
+    """One copy of the state at the start of the tick, with the clock and the row counter."""
+
+    def __init__(self) -> None:
+        self._saved: dict[str, dict[type[Component], dict[str, Array]]] = {}
+        self._clock = (0, 0)
+        self._bounds: dict[str, Array] = {}
+
+    def keep(self, world: World) -> None:
+        """Copy the state; buffers are reused while shapes stay."""
+        self._clock = (world.tick, world._next_row_id)
+        self._bounds = dict(world.processes.bounds)
+        for entity, tables in world._tables:
+            saved = self._saved.setdefault(entity, {})
+            for kind, table in tables.items():
+                if kind.derived:
+                    continue
+                columns, arrays = saved.setdefault(kind, {}), table.__dict__
+                for name in kind.columns:
+                    array, old = arrays[name], columns.get(name)
+                    if kind is RowId:
+                        columns[name] = array  # its rows come and go, but none of them ever changes
+                    elif old is None or old.shape != array.shape or old.dtype != array.dtype:
+                        columns[name] = array.copy()
+                    else:
+                        old[...] = array
+
+    def forget(self, name: str) -> None:
+        """Drop the copy of an entity's state."""
+        self._saved.pop(name, None)
+
+    def restore(self, world: World) -> None:
+        """Put the kept state back."""
+        world.tick, world._next_row_id = self._clock
+        world.processes.bounds.update(self._bounds)
+        for entity in world.entities:
+            saved = self._saved.get(entity.name, {})
+            for kind in [kind for kind in entity.tables if not kind.derived and kind not in saved]:
+                world._drop(entity, kind)
+            for kind, columns in saved.items():
+                table = entity.tables[kind]
+                for name, array in columns.items():
+                    table.__dict__[name] = array.copy()
+        world._attach_derived()
+
+    def first_bad(self, world: World, wanted: Callable[[type[Component]], bool] | None = None) -> str | None:
+        """Place of the first non-finite number in the state, or in the components `wanted`; else None."""
+        places = [
+            (number, f"{kind.__name__}.{column}", _first_row(world, entity, array), entity)
+            for number, (entity, tables) in enumerate(world._tables)
+            for kind, table in tables.items()
+            if (wanted(kind) if wanted else not kind.derived)
+            for column in kind.columns
+            if not finite(array := table.__dict__[column])
+        ]
+        first = world.processes.first(min(places, default=None))
+        return None if first is None else f"entity {first[3]!r}: {first[1]} row {first[2]}"
+
+    # ------------------------------------------------------------------ the responsible system
+
+    def check(self, world: World, system: System) -> None:
+        """Raise DivergedError when this system left something non-finite behind."""
+        touched = {*system.writes, *system.adds}
+        bad = self.first_bad(world, lambda kind: not kind.derived or kind in touched)
+        if bad is not None:
+            raise self.error(world, bad, type(system).__name__)
+
+    def check_observer(self, world: World, system: System) -> None:
+        """Raise DivergedError, with the state put back, when an observer wrote something non-finite."""
+        written = {kind for kind in system.writes if not kind.derived}
+        bad = self.first_bad(world, written.__contains__) if written else None
+        if bad is not None:
+            self.restore(world)
+            raise self.error(world, bad, type(system).__name__)
+
+    def check_start(self, world: World) -> None:
+        """Raise DivergedError when the restored state was not finite to begin with."""
+        bad = self.first_bad(world)
+        if bad is not None:
+            raise DivergedError(
+                f"tick {world.tick + 1} (t = {world.time:.6g} s): {bad} was not finite before the tick "
+                "began; no system did it, so look at what was assigned between two ticks"
+            )
+
+    def error(self, world: World, bad: str, who: str) -> DivergedError:
+        """The error that names the place, the system and what to change."""
+        tick = self._clock[0]
+        if {"reformulation", "subfilter"} <= {system.kind for system in world.systems}:
+            remedy = "use a higher viscosity, of small eddies too, a larger core radius, or a smaller dt"
+        else:
+            remedy = (
+                "use a smaller dt, a larger core radius, a higher viscosity, or reformulation and subfilter "
+                "together"
+            )
+        return DivergedError(
+            f"tick {tick + 1} (t = {tick * world.dt:.6g} s): {who} made {bad} non-finite; the world is back "
+            f"at its last good state, the start of that tick; {remedy}"
+        )
+
+
+def finite(array: Array) -> bool:
+    """Whether no number of the array is NaN or infinite; whole numbers never are."""
+    if array.dtype.kind != "f":
+        return True
+    if array.ndim == 0:  # a constant of the fluid
+        return math.isfinite(array)
+    return bool(np.isfinite(array).all())
+
+
+def _first_row(world: World, entity: str, array: Array) -> int:
+    """The first row, of those on all processes, that is not finite."""
+    bad = ~np.isfinite(np.atleast_1d(array))
+    return world.processes.placed(world[entity], len(bad))[0] + int(np.argwhere(bad)[0, 0])
