@@ -93,7 +93,10 @@ LABEL = re.compile(r"[A-Z][a-z]\w*\.[A-Za-z]\w*")
 
 def labels(path: Path) -> set[str]:
     """Texts of a file of the form ``Component.column``."""
-    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    source = path.read_text(encoding="utf-8")
+    if not re.search(f"[\"']{LABEL.pattern}[\"']", source):
+        return set()
+    nodes = ast.walk(ast.parse(source))
     texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     return {text for text in texts if LABEL.fullmatch(text)}
 

@@ -301,7 +301,7 @@ def two_rings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "run"
 
 
-@pytest.mark.parametrize("command", ["info", "show --save a.png", "export --to npz", "page"])
+@pytest.mark.parametrize("command", ["info", "show --save a.png --size 64 48", "export --to npz", "page"])
 def test_a_population_whose_file_is_missing_is_told(
     command: str,
     two_rings: Path,

@@ -27,12 +27,12 @@ def mirrored(x: Array, phi: Array) -> tuple[Array, Array]:
     return x, np.concatenate([phi[first], phi, phi[last]])
 
 
-def splines(x: Array, phi: Array) -> tuple[CubicSpline, CubicSpline, Array]:
-    """Place and potential along the surface, and where its points are."""
+def splines(x: Array, phi: Array) -> tuple[CubicSpline, Array]:
+    """Place (two columns) and potential along the surface, and where its points are."""
     every, values = mirrored(x, phi)
     s = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(every, axis=0).T))])
     s -= s[BEYOND]
-    return CubicSpline(s, every), CubicSpline(s, values), s[BEYOND:-BEYOND]
+    return CubicSpline(s, np.column_stack([every, values])), s[BEYOND:-BEYOND]
 
 
 def influence(at: Array, begin: Array, end: Array) -> tuple[Array, Array, Array, Array]:
@@ -40,13 +40,12 @@ def influence(at: Array, begin: Array, end: Array) -> tuple[Array, Array, Array,
     along = end - begin
     length = np.hypot(*along.T)
     tangent = along / length[:, None]
-    away = at[:, None] - begin
-    t = (away * tangent).sum(axis=2)
-    n = away[..., 1] * tangent[:, 0] - away[..., 0] * tangent[:, 1]
-    low, high, square = -t, length - t, n * n
+    x, y = (at[:, k, None] - begin[:, k] for k in range(2))
+    t, n = x * tangent[:, 0] + y * tangent[:, 1], y * tangent[:, 0] - x * tangent[:, 1]
+    low, high, square, beside = -t, length - t, n * n, np.abs(n)
     logs = [np.log(np.maximum(u * u + square, 1e-300)) for u in (low, high)]
-    angle = np.arctan2(high, np.abs(n) + 1e-300) - np.arctan2(low, np.abs(n) + 1e-300)
-    whole = 0.5 * (high * logs[1] - low * logs[0]) - (high - low) + np.abs(n) * angle
+    angle = np.arctan2(beside * length, square + low * high)  # between the ends, as seen from there
+    whole = 0.5 * (high * logs[1] - low * logs[0]) - length + beside * angle
     first = 0.25 * ((high**2 + square) * logs[1] - (low**2 + square) * logs[0] - (high**2 - low**2))
     slope, slope_first = -np.sign(n) * angle, -0.5 * n * (logs[1] - logs[0])
     ends, slope_ends = (first + t * whole) / length, (slope_first + t * slope) / length
@@ -67,12 +66,12 @@ def outflow(x: Array, phi: Array) -> Array:
 
 def rates(x: Array, phi: Array) -> tuple[Array, Array, float]:
     """dx/dt and dphi/dt of the points, and the energy of the column."""
-    place, potential, s = splines(x, phi)
-    slope = place(s, 1)
+    both, s = splines(x, phi)
+    slope, change = np.split(both(s, 1), [2], axis=1)
     size = np.hypot(*slope.T)[:, None]
     tangent, q = slope / size, outflow(x, phi)
     normal = np.stack([-tangent[:, 1], tangent[:, 0]], axis=1)
-    u = q[:, None] * normal + potential(s, 1)[:, None] / size * tangent
+    u = q[:, None] * normal + change / size * tangent
     u[0, 0] = u[-1, 1] = 0.0
     lift = 0.5 * abs(np.trapezoid(x[:, 1] ** 2, x[:, 0]))
     return u, 0.5 * (u**2).sum(axis=1) - x[:, 1], 0.5 * float(np.trapezoid(phi * q, s)) + lift
@@ -80,13 +79,14 @@ def rates(x: Array, phi: Array) -> tuple[Array, Array, float]:
 
 def spread(x: Array, phi: Array, least: float) -> tuple[Array, Array]:
     """New points on the surface, `least` apart at the tip and a quarter of the height where it is thick."""
-    place, potential, s = splines(x, phi)
+    both, s = splines(x, phi)
     fine = np.linspace(0.0, s[-1], 4000)
-    step = np.clip(0.25 * place(fine)[:, 1] + least, least, 5 * least)
+    step = np.clip(0.25 * both(fine)[:, 1] + least, least, 5 * least)
     step = np.minimum(step, least + 0.2 * (s[-1] - fine))
     count = np.concatenate([[0.0], np.cumsum(np.diff(fine) * 0.5 * (1 / step[1:] + 1 / step[:-1]))])
     new = np.interp(np.linspace(0.0, count[-1], int(np.ceil(count[-1])) + 1), count, fine)
-    return on_mirrors(place(new)), potential(new)
+    found = both(new)
+    return on_mirrors(found[:, :2]), found[:, 2]
 
 
 def on_mirrors(x: Array) -> Array:

@@ -83,7 +83,7 @@ SHARES = (0.25, 0.5, 0.8)
 @cache
 def settled(kind: str) -> dict[float, tuple[float, float]]:
     """Height and speed after 40 s of three such bodies side by side, by the share that is to be submerged."""
-    world = afloat(dt=0.05, density=1000.0, density_profile=[[-1e-4, 1100.0], [1e-4, 1000.0]])
+    world = afloat(dt=0.1, density=1000.0, density_profile=[[-1e-4, 1100.0], [1e-4, 1000.0]])
     shape = {"shape": "ball", "radius": 0.1} if kind == "ball" else box(0.2, 0.3, 0.15)
     bodies = {
         share: solid(world, f"body{k}", shape, density=1000 + 100 * share, center=(5.0 * k, 0, 0.05))
@@ -91,7 +91,7 @@ def settled(kind: str) -> dict[float, tuple[float, float]]:
     }
     world.set_fluid(viscosity=2e-3)
     world.add_systems([ef.BuoyancySystem(), ef.DragSystem()])
-    world.step(800)
+    world.step(400)
     return {
         share: (float(body[ef.Pose].x[0, 2]), float(np.abs(body[ef.RigidMotion].v).max()))
         for share, body in bodies.items()

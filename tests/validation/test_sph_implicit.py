@@ -153,10 +153,10 @@ def test_thick_liquid_comes_to_rest(pressure: str) -> None:
 
 def test_liquid_carries_a_ball() -> None:
     """A ball of 3 spacings' radius held under water is borne by 1.0 to 1.33 rho g V, as in the explicit
-    liquid (1.12 there, for reasons told in test_sph.py); mean from 0.6 to 1.2 s."""
+    liquid (1.08 there, for reasons told in test_sph.py; 1.11 here); mean from 0.6 to 1.2 s."""
     world = ef.World(dt=0.01, integrator="euler")
     radius, edge = 0.12, 0.04
-    ContainerRecipe(name="tank", shape={"shape": "box", "size": (0.6, 0.6, 0.6)}).build(world)
+    ContainerRecipe(name="tank", shape={"shape": "box", "size": (0.48, 0.48, 0.48)}).build(world)
     ball = {"shape": "ball", "radius": radius}
     BodyRecipe(name="ball", shape=ball, center=(0, 0, 0), motion="fixed").build(world)
     LiquidRecipe(name="water", fills="tank", spacing=edge).build(world)
