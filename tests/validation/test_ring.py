@@ -160,7 +160,7 @@ def test_thick_ring_marched() -> None:
 def test_head_on_rings_keep_the_energy_of_the_flow() -> None:
     """Case 39: two thin rings run into each other until they are 1.8 times as wide; energy to 1e-3.
 
-    Found 2.2e-2, 1.3e-4, 1.4e-8 with 100, 200, 400 blobs: sums over smooth closed lines err by less than any
+    Found 0.11, 1.3e-4, 1.4e-8 with 100, 200, 400 blobs: sums over smooth closed lines err by less than any
     power of the spacing, so that each halving gains more than the one before. Blobs of one radius are a
     Hamiltonian system whose energy is their own pair sum, so it has to stay. (Cores that thin at constant
     volume have another: their pair sum grows by Gamma^2 R/4 a ring.) The rings' impulse is zero by symmetry,
