@@ -36,10 +36,10 @@ class BuoyancySystem(System):
     """Archimedes' force -int rho g dV and torque -int (x - c) cross rho g dV over the volume of each body.
 
     rho is the ambient's density at each height, integrated exactly through its linear pieces (`kernels.
-    buoyancy`), plus, with `local`, the excess density that particles carry. That is read on the surface, half
-    a cell outside, where the fluid is, and continued into the body by the linear function that fits it best;
-    so the sum is exact in a linear profile. Bodies are taken where they are in the middle of the tick. With a
-    BodyHeat the displaced volume grows by `expansion` times its temperature above the `reference`.
+    buoyancy`), plus, with `local`, the excess density that particles carry. That is read a cell
+    outside the surface, where the fluid is, and continued into the body by the linear function that fits it
+    best; so the sum is exact in a linear profile. Bodies are taken where they are in the middle of the tick.
+    With a BodyHeat the displaced volume grows by `expansion` times its temperature above the `reference`.
 
     Added mass: a body that accelerates takes fluid along, C rho V, with C = 1/2 for a ball exactly (released
     at rest it starts with (m - m_f) g / (m + m_f/2)), and 1 for a disk in a plane; polytopes have none unless

@@ -39,7 +39,7 @@ from ecs_fluid.systems.shared.properties import (
     particle_density,
     particle_temperature,
 )
-from ecs_fluid.systems.shared.walls import Walls, containers, hold_all, mirrored, mirrors
+from ecs_fluid.systems.shared.walls import Walls, containers, fillers, mirrored, mirrors
 from ecs_fluid.world import World
 
 MOST_CELLS, CELLS_PER_PARTICLE = 2**21, 32
@@ -64,7 +64,8 @@ class CarriedAmounts(NamedTuple):
     volume: Array
     """(n,) m^3"""
     amounts: Array
-    """(4 + species, n) what they share: volume, mass, excess mass, m T and m Y of each species"""
+    """(5 + species, n) what they share: volume, mass, excess mass, m T, the volume of those that fill a
+    container, and m Y of each species"""
 
 
 class TransferSystem(System):
@@ -84,7 +85,8 @@ class TransferSystem(System):
 
     Fluid goes on behind the walls of containers, as in mirrors, and beyond a box that repeats: points there
     hold images, so that no ambient is mixed in at a wall, and the integral over all points counts these too.
-    Where all particles are in containers that they fill, to nine tenths or more, none is mixed in at all.
+    Where other particles are behind a wall, images have the room that these leave.
+    To particles in containers that they fill, to nine tenths or more, no ambient is mixed at all.
 
     Between the stages of the integrator the fields are refilled only for those who read them there
     (`filled_now`); what a finished tick shows is always of its last stage.
@@ -117,8 +119,9 @@ class TransferSystem(System):
         with np.errstate(over="ignore", invalid="ignore"):  # the guard says what is not finite
             load = self._enclose(self._load(fluid, clouds), clouds)
             walls = containers(self.world)
-            alone = hold_all(walls, load.x, load.volume, float(self.field(TransferGrid).spacing.max()))
-            self._fill(fluid, self._with_images(load, mirrors(walls)), clouds, alone)
+            alone = fillers(walls, load.x, load.volume, float(self.field(TransferGrid).spacing.max()))
+            load.amounts[4, alone] = load.volume[alone]
+            self._fill(fluid, self._with_images(load, mirrors(walls)), clouds)
 
     def filled_now(self) -> bool:
         """Whether the fields are refilled in this stage: the last of a tick, or one in which they are read.
@@ -136,7 +139,7 @@ class TransferSystem(System):
         number = self.world.dtype
         x = joined([column(tables, Position, "x") for tables in clouds], (3,), number)
         volume = joined([column(tables, Volume, "volume") for tables in clouds], (), number)
-        amounts = np.zeros((4 + len(Species.columns), len(x)), number)
+        amounts = np.zeros((5 + len(Species.columns), len(x)), number)
         if len(x):
             mass = joined([particle_density(tables, fluid) for tables in clouds], (), number) * volume
             amounts[0], amounts[1] = volume, mass
@@ -147,7 +150,7 @@ class TransferSystem(System):
                 first = own.stop
                 np.multiply(mass[own], particle_temperature(tables, fluid), out=amounts[3, own])
                 for k, name in enumerate(Species.columns if Species in tables else ()):
-                    np.multiply(mass[own], column(tables, Species, name), out=amounts[4 + k, own])
+                    np.multiply(mass[own], column(tables, Species, name), out=amounts[5 + k, own])
         return CarriedAmounts(x, volume, amounts)
 
     def _enclose(self, load: CarriedAmounts, clouds: list[Tables]) -> CarriedAmounts:
@@ -201,15 +204,35 @@ class TransferSystem(System):
         edge, diagonal = float(grid.spacing.max()), float(np.linalg.norm(grid.spacing))
         columns = load.volume, load.amounts.T
         x, volume, amounts = with_images(self.world, load.x, 2 * SPARE * edge, *columns)
-        if walls:
-            rows, places, _ = mirrored(walls, x, (1 + CELLS_REACHED[self.kernel]) * diagonal)
+        if not walls:
+            return CarriedAmounts(x, volume, np.ascontiguousarray(amounts.T))
+        found = [(x, amounts)]
+        for wall in walls:
+            rows, places, _ = mirrored([wall], x, (1 + CELLS_REACHED[self.kernel]) * diagonal, turned=False)
             seen = inside(places, grid.origin, grid.origin + grid.spacing * grid.cells)
-            rows, x = rows[seen], np.concatenate([x, places[seen].astype(x.dtype)])
-            volume, amounts = (np.concatenate([a, a[rows]]) for a in (volume, amounts))
-        return CarriedAmounts(x, volume, np.ascontiguousarray(amounts.T))
+            rows, places = rows[seen], places[seen]
+            there, others = amounts[rows], ~wall.inside(x)
+            if others.any():
+                there *= self._room(x[others], volume[others], places)[:, None]
+            found.append((places.astype(x.dtype), there))
+        x, amounts = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return CarriedAmounts(x, amounts[:, 0], np.ascontiguousarray(amounts.T))
 
-    def _fill(self, fluid: FluidAtRest, load: CarriedAmounts, clouds: list[Tables], alone: bool) -> None:
-        """Fill the fields from what particles bring and, unless they are `alone`, from ambient fluid."""
+    def _room(self, x: Array, volume: Array, places: Array) -> Array:
+        """Part of the space at places (m, 3) m that particles at x (n, 3) m of volumes (n,) m^3 leave."""
+        from ecs_fluid.kernels.grids.interpolation import interpolate, scatter
+        from ecs_fluid.kernels.grids.partition import gather_sorted, partition
+
+        grid, exact = self.field(TransferGrid), x.astype(np.float64)
+        mesh = grid.origin, grid.spacing, grid.cells
+        start, order = partition(exact, *mesh)
+        parts = volume[order].astype(np.float64) / float(np.prod(grid.spacing[grid.flat == 0]))
+        filled = scatter(gather_sorted(exact, order), parts, start, *mesh)
+        room: Array = np.maximum(1.0 - interpolate(places, grid.origin, grid.spacing, filled), 0.0)
+        return room.astype(volume.dtype)
+
+    def _fill(self, fluid: FluidAtRest, load: CarriedAmounts, clouds: list[Tables]) -> None:
+        """Fill the fields from what particles bring, and from the ambient fluid that fills the rest."""
         from ecs_fluid.kernels.grids.mixture import MEANS, mix, share
         from ecs_fluid.kernels.grids.partition import partition
 
@@ -220,17 +243,19 @@ class TransferSystem(System):
         mesh = grid.origin, grid.spacing, grid.cells
         start, order = partition(load.x, *mesh)
         inverse = 1.0 / float(np.prod(grid.spacing[grid.flat == 0]))
-        around = rest, warm, *self._limits(warm, clouds)
+        own = [column(tables, Temperature, "T") for tables in clouds if Temperature in tables]
+        around = rest, warm, *extremes([warm, *own])
         names = list(Species.columns)
         light = tuple(number(4 * self.absorption * STEFAN_BOLTZMANN * (name == "flame")) for name in names)
         dark = tuple(number(self.extinction * (name == "smoke")) for name in names)
         fields = np.empty((MEANS + len(names) + 2, *shape), number)
         out = fields.reshape(len(fields), -1, shape[2])
         if self.kernel == "linear":
-            share(load.x, load.amounts, start, order, *mesh, inverse, *around, light, dark, alone, out)
+            share(load.x, load.amounts, start, order, *mesh, inverse, *around, light, dark, out)
         else:
             shared = self._smoothly(load.x, load.amounts, start, order, inverse)
-            mix(shared, *around, light, dark, True, alone, out)
+            thin, thick = extremes([rest, *(particle_density(tables, fluid) for tables in clouds)])
+            mix(shared, *around, number(thin), number(thick), light, dark, True, out)
         density, fire = self.field(DensityField), self.field(FireField)
         density.rho, density.excess, self.field(TemperatureField).T = fields[:MEANS]
         self.field(SpeciesField).__dict__.update(zip(names, fields[MEANS:], strict=False))
@@ -248,11 +273,11 @@ class TransferSystem(System):
         m4_prime(x, amounts, start, grid.origin, grid.spacing, grid.cells, out)
         return out.reshape(-1, *out.shape[2:])
 
-    def _limits(self, warm: Array, clouds: list[Tables]) -> tuple[float, float]:
-        """Least and largest temperature of the particles and of the ambient."""
-        found = [column(tables, Temperature, "T") for tables in clouds if Temperature in tables]
-        found = [T for T in found if len(T)] + [warm]
-        return min(T.min() for T in found), max(T.max() for T in found)
+
+def extremes(columns: list[Array]) -> tuple[float, float]:
+    """The least and the largest number in them; not all are empty."""
+    columns = [values for values in columns if len(values)]
+    return min(values.min() for values in columns), max(values.max() for values in columns)
 
 
 class SamplingSystem(System):

@@ -36,8 +36,8 @@ class SurroundingsSystem(System):
 
     For a DragSystem that wants it (`flow`), the velocity at a body's centre, by vortons and winds, and half
     the vorticity, by differences over the radius of the ball of its volume. For a BuoyancySystem (`local`),
-    the excess density that particles carry, half a cell off the surface, as the linear function that fits
-    it best. Bodies are taken where they get to by the time of the stage.
+    the excess density that particles carry, a cell off the surface, as the linear function that fits it
+    best. Bodies are taken where they get to by the time of the stage.
     """
 
     reads = (Pose, RigidMotion, Body)
@@ -102,7 +102,8 @@ class SurroundingsSystem(System):
 
         grid, field = self.field(TransferGrid), self.field(DensityField)
         found = np.zeros((len(bodies.x), 4))
-        out = 0.5 * float(grid.spacing.min(initial=np.inf))
+        # Nearer, the gap that the body leaves among the particles is half of what is read.
+        out = float(grid.spacing.min(initial=np.inf))
         if field.excess.any():
             places, owner = probes(bodies, hulls, out, self.world.across)
             inside = ((places >= grid.origin) & (places <= grid.origin + grid.spacing * grid.cells)).all(

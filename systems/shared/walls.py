@@ -23,6 +23,10 @@ FULL = 0.9
 EVEN = 1e-5
 """Largest cosine of an angle that counts as a right one: rounding of normals in single precision."""
 
+BLUNT = 0.5 + EVEN
+"""Cosine of the angle between two normals above which walls meet at more than 120 degrees: images in both
+would overlap behind their edge."""
+
 
 class Walls(NamedTuple):
     """Walls of a container: normals (k, 3) out of it, offsets (k,) m, volume m^3 and corners (m, 3) m."""
@@ -34,7 +38,7 @@ class Walls(NamedTuple):
 
     def inside(self, x: Array, margin: float = 0.0) -> Array:
         """Which of the places x (n, 3) m lie inside, `margin` m from all walls: n . x <= d - margin."""
-        return np.asarray((x @ self.normals.T - self.offsets <= -margin).all(axis=1))
+        return np.asarray((self.normals @ x.T - self.offsets[:, None] <= -margin).all(axis=0))
 
     def continues_evenly(self, x: Array, reach: float) -> bool:
         """Whether images of particles at x (n, 3) m are their mirrors with all around, as far as `reach` m.
@@ -88,13 +92,13 @@ def is_filled(wall: Walls, volume: Array) -> bool:
     return float(volume.sum(dtype=np.float64)) >= FULL * wall.volume
 
 
-def hold_all(walls: list[Walls], x: Array, volume: Array, margin: float) -> bool:
-    """Whether containers that they fill hold all particles at x (n, 3) m, as if `margin` m wider."""
-    held = np.zeros(len(x), bool)
+def fillers(walls: list[Walls], x: Array, volume: Array, margin: float) -> Array:
+    """Which particles (n,) at x (n, 3) m are in containers that particles fill, as if `margin` m wider."""
+    found = np.zeros(len(x), bool)
     for wall in walls:
         if is_filled(wall, volume[wall.inside(x)]):
-            held |= wall.inside(x, -margin)
-    return bool(len(x)) and bool(held.all())
+            found |= wall.inside(x, -margin)
+    return found
 
 
 def mirrors(walls: list[Walls]) -> list[Walls]:
@@ -102,28 +106,39 @@ def mirrors(walls: list[Walls]) -> list[Walls]:
     return [wall for wall in walls if len(wall.offsets) <= MOST_PLANES]
 
 
-def mirrored(walls: list[Walls], x: Array, reach: float) -> tuple[Array, Array, Array]:
+def mirrored(walls: list[Walls], x: Array, reach: float, turned: bool = True) -> tuple[Array, Array, Array]:
     """Mirror images behind the walls of particles at x (n, 3) m that are within `reach` m of them.
 
     Returns the rows (m,) of the particles, the places (m, 3) of their images, and the linear parts (m, 3, 3)
-    of the maps from a particle to its image. A particle in an edge or a corner has images of its images too,
-    as long as these lie outside the container: with right angles that continues the fluid evenly.
+    of the maps from a particle to its image, if `turned`, else none. A particle in an edge or a corner has
+    images of its images too, as long as these lie outside the container: with right angles that continues
+    the fluid evenly. Behind blunt edges images would overlap, in a round container thousands of times: where
+    walls meet at more than 90 degrees there are no images of images, and at more than 120 a wall has images
+    above its own face alone.
     """
     rows, places, turns = [np.zeros(0, np.int64)], [np.zeros((0, 3))], [np.zeros((0, 3, 3))]
     for wall in walls:
         normals, offsets = wall.normals, wall.offsets
+        cosines = normals @ normals.T
         inside = wall.inside(x)
         who, where = np.flatnonzero(inside), x[inside].astype(np.float64)
         real = len(who)
-        turn = np.broadcast_to(np.eye(3), (real, 3, 3))
-        for n, d in zip(normals, offsets, strict=True):
+        turn = np.broadcast_to(np.eye(3), (real if turned else 0, 3, 3))
+        for k, (n, d) in enumerate(zip(normals, offsets, strict=True)):
             gap = d - where @ n
             close = np.flatnonzero((gap > 0) & (gap < reach))
+            beside = (cosines[k] > EVEN) & (np.arange(len(offsets)) != k)
+            if beside.any():
+                foot = where[close] + gap[close, None] * n
+                blunt = cosines[k, beside] > np.where(close < real, BLUNT, EVEN)[:, None]
+                beyond = blunt & (foot @ normals[beside].T > offsets[beside])
+                close = close[~beyond.any(axis=1)]
             image = where[close] + 2 * gap[close, None] * n
             out = (normals @ image.T > offsets[:, None]).any(axis=0)
-            mirror, again = np.eye(3) - 2 * np.outer(n, n), close[out]
+            again = close[out]
             who, where = np.append(who, who[again]), np.concatenate([where, image[out]])
-            turn = np.concatenate([turn, mirror @ turn[again]])
+            if turned:
+                turn = np.concatenate([turn, (np.eye(3) - 2 * np.outer(n, n)) @ turn[again]])
         rows.append(who[real:])
         places.append(where[real:])
         turns.append(turn[real:])

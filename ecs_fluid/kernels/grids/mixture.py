@@ -2,17 +2,19 @@
 
 With sums over particles per cell volume, each point holds filled = sum w V, mass = sum w rho V, heat =
 sum w T rho V and sum w Y rho V of each species; the rest of its cell, max(1 - filled, 0), is ambient fluid of
-the density rho_a(z) and the temperature T_a(z), or, where particles stand ``alone`` for all there is, more of
-the same. Then
+the density rho_a(z) and the temperature T_a(z). The part sum w V_alone / filled of it is not: where particles
+stand alone for all there is, it is more of the same (from `EDGE` on). Then, with the room that is left for
+ambient fluid,
 
-    total = mass + max(1 - filled, 0) rho_a,  rho = total / max(filled, 1),
-    T = (heat + (total - mass) T_a) / total,  Y = sum w Y rho V / total,
+    total = mass + room rho_a,  rho = total / (filled + room),
+    T = (heat + room rho_a T_a) / total,  Y = sum w Y rho V / total,
     luminosity = sum_s c_s Y_s (T^4 - T_a^4),  opacity = sum_s e_s rho Y_s,
 
-with T held to given limits and Y to [0, 1], which rounding may pass by a little. There are as many species as
-coefficients c_s. ``mix`` takes the sums of any kernel; ``share`` makes those of the linear one, w = w_x w_y
-w_z of ``interpolation``, line by line of points along z, and mixes each while it is in the cache: most lines
-have no particle near, and sums of their own would be the most that is written.
+with T held to given limits and Y to [0, 1], which rounding may pass by a little, and rho to limits where
+kernels have negative weights. There are as many species as coefficients c_s. ``mix`` takes the sums of any
+kernel; ``share`` makes those of the linear one, w = w_x w_y w_z of ``interpolation``, line by line of points
+along z, and mixes each while it is in the cache: most lines have no particle near, and sums of their own
+would be the most that is written.
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ from ecs_fluid.kernels.compiled.vectors import INLINE
 from ecs_fluid.kernels.grids.interpolation import axis_weight
 from ecs_fluid.kernels.grids.partition import axis_cell
 
-SHARED = 4
-"""What particles share before their species: volume, mass, excess mass and m T."""
+SHARED = 5
+"""What particles share before their species: volume, mass, excess mass, m T and what volume is alone."""
 
 MEANS = 3
 """Fields before those of the species: density, excess, temperature; behind them luminosity and opacity."""
@@ -65,8 +67,8 @@ def _rest(rest: Any, warm: Any, row: int, out: Any) -> None:
 def _mix_line(
     shared: Any, rest: Any, warm: Any, limits: Any, row: int, first: int, last: int, out: Any
 ) -> None:
-    """Points first:last of a line, of which ``shared`` (nz+1, 4 + species or more) are the amounts."""
-    low, high, light, dark, held, alone = limits
+    """Points first:last of a line, of which ``shared`` (nz+1, 5 + species or more) are the amounts."""
+    low, high, thin, thick, light, dark, held = limits
     kind = out.dtype.type
     zero, one, least = kind(0), kind(1), kind(TINY)
     species = len(light)
@@ -76,11 +78,14 @@ def _mix_line(
             continue
         if held:
             filled, mass, heat = max(filled, zero), max(mass, zero), max(heat, zero)
-        own = alone and filled > kind(EDGE)
-        air = zero if own else max(one - filled, zero) * rest[k]
+        own = min(max(shared[k, 4] / filled, zero), one) if filled > kind(EDGE) else zero
+        room = max(one - filled, zero) * (one - own)
+        air = room * rest[k]
         total = mass + air
         inverse = one / max(total, least)
-        rho = total / (filled if own else max(filled, one))
+        rho = total / (filled + room if own > zero else max(filled, one))
+        if held:
+            rho = min(max(rho, thin), thick)
         T = min(max((heat + air * warm[k]) * inverse, low), high)
         hot, cold = T * T, warm[k] * warm[k]
         out[0, row, k] = rho
@@ -99,21 +104,21 @@ def _mix_line(
 @parallel(**PLAIN)
 def mix(
     chunk: int,
-    shared: np.ndarray, rest: np.ndarray, warm: np.ndarray, low: float, high: float,
-    light: tuple[float, ...], dark: tuple[float, ...], held: bool, alone: bool, out: np.ndarray,
+    shared: np.ndarray, rest: np.ndarray, warm: np.ndarray, low: float, high: float, thin: float,
+    thick: float, light: tuple[float, ...], dark: tuple[float, ...], held: bool, out: np.ndarray,
 ) -> None:  # fmt: skip
-    """Fields ``out`` (5 + species, rows, nz+1) from ``shared`` (rows, nz+1, 4 + species) per cell volume.
+    """Fields ``out`` (5 + species, rows, nz+1) from ``shared`` (rows, nz+1, 5 + species) per cell volume.
 
     ``rest``, ``warm`` (nz+1,) are the ambient density [kg/m^3] and temperature [K] of each height; ``low``
     and ``high`` [K] hold the temperature; ``light`` is 4 a sigma_SB [W/(m^3 K^4)] of each species and
     ``dark`` its extinction per mass [m^2/kg]. ``held``: amounts below zero, which kernels with negative
-    weights leave, count as zero. ``alone``: no ambient fills the rest of a cell, from `EDGE` on. All of one
-    dtype.
+    weights leave, count as zero, and densities stay from ``thin`` to ``thick`` [kg/m^3]. All of one dtype.
     """
     rows, points = shared.shape[0], shared.shape[1]
     for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
         _rest(rest, warm, row, out)
-        _mix_line(shared[row], rest, warm, (low, high, light, dark, held, alone), row, 0, points, out)
+        law = low, high, thin, thick, light, dark, held
+        _mix_line(shared[row], rest, warm, law, row, 0, points, out)
 
 
 @njit(**_PART)
@@ -190,14 +195,14 @@ def _add_rows(
 def share(
     x: np.ndarray, amounts: np.ndarray, start: np.ndarray, order: np.ndarray, origin: np.ndarray,
     spacing: np.ndarray, cells: np.ndarray, inverse: float, rest: np.ndarray, warm: np.ndarray, low: float,
-    high: float, light: tuple[float, ...], dark: tuple[float, ...], alone: bool, out: np.ndarray,
+    high: float, light: tuple[float, ...], dark: tuple[float, ...], out: np.ndarray,
 ) -> None:  # fmt: skip
     """Fields ``out`` (5 + species, (nx+1) (ny+1), nz+1) of particles that share their amounts linearly.
 
-    ``x`` (n, 3) m and ``amounts`` (4 + species, n), with ``start`` and ``order`` as ``partition`` made them
+    ``x`` (n, 3) m and ``amounts`` (5 + species, n), with ``start`` and ``order`` as ``partition`` made them
     for this grid; ``inverse`` is 1 / cell volume [1/m^3]; the rest as for ``mix``.
     """
-    width, law = _width(light), (low, high, light, dark, False, alone)
+    width, law = _width(light), (low, high, low, high, light, dark, False)
     places = np.empty(order.shape[0] * (4 + width), out.dtype)
     _find_places(x, amounts, order, width, origin, spacing, cells, places)
     _add_rows(places, start, width, cells, inverse, rest, warm, law, out)
