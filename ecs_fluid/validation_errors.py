@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
-from typing import Any, get_args
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -113,6 +114,30 @@ def _walked(
     return models, tuple(shown)
 
 
+def _parts(annotation: Any) -> list[Any]:
+    """What a value of an annotated type may be: the members of unions, or the type itself."""
+    if get_origin(annotation) in (Annotated, Union, UnionType):
+        return [part for member in get_args(annotation) for part in _parts(member)]
+    return [annotation]
+
+
+def _wanted(model: type[BaseModel] | None, path: tuple[Any, ...]) -> str | None:
+    """What a parameter wants that is a list of so many numbers, or may be keyed in time; None of others."""
+    if model is None or not path or isinstance(path[-1], int):
+        return None
+    holders, _ = _walked(model, path[:-1])
+    fields = [holder.model_fields[path[-1]] for holder in holders if path[-1] in holder.model_fields]
+    parts = [part for field in fields for part in _parts(field.annotation)]
+    counts = {
+        len(get_args(part)) for part in parts if get_origin(part) is tuple and ... not in get_args(part)
+    }
+    keyed = any("keys" in model.model_fields for part in parts for model in _models(part))
+    if len(counts) > 1 or not (counts or keyed):
+        return None
+    one = f"a list of {counts.pop()} numbers" if counts else "a number"
+    return f"{one}, or {{ keys = [[time, value], ...] }}," if keyed else one
+
+
 def _limits(context: dict[str, Any]) -> str:
     words = {
         "gt": "above",
@@ -166,6 +191,12 @@ def sentence(error: ValidationError, place: str, model: type[BaseModel] | None =
                 )
             known = [name for m in here for name in m.model_fields]
             return f"{place}: unknown key {shown(key)}; {nearest(str(unknown[0]), known)}"
+        case "missing" if path and isinstance(path[-1], int):
+            # Of a list that is too short pydantic names each place that is empty.
+            lack = sum(each["loc"][:-1] == where[:-1] and each["type"] == "missing" for each in details)
+            whole = ".".join(str(part) for part in path[:-1])
+            needed = _wanted(model, path[:-1]) or f"a list of {len(value) + lack}"
+            return f"{place}: {whole} = {shown(value)}; {needed} is needed"
         case "missing":
             return f"{place}: {shown(key)} is missing"
         case "union_tag_not_found" | "union_tag_invalid":
@@ -192,11 +223,13 @@ def sentence(error: ValidationError, place: str, model: type[BaseModel] | None =
             pattern = str(context.get("pattern"))
             allowed = _PATTERNS.get(pattern, f"text of the form {pattern}")
             return f"{place}: {key} = {shown(value)}; {allowed} is needed"
+        case "tuple_type" | "list_type" if isinstance(value, str) and "," in value:
+            return f"{place}: {key} = {shown(value)}; a list is needed, written [{value}]"
+        case "tuple_type" | "float_type" | "too_long" if (wanted := _wanted(model, path)) is not None:
+            return f"{place}: {key} = {shown(value)}; {wanted} is needed"
         case kind if limit := _limits(context):
             what = "a number" if "than" in kind else "a value"
             return f"{place}: {key} = {shown(value)}; {what} {limit} is needed"
-        case "tuple_type" | "list_type" if isinstance(value, str) and "," in value:
-            return f"{place}: {key} = {shown(value)}; a list is needed, written [{value}]"
         case _:
             reason = first["msg"].removeprefix("Input should be ")
             reason = re.sub(", (got|unable) .*", "", reason).replace("valid integer", "whole number")

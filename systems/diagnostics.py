@@ -114,12 +114,23 @@ class DiagnosticsSystem(System):
         """Record when due, and warn."""
         if self.jerk:
             self._keep_velocities()
-        if self.every == 0 or self.world.tick % self.every:
+        if self.every == 0:
+            return
+        if self.world.tick == 1:
+            self._tell_first_step()
+        if self.world.tick % self.every:
             return
         record = self.measure(self.pair_limit)
         self.record(**record)
         for key, text in self.advice(record).items():
             self.warn(text, key)
+
+    def _tell_first_step(self) -> None:
+        """Warn of too long a step at once: of more than `pair_limit` vortons `lint` does not know it."""
+        rows = sum(len(entity) for entity, _ in self.entities(Position, Strength, CoreRadius))
+        if rows > self.pair_limit:
+            for key, text in self._step_lint(self._gradient_of_last_stage()).items():
+                self.warn(text, key)
 
     # ------------------------------------------------------------------ measuring
 
@@ -230,7 +241,10 @@ class DiagnosticsSystem(System):
                 f"velocities are {100.0 * error:.2g} % off what the vortons induce (RMS, at a sample); use "
                 f"solver = 'auto'{place} and tracers = 'solver', or more cells of PartitionSystem"
             )
-        step = record["dt_grad_u"]
+        return found | self._step_lint(record["dt_grad_u"])
+
+    def _step_lint(self, step: float | None) -> dict[str, str]:
+        found: dict[str, str] = {}
         if step is not None and step > 1.0:
             found["dt"] = (
                 f"dt * max |grad u| = {step:.2g} is above 1: paths are not resolved in time; use "

@@ -232,8 +232,14 @@ class EmissionSystem(System):
             refuse_twice(emitter, self._puffs.of(emitter, world), world)
 
     def lint(self, world: World) -> list[str]:
-        """Puffs whose rows bodies keep back, as these stand now."""
+        """Fuel that nothing burns; puffs whose rows bodies keep back, as these stand now."""
         said = []
+        burns = any(system.kind == "combustion" for system in world.systems)
+        if fuel := [emitter.name for emitter in self.emitters if emitter.fuel and not burns]:
+            said.append(
+                f"EmissionSystem: emitter {fuel[0]!r} gives off fuel, and nothing burns it; add a "
+                "CombustionSystem ([[system]] kind = 'combustion'), or leave fuel out"
+            )
         for emitter in self.emitters:
             keeping = [s for s in world.systems if isinstance(s, CollisionSystem)]
             if emitter.puff is None or not any(s.keeps(world[emitter.into]) for s in keeping):

@@ -120,6 +120,13 @@ class EmitterRecipe(Recipe, Emitter):
         own = POPULATIONS[self.population] if self.puff is None else tuple(rows_of_puff(self, world)[0])
         kinds = tuple(dict.fromkeys(own + self._carried()))
         if self.into in world:
+            if Strength in world[self.into] and Strength not in own:
+                # They would be vortons of the default core and volume.
+                given = "its puffs hold no vortons" if self.puff else f"population is {self.population!r}"
+                raise RecipeError(
+                    f"entity {self.into!r} holds vortons, but {given}; give off vortons, or emit into "
+                    "another entity"
+                )
             missing = [kind.__name__ for kind in kinds if kind not in world[self.into]]
             if missing:
                 raise RecipeError(

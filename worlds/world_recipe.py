@@ -213,7 +213,7 @@ class WorldRecipe(Settings):
         yield "[fluid]", AdvectionSystem()
 
     def lint(self) -> list[str]:
-        """Sentences on coarse recipes, before anything is built, and on temperatures in Celsius."""
+        """Sentences on coarse recipes before they are built, temperatures in Celsius, turns in degrees."""
         parts = {"[fluid]": self.fluid, **{repr(item.name): item for item in self.entity}}
         temperatures = {place: getattr(part, "temperature", None) for place, part in parts.items()}
         cold = [
@@ -222,11 +222,18 @@ class WorldRecipe(Settings):
             for place, value in temperatures.items()
             if isinstance(value, float) and value < NITROGEN
         ]
+        turned = [
+            f"{item.name!r}: rotation = {list(rotation)} turns by {angle:g} rad; rotations are in radians, "
+            f"so {angle:g} degrees are {math.radians(angle):.4g}"
+            for item in self.entity
+            if isinstance(rotation := getattr(item, "rotation", None), tuple)
+            and (angle := math.hypot(*rotation)) > 2 * math.pi
+        ]
         said = []
         for item in self.entity:
             with users_code(f"{item.name!r}: lint of {item.kind}"):
                 said += [f"{item.name!r}: {text}" for text in item.lint()]
-        return [*cold, *said]
+        return [*cold, *turned, *said]
 
 
 def _list(tables: dict[str, Any], key: str, place: str) -> list[Any]:

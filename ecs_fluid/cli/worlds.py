@@ -111,6 +111,9 @@ def validate(world: WorldName, /, *, set_: Settings = (), allow_code: AllowCode 
     if found is None:
         out.print(f"time   known when its kernels are compiled, once per machine: ecs-fluid warmup {world}")
         return
+    for text in found.said:
+        if text not in doubts:
+            warn(text)
     whole = duration(recipe.ticks * found.seconds)
     out.print(
         f"time   {duration(found.seconds)} a tick at the start; {whole} if all {recipe.ticks} are like that"

@@ -87,13 +87,14 @@ class _Sample:
 
 @dataclass(frozen=True)
 class FirstTicks:
-    """Wall time [s] of one of a world's first ticks, and the most memory [bytes] of the process so far.
+    """Wall time [s] of one of a world's first ticks, the most memory [bytes] of the process so far, warnings.
 
     The memory is 0 where the system does not report it (Windows).
     """
 
     seconds: float
     memory: int
+    said: tuple[str, ...]
 
 
 class _Compiles(BaseException):
@@ -107,7 +108,7 @@ def first_ticks(world: World, allowed: float = 1.0) -> FirstTicks | None:
         raise _Compiles
 
     spent: list[float] = []
-    with warnings.catch_warnings(action="ignore", category=FluidWarning):
+    with warnings.catch_warnings(record=True, action="always", category=FluidWarning) as caught:
         try:
             with before_compiling(refuse):
                 while not spent or (len(spent) < MOST_FIRST and sum(spent) < allowed):
@@ -117,7 +118,8 @@ def first_ticks(world: World, allowed: float = 1.0) -> FirstTicks | None:
         except _Compiles:
             return None
     # The first one loads kernels from the disk.
-    return FirstTicks(statistics.median(spent[1:] or spent), peak_memory())
+    said = tuple(str(each.message) for each in caught)
+    return FirstTicks(statistics.median(spent[1:] or spent), peak_memory(), said)
 
 
 def peak_memory() -> int:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ecs_fluid.component import Array
-from ecs_fluid.components import Strength, Temperature
-from ecs_fluid.fluid import Fluid
+from ecs_fluid.component import Array, Component
+from ecs_fluid.components import Density, Strength, Temperature
+from ecs_fluid.fluid import LAWS, Fluid
 from ecs_fluid.systems.velocity.auto import SURELY_DIRECT
 from ecs_fluid.systems.velocity.solver_times import expected, stored
 from ecs_fluid.world import World
@@ -18,6 +18,24 @@ SLOW = 2.0
 
 DIFFUSES = (("viscosity", Strength, "DiffusionSystem"), ("conductivity", Temperature, "ThermalSystem"))
 """Constants of the fluid, the components that they diffuse, and the systems that do so."""
+
+
+def _weightless_lint(world: World) -> Iterator[str]:
+    """A sentence on vortons heavier or lighter than what is around them, which neither rise nor sink."""
+    fluid = world.fluid[Fluid]
+    columns: list[tuple[type[Component], str, str]] = [(Density, "rho", "density")]
+    if fluid.law != LAWS["none"]:
+        columns.append((Temperature, "T", "temperature"))
+    for kind, column, name in columns:
+        for entity, (table, _) in world.entities_with(kind, Strength):
+            own = getattr(table, column)
+            # An emitter's entity is empty at first.
+            if not len(own) or (own != own.dtype.type(getattr(fluid, name))).any():
+                yield (
+                    f"{entity.name!r} has a {name} of its own, and no BaroclinicSystem makes it rise or sink "
+                    "by that; add one ([[system]] kind = 'baroclinic'), or set the fluid's gravity to 0"
+                )
+                return
 
 
 def slow_sums_lint(world: World, vortons: int, tolerance: float, gradient: bool) -> Iterator[str]:
@@ -48,8 +66,10 @@ def plane_vortices_lint(x: Array, alpha: Array) -> Iterator[str]:
 
 
 def unfelt_lint(world: World) -> Iterator[str]:
-    """Sentences on constants of the fluid that no system uses."""
+    """Sentences on constants of the fluid, and on fluid that is warm or heavy, that no system uses."""
     systems, fluid = {type(system).__name__ for system in world.systems}, world.fluid[Fluid]
+    if fluid.gravity.any() and "BaroclinicSystem" not in systems:
+        yield from _weightless_lint(world)
     for name, carrier, system in DIFFUSES:
         value = float(getattr(fluid, name))
         if value and system not in systems and any(carrier in entity for entity in world.entities):

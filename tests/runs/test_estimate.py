@@ -177,6 +177,7 @@ def test_first_ticks_compile_nothing() -> None:
 
         def process(self, dt: float) -> None:
             kernel(np.ones(3))
+            self.warn("it is coarse", 0)
 
     def made() -> ef.World:
         world = ef.World(dt=0.01)
@@ -187,6 +188,7 @@ def test_first_ticks_compile_nothing() -> None:
     kernel(np.ones(3))
     found = first_ticks(made(), allowed=0.0)
     assert found is not None and 0.0 < found.seconds < 10.0 and found.memory > 1e7
+    assert found.said[-1].endswith("it is coarse")
 
 
 @pytest.mark.parametrize(

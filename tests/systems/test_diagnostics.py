@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 import ecs_fluid as ef
@@ -25,3 +27,21 @@ def test_a_small_overlap_is_told_by_how_much(overlap: float, told: str) -> None:
     record = world.diagnostics() | {"overlap": overlap}
     assert told in diagnostics.advice(record).get("overlap", "")
     assert ("overlap" in diagnostics.advice(record)) == bool(told)
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_too_long_a_step_is_told_once_and_by_the_first_tick(many: bool) -> None:
+    """Of up to `pair_limit` vortons before it, of more after it: records, every tenth tick, came too late."""
+    world = ef.load("vortex_ring", "smoke.per_cell=1", "ring.circulation=500", "fluid.diagnostics.every=2")
+    limit = 10 if many else 4000
+    diagnostics = world.system(ef.DiagnosticsSystem)
+    assert diagnostics is not None
+    diagnostics.pair_limit = limit
+    assert any("paths are not resolved in time" in text for text in world.lint()) == (not many)
+    with warnings.catch_warnings(record=True, action="always", category=ef.FluidWarning) as caught:
+        world.step(1)
+    told = [text for each in caught if "paths are not resolved in time" in (text := str(each.message))]
+    assert len(told) == 1 and told[0].startswith("t = ") == many
+    with warnings.catch_warnings(record=True, action="always", category=ef.FluidWarning) as caught:
+        world.step(4)
+    assert sum("paths are not resolved in time" in str(each.message) for each in caught) == (not many)

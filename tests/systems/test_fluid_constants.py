@@ -233,6 +233,26 @@ def test_a_viscosity_that_vortons_do_not_feel_is_told() -> None:
     assert [text for text in world.lint() if "conductivity" in text] == []
 
 
+def test_warm_and_heavy_fluid_that_nothing_makes_rise_is_told() -> None:
+    """A fire with a `buoyancy`, which is of bodies, in place of a `baroclinic` stood still without a word."""
+    gas = {"kind": "emitter", "name": "vent", "into": "gas", "population": "vortons", "temperature": 600}
+    drop = {"kind": "fluid_block", "name": "drop", "sphere": {"radius": 0.2}}
+
+    def said(entity: dict[str, Any], system: str = "buoyancy", **fluid: Any) -> list[str]:
+        tables = {"fluid": fluid, "entity": [entity], "system": [{"kind": system}] if system else []}
+        lint = ef.load(tables).lint()
+        return [text.split(",")[0] for text in lint if "no BaroclinicSystem makes it rise or sink" in text]
+
+    assert said(gas, law="ideal_gas") == ["'gas' has a temperature of its own"]
+    assert said(drop | {"density": 1.3}) == ["'drop' has a density of its own"]
+    assert said(gas, "baroclinic", law="ideal_gas") == []
+    assert said(drop | {"density": 1.3}, "baroclinic") == []
+    # Heat that only spreads, air as the air around it, and no weight.
+    assert said(gas) == []
+    assert said(drop | {"density": 1.2}) == []
+    assert said(drop | {"density": 1.3}, gravity=[0, 0, 0]) == []
+
+
 def terminal(density: float, fluid: float, viscosity: float, radius: float) -> float:
     """Speed w at which weight less buoyancy is the drag of Schiller and Naumann, by bisection.
 

@@ -284,6 +284,84 @@ def test_kirchhoffs_ellipse() -> None:
     assert orders(rates).mean() > 1.5
 
 
+def kelvin_wave(m: int, h: float, ticks: int) -> float:
+    """Turning rate of a wave of m crests round a disk of vorticity 1 over (1 - 1/m)/2, less 1.
+
+    Edge r = 1 + e cos(m theta): the disk turns it at 1/2, and its own sheet of vorticity e cos(m theta) at
+    r = 1 has the radial velocity e sin(m theta)/2 there, which sets it back by 1/(2 m) (Kelvin; Lamb 158).
+    The moment sum Gamma z^m turns m times as fast. It is e pi + O(e^2), so that a lattice, which has such a
+    moment of its own for m = 4, is no part of it; the rate of waves of e = 0.02 is less by some e^2.
+    """
+    x = lattice(h, 1.1, 1.1)
+    points = within(x, h)
+    edge = 1 + 0.02 * np.cos(m * np.arctan2(points[..., 1], points[..., 0]))
+    share = (np.hypot(points[..., 0], points[..., 1]) <= edge).mean(axis=1)
+    time = 2 * np.pi
+    world = world_of(x[share > 0], share[share > 0], h, time / ticks, gradient=False)
+
+    def phase() -> float:
+        places, gamma = state(world)
+        return float(np.angle((gamma * (places[:, 0] + 1j * places[:, 1]) ** m).sum()))
+
+    phases = [phase()]
+    for _ in range(ticks):
+        world.step()
+        phases.append(phase())
+    turned = np.unwrap(phases)
+    return float(turned[-1] - turned[0]) / (m * time) / (0.5 - 0.5 / m) - 1
+
+
+def test_kelvins_wave_on_a_disk() -> None:
+    """Case 125 at 16 cells in the radius, three crests, half a turn of the disk: to 1 %."""
+    rate = kelvin_wave(3, 1 / 16, 40)
+    print(rate)
+    assert abs(rate) < 0.01
+
+
+@pytest.mark.nightly
+def test_kelvins_waves_on_a_disk() -> None:
+    """Case 125 with three and four crests at three resolutions."""
+    for m in (3, 4):
+        rates = [abs(kelvin_wave(m, h, 60)) for h in (1 / 8, 1 / 16, 1 / 32)]
+        print(m, rates)
+        assert rates[0] < 0.03 and rates[1] < 0.01 and rates[2] < 0.004
+
+
+def collapse(part: float, ticks: int, core: float, integrator: str = "rk4") -> Array:
+    """Squares of the sides (3,) of a triangle of vortices over 1 - t/t_c, less 1, at `part` of t_c.
+
+    Circulations 2, 2, -1 at (-1, 0), (1, 0), (1, sqrt 2): the sums of Gamma_i Gamma_j and of those times the
+    squares of sides, 4, 6, 2, vanish, so the triangle keeps its shape (Groebli 1877; Aref 1979). All squares
+    go at one rate, d(l_12^2)/dt = -(2 A Gamma_3/pi) (1/l_23^2 - 1/l_31^2) with the area A = sqrt 2, and reach
+    0 at t_c = 3 sqrt(2) pi.
+    """
+    end = 3 * math.sqrt(2) * math.pi
+    world = ef.World(dt=part * end / ticks, integrator=integrator, precision="double", dimension=2)
+    alpha = np.zeros((3, 3))
+    alpha[:, 2] = (2, 2, -1)
+    corners = np.array([[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, math.sqrt(2), 0.0]])
+    world.spawn("v", ef.Position(corners), ef.Strength(alpha), ef.CoreRadius([core] * 3))
+    world.add_systems([ef.VelocitySystem(gradient=False), ef.AdvectionSystem()])
+    world.step(ticks)
+    x, _ = state(world)
+    sides = ((x - np.roll(x, -1, axis=0)) ** 2).sum(axis=1)
+    return sides / (4, 2, 6) / (1 - part) - 1
+
+
+def test_three_vortices_collapse() -> None:
+    """Case 124: sides at 0.9 of the time; order of the integrators at 0.6."""
+    found = np.abs(collapse(0.9, 1200, 0.01))
+    print(found)
+    assert found.max() < 1e-6
+    errors = {
+        name: [np.abs(collapse(0.6, ticks, 0.003, name)).max() for ticks in (25, 50, 100)]
+        for name in ("rk2", "rk4")
+    }
+    print(errors)
+    assert orders(errors["rk2"]) == pytest.approx(2, abs=0.15)
+    assert orders(errors["rk4"]) == pytest.approx(4, abs=0.4)
+
+
 def dipole(h: float, way: float, ticks: int, solver: str = "direct") -> tuple[float, dict[str, float]]:
     """Speed of the Lamb-Chaplygin dipole of radius and speed 1 over `way` m, and changes of invariants.
 

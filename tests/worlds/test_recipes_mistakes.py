@@ -26,7 +26,23 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"kind": "vortex_ring", "profile": "gaussian", "core": 0.6}, "a core of at most"),
     ({"kind": "vortex_ring", "profile": "gaussian", "spacing": 0.2}, "use a finer spacing"),
     ({"kind": "vortex_ring", "axis": [0, 0, 0]}, "not zero"),
-    ({"kind": "vortex_ring", "axis": [0, 1]}, "axis"),
+    ({"kind": "vortex_ring", "axis": [0, 1]}, "axis = [0, 1]; a list of 3 numbers is needed"),
+    ({"kind": "vortex_ring", "axis": []}, "axis = []; a list of 3 numbers is needed"),
+    ({"kind": "vortex_ring", "axis": [0, 1, 2, 3]}, "axis = [0, 1, 2, 3]; a list of 3 numbers is needed"),
+    ({"kind": "vortex_ring", "axis": "z"}, "axis = 'z'; a list of 3 numbers is needed"),
+    (
+        {"kind": "inflow", "into": "a", "center": [0, 0, 0], "size": [0.2]},
+        "size = [0.2]; a list of 2 numbers",
+    ),
+    (
+        {"kind": "inflow", "into": "a", "center": [0, 0, 0], "speed": [[0.0, 1.0]]},
+        "speed = [[0.0, 1.0]]; a number, or { keys = [[time, value], ...] }, is needed",
+    ),
+    (
+        {"kind": "body", "shape": {"shape": "ball", "radius": 1}, "center": 3.0},
+        "center = 3.0; a list of 3 numbers, or { keys = [[time, value], ...] }, is needed",
+    ),
+    ({"kind": "body", "shape": {"shape": "box", "size": [1, 2]}}, "shape.size = [1, 2]; a list of 3 numbers"),
     ({"kind": "vortex_ring", "center": [0, 0, 1e9]}, "center"),
     ({"kind": "vortex_ring", "amplitude": 0.1}, "both amplitude and wavenumber"),
     ({"kind": "vortex_ring", "wavenumber": 3}, "both amplitude and wavenumber"),
@@ -224,6 +240,48 @@ def test_degrees_celsius_are_noticed() -> None:
     assert said[1].startswith("'vent': temperature = 60 K") and len(said) == 2
     emitter["temperature"] = {"keys": [[0.0, 300.0], [1.0, 400.0]]}
     assert not WorldRecipe.from_tables({"fluid": {"temperature": 293.15}, "entity": [emitter]}).lint()
+
+
+def test_turns_in_degrees_are_noticed() -> None:
+    block = {"kind": "body", "name": "log", "shape": {"shape": "box", "size": [1, 1, 1]}}
+    tables = {"entity": [block | {"rotation": [90, 0, 0]}]}
+    assert WorldRecipe.from_tables(tables).lint() == [
+        "'log': rotation = [90.0, 0.0, 0.0] turns by 90 rad; rotations are in radians, "
+        "so 90 degrees are 1.571"
+    ]
+    for fine in ([0, 6.2, 0], {"keys": [[0.0, [0, 0, 0]], [1.0, [0, 0, 90]]]}):
+        turned = block | {"rotation": fine, "motion": "scripted"}
+        assert not WorldRecipe.from_tables({"entity": [turned]}).lint()
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "population is 'tracers'"),
+        ({"population": "inertial"}, "population is 'inertial'"),
+        ({"puff": {"kind": "tracers", "points": [[0, 0, 0]]}}, "its puffs hold no vortons"),
+    ],
+)
+def test_an_emitter_makes_no_vortons_of_tracers(given: dict[str, Any], told: str) -> None:
+    """They got the default core and volume, without a word, and heat was shared among them."""
+    gas = {"kind": "emitter", "name": "burner", "into": "gas", "population": "vortons", "temperature": 700}
+    light = {"kind": "emitter", "name": "light", "into": "gas", **given}
+    with pytest.raises(RecipeError) as caught:
+        WorldRecipe.from_tables({"entity": [gas, light]}).build()
+    assert str(caught.value) == (
+        f"[[entity]] 'light': entity 'gas' holds vortons, but {told}; give off vortons, or emit into another "
+        "entity"
+    )
+
+
+def test_fuel_that_nothing_burns_is_told() -> None:
+    burner = {"kind": "emitter", "name": "burner", "into": "gas", "population": "vortons", "fuel": 0.1}
+    assert WorldRecipe.from_tables({"entity": [burner]}).build().lint() == [
+        "EmissionSystem: emitter 'burner' gives off fuel, and nothing burns it; add a CombustionSystem "
+        "([[system]] kind = 'combustion'), or leave fuel out"
+    ]
+    tables = {"entity": [burner], "system": [{"kind": "combustion"}]}
+    assert not WorldRecipe.from_tables(tables).build().lint()
 
 
 def test_an_emitter_stands_after_the_entity_that_it_fills() -> None:

@@ -79,6 +79,8 @@ class _Kept(event.Listener):  # type: ignore[misc]
         arrayobj.raise_with_shape_context = self._texts[-1]
 
     def on_end(self, happened: Any) -> None:
+        if len(self.innermost_last) == 1:
+            return  # of a function whose start another listener refused before this one was told of it
         self.innermost_last.pop()
         self._texts.pop()
         arrayobj.raise_with_shape_context = self._texts[-1]
