@@ -217,7 +217,11 @@ def test_the_flow_of_gas_that_swells_keeps_the_tolerance(
     dimension: int, solver: str, setting: dict[str, float], most: float, precision: str
 ) -> None:
     """Velocity and gradient against all pairs, of gas without vorticity; the tree's 5e-3 is that of its angle
-    (case 54). Records tell the error of the velocity.
+    (case 54).
+
+    Records tell the error of the velocity by 64 rows. With multipoles half of the squares is in 1 % of the
+    rows, where cells meet, so that a mean of 64 has a standard error of sqrt(1/(4 x 0.01 x 64)) = 0.6 of it:
+    of 40 samples of 2,048 rows, from which those are drawn, the RMS was 0.42 to 2.3 times that of all.
     """
     h = 1 / 22 if dimension == 3 else 0.02
     x = ball(h, dimension=dimension)
@@ -235,7 +239,7 @@ def test_the_flow_of_gas_that_swells_keeps_the_tolerance(
         error = np.linalg.norm(values - right) / np.linalg.norm(right)
         assert 1e-9 < error < most
     error = np.linalg.norm(found.u - exact.u) / np.linalg.norm(exact.u)
-    assert world.history[-1]["velocity_error"] == pytest.approx(error, rel=0.5)
+    assert error / 3 < world.history[-1]["velocity_error"] < 3 * error
 
 
 def test_vortons_that_come_later_swell_from_their_first_tick() -> None:
