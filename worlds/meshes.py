@@ -53,16 +53,17 @@ def read_mesh(file: str, scale: float) -> Mesh:
 
 def tell_open(mesh: Mesh, file: str) -> None:
     """Refuse a mesh without an inside; warn of sides of triangles that do not lie against one other."""
+    from ecs_fluid.kernels.compiled.columns import equal_rows
+
     if not (math.isfinite(mesh.volume) and mesh.volume):
         raise RecipeError(f"file = {file!r} has no faces that enclose a volume, which are needed to fill it")
-    _, number = np.unique(mesh.triangles.reshape(-1, 3), axis=0, return_inverse=True)
-    number = number.reshape(-1, 3)
+    number = equal_rows(list(mesh.triangles.reshape(-1, 3).T))[1].reshape(-1, 3)
     ways = np.stack([number, np.roll(number, -1, axis=1)], axis=-1).reshape(-1, 2)
     ways = ways[ways[:, 0] != ways[:, 1]]
     # A side is passed once in each sense: else it is at a hole, or at a face that faces the other way.
-    sides, which = np.unique(np.sort(ways, axis=1), axis=0, return_inverse=True)
+    sides, which = equal_rows(list(np.sort(ways, axis=1).T))
     sense = np.where(ways[:, 0] < ways[:, 1], 1, -1)
-    loose = int(np.count_nonzero(np.bincount(which.reshape(-1), sense, len(sides))))
+    loose = int(np.count_nonzero(np.bincount(which, sense, len(sides))))
     if loose:
         warnings.warn(
             f"file = {file!r}: the mesh is not closed, or not all of its faces face outward: {loose:,} of "
