@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from ecs_fluid.component import Array, Component, Tables, column, refuse_other_lengths
 from ecs_fluid.components.particles import Position, Strength
-from ecs_fluid.errors import ComponentError
 
 
 class Flow(NamedTuple):
@@ -101,11 +100,6 @@ class BirthCells(Component, per_row=False):
 
     x: Array = column("m", shape=(None, 3))
     edges: Array = column("m", shape=(3, 3))
-
-    def agree(self, beside: Tables) -> None:
-        """Refuse a table without cells."""
-        if not len(self.x):
-            raise ComponentError("BirthCells has no cells; one at least is needed")
 
 
 class AmbientDensity(Component):

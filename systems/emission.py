@@ -231,6 +231,15 @@ class EmissionSystem(System):
                     world.attach(emitter.attached, CarrierMotion)
             refuse_twice(emitter, self._puffs.of(emitter, world), world)
 
+    def must_hold(self, world: World) -> None:
+        """An emitter that has cells of birth has one at least."""
+        for emitter in self.emitters:
+            state = world[emitter.name]
+            if BirthCells in state and not len(state[BirthCells].x):
+                raise RecipeError(
+                    f"BirthCells of emitter {emitter.name!r} has no cells; one at least is needed"
+                )
+
     def lint(self, world: World) -> list[str]:
         """Fuel that nothing burns; puffs whose rows bodies keep back, as these stand now."""
         said = []

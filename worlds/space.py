@@ -10,6 +10,7 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.periodic import AXES
+from ecs_fluid.strays import GOLDEN
 from ecs_fluid.worlds.cells import lattice, lattice_counts
 
 LEAST_CELLS = 2_000
@@ -17,6 +18,9 @@ LEAST_CELLS = 2_000
 
 MOST_CELLS = 4_000_000
 """Cells that are looked at for them, which takes seconds."""
+
+MOST_KEPT = 50_000
+"""Cells of them that stand for all, as each tick copies them."""
 
 
 def _all(local: Array) -> Array:
@@ -84,6 +88,9 @@ class Space(NamedTuple):
                 f"{'skin' if skin else 'solid'} is too thin: {MOST_CELLS:,} cells around the solid do not "
                 "show it; use a thicker one"
             )
+        if len(middles) > MOST_KEPT:
+            parts = np.sort(np.arange(1, MOST_KEPT + 1) * GOLDEN % 1.0)
+            middles = middles[(parts * len(middles)).astype(np.int64)]
         return middles @ self.axes + self.origin, edge[:, None] * self.axes
 
 

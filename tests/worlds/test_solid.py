@@ -13,7 +13,7 @@ import ecs_fluid as ef
 from ecs_fluid.component import Array
 from ecs_fluid.components import Position, Volume
 from ecs_fluid.components.liquid import Liquid
-from ecs_fluid.errors import FluidWarning, RecipeError
+from ecs_fluid.errors import FluidError, FluidWarning, RecipeError
 from ecs_fluid.kernels.bodies.rotation import matrix_of
 from ecs_fluid.worlds import meshes
 from ecs_fluid.worlds.liquid import LiquidRecipe
@@ -223,6 +223,19 @@ def test_births_go_on_without_the_file(torus: str, tmp_path: Path) -> None:
         one.step()
     assert len(again["smoke"][Position].x) == 10_000
     assert again.state_hash() == world.state_hash()
+
+
+def test_cells_of_a_thin_skin_stay_few() -> None:
+    """A skin of 0.02 m on a ball of 1 m has 200,000 cells: 50,000 of them stand for all, spread evenly."""
+    solid = {"shape": {"shape": "ball", "radius": 0.5}}
+    world = born(0.1, solid=solid, skin=0.02)
+    x = world["source"][ef.BirthCells].x
+    assert len(x) == 50_000
+    assert np.abs(x.mean(axis=0)).max() < 2e-3
+    np.testing.assert_allclose((x**2).mean(axis=0), (x**2).sum(axis=1).mean() / 3, rtol=5e-3)
+    world["source"][ef.BirthCells].x = np.empty((0, 3))
+    with pytest.raises(FluidError, match="BirthCells of emitter 'source' has no cells"):
+        world.step()
 
 
 @pytest.mark.parametrize(
