@@ -6,6 +6,7 @@ Grids around all would be coarse for all where a few are far away.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -14,9 +15,6 @@ SOME = 2048
 
 GOLDEN = 0.6180339887498949
 """Multiples of it, less their whole parts, are spread evenly, and unlike rows and layers of a lattice."""
-
-PARTS = np.sort(np.arange(1, SOME + 1) * GOLDEN % 1.0)
-"""Where those that are looked at are among all rows."""
 
 FEW_CELLS = 2**14
 """Cells that are no matter: up to these a grid is around all particles, however far some have strayed."""
@@ -29,11 +27,17 @@ ENOUGH = 16
 """Particles from which on one may be left out on each side; of less, each is one of the most."""
 
 
-def some_of(every: int) -> np.ndarray:
-    """Numbers (m,), ascending, of about `SOME` of so many rows, or of all."""
-    if every <= SOME:
+@cache
+def _parts(most: int) -> np.ndarray:
+    """Where those that are looked at are among all rows, in parts of them, ascending."""
+    return np.sort(np.arange(1, most + 1) * GOLDEN % 1.0)
+
+
+def some_of(every: int, most: int = SOME) -> np.ndarray:
+    """Numbers (m,), ascending, of about `most` of so many rows, or of all."""
+    if every <= most:
         return np.arange(every)
-    rows = (PARTS * every).astype(np.int64)
+    rows = (_parts(most) * every).astype(np.int64)
     return np.asarray(rows[np.append(True, rows[1:] > rows[:-1])])
 
 

@@ -66,11 +66,15 @@ class WorldOptions(Settings):
 
     @model_validator(mode="after")
     def _plane_of_two_dimensions(self) -> Self:
-        if self.plane == "xz" and self.dimension == 3:
+        if self._tells_plane() and self.dimension == 3:
             raise ValueError(
                 f"plane = {self.plane!r} is for worlds of dimension = 2; add that, or leave it out"
             )
         return self
+
+    def _tells_plane(self) -> bool:
+        """Whether a plane was asked for: stored worlds name the default too."""
+        return self.plane == "xz"
 
     @model_validator(mode="after")
     def _space_repeats(self) -> Self:

@@ -219,10 +219,8 @@ class BodySystem(System):
         if across is not None:
             bodies = _turning_in_plane(bodies, across)
         free = bodies.motion == FREE
-        brake, swirl = (
-            free * column_of(entities, BodyLoad, "brake"),
-            free[:, None] * column_of(entities, BodyLoad, "swirl"),
-        )
+        brake = free * column_of(entities, BodyLoad, "brake")
+        swirl = free[:, None] * column_of(entities, BodyLoad, "swirl")
         bodies, push, torque = self._loaded(entities, bodies)
         loads = push, torque
         brake_spin(bodies, brake, swirl, 0.5 * dt)

@@ -293,8 +293,8 @@ class Spheres(Recipe):
         """Centres (n, 3), and the edges (3,) of the cells around them."""
         if self.box is None or self.spacing is None:
             return np.array(self.centers, dtype=np.float64), np.zeros(3)
-        low, high = np.array(self.box.low), np.array(self.box.high)
-        return lattice_of_at_most(SPHERE, "spheres", "use a larger spacing", low, high, self.spacing)
+        most, space = (SPHERE, "spheres", "use a larger spacing"), self.box.space()
+        return lattice_of_at_most(*most, space.low, space.high, self.spacing)
 
     def systems(self) -> list[System]:
         """What moves bodies, and what keeps particles out of them."""

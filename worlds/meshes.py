@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidWarning, RecipeError
+
+if TYPE_CHECKING:
+    from ecs_fluid.kernels.bodies.windings import Columns
 
 MOST_LOOKED_AT = 3_000_000_000
 """Pairs of a place and a triangle near its ray up that are looked at, which takes about a minute."""
@@ -73,14 +76,13 @@ def tell_open(mesh: Mesh, file: str) -> None:
         )
 
 
-def inside(mesh: Mesh, x: Array, file: str) -> Array:
-    """Which of the places (n, 3), m, lie inside: those about which the triangles wind."""
-    from ecs_fluid.kernels.bodies.windings import columns_of, looked_at, windings
+def inside(columns: Columns, x: Array, file: str) -> Array:
+    """Which of the places (n, 3), m, lie inside: those about which the triangles of that file wind."""
+    from ecs_fluid.kernels.bodies.windings import looked_at, windings
 
-    columns = columns_of(mesh.triangles)
     if (pairs := looked_at(x, columns)) > MOST_LOOKED_AT:
         raise RecipeError(
-            f"file = {file!r}: {len(x):,} places beside {len(mesh.triangles):,} triangles are {pairs:.2g} "
+            f"file = {file!r}: {len(x):,} places beside {len(columns.faces):,} triangles are {pairs:.2g} "
             f"pairs to look at; at most {MOST_LOOKED_AT:.2g} are allowed; use larger cells or a simpler mesh"
         )
     return np.asarray(windings(x, columns) != 0)

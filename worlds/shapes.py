@@ -245,13 +245,13 @@ class MeshShape(Polytope):
 
     def space(self) -> Space:
         """The inside of the faces; a warning tells of those that do not close."""
+        from ecs_fluid.kernels.bodies.windings import columns_of
         from ecs_fluid.worlds.meshes import inside, read_mesh, tell_open
 
         mesh = read_mesh(self.file, self.scale)
         tell_open(mesh, self.file)
-        here = mesh._replace(triangles=mesh.triangles - mesh.center)
-        low, high = here.triangles.min(axis=(0, 1)), here.triangles.max(axis=(0, 1))
-        return Space(low, high, lambda local: inside(here, local, self.file), mesh.center)
+        columns = columns_of(mesh.triangles - mesh.center)
+        return Space(columns.low, columns.high, lambda local: inside(columns, local, self.file), mesh.center)
 
 
 _Polytopes = (

@@ -10,7 +10,7 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.periodic import AXES
-from ecs_fluid.strays import GOLDEN
+from ecs_fluid.strays import some_of
 from ecs_fluid.worlds.cells import lattice, lattice_counts
 
 LEAST_CELLS = 2_000
@@ -88,9 +88,7 @@ class Space(NamedTuple):
                 f"{'skin' if skin else 'solid'} is too thin: {MOST_CELLS:,} cells around the solid do not "
                 "show it; use a thicker one"
             )
-        if len(middles) > MOST_KEPT:
-            parts = np.sort(np.arange(1, MOST_KEPT + 1) * GOLDEN % 1.0)
-            middles = middles[(parts * len(middles)).astype(np.int64)]
+        middles = middles[some_of(len(middles), MOST_KEPT)]
         return middles @ self.axes + self.origin, edge[:, None] * self.axes
 
 

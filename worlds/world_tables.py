@@ -84,11 +84,10 @@ class WorldTable(WorldOptions):
                 f"dt = {self.dt:g} s, but fps = {self.fps:g} and steps_per_frame = {self.steps_per_frame} "
                 f"make it {1 / (self.fps * self.steps_per_frame):g} s; give dt or fps, not both"
             )
-        if "plane" in self.model_fields_set and self.dimension == 3:
-            raise ValueError(
-                f"plane = {self.plane!r} is for worlds of dimension = 2; add that, or leave it out"
-            )
         return self
+
+    def _tells_plane(self) -> bool:
+        return "plane" in self.model_fields_set
 
     def given(self, **options: Any) -> dict[str, Any]:
         """The values given, without a dt that follows from fps, so that steps_per_frame can be changed."""
