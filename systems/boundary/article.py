@@ -8,7 +8,7 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Velocity, Volume
-from ecs_fluid.components.bodies import FREE, Body, BoundaryExchange, RigidMotion
+from ecs_fluid.components.bodies import FREE, BoundaryExchange, RigidMotion
 from ecs_fluid.plane import impulse_factors
 from ecs_fluid.systems.operations import wind_at
 from ecs_fluid.systems.shared.body_tables import depths, gathered, standing
@@ -28,10 +28,10 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
     """Change the vortons near the surfaces of bodies; fills BoundaryExchange.
 
     With the spin momentum of a vorton, 0.4 m r^2 omega/2 = 0.2 rho sigma^2 alpha of a ball of its core
-    radius, free bodies get back what their vortons gain.
+    radius, free bodies get back what their vortons gain, all taken for as wide as they are in the mean.
     """
     from ecs_fluid.kernels.bodies.table import CONTAINER
-    from ecs_fluid.kernels.collision.surface_slip import corrections, go, vortons_near
+    from ecs_fluid.kernels.collision.surface_slip import Sums, corrections, go, vortons_near
 
     world = system.world
     chosen = system.chosen(Position, Strength, CoreRadius, Velocity)
@@ -49,24 +49,21 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
         flow = flow_at(world, near.point)
     else:
         flow = joined([velocity.u for *_, velocity in tables], (3,), number)[near.rows].astype(np.float64)
-    bent = system.placement == "bent"
     reacting = (bodies.motion == FREE) & (system.reaction == "spin")
+    momentum = 0.2 * own_or_fluids(system, "density") * near.sigma**2
+    turn = _turn_by_strength(bodies, reacting, near.who, momentum)
+    sums = Sums((bodies.shape == CONTAINER) & ~reacting, turn)
     slip, to, parts, change = corrections(
-        world.require(VelocitySystem).code, bodies, near, flow, bent, system.gain,
-        ~reacting & (bodies.shape != CONTAINER),
-    )  # fmt: skip
-    reacts = bool(reacting.any())
-    bearable = np.ones(len(bodies.x))
-    if reacts:
-        momentum = (0.2 * own_or_fluids(system, "density") * near.sigma**2)[:, None]
-        bearable = _bearable(system, bodies, near.who, momentum * change, slip)
-    *exchange, change = go(around, hulls, near, slip, parts, bearable, to, change, x, strengths)
+        world.require(VelocitySystem).code, bodies, near, flow, system.placement == "bent", system.gain, sums
+    )
+    *exchange, change = go(around, hulls, near, slip, parts, to, change, x, strengths)
     if len(tables) > 1:
         spread(x, [position.x for _, position, *_ in tables])
         spread(strengths, [strength.alpha for _, _, strength, *_ in tables])
     record_exchange(entities, *exchange)
-    if reacts:
-        _take_spin(entities, bodies, near.who, momentum * change)
+    gained = summed(change, near.who, len(bodies.x))
+    for entity, rows in rows_of_each(entities):
+        entity[RigidMotion].angular_velocity -= np.einsum("nij,nj->ni", turn[rows], gained[rows])
 
 
 def _volumes(entity: Entity, sigma: Array) -> Array:
@@ -110,41 +107,22 @@ def record_exchange(entities: list[Entity], impulse: Array, moment: Array, rms: 
     spread(rms, [entity[BoundaryExchange].slip for entity in entities])
 
 
-def _bearable(system: BoundarySystem, bodies: Bodies, who: Array, gained: Array, slip: Array) -> Array:
-    """Part (n,) of the change that each free body can react to.
+def _turn_by_strength(bodies: Bodies, reacting: Array, who: Array, momentum: Array) -> Array:
+    """How fast bodies turn by the strengths that their vortons lose, (n, 3, 3) 1/m^3; 0 if not `reacting`.
 
-    A body much lighter than its fluid would be thrown about by the spin momentum (c, 3) N m s that its
-    vortons gain in one tick. Its spin may change by `gain` times its own and that of the slip, |w|/R.
+    The inverse inertia in world axes, times the mean `momentum` (c,) over strength, kg/m, of its vortons.
     """
+    from ecs_fluid.kernels.bodies.rotation import in_world
+
     count = len(bodies.x)
-    total = summed(gained, who, count)
-    number = np.maximum(np.bincount(who, minlength=count), 1)
-    speed = np.sqrt(np.bincount(who, (slip**2).sum(axis=1), count) / number)
-    most = system.gain * (np.linalg.norm(bodies.angular_velocity, axis=1) + speed / bodies.radius)
-    part = np.ones(count)
-    for i in np.flatnonzero((bodies.motion == FREE) & total.any(axis=1)).tolist():
-        part[i] = min(1.0, most[i] / float(np.linalg.norm(_change_of_spin(bodies, i, total[i]))))
-    return part
+    out = np.zeros((count, 3, 3))
+    mean = np.bincount(who, momentum, count) / np.maximum(np.bincount(who, minlength=count), 1)
+    if reacting.any():
+        inverse = np.linalg.inv(in_world(bodies.inertia[reacting], bodies.q[reacting]))
+        out[reacting] = mean[reacting, None, None] * inverse
+    return out
 
 
 def summed(values: Array, who: Array, count: int) -> Array:
     """Sums (count, 3) over the rows of each body, in the order of the rows."""
     return np.stack([np.bincount(who, values[:, k], count) for k in range(3)], axis=1)
-
-
-def _change_of_spin(bodies: Bodies, i: int, momentum: Array) -> Array:
-    """Change (3,) rad/s of the spin of body i by an angular momentum (3,) N m s."""
-    from ecs_fluid.kernels.bodies.rotation import in_world
-
-    tensor = in_world(bodies.inertia[i : i + 1], bodies.q[i : i + 1])[0]
-    return np.asarray(np.linalg.solve(tensor, momentum))
-
-
-def _take_spin(entities: list[Entity], bodies: Bodies, who: Array, gained: Array) -> None:
-    """Free bodies lose the angular momentum (c, 3) N m s that their vortons gained."""
-    lost = summed(gained, who, len(bodies.x))
-    for entity, rows in rows_of_each(entities):
-        motion, free = entity[RigidMotion], entity[Body].motion == FREE
-        for row in np.flatnonzero(free & lost[rows].any(axis=1)):
-            i = rows.start + row
-            motion.angular_velocity[row] -= _change_of_spin(bodies, i, lost[i])

@@ -53,7 +53,7 @@ class BoundarySystem(System):
     changes in the strengths sums to zero, whatever its spin: the sheet of a closed surface and the vorticity
     2 spin of the body in it, for which its vortons stand too, sum to zero. Two do otherwise: containers,
     whose fluid may hold any sum, and free bodies with `reaction` "spin", whose spin momentum and that of
-    their vortons are kept together.
+    their vortons are kept together as far as that turns them as the fluid at their surface turns.
 
     panels: the surface is covered by triangles, each with a vortex ring round it, whose circulations follow
     from the velocity along the normal at all centres: (u + u_rings - v_body) . n = 0. The fluid inside then
@@ -103,8 +103,8 @@ class BoundarySystem(System):
     """article: largest part of the correction per tick, 1"""
     sample: Literal["surface", "vorton"] = "surface"
     """article: where the flow is evaluated: at the surface point, or at the vorton"""
-    placement: Literal["bent", "normal"] = "bent"
-    """article: put vortons where they stop flow through the surface too, or on the normal"""
+    placement: Literal["normal", "bent"] = "normal"
+    """article: vortons stand on the normal, or where each by itself stops the flow through the surface too"""
     reaction: Literal["spin", "none"] = "spin"
     """article: free bodies lose the spin momentum that their vortons gain, or not"""
     density: float | None = Field(default=None, gt=0, le=1e6)

@@ -66,16 +66,25 @@ def test_strengths_settle() -> None:
     assert np.abs(after).max() < 0.02
 
 
-def test_only_vortons_near_the_surface_change() -> None:
-    """Beyond 1.2 core radii nothing is touched, to the last bit; nearer nearly all are."""
-    world, _ = ball_in_wind(0, still=True)
+@pytest.mark.parametrize("placement", ["normal", "bent"])
+def test_only_vortons_near_the_surface_change(placement: str) -> None:
+    """Beyond 1.2 core radii nothing is touched, to the last bit; nearer all get strengths.
+
+    On the normal those are moved that are nearer than a core radius, and no others.
+    """
+    world, _ = ball_in_wind(0, still=True, placement=placement)
     vortons = world["vortons"]
-    near = np.linalg.norm(vortons[ef.Position].x, axis=1) < 0.3 + 1.2 * 1.5 / 18
-    x = vortons[ef.Position].x.copy()
+    far = np.linalg.norm(vortons[ef.Position].x, axis=1) - 0.3
+    core = vortons[ef.CoreRadius].sigma[0]
+    near, x = far < 1.2 * core, vortons[ef.Position].x.copy()
     world.step()
-    moved = (vortons[ef.Position].x != x).any(axis=1)
+    moved = (np.abs(vortons[ef.Position].x - x) > 1e-15).any(axis=1)
     strong = vortons[ef.Strength].alpha.any(axis=1)
-    assert not (moved | strong)[~near].any() and strong[near].mean() > 0.95 and moved[near].mean() > 0.95
+    assert not (moved | strong)[~near].any() and strong[near].mean() > 0.95
+    if placement == "bent":
+        assert moved[near].mean() > 0.95
+    else:
+        assert (moved <= (far < core)).all() and moved[far < core].mean() > 0.95
 
 
 def spinning_ball(mass: float, ticks: int, density: float = 1.0) -> ef.World:
@@ -98,24 +107,6 @@ def rotation_rate(world: ef.World, radius: float) -> float:
     return float((world.velocity(points) * turn).sum() / (turn**2).sum())
 
 
-def test_fluid_spins_up_with_a_ball() -> None:
-    """D10: vorticity near the surface alone turns the fluid inside as a rigid body, and outside as r^-2.
-
-    A sheet along the normal of strength 3 R Omega cos(theta) per area gives Omega x r inside, and outside
-    R^3 Omega x r/r^3. Rates inside are equal to 3 %; outside they fall as (1.5/2)^3 to 15 %, for cores of
-    0.28 R. The fluid at the surface approaches the ball's rate by the part 0.1 a tick, which would make
-    1 - 0.9^20 = 0.88 in 20 ticks; it is 0.61, as the other vortons hold back what turns. At least 0.55 here.
-    """
-    world = spinning_ball(mass=1e6, ticks=20)
-    inside = np.array([rotation_rate(world, part * 0.3) for part in (0.2, 0.5, 0.8)])
-    assert np.ptp(inside) < 0.03 * inside.mean()
-    assert 0.55 * 5.0 < inside.mean() < 1.05 * 5.0
-    far, farther = (rotation_rate(world, part * 0.3) for part in (1.5, 2.0))
-    assert abs(farther / far / 0.75**3 - 1) < 0.15 and far > 0
-    early = spinning_ball(mass=1e6, ticks=3)
-    assert rotation_rate(early, 0.15) < 0.5 * inside[1]
-
-
 def driven_ball(ticks: int, thickness: float, *more: ef.System, viscosity: float = 0.0) -> ef.World:
     """A ball of 0.3 m among vortons, which something keeps turning at 5 rad/s from the start."""
     world = empty_world(dt=1 / 30)
@@ -126,6 +117,28 @@ def driven_ball(ticks: int, thickness: float, *more: ef.System, viscosity: float
     world.add_systems([ef.VelocitySystem(), ef.BodySystem(), *more, ef.BoundarySystem()])
     world.step(ticks)
     return world
+
+
+def test_fluid_spins_up_with_a_ball() -> None:
+    """D10: vorticity near the surface alone turns the fluid inside as a rigid body.
+
+    A sheet along the normal of strength 3 R Omega cos(theta) per area gives Omega x r inside: rates there are
+    equal to 5 %. The fluid at the surface approaches the ball's rate by the part 0.1 a tick, which makes
+    1 - 0.9^20 = 0.88 in 20 ticks, and 1 - 0.9^3 = 0.27 in 3.
+    """
+    world = driven_ball(20, 0.17)
+    inside = np.array([rotation_rate(world, part * 0.3) for part in (0.2, 0.5, 0.8)])
+    assert np.ptp(inside) < 0.05 * inside.mean()
+    assert 0.8 * 5.0 < inside.mean() < 1.05 * 5.0
+    early = driven_ball(3, 0.17)
+    assert 0.15 * 5.0 < rotation_rate(early, 0.15) < 0.5 * 5.0
+
+
+def test_fluid_around_a_free_ball_that_spins() -> None:
+    """D10: what a free ball gives its vortons turns the fluid outside as r^-2, (1.5/2)^3 to 15 %."""
+    world = spinning_ball(mass=1e6, ticks=20)
+    far, farther = (rotation_rate(world, part * 0.3) for part in (1.5, 2.0))
+    assert abs(farther / far / 0.75**3 - 1) < 0.15 and far > 0
 
 
 def test_a_driven_ball_turns_nothing_at_a_distance() -> None:
@@ -200,6 +213,7 @@ def test_spin_momentum_goes_to_the_vortons() -> None:
     """F2, F8: I spin + sum 0.2 rho sigma^2 alpha stays to rounding of its terms, and the ball slows.
 
     Nothing but the boundary condition changes either here. The ball weighs a fifth of the fluid it displaces.
+    Fluid that turns less can only slow it, and never turns it back.
     """
     sigma, density = 1.5 / 18, 5 * 2.0 / (4 / 3 * np.pi * 0.3**3)
     inertia = 0.4 * 2.0 * 0.3**2
@@ -215,8 +229,7 @@ def test_spin_momentum_goes_to_the_vortons() -> None:
         spins.append(world["ball"][ef.RigidMotion].angular_velocity[0, 2])
         size = 0.2 * density * sigma**2 * np.abs(world["vortons"][ef.Strength].alpha).sum()
         assert np.abs(total(world) - start).max() < 1e-13 * (start[2] + size)
-    # Then the fluid near it turns as fast as the ball, and they swing about 2.8 rad/s.
-    assert (np.diff(spins[:6]) < 0).all() and max(spins[6:]) < 0.6 * 5.0 and min(spins) > 0.5 * 5.0
+    assert (np.diff(spins) < 0).all() and 0.0 < spins[-1] < 0.5 * 5.0
 
 
 def test_rounding_does_not_turn_a_ball() -> None:
@@ -235,11 +248,39 @@ def test_rounding_does_not_turn_a_ball() -> None:
 
 
 def test_a_light_ball_is_not_thrown_about() -> None:
-    """A ball 1000 times lighter than its fluid: its spin stays within that with which it started."""
-    world = spinning_ball(mass=0.1, ticks=0, density=1000.0)
+    """A ball 1000 times lighter than its fluid: its spin goes down to that of the fluid, and not beyond."""
+    world, spins = spinning_ball(mass=0.1, ticks=0, density=1000.0), [5.0]
     for _ in range(40):
         world.step()
-        assert np.linalg.norm(world["ball"][ef.RigidMotion].angular_velocity[0]) <= 5.0
+        spins.append(float(np.linalg.norm(world["ball"][ef.RigidMotion].angular_velocity[0])))
+    assert (np.diff(spins) < 0).all() and spins[-1] < 0.2 * 5.0
+
+
+@pytest.mark.parametrize("mass", [1e-3, 0.1, 10.0])
+def test_a_ball_among_unequal_vortons_turns_no_faster_than_they(mass: float) -> None:
+    """Vortons with cores of 0.05 to 0.2 m stir fluid at a free ball that weighs 1/140 to 70 times as much.
+
+    Its surface is never faster than the fastest fluid there. Once its spin could grow by a tenth of itself in
+    each tick, and the lightest came to twice that speed.
+    """
+    draw = np.random.default_rng(5)
+    world = empty_world(dt=1 / 30)
+    ball = balls(world, "ball", [0, 0, 0], radius=0.3, mass=mass)
+    shell(world, 0.3, 0.17, 1 / 18)
+    world.set_fluid(gravity=(0.0, 0.0, 0.0))
+    vortons = world["vortons"]
+    vortons[ef.CoreRadius].sigma[:] = draw.uniform(0.05, 0.2, len(vortons))
+    world.add_systems([ef.VelocitySystem(), ef.BodySystem(), ef.BoundarySystem()])
+    fastest, spin = 0.0, []
+    for _ in range(60):
+        # What stirs: a few vortons get new strengths in each tick.
+        some = draw.integers(0, len(vortons), 20)
+        vortons[ef.Strength].alpha[some] = 5e-3 * draw.standard_normal((20, 3))
+        world.step()
+        flow = world.velocity(0.3 * directions())
+        fastest = max(fastest, float(np.linalg.norm(flow, axis=1).max()) / 0.3)
+        spin.append(float(np.linalg.norm(ball[ef.RigidMotion].angular_velocity[0])))
+    assert 0.0 < max(spin) < fastest
 
 
 @pytest.mark.parametrize("boundary", ["article", "panels"])

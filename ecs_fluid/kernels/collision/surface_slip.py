@@ -23,11 +23,13 @@ from ecs_fluid.kernels.collision.closest_surface import near_surfaces
 from ecs_fluid.kernels.collision.collide import misplaced
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles
 from ecs_fluid.kernels.compiled import Array
-from ecs_fluid.kernels.compiled.triples import cross_of, dot, minus, row_of
+from ecs_fluid.kernels.compiled.triples import cross_of, dot, matrix_at, minus, plus, row_of, turned
 
 SINGULAR = 1e-15
 """Ratio of the two eigenvalues of a matrix below which the smaller one is zero."""
 
+ROUNDING = 1e-20
+"""Square of a change of strength over that of what was to change, at which it is what rounding leaves."""
 
 FAINT = 1e-3
 """Speed at a surface point, relative to the RMS slip of its body, at which a vorton goes half the way."""
@@ -48,6 +50,17 @@ class NearVortons(NamedTuple):
     alpha: Array
     sigma: Array
     volume: Array
+
+
+class Sums(NamedTuple):
+    """What the changes of strengths at bodies may sum to, see `balance`.
+
+    free (count,): bodies whose changes may have any sum. turn (count, 3, 3): of bodies that react, how fast
+    they turn the other way by that sum, 1/m^3; 0 of others.
+    """
+
+    free: Array
+    turn: Array
 
 
 @njit(cache=True, error_model="numpy")
@@ -72,51 +85,53 @@ def vortons_near(
 
 @njit(cache=True, error_model="numpy")
 def corrections(
-    code: Code, bodies: Bodies, near: NearVortons, flow: Array, bent: bool, gain: float, closed: Array
+    code: Code, bodies: Bodies, near: NearVortons, flow: Array, bent: bool, gain: float, sums: Sums
 ) -> tuple[Array, Array, Array, Array]:
     """(slip, x, parts, change): the slip (c, 3) m/s, and what the vortons are to do about it.
 
     Each may go to the place x and the strength where it stops the slip by itself, see `reassign` (`bent` or
-    not), and take up the strength `spun` of `slip_at`, both as far as `balance` lets them where a body is
-    `closed` (count,). Of these two ways each body's vortons go the `parts` of `parts_to_go`, which change
-    their strengths by `change` (c, 3) m^3/s.
+    not), and take up the strength `spun` of `slip_at`, both as far as `balance` lets them by their `sums`.
+    Of these two ways each body's vortons go the `parts` of `parts_to_go`, which change their strengths by
+    `change` (c, 3) m^3/s.
     """
-    slip, x, alpha, spun, one, two = ways_to_go(code, bodies, near, flow, bent, closed)
+    slip, x, alpha, spun, following, one, two = ways_to_go(code, bodies, near, flow, bent, sums)
     first, second = np.zeros_like(slip), np.zeros_like(slip)
     velocity(code, near.point, one[0], one[1], one[2], first)
     if len(two[2]):
         velocity(code, near.point, two[0], two[1], two[2], second)
-    parts = parts_to_go(near.who, slip, first, second, gain, len(bodies.x))
+    parts = parts_to_go(near.who, slip, first + following[0], second + following[1], gain, len(bodies.x))
     return slip, x, parts, changes(near.who, parts, near.alpha, alpha, spun)
 
 
 @njit(cache=True, error_model="numpy")
 def ways_to_go(
-    code: Code, bodies: Bodies, near: NearVortons, flow: Array, bent: bool, closed: Array
-) -> tuple[Array, Array, Array, Array, tuple[Array, Array, Array], tuple[Array, Array, Array]]:
-    """(slip, x, alpha, spun, one, two): both ways the vortons can go, and vortons that act as the changes.
+    code: Code, bodies: Bodies, near: NearVortons, flow: Array, bent: bool, sums: Sums
+) -> tuple[
+    Array, Array, Array, Array, tuple[Array, Array], tuple[Array, Array, Array], tuple[Array, Array, Array]
+]:
+    """(slip, x, alpha, spun, following, one, two): both ways the vortons can go, and what acts as them.
 
     slip and spun: as by `slip_at`. x, alpha: the ends of the first way, where each stops the slip by itself,
-    see `reassign`; spun: of the second; what either changes sums to zero at `closed` (count,) bodies. one,
-    two: sources ((3, m) m, (3, m) m^3/s, (m,) m) whose flow is the change if all vortons went that way to its
-    end.
+    see `reassign`; spun: of the second; what either changes is as by `balance`. following: what comes to the
+    slip as bodies turn, (c, 3) m/s, if all vortons go the first or the second way to its end; one, two:
+    sources ((3, m) m, (3, m) m^3/s, (m,) m) whose flow comes to it then.
     """
     n, before = len(near.rows), near.alpha
     slip, rest, spun = slip_at(bodies, near.who, near.point, near.normal, flow, before, near.volume)
-    balance(near.who, closed, before, spun)
+    spinning = balance(bodies, near, sums, slip, spun)
     x, alpha, off, floor = near.x.copy(), near.alpha.copy(), np.zeros(n, np.int64), np.empty(n)
     rms = _rms(near.who, slip, len(bodies.x))
-    turned = np.zeros(n, np.bool_)
+    spins = np.zeros(n, np.bool_)
     for c in range(n):
         # Off the normal a vorton might leave a container by another wall.
         off[c] = bent and bodies.shape[near.who[c]] != CONTAINER
         floor[c] = FAINT * rms[near.who[c]]
         for k in range(3):
-            turned[c] |= spun[c, k] != before[c, k]
+            spins[c] |= spun[c, k] != before[c, k]
     reassign(code, x, alpha, near.sigma, near.point, near.normal, rest, off, floor)
-    balance(near.who, closed, before, alpha)
+    going = balance(bodies, near, sums, slip, alpha)
     one = np.empty((3, 2 * n)), np.empty((3, 2 * n)), np.empty(2 * n)
-    more, s = np.count_nonzero(turned), 0
+    more, s = np.count_nonzero(spins), 0
     two = np.empty((3, more)), np.empty((3, more)), np.empty(more)
     for c in range(n):
         one[2][c] = one[2][n + c] = near.sigma[c]
@@ -124,17 +139,17 @@ def ways_to_go(
             # What goes away acts with the opposite strength.
             one[0][k, c], one[0][k, n + c] = x[c, k], near.x[c, k]
             one[1][k, c], one[1][k, n + c] = alpha[c, k], -before[c, k]
-        if turned[c]:
+        if spins[c]:
             two[2][s] = near.sigma[c]
             for k in range(3):
                 two[0][k, s], two[1][k, s] = near.x[c, k], spun[c, k] - before[c, k]
             s += 1
-    return slip, x, alpha, spun, one, two
+    return slip, x, alpha, spun, (going, spinning), one, two
 
 
 @njit(cache=True, error_model="numpy")
-def balance(who: Array, closed: Array, before: Array, after: Array) -> None:
-    """Take off the changes of strength at each `closed` (count,) body what they sum to, in equal parts.
+def balance(bodies: Bodies, near: NearVortons, sums: Sums, slip: Array, after: Array) -> Array:
+    """Take off `after` (c, 3) m^3/s what the changes of strength at each body may not sum to, in equal parts.
 
     The sheet that a closed surface needs to turn the velocity u along it into that of the body has the sum
 
@@ -142,18 +157,40 @@ def balance(who: Array, closed: Array, before: Array, after: Array) -> None:
 
     with the first integral zero for a flow whose vorticity is outside. The vortons stand for the vorticity of
     the body too, 2 V spin, since the fluid in it turns with it by theirs: both together are zero. Of all ways
-    to get there, equal parts change the least, in the sense of sum |change|^2. before, after: (c, 3) m^3/s.
+    to get there, equal parts change the least, in the sense of sum |change|^2.
+
+    A body that reacts would turn by d = -turn times the sum, if its vortons went all the way. Of that it
+    takes the part p = sum slip . (d x r) / sum |d|^2 |r|^2, within 0 and 1, and the changes keep p of their
+    sum: so it turns as the fluid at its surface does, and not beyond, however light it is. (|d x r|^2 in the
+    place of |d|^2 |r|^2 would leave the least slip, but a spin about a point of contact would cost nothing.)
+    Returns -p d x r (c, 3) m/s.
     """
-    sums, number = np.zeros((len(closed), 3)), np.zeros(len(closed))
-    for c in range(len(who)):
-        number[who[c]] += 1.0
+    count = len(bodies.x)
+    total, number = np.zeros((count, 3)), np.zeros(count)
+    for c in range(len(near.who)):
+        i = near.who[c]
+        number[i] += 1.0
         for k in range(3):
-            sums[who[c], k] += after[c, k] - before[c, k]
-    for c in range(len(who)):
-        i = who[c]
-        if closed[i]:
-            for k in range(3):
-                after[c, k] -= sums[i, k] / number[i]
+            total[i, k] += after[c, k] - near.alpha[c, k]
+    along, size, moved = np.zeros(count), np.zeros(count), np.empty_like(slip)
+    for c in range(len(near.who)):
+        i = near.who[c]
+        against = turned(matrix_at(sums.turn, i), row_of(total, i))
+        lever = minus(row_of(near.point, c), row_of(bodies.x, i))
+        moved[c, 0], moved[c, 1], moved[c, 2] = cross_of(against, lever)
+        along[i] -= dot(row_of(slip, c), row_of(moved, c))
+        size[i] += dot(against, against) * dot(lever, lever)
+    for c in range(len(near.who)):
+        i = near.who[c]
+        part = min(max(along[i] / size[i], 0.0), 1.0) if size[i] > 0.0 else 0.0
+        off = 0.0 if sums.free[i] else (1.0 - part) / number[i]
+        change = minus(row_of(after, c), row_of(near.alpha, c))
+        kept = plus(change, -off, row_of(total, i))
+        nothing = dot(kept, kept) <= ROUNDING * dot(change, change)
+        for k in range(3):
+            moved[c, k] *= part
+            after[c, k] = near.alpha[c, k] if nothing else near.alpha[c, k] + kept[k]
+    return moved
 
 
 @njit(cache=True, error_model="numpy")
@@ -249,7 +286,6 @@ def go(
     near: NearVortons,
     slip: Array,
     parts: Array,
-    bearable: Array,
     wanted: Array,
     change: Array,
     x: Array,
@@ -257,24 +293,22 @@ def go(
 ) -> tuple[Array, Array, Array, Array]:
     """Take the vortons these parts of the way to the places `wanted`, and add the change of their strengths.
 
-    All of it times what is `bearable` (count,) for their body. Who came into a body stays where it was. x,
-    alpha (n, 3) of all vortons are changed. Returns (impulse, moment, rms slip) by `exchanged`, and the
-    change of the strengths (c, 3) m^3/s that was made.
+    Who came into a body stays where it was. x, alpha (n, 3) of all vortons are changed. Returns (impulse,
+    moment, rms slip) by `exchanged`, and the change of the strengths (c, 3) m^3/s that was made.
     """
     n = len(near.rows)
     there, depth = np.empty((n, 3), x.dtype), np.empty(n)
     new_x, new, made = np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 3))
     for c in range(n):
-        i = near.who[c]
-        part = bearable[i] * parts[i, 0]
+        part = parts[near.who[c], 0]
         for k in range(3):
             there[c, k] = near.x[c, k] + part * (wanted[c, k] - near.x[c, k])
     misplaced(obstacles, hulls, there, depth)
     for c in range(n):
-        row, i = near.rows[c], near.who[c]
+        row = near.rows[c]
         for k in range(3):
             x[row, k] = near.x[c, k] if depth[c] > 0.0 else there[c, k]
-            alpha[row, k] = near.alpha[c, k] + bearable[i] * change[c, k]
+            alpha[row, k] = near.alpha[c, k] + change[c, k]
             # The books are kept on what the tables hold in their own precision.
             new_x[c, k], new[c, k] = x[row, k], alpha[row, k]
             made[c, k] = new[c, k] - near.alpha[c, k]

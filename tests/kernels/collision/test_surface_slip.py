@@ -7,6 +7,8 @@ import pytest
 
 from ecs_fluid.kernels.bodies.table import Bodies
 from ecs_fluid.kernels.collision.surface_slip import (
+    NearVortons,
+    Sums,
     balance,
     changes,
     exchanged,
@@ -98,17 +100,60 @@ def test_exchange_and_changes() -> None:
     assert np.allclose(changes(who, parts, a0, a1, slip), expected, atol=1e-14)
 
 
+def near_bodies(draw: np.random.Generator, who: Array) -> tuple[Bodies, NearVortons]:
+    """Four bodies, and vortons of random strengths near three of them."""
+    one, none, number = np.ones(4), np.zeros((4, 3)), np.zeros(4, np.int64)
+    bodies = Bodies(
+        draw.standard_normal((4, 3)), np.ones((4, 4)), none, none, one, np.ones((4, 3, 3)), number, one, one,
+        number, one, number,
+    )  # fmt: skip
+    normal, point, x, alpha = draw.standard_normal((4, C, 3))
+    return bodies, NearVortons(np.arange(C), who, normal, point, x, alpha, np.ones(C), np.ones(C))
+
+
 def test_balanced_changes_are_the_nearest_that_sum_to_zero() -> None:
-    """Of changes with the sum zero none is nearer to those wanted; bodies that are not closed keep theirs."""
+    """Of changes with the sum zero none is nearer to those wanted; bodies whose sum is free keep theirs."""
     draw, who = rows(5)
     who[who == 2] = 0
     who[7] = 2
-    before, wanted = draw.standard_normal((2, C, 3))
+    bodies, near = near_bodies(draw, who)
+    wanted, slip = draw.standard_normal((2, C, 3))
     after = wanted.copy()
-    balance(who, np.array([True, False, True, True]), before, after)
-    assert np.array_equal(after[who == 1], wanted[who == 1])
-    assert np.allclose(after[7], before[7], atol=1e-15)
+    sums = Sums(np.array([False, True, False, False]), np.zeros((4, 3, 3)))
+    assert not balance(bodies, near, sums, slip, after).any()
+    assert np.allclose(after[who == 1], wanted[who == 1], atol=1e-14)
+    assert np.array_equal(after[7], near.alpha[7])  # alone, and so nothing that a way could be made of
     own = who == 0
     # The nearest point of the plane sum = 0 lies along its normal, (1, ..., 1): the same for all rows.
-    assert np.abs((after - before)[own].sum(axis=0)).max() < 1e-13 * C
+    assert np.abs((after - near.alpha)[own].sum(axis=0)).max() < 1e-13 * C
     assert np.allclose(np.ptp((after - wanted)[own], axis=0), 0.0, atol=1e-14)
+
+
+def test_bodies_that_react_follow_the_slip_and_no_more() -> None:
+    """Changes keep the part p = sum slip . (d x r)/sum |d|^2 |r|^2 of their sum, d = -turn sum, in 0 to 1."""
+    draw, who = rows(6)
+    bodies, near = near_bodies(draw, who)
+    wanted = draw.standard_normal((C, 3))
+    turn = 1e-2 * draw.standard_normal((4, 3, 3))
+    parts = []
+    for size in (1e-4, 1.0, -1.0, 1e4):
+        slip, expected = np.empty((C, 3)), np.empty(3)
+        for i in range(3):
+            own = who == i
+            total = (wanted - near.alpha)[own].sum(axis=0)
+            d, r = -turn[i] @ total, near.point[own] - bodies.x[i]
+            slip[own] = size * np.cross(d, r) + 1e-3 * draw.standard_normal((own.sum(), 3))
+            part = (slip[own] * np.cross(d, r)).sum() / ((d**2).sum() * (r**2).sum())
+            expected[i] = min(max(part, 0.0), 1.0)
+        after = wanted.copy()
+        moved = balance(bodies, near, Sums(np.zeros(4, bool), turn), slip, after)
+        for i in range(3):
+            own = who == i
+            total = (wanted - near.alpha)[own].sum(axis=0)
+            assert np.allclose((after - near.alpha)[own].sum(axis=0), expected[i] * total, atol=1e-11)
+            spin = np.cross(expected[i] * (turn[i] @ total), near.point[own] - bodies.x[i])
+            assert np.allclose(moved[own], spin, atol=1e-11)
+            # What it turns by leaves no more slip than there was.
+            assert ((slip + moved)[own] ** 2).sum() <= (slip[own] ** 2).sum() * (1 + 1e-12)
+        parts.append(expected)
+    assert (np.array(parts[2]) == 0.0).all() and (np.array(parts[3]) == 1.0).all() and (parts[1] > 0.1).all()
