@@ -103,8 +103,9 @@ def test_promises_that_are_quoted_are_those_of_the_worlds() -> None:
                 if world not in kept:
                     continue
                 value, bound = float(kept[world]["value"]), float(kept[world]["within"])
-                numbers = [float(word) for word in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", said)]
-                assert value in numbers, (page.name, said)
-                assert {bound, 1000 * bound} & set(numbers), (page.name, said)
+                number = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
+                before, after = said.split("within ")
+                assert value in map(float, re.findall(number, before)), (page.name, said)
+                assert float(re.findall(number, after)[0]) in (bound, 1000 * bound), (page.name, said)
                 quoted += 1
     assert quoted >= 10

@@ -144,6 +144,22 @@ def test_parameters_that_name_entities_are_known() -> None:
 # ------------------------------------------------------------------ lists
 
 
+def test_plane_names_what_is_for_space_alone() -> None:
+    """Kinds of entities and systems that a world file may name, in the two lines of docs/plane.md."""
+    text = (ROOT / "docs" / "plane.md").read_text(encoding="utf-8")
+    lines = re.search(r"^\* entities: (.*?);\n\* systems: (.*?); of", text, re.S | re.M)
+    assert lines is not None
+    ours = [
+        kind
+        for kind in (*Recipe.registry.values(), *System.registry.values())
+        if kind.__module__.startswith("ecs_fluid.") and 2 not in kind.dimensions
+    ]
+    brought = {"inflow", "liquid_push", "subfilter_average"}  # by an entity or a system that is refused
+    assert set(re.findall(r"`(\w+)`", lines[1])) == {kind.kind for kind in ours if issubclass(kind, Recipe)}
+    systems = {kind.kind for kind in ours if issubclass(kind, System)}
+    assert set(re.findall(r"`(\w+)`", lines[2])) == systems - brought
+
+
 def test_every_phase_runs() -> None:
     """Once a tick, in their order, and those before the move once for every stage of the integrator."""
     ran: list[str] = []

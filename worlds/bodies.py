@@ -170,7 +170,7 @@ class BodyRecipe(_Placed):
     """mass, kg; default by the density"""
     added_mass: tuple[AddedPart, AddedPart, AddedPart] | None = None
     """fluid that it takes along when accelerated along its axes x, y, z, over the fluid it displaces, 1;
-    default 1/2 for a ball, 0 else"""
+    default 1/2 for a ball, 1 for a disk in a plane, 0 else"""
 
     def _motion(self) -> Motion:
         return self.motion

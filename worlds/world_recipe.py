@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -13,7 +14,7 @@ from pydantic import Field, PrivateAttr, field_validator
 
 from ecs_fluid.arguments import path_of
 from ecs_fluid.components import InertialVelocity, Liquid
-from ecs_fluid.errors import FluidError, RecipeError, sentences
+from ecs_fluid.errors import FluidError, FluidWarning, RecipeError, sentences
 from ecs_fluid.input_limits import check_bytes, check_limit
 from ecs_fluid.plugins import kind_of, searching, ships, users_code, without_kind
 from ecs_fluid.recipe import Recipe, entity_recipe
@@ -358,6 +359,8 @@ def load(
 ) -> World:
     """The world of a shipped name, a file, the tables of a file, or a WorldRecipe, ready to step.
 
+    What looks wrong in the recipe before anything is built is a FluidWarning, as it is of `run`.
+
     Args:
         source: what to load; tables are those of a world file as a dict: ``{"entity": [{"kind": ...}]}``.
         settings: ``path=value`` overrides (not with a WorldRecipe).
@@ -366,4 +369,7 @@ def load(
     Raises:
         RecipeError: the file is missing or wrong; the message names place, value and what is allowed.
     """
-    return recipe_of(source, settings, allow_code).build()
+    recipe = recipe_of(source, settings, allow_code)
+    for text in recipe.lint():
+        warnings.warn(text, FluidWarning, stacklevel=3)
+    return recipe.build()

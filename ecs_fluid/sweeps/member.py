@@ -175,6 +175,8 @@ def _runner_of(job: Job) -> Runner:
     last = plan.ticks or recipe.ticks
     if (member.path / "run.json").is_file() and _has_checkpoint(member.path):
         return Runner.resume(member.path, last, plan.allow_code, plan.anyway)[0]
+    for text in recipe.lint():
+        warnings.warn(text, FluidWarning, stacklevel=2)
     made = recipe.build()
     about = {
         "world": plan.world,

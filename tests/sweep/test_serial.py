@@ -52,6 +52,13 @@ def test_members_are_the_runs_that_their_commands_make(
     )
 
 
+def test_a_member_tells_what_looks_wrong_in_its_recipe(world: Path) -> None:
+    """As `run` does; the other member, whose fluid is warm enough, says nothing."""
+    done = ef.sweep(world, {"fluid.temperature": [20.0, 300.0]}, out="s", ticks=1, **ALONE)
+    cold, warm = ([text for text in member.warnings if "kelvin" in text] for member in done.members)
+    assert len(cold) == 1 and "temperature = 20 K is colder than liquid nitrogen" in cold[0] and not warm
+
+
 def test_tables_hold_what_the_records_say(world: Path) -> None:
     """10 ticks with a record each 2: 5 rows for each member; chosen columns only, vectors by their parts."""
     done = ef.sweep(

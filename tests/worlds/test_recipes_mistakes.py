@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-import ecs_fluid.worlds  # noqa: F401  (registers the kinds)
+import ecs_fluid as ef
+import ecs_fluid.worlds
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Recipe, entity_recipe
 from ecs_fluid.worlds.world_recipe import WorldRecipe
@@ -240,6 +241,14 @@ def test_degrees_celsius_are_noticed() -> None:
     assert said[1].startswith("'vent': temperature = 60 K") and len(said) == 2
     emitter["temperature"] = {"keys": [[0.0, 300.0], [1.0, 400.0]]}
     assert not WorldRecipe.from_tables({"fluid": {"temperature": 293.15}, "entity": [emitter]}).lint()
+
+
+def test_what_looks_wrong_in_a_recipe_is_told_where_it_is_loaded() -> None:
+    """As by `run` and `validate`, at the line of the caller."""
+    emitter = {"kind": "emitter", "name": "vent", "into": "gas", "population": "vortons", "temperature": 60}
+    with pytest.warns(ef.FluidWarning, match="'vent': temperature = 60 K is colder than liquid") as said:
+        ef.load({"entity": [emitter]})
+    assert len(said) == 1 and said[0].filename == __file__
 
 
 def test_turns_in_degrees_are_noticed() -> None:
