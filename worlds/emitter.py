@@ -72,7 +72,7 @@ class EmitterRecipe(Recipe, Emitter):
     solid: Solid | None = None
     """shape or mesh of birth in place of `shape` and `spread`; its center is as seen from the emitter's, m"""
     skin: Extent = 0.0
-    """births are outside of the solid, at most so far from it, m; 0 is inside"""
+    """births are around the solid, at most so far from it, to within a cell, m; 0 is inside"""
 
     @model_validator(mode="after")
     def _fits_the_population(self) -> EmitterRecipe:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 MOST_LOOKED_AT = 3_000_000_000
 """Pairs of a place and a triangle near its ray up that are looked at, which takes about a minute."""
 
+FLAT = 1e-7
+"""Volume, over area times extent, up to which it may be that of rounding: corners are often kept in single
+precision. A closed plate has half of its thickness over its width."""
+
 
 class Mesh(NamedTuple):
     """Points (n, 3) and triangles (m, 3, 3), m.
@@ -58,8 +62,11 @@ def tell_open(mesh: Mesh, file: str) -> None:
     """Refuse a mesh without an inside; warn of sides of triangles that do not lie against one other."""
     from ecs_fluid.kernels.compiled.columns import equal_rows
 
-    if not (math.isfinite(mesh.volume) and mesh.volume):
-        raise RecipeError(f"file = {file!r} has no faces that enclose a volume, which are needed to fill it")
+    if not abs(mesh.volume) > FLAT * _largest_volume(mesh.triangles):
+        raise RecipeError(
+            f"file = {file!r} has no faces that enclose a volume, which are needed to fill it, or as much is "
+            "within faces that face inward as within those that face outward"
+        )
     number = equal_rows(list(mesh.triangles.reshape(-1, 3).T))[1].reshape(-1, 3)
     ways = np.stack([number, np.roll(number, -1, axis=1)], axis=-1).reshape(-1, 2)
     ways = ways[ways[:, 0] != ways[:, 1]]
@@ -85,4 +92,24 @@ def inside(columns: Columns, x: Array, file: str) -> Array:
             f"file = {file!r}: {len(x):,} places beside {len(columns.faces):,} triangles are {pairs:.2g} "
             f"pairs to look at; at most {MOST_LOOKED_AT:.2g} are allowed; use larger cells or a simpler mesh"
         )
-    return np.asarray(windings(x, columns) != 0)
+    times = windings(x, columns)
+    out, into = int(np.count_nonzero(times > 0)), int(np.count_nonzero(times < 0))
+    if out and into:
+        warnings.warn(
+            f"file = {file!r}: not all of its faces face outward: {out:,} of {len(x):,} places lie within "
+            f"faces that face outward and {into:,} within faces that face inward; all are filled, but the "
+            "centre of mass is that of the difference",
+            FluidWarning,
+            stacklevel=2,
+        )
+    return np.asarray(times != 0)
+
+
+def _largest_volume(triangles: Array) -> float:
+    """Area of all triangles (m, 3, 3) times their largest extent, m^3: 6 times that of a ball."""
+    if not len(triangles):
+        return 0.0
+    a, b, c = (triangles[:, k] for k in range(3))
+    with np.errstate(all="ignore"):
+        area = 0.5 * np.sqrt((np.cross(b - a, c - a) ** 2).sum(axis=1)).sum()
+        return float(area * np.ptp(triangles, axis=(0, 1)).max())

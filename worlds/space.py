@@ -50,7 +50,13 @@ class Space(NamedTuple):
                     "the region leans out of the plane of a world of dimension = 2; "
                     f"turn it about {AXES[across]} alone"
                 )
-            low[along] = high[along] = -self.origin[across] * self.axes[along, across]
+            plane = -self.origin[across] * self.axes[along, across]
+            if not low[along] - (near := 1e-9 * (1.0 + abs(plane))) <= plane <= high[along] + near:
+                raise RecipeError(
+                    "the region does not reach the plane of a world of dimension = 2; "
+                    f"move it along {AXES[across]}"
+                )
+            low[along] = high[along] = plane
         return low, high
 
     def filled(self, local: Array, what: str, remedy: str = "use a smaller spacing") -> Array:
@@ -67,29 +73,40 @@ class Space(NamedTuple):
         extents = (high - low)[high > low]
         cell = float(np.prod(extents) / (2 * LEAST_CELLS)) ** (1 / len(extents))
         cell = min(cell, skin / 3) if skin else cell
-        middles = edge = np.empty((0, 3))
-        while (
-            np.prod(counts := lattice_counts(high - low, cell)) <= MOST_CELLS and len(middles) < LEAST_CELLS
-        ):
-            local, edge = lattice(low, high, cell)
+        middles, edge, most, shown = np.empty((0, 3)), np.empty(3), 0.0, False
+        while not shown and np.prod(counts := lattice_counts(high - low, cell)) <= MOST_CELLS:
+            local, size = lattice(low, high, cell)
             held = self.holds(local)
-            if skin and held.any():
-                from scipy.ndimage import distance_transform_edt
-
-                away = distance_transform_edt(
-                    ~held.reshape(counts.astype(int)), np.where(edge > 0, edge, 1.0)
-                )
-                # From the nearest middle inside, which lies 0.2 cells below the surface in the mean of all
-                # directions: volumes of skins around balls and boxes, turned or not, are right to 2 %.
-                held = ~held & (away.reshape(-1) <= skin + 0.2 * cell)
-            middles, cell = local[held], cell / 1.5
+            shown = bool(held.any())
+            if skin and shown:
+                held, shown = _around(held.reshape(counts.astype(int)), size, skin + 0.2 * cell)
+            # Of a solid thinner than the cells they show parts, and of its skin less than of all.
+            volume = np.count_nonzero(held) * float(np.prod(size[size > 0]))
+            if volume and not (skin and volume < most):
+                middles, edge, most = local[held], size, volume
+            shown &= len(middles) >= LEAST_CELLS
+            cell /= 1.5
         if not len(middles):
             raise RecipeError(
                 f"{'skin' if skin else 'solid'} is too thin: {MOST_CELLS:,} cells around the solid do not "
-                "show it; use a thicker one"
+                f"show it; use a thicker one{'' if across is None else ', that the plane of the world cuts'}"
             )
         middles = middles[some_of(len(middles), MOST_KEPT)]
         return middles @ self.axes + self.origin, edge[:, None] * self.axes
+
+
+def _around(held: Array, size: Array, skin: float) -> tuple[Array, bool]:
+    """Which cells (n,) of a lattice (a, b, c), of edges (3,) m, lie outside of those held, at most `skin` m
+    from the nearest; and whether a cell that is held has nothing but such ones around it.
+
+    From the nearest middle inside, which lies 0.2 cells below the surface in the mean of all directions:
+    volumes of skins around balls and boxes, turned or not, are right to 2 %.
+    """
+    from scipy.ndimage import distance_transform_edt, minimum_filter
+
+    away = distance_transform_edt(~held, np.where(size > 0, size, 1.0))
+    inner = minimum_filter(held, np.where(size > 0, 3, 1).tolist(), mode="constant")
+    return np.asarray(~held & (away <= skin)).reshape(-1), bool(inner.any())
 
 
 def ball(radius: float) -> Space:

@@ -64,19 +64,24 @@ def triangles_of(data: Any) -> Any:
         outside.SetInputData(data)
         outside.Update()
         data = outside.GetOutput()
-    faces = data.GetPolys() if data.IsA("vtkPolyData") else None
-    if faces is None or not faces.GetNumberOfCells():
+    if not data.IsA("vtkPolyData"):
         return np.empty((0, 3, 3))
-    corners, first = (vtk_to_numpy(part()) for part in (faces.GetConnectivityArray, faces.GetOffsetsArray))
-    x = vtk_to_numpy(data.GetPoints().GetData()).astype(np.float64)
-    if not ((corners >= 0) & (corners < len(x))).all():
-        return None
-    sides, first = np.diff(first), first[:-1]
-    fans = []  # faces are fans of triangles
-    for k in range(1, int(sides.max()) - 1):
-        of = first[sides > k + 1]
-        fans.append(x[np.stack([corners[of], corners[of + k], corners[of + k + 1]], axis=1)])
-    return np.concatenate(fans) if fans else np.empty((0, 3, 3))
+    parts = [np.empty((0, 3, 3))]
+    for faces, strips in ((data.GetPolys(), False), (data.GetStrips(), True)):
+        if not faces.GetNumberOfCells():
+            continue
+        corners = vtk_to_numpy(faces.GetConnectivityArray())
+        first = vtk_to_numpy(faces.GetOffsetsArray())
+        x = vtk_to_numpy(data.GetPoints().GetData()).astype(np.float64)
+        if not ((corners >= 0) & (corners < len(x))).all():
+            return None
+        sides, first = np.diff(first), first[:-1]
+        for k in range(1, int(sides.max()) - 1):
+            of = first[sides > k + 1]
+            # Faces are fans of triangles; in strips every other triangle has its corners the other way.
+            numbers = (of + k - k % 2, of + k - 1 + k % 2, of + k + 1) if strips else (of, of + k, of + k + 1)
+            parts.append(x[np.stack([corners[of] for of in numbers], axis=1)])
+    return np.concatenate(parts)
 
 
 def main(path: str, out: str, bytes_: int, seconds: int, most: int, wanted: list[str]) -> str:

@@ -227,7 +227,8 @@ class WorldRecipe(Settings):
             f"{item.name!r}: rotation = {list(rotation)} turns by {angle:g} rad; rotations are in radians, "
             f"so {angle:g} degrees are {math.radians(angle):.4g}"
             for item in self.entity
-            if isinstance(rotation := getattr(item, "rotation", None), tuple)
+            for part in (item, getattr(item, "solid", None))
+            if isinstance(rotation := getattr(part, "rotation", None), tuple)
             and (angle := math.hypot(*rotation)) > 2 * math.pi
         ]
         said = []

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ecs_fluid.component import Array, Component
-from ecs_fluid.components import Density, Strength, Temperature
+from ecs_fluid.components import Density, Species, Strength, Temperature
 from ecs_fluid.fluid import LAWS, Fluid
 from ecs_fluid.systems.velocity.auto import SURELY_DIRECT
 from ecs_fluid.systems.velocity.solver_times import expected, stored
@@ -70,6 +70,14 @@ def unfelt_lint(world: World) -> Iterator[str]:
     systems, fluid = {type(system).__name__ for system in world.systems}, world.fluid[Fluid]
     if fluid.gravity.any() and "BaroclinicSystem" not in systems:
         yield from _weightless_lint(world)
+    if not any(system.kind == "combustion" for system in world.systems):
+        for entity, (species,) in world.entities_with(Species):
+            if species.fuel.any():
+                yield (
+                    f"{entity.name!r} holds fuel, and nothing burns it; add a CombustionSystem "
+                    "([[system]] kind = 'combustion'), or leave fuel out"
+                )
+                break
     for name, carrier, system in DIFFUSES:
         value = float(getattr(fluid, name))
         if value and system not in systems and any(carrier in entity for entity in world.entities):

@@ -18,6 +18,7 @@ from ecs_fluid.cli import main
 from ecs_fluid.errors import FluidWarning, RecipeError
 from ecs_fluid.worlds import vtk_files
 from ecs_fluid.worlds.hulls import hull_of_mesh, hull_of_vertices
+from ecs_fluid.worlds.meshes import read_mesh, tell_open
 from ecs_fluid.worlds.vtk_files import MESHES
 
 SIZES = np.array([1.0, 0.5, 0.25])
@@ -43,6 +44,22 @@ def test_a_box_of_every_format(tmp_path: Path, ending: str, binary: bool) -> Non
     expected = 0.125 * np.diag((SIZES**2).sum() - SIZES**2) / 12
     np.testing.assert_allclose(hull.inertia, expected, atol=1e-16)
     assert len(hull.table.planes) == 6
+
+
+@pytest.mark.parametrize("ending", [".vtp", ".vtk"])
+def test_strips_of_triangles(tmp_path: Path, ending: str) -> None:
+    """A cylinder whose side and ends VTK lays in strips: the triangles, senses and volume of the faces."""
+    pyvista = pytest.importorskip("pyvista")
+    mesh = pyvista.Cylinder(radius=1.0, height=2.0, resolution=12).triangulate().clean()
+    strips = mesh.strip()
+    assert strips.n_strips
+    strips.save(tmp_path / f"strips{ending}")
+    mesh.save(tmp_path / f"faces{ending}")
+    one, other = (read_mesh(str(tmp_path / f"{name}{ending}"), 1.0) for name in ("strips", "faces"))
+    np.testing.assert_allclose(one.volume, other.volume, rtol=1e-12)
+    assert np.isclose(one.volume, 2 * 6 * np.sin(np.pi / 6), rtol=1e-6)
+    assert len(one.triangles) == len(other.triangles)
+    tell_open(one, "strips")
 
 
 XYZ = b"property float x\nproperty float y\nproperty float z\n"

@@ -258,6 +258,9 @@ def test_turns_in_degrees_are_noticed() -> None:
         "'log': rotation = [90.0, 0.0, 0.0] turns by 90 rad; rotations are in radians, "
         "so 90 degrees are 1.571"
     ]
+    solid = {"shape": block["shape"], "rotation": [0, 45, 0]}
+    filled = {"kind": "tracers", "name": "dye", "cell": 0.1, "solid": solid}
+    assert "'dye': rotation = [0.0, 45.0, 0.0]" in WorldRecipe.from_tables({"entity": [filled]}).lint()[0]
     for fine in ([0, 6.2, 0], {"keys": [[0.0, [0, 0, 0]], [1.0, [0, 0, 90]]]}):
         turned = block | {"rotation": fine, "motion": "scripted"}
         assert not WorldRecipe.from_tables({"entity": [turned]}).lint()
@@ -281,6 +284,19 @@ def test_an_emitter_makes_no_vortons_of_tracers(given: dict[str, Any], told: str
         f"[[entity]] 'light': entity 'gas' holds vortons, but {told}; give off vortons, or emit into another "
         "entity"
     )
+
+
+def test_fuel_of_a_block_that_nothing_burns_is_told() -> None:
+    block = {"kind": "fluid_block", "name": "gas", "sphere": {"radius": 0.3}, "fuel": "0.1*exp(-r)"}
+    assert WorldRecipe.from_tables({"entity": [block]}).build().lint() == [
+        "'gas' holds fuel, and nothing burns it; add a CombustionSystem ([[system]] kind = 'combustion'), or "
+        "leave fuel out"
+    ]
+    for fine in (
+        {"entity": [block | {"fuel": 0.0, "smoke": 0.1}]},
+        {"entity": [block | {"temperature": 300.0}], "system": [{"kind": "combustion"}]},
+    ):
+        assert not any("fuel" in text for text in WorldRecipe.from_tables(fine).build().lint())
 
 
 def test_fuel_that_nothing_burns_is_told() -> None:

@@ -132,6 +132,44 @@ def test_meshes_without_an_inside(tmp_path: Path) -> None:
         assert len(places(shape=shape)) == 8_000
 
 
+def test_a_sheet_that_leans(tmp_path: Path) -> None:
+    """Its volume is that of rounding, not nothing; a plate of a hundredth of its width has an inside."""
+    pytest.importorskip("pyvista")
+    shape = {"shape": "mesh", "file": str(tmp_path / "it.ply")}
+    box = trimesh.creation.box((1.0, 1.0, 0.01))
+    box.apply_transform(trimesh.transformations.rotation_matrix(0.4, [1.0, 2.0, 3.0], [7.0, 0.0, 1.0]))
+    box.export(tmp_path / "it.ply")
+    assert len(places(shape=shape))
+    top = box.faces[box.face_normals @ box.face_normals[0] > 0.9]
+    trimesh.Trimesh(box.vertices, top, process=False).export(tmp_path / "it.ply")
+    with pytest.raises(RecipeError, match="has no faces that enclose a volume"):
+        places(shape=shape)
+
+
+def test_parts_that_face_inward(tmp_path: Path) -> None:
+    """A ball beside a larger one that is inside out: both filled, and told; a hollow ball is neither."""
+    pytest.importorskip("pyvista")
+    shape = {"shape": "mesh", "file": str(tmp_path / "it.ply")}
+    ball, other, hollow = (trimesh.creation.icosphere(2, r) for r in (0.5, 0.6, 0.3))
+    other.apply_translation([3.0, 0.0, 0.0])
+    other.invert()
+    hollow.invert()
+    trimesh.util.concatenate([ball, other]).export(tmp_path / "it.ply")
+    with pytest.warns(FluidWarning, match="outward and .* inward; all are filled, but the centre"):
+        x = places(shape=shape)
+    for center, radius in (([0.0, 0.0, 0.0], 0.5), ([3.0, 0.0, 0.0], 0.6)):
+        volume = np.count_nonzero(np.linalg.norm(x - center, axis=1) < radius) * 0.05**3
+        assert np.isclose(volume, 4 / 3 * np.pi * radius**3, rtol=0.06)
+    other.apply_scale(0.5 / 0.6)
+    trimesh.util.concatenate([ball, other]).export(tmp_path / "it.ply")
+    with pytest.raises(RecipeError, match="as much is within faces that face inward"):
+        places(shape=shape)
+    trimesh.util.concatenate([ball, hollow]).export(tmp_path / "it.ply")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.linalg.norm(places(shape=shape), axis=1).min() > 0.29
+
+
 def test_too_many_pairs_are_refused(torus: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A mesh of large triangles everywhere would be looked at for days."""
     monkeypatch.setattr(meshes, "MOST_LOOKED_AT", 1_000)
@@ -161,6 +199,25 @@ def test_in_a_plane() -> None:
             RecipeError, match="leans out of the plane of a world of dimension = 2; turn it about z"
         ):
             ef.load(tables)
+
+
+@pytest.mark.parametrize(
+    "region",
+    [
+        {"box": {"low": [0, 0, 1], "high": [1, 1, 2]}},
+        {"sphere": {"center": [0, 0, -2], "radius": 1}},
+        {"solid": {"shape": {"shape": "ball", "radius": 1}, "center": [0, 0, 1.1]}},
+    ],
+)
+def test_off_the_plane(region: dict[str, Any]) -> None:
+    """A box 1 m above it filled it all the same; of others no cell was said to be small enough."""
+    block = {"kind": "fluid_block", "name": "it", "spacing": 0.1, "density": 0.9, **region}
+    with pytest.raises(RecipeError, match=r"does not reach the plane of a world of .* move it along z"):
+        ef.load({"world": {"dimension": 2}, "entity": [block]})
+    source = {"kind": "emitter", "name": "it", "into": "smoke", **region}
+    if "solid" in region:
+        with pytest.raises(RecipeError, match="does not reach the plane"):
+            ef.load({"world": {"dimension": 2}, "entity": [source]})
 
 
 def born(seconds: float = 1.0, **emitter: Any) -> ef.World:
@@ -223,6 +280,22 @@ def test_births_go_on_without_the_file(torus: str, tmp_path: Path) -> None:
         one.step()
     assert len(again["smoke"][Position].x) == 10_000
     assert again.state_hash() == world.state_hash()
+
+
+def test_a_skin_around_what_is_thinner_than_its_cells(tmp_path: Path) -> None:
+    """A leaning sheet of 1 m x 1 m x 3 mm: as much off each hundredth of its face."""
+    pytest.importorskip("pyvista")
+    sheet = trimesh.creation.box((1.0, 1.0, 0.003))
+    turn = trimesh.transformations.rotation_matrix(0.5, [1.0, 0.6, 0.2])
+    sheet.apply_transform(turn)
+    sheet.export(tmp_path / "it.ply")
+    solid = Solid.model_validate({"shape": {"shape": "mesh", "file": str(tmp_path / "it.ply")}})
+    x = solid.space().cells(0.1, None)[0] @ turn[:3, :3]
+    away = np.linalg.norm(np.maximum(np.abs(x) - [0.5, 0.5, 0.0015], 0.0), axis=1)
+    assert away.max() < 0.11
+    off = np.abs(x[:, :2]).max(axis=1) < 0.5
+    parts = np.histogram2d(*x[off, :2].T, 10)[0]
+    assert parts.min() > 0.8 * parts.mean()
 
 
 def test_cells_of_a_thin_skin_stay_few() -> None:

@@ -51,8 +51,9 @@ def columns_of(faces: Array) -> Columns:
     along = min(max(math.isqrt(len(faces)), 1), COLUMNS)
     while True:
         across = along / np.maximum(high[:2] - low[:2], 1e-300)
-        start = _starts(faces, low, across, along)
-        if along == 1 or start[-1] <= PER_TRIANGLE * len(faces):
+        # Counted before they are listed: large triangles are in a million columns each.
+        if along == 1 or _count(faces, low, across, along) <= PER_TRIANGLE * len(faces):
+            start = _starts(faces, low, across, along)
             return Columns(faces, start, _held(faces, start, low, across, along), low, high, across, along)
         along //= 2
 
@@ -103,6 +104,16 @@ def _ends(face: Array, k: int, low: Array, across: Array, along: int) -> tuple[i
         _slot(face[2], k, low, across, along),
     )
     return min(a, b, c), max(a, b, c) + 1
+
+
+@njit(cache=True, error_model="numpy")
+def _count(faces: Array, low: Array, across: Array, along: int) -> int:
+    """Places in columns that triangles have, all together."""
+    count = 0
+    for i in range(len(faces)):
+        (a, b), (c, d) = _ends(faces[i], 0, low, across, along), _ends(faces[i], 1, low, across, along)
+        count += (b - a) * (d - c)
+    return count
 
 
 @njit(cache=True, error_model="numpy")
