@@ -94,12 +94,12 @@ def corrections(
     Of these two ways each body's vortons go the `parts` of `parts_to_go`, which change their strengths by
     `change` (c, 3) m^3/s.
     """
-    slip, x, alpha, spun, following, one, two = ways_to_go(code, bodies, near, flow, bent, sums)
+    slip, x, alpha, spun, following, most, one, two = ways_to_go(code, bodies, near, flow, bent, sums)
     first, second = np.zeros_like(slip), np.zeros_like(slip)
     velocity(code, near.point, one[0], one[1], one[2], first)
     if len(two[2]):
         velocity(code, near.point, two[0], two[1], two[2], second)
-    parts = parts_to_go(near.who, slip, first + following[0], second + following[1], gain, len(bodies.x))
+    parts = parts_to_go(near.who, slip, first + following[0], second + following[1], gain, most)
     return slip, x, parts, changes(near.who, parts, near.alpha, alpha, spun)
 
 
@@ -107,18 +107,26 @@ def corrections(
 def ways_to_go(
     code: Code, bodies: Bodies, near: NearVortons, flow: Array, bent: bool, sums: Sums
 ) -> tuple[
-    Array, Array, Array, Array, tuple[Array, Array], tuple[Array, Array, Array], tuple[Array, Array, Array]
+    Array,
+    Array,
+    Array,
+    Array,
+    tuple[Array, Array],
+    Array,
+    tuple[Array, Array, Array],
+    tuple[Array, Array, Array],
 ]:
-    """(slip, x, alpha, spun, following, one, two): both ways the vortons can go, and what acts as them.
+    """(slip, x, alpha, spun, following, most, one, two): both ways the vortons can go, and what acts as them.
 
     slip and spun: as by `slip_at`. x, alpha: the ends of the first way, where each stops the slip by itself,
     see `reassign`; spun: of the second; what either changes is as by `balance`. following: what comes to the
-    slip as bodies turn, (c, 3) m/s, if all vortons go the first or the second way to its end; one, two:
-    sources ((3, m) m, (3, m) m^3/s, (m,) m) whose flow comes to it then.
+    slip as bodies turn, (c, 3) m/s, if all vortons go the first or the second way to its end; most (count,):
+    how many times bodies may go the second; one, two: sources ((3, m) m, (3, m) m^3/s, (m,) m) whose flow
+    comes to it then.
     """
     n, before = len(near.rows), near.alpha
     slip, rest, spun = slip_at(bodies, near.who, near.point, near.normal, flow, before, near.volume)
-    spinning = balance(bodies, near, sums, slip, spun)
+    spinning, most = balance(bodies, near, sums, slip, spun)
     x, alpha, off, floor = near.x.copy(), near.alpha.copy(), np.zeros(n, np.int64), np.empty(n)
     rms = _rms(near.who, slip, len(bodies.x))
     spins = np.zeros(n, np.bool_)
@@ -129,7 +137,7 @@ def ways_to_go(
         for k in range(3):
             spins[c] |= spun[c, k] != before[c, k]
     reassign(code, x, alpha, near.sigma, near.point, near.normal, rest, off, floor)
-    going = balance(bodies, near, sums, slip, alpha)
+    going, _ = balance(bodies, near, sums, slip, alpha)
     one = np.empty((3, 2 * n)), np.empty((3, 2 * n)), np.empty(2 * n)
     more, s = np.count_nonzero(spins), 0
     two = np.empty((3, more)), np.empty((3, more)), np.empty(more)
@@ -144,11 +152,11 @@ def ways_to_go(
             for k in range(3):
                 two[0][k, s], two[1][k, s] = near.x[c, k], spun[c, k] - before[c, k]
             s += 1
-    return slip, x, alpha, spun, (going, spinning), one, two
+    return slip, x, alpha, spun, (going, spinning), most, one, two
 
 
 @njit(cache=True, error_model="numpy")
-def balance(bodies: Bodies, near: NearVortons, sums: Sums, slip: Array, after: Array) -> Array:
+def balance(bodies: Bodies, near: NearVortons, sums: Sums, slip: Array, after: Array) -> tuple[Array, Array]:
     """Take off `after` (c, 3) m^3/s what the changes of strength at each body may not sum to, in equal parts.
 
     The sheet that a closed surface needs to turn the velocity u along it into that of the body has the sum
@@ -163,7 +171,8 @@ def balance(bodies: Bodies, near: NearVortons, sums: Sums, slip: Array, after: A
     takes the part p = sum slip . (d x r) / sum |d|^2 |r|^2, within 0 and 1, and the changes keep p of their
     sum: so it turns as the fluid at its surface does, and not beyond, however light it is. (|d x r|^2 in the
     place of |d|^2 |r|^2 would leave the least slip, but a spin about a point of contact would cost nothing.)
-    Returns -p d x r (c, 3) m/s.
+    Returns -p d x r (c, 3) m/s, and how many times (count,) the way may be gone: a body that turns by it at
+    all may turn by the part that p was before it was kept within 1, or by p.
     """
     count = len(bodies.x)
     total, number = np.zeros((count, 3)), np.zeros(count)
@@ -180,9 +189,14 @@ def balance(bodies: Bodies, near: NearVortons, sums: Sums, slip: Array, after: A
         moved[c, 0], moved[c, 1], moved[c, 2] = cross_of(against, lever)
         along[i] -= dot(row_of(slip, c), row_of(moved, c))
         size[i] += dot(against, against) * dot(lever, lever)
+    most = np.full(count, np.inf)
+    for i in range(count):
+        along[i] = max(along[i] / size[i], 0.0) if size[i] > 0.0 else 0.0
+        if along[i] > 0.0:
+            most[i] = max(along[i], 1.0)
     for c in range(len(near.who)):
         i = near.who[c]
-        part = min(max(along[i] / size[i], 0.0), 1.0) if size[i] > 0.0 else 0.0
+        part = min(along[i], 1.0)
         off = 0.0 if sums.free[i] else (1.0 - part) / number[i]
         change = minus(row_of(after, c), row_of(near.alpha, c))
         kept = plus(change, -off, row_of(total, i))
@@ -190,7 +204,7 @@ def balance(bodies: Bodies, near: NearVortons, sums: Sums, slip: Array, after: A
         for k in range(3):
             moved[c, k] *= part
             after[c, k] = near.alpha[c, k] if nothing else near.alpha[c, k] + kept[k]
-    return moved
+    return moved, most
 
 
 @njit(cache=True, error_model="numpy")
@@ -231,13 +245,15 @@ def slip_at(
 
 
 @njit(cache=True, error_model="numpy")
-def parts_to_go(who: Array, slip: Array, one: Array, two: Array, gain: float, count: int) -> Array:
+def parts_to_go(who: Array, slip: Array, one: Array, two: Array, gain: float, most: Array) -> Array:
     """Parts (count, 2) to go of two ways, a row for each body.
 
     With the slip w and its changes d_1, d_2 (all (c, 3), m/s) if all vortons of a body went one of the ways
     to its end, the parts p_k >= 0 that leave the least sum |w + p_1 d_1 + p_2 d_2|^2 are the most that may be
-    gone: `gain` of the first way where that is less, and `gain` times p_2 of the second.
+    gone: `gain` of the first way where that is less, and `gain` times p_2 of the second, p_2 at most `most`
+    (count,).
     """
+    count = len(most)
     sums = np.zeros((count, 5))
     for c in range(len(who)):
         total = sums[who[c]]
@@ -248,7 +264,7 @@ def parts_to_go(who: Array, slip: Array, one: Array, two: Array, gain: float, co
     out = np.empty((count, 2))
     for i in range(count):
         first, second = least_squares(sums[i])
-        out[i, 0], out[i, 1] = min(max(first, 0.0), gain), gain * max(second, 0.0)
+        out[i, 0], out[i, 1] = min(max(first, 0.0), gain), gain * min(max(second, 0.0), most[i])
     return out
 
 

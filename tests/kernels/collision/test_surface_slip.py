@@ -46,7 +46,7 @@ def test_parts_leave_the_least_slip() -> None:
     one, two = draw.standard_normal((2, C, 3))
     aim = np.array([[0.5, 0.3], [0.03, 0.7], [-0.4, -0.2]])
     slip = -(aim[who, 0, None] * one + aim[who, 1, None] * two) + 1e-3 * draw.standard_normal((C, 3))
-    parts = parts_to_go(who, slip, one, two, 0.1, 4)
+    parts = parts_to_go(who, slip, one, two, 0.1, np.full(4, np.inf))
     for i in range(3):
         ways = np.stack([one[who == i].ravel(), two[who == i].ravel()], axis=1)
         best = np.linalg.lstsq(ways, -slip[who == i].ravel())[0]
@@ -100,6 +100,15 @@ def test_exchange_and_changes() -> None:
     assert np.allclose(changes(who, parts, a0, a1, slip), expected, atol=1e-14)
 
 
+def test_a_faint_second_way_is_gone_no_further_than_a_body_may_turn() -> None:
+    """A way that changes the slip by -1e-9 of it would be gone 1e9 times; a body stops at its `most`."""
+    draw, who = rows(7)
+    slip = draw.standard_normal((C, 3))
+    most = np.array([1.0, 3.0, np.inf, 1.0])
+    parts = parts_to_go(who, slip, np.zeros((C, 3)), -1e-9 * slip, 0.1, most)
+    assert np.allclose(parts[:3, 1], [0.1, 0.3, 1e8]) and not parts[:, 0].any()
+
+
 def near_bodies(draw: np.random.Generator, who: Array) -> tuple[Bodies, NearVortons]:
     """Four bodies, and vortons of random strengths near three of them."""
     one, none, number = np.ones(4), np.zeros((4, 3)), np.zeros(4, np.int64)
@@ -120,7 +129,8 @@ def test_balanced_changes_are_the_nearest_that_sum_to_zero() -> None:
     wanted, slip = draw.standard_normal((2, C, 3))
     after = wanted.copy()
     sums = Sums(np.array([False, True, False, False]), np.zeros((4, 3, 3)))
-    assert not balance(bodies, near, sums, slip, after).any()
+    moved, most = balance(bodies, near, sums, slip, after)
+    assert not moved.any() and np.isinf(most).all()
     assert np.allclose(after[who == 1], wanted[who == 1], atol=1e-14)
     assert np.array_equal(after[7], near.alpha[7])  # alone, and so nothing that a way could be made of
     own = who == 0
@@ -137,16 +147,17 @@ def test_bodies_that_react_follow_the_slip_and_no_more() -> None:
     turn = 1e-2 * draw.standard_normal((4, 3, 3))
     parts = []
     for size in (1e-4, 1.0, -1.0, 1e4):
-        slip, expected = np.empty((C, 3)), np.empty(3)
+        slip, expected, wholes = np.empty((C, 3)), np.empty(3), np.empty(3)
         for i in range(3):
             own = who == i
             total = (wanted - near.alpha)[own].sum(axis=0)
             d, r = -turn[i] @ total, near.point[own] - bodies.x[i]
             slip[own] = size * np.cross(d, r) + 1e-3 * draw.standard_normal((own.sum(), 3))
             part = (slip[own] * np.cross(d, r)).sum() / ((d**2).sum() * (r**2).sum())
-            expected[i] = min(max(part, 0.0), 1.0)
+            expected[i], wholes[i] = min(max(part, 0.0), 1.0), part
         after = wanted.copy()
-        moved = balance(bodies, near, Sums(np.zeros(4, bool), turn), slip, after)
+        moved, most = balance(bodies, near, Sums(np.zeros(4, bool), turn), slip, after)
+        assert np.allclose(most[:3], np.where(wholes > 0.0, np.maximum(wholes, 1.0), np.inf))
         for i in range(3):
             own = who == i
             total = (wanted - near.alpha)[own].sum(axis=0)
