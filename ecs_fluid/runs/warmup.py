@@ -28,6 +28,7 @@ from ecs_fluid.kernels.compiled import check_writable, kept_in
 from ecs_fluid.systems import (
     AdvectionSystem,
     BaroclinicSystem,
+    BodyScript,
     BodySystem,
     CollisionSystem,
     CombustionSystem,
@@ -179,7 +180,9 @@ def _liquids(x: Array, precision: Precision) -> Iterator[World]:
     for name, low, high, density in (("water", -0.5, 0.0, 1000.0), ("oil", 0.0, 0.5, 800.0)):
         box = {"low": (low, -0.5, -0.5), "high": (high, 0.5, 0.1)}
         LiquidRecipe(name=name, box=box, spacing=0.1, density=density, hydrostatic=True).build(tank)
-    tank.add_systems([SphSystem(), BodySystem(), CollisionSystem(), SurfaceSystem(of="liquid")])
+    script = BodyScript(name="tank", center={"keys": [(0.0, (0.0, 0.0, 0.0)), (1.0, (0.1, 0.0, 0.0))]})
+    moving = BodySystem(scripts=[script])
+    tank.add_systems([SphSystem(), moving, CollisionSystem(), SurfaceSystem(of="liquid")])
     yield tank
     drop = load("drop_oscillates", "oil.spacing=0.005", f"world.precision={precision}")
     tension = drop.system(SurfaceTensionSystem)

@@ -63,6 +63,18 @@ class Sums(NamedTuple):
     turn: Array
 
 
+class Way(NamedTuple):
+    """A way that vortons near surfaces (c rows) can go, at its end.
+
+    alpha (c, 3): their strengths, m^3/s. following (c, 3): what comes to the slip as bodies turn, m/s.
+    sources: ((3, m) m, (3, m) m^3/s, (m,) m), whose flow comes to it.
+    """
+
+    alpha: Array
+    following: Array
+    sources: tuple[Array, Array, Array]
+
+
 @njit(cache=True, error_model="numpy")
 def vortons_near(
     obstacles: Obstacles, hulls: Hulls, x: Array, reach: Array, alpha: Array, sigma: Array, volume: Array
@@ -94,35 +106,29 @@ def corrections(
     Of these two ways each body's vortons go the `parts` of `parts_to_go`, which change their strengths by
     `change` (c, 3) m^3/s.
     """
-    slip, x, alpha, spun, following, most, one, two = ways_to_go(code, bodies, near, flow, bent, sums)
-    first, second = np.zeros_like(slip), np.zeros_like(slip)
-    velocity(code, near.point, one[0], one[1], one[2], first)
-    if len(two[2]):
-        velocity(code, near.point, two[0], two[1], two[2], second)
-    parts = parts_to_go(near.who, slip, first + following[0], second + following[1], gain, most)
-    return slip, x, parts, changes(near.who, parts, near.alpha, alpha, spun)
+    slip, x, most, one, two = ways_to_go(code, bodies, near, flow, bent, sums)
+    first, second = slip_by(code, near, one), slip_by(code, near, two)
+    parts = parts_to_go(near.who, slip, first, second, gain, most)
+    return slip, x, parts, changes(near.who, parts, near.alpha, one.alpha, two.alpha)
+
+
+@njit(cache=True, error_model="numpy")
+def slip_by(code: Code, near: NearVortons, way: Way) -> Array:
+    """What comes to the slip (c, 3), m/s, if all vortons go a way to its end."""
+    out = np.zeros_like(way.alpha)
+    if len(way.sources[2]):
+        velocity(code, near.point, way.sources[0], way.sources[1], way.sources[2], out)
+    return out + way.following
 
 
 @njit(cache=True, error_model="numpy")
 def ways_to_go(
     code: Code, bodies: Bodies, near: NearVortons, flow: Array, bent: bool, sums: Sums
-) -> tuple[
-    Array,
-    Array,
-    Array,
-    Array,
-    tuple[Array, Array],
-    Array,
-    tuple[Array, Array, Array],
-    tuple[Array, Array, Array],
-]:
-    """(slip, x, alpha, spun, following, most, one, two): both ways the vortons can go, and what acts as them.
+) -> tuple[Array, Array, Array, Way, Way]:
+    """(slip, x, most, one, two): the slip by `slip_at`, and both ways that the vortons can go.
 
-    slip and spun: as by `slip_at`. x, alpha: the ends of the first way, where each stops the slip by itself,
-    see `reassign`; spun: of the second; what either changes is as by `balance`. following: what comes to the
-    slip as bodies turn, (c, 3) m/s, if all vortons go the first or the second way to its end; most (count,):
-    how many times bodies may go the second; one, two: sources ((3, m) m, (3, m) m^3/s, (m,) m) whose flow
-    comes to it then.
+    One ends where each stops the slip by itself, see `reassign`, with the places x; two in the strengths
+    `spun` of `slip_at`, and may be gone `most` (count,) times. What either changes is as by `balance`.
     """
     n, before = len(near.rows), near.alpha
     slip, rest, spun = slip_at(bodies, near.who, near.point, near.normal, flow, before, near.volume)
@@ -152,7 +158,7 @@ def ways_to_go(
             for k in range(3):
                 two[0][k, s], two[1][k, s] = near.x[c, k], spun[c, k] - before[c, k]
             s += 1
-    return slip, x, alpha, spun, (going, spinning), most, one, two
+    return slip, x, most, Way(alpha, going, one), Way(spun, spinning, two)
 
 
 @njit(cache=True, error_model="numpy")
