@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from multiprocessing import get_context
 from typing import Any, Literal
 
@@ -81,16 +82,21 @@ def compile_for(world: World) -> None:
     observer = world.system(DiagnosticsSystem)
     if observer is not None and observer.every:
         observer.every = 1
-    _step(world)
-    _step(world)  # a surface is found in the first tick and carried in the second
+    with _quiet():
+        world.step(2)  # a surface is found in the first tick and carried in the second
     if observer is not None:
         world.diagnostics()
 
 
 def compile_part(part: str, precision: Precision) -> None:
     """Compile the kernels of one of `PARTS`."""
-    for world in PARTS[part](np.random.default_rng(1).random((400, 3)), precision):
-        compile_for(world)
+    with _quiet():
+        for world in PARTS[part](np.random.default_rng(1).random((400, 3)), precision):
+            compile_for(world)
+
+
+_quiet = partial(warnings.catch_warnings, action="ignore", category=FluidWarning)
+"""While active, nobody is warned: worlds that are made to be compiled are too coarse for anything else."""
 
 
 _Flow = tuple[Literal["euler", "rk2"], dict[str, Any], Any]
@@ -192,11 +198,6 @@ def _liquids(x: Array, precision: Precision) -> Iterator[World]:
     drop.spawn("sparks", Position(np.array([[0.0, 0.0, 0.0]])), InertialVelocity)
     drop.add_systems([CollisionSystem(), SurfaceBarrierSystem()])
     yield drop
-
-
-def _step(world: World) -> None:
-    with warnings.catch_warnings(action="ignore", category=FluidWarning):
-        world.step()
 
 
 PARTS: dict[str, Callable[[Array, Precision], Iterator[World]]] = {

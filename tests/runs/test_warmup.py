@@ -8,6 +8,9 @@ import sys
 
 import pytest
 
+from ecs_fluid.runs import warmup
+from ecs_fluid.world import World
+
 SCRIPT = """
 import gc, json, sys, warnings
 warnings.simplefilter("ignore")
@@ -63,6 +66,18 @@ world.step(2)
 noted("a drop in another liquid")
 print(json.dumps(report))
 """
+
+
+def test_what_is_only_compiled_warns_nobody(
+    monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    """Warmup told of drops two cells wide that they were too coarse."""
+    built: list[World] = []
+    monkeypatch.setattr(warmup, "compile_for", built.append)
+    for part in warmup.PARTS:
+        warmup.compile_part(part, "single")
+    assert len(built) >= len(warmup.PARTS)
+    assert not recwarn.list
 
 
 @pytest.mark.nightly
