@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import re
 import tomllib
 from pathlib import Path
@@ -22,6 +23,7 @@ from ecs_fluid import exports
 from ecs_fluid.cli.export import export as export_command
 from ecs_fluid.component import Component
 from ecs_fluid.joining import NAMING
+from ecs_fluid.one_process import OneProcess
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.settings import Settings
 from ecs_fluid.sweeps.plan import DIAGNOSTICS
@@ -183,6 +185,18 @@ def test_every_export_is_told() -> None:
     listed = re.search(r" to: (.+); see", export_command.__doc__ or "")
     assert listed is not None
     assert set(re.split(r", | or ", listed[1])) == set(exports.FORMATS)
+
+
+def test_calls_among_ranks_are_as_the_manual_writes_them() -> None:
+    """With all that they need, in order."""
+    page = (ROOT / "docs" / "ranks.md").read_text(encoding="utf-8")
+    table = page.partition("| `world.processes.` | gives |")[2].partition("\n\n")[0]
+    calls = re.findall(r"`(\w+)\((.*?)\)`", re.sub("`make\\(\\)`", "", table))
+    assert len(calls) > 5
+    for name, told in calls:
+        kinds = list(inspect.signature(getattr(OneProcess, name)).parameters.values())[1:]
+        needed = [one.name for one in kinds if one.default is one.empty and one.kind is not one.VAR_KEYWORD]
+        assert told.split(", ") == needed, name
 
 
 def test_sweeps_know_the_units_of_diagnostics() -> None:
