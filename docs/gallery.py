@@ -27,9 +27,10 @@ SIZE = "512 288"
 HEAD = """\
 # Gallery
 
-The worlds that come with the package (`ecs-fluid worlds`), each after its two commands. Add
-`--movie NAME.mp4` to the second for the movie of the whole run in real time, and `--look paper`,
-`--color-by speed`, `--what streamlines` for other pictures.
+The worlds that come with the package (`ecs-fluid worlds`), each with the two commands that make its
+picture. Add `--movie NAME.mp4` to the second for the movie of the whole run in real time, and
+`--look paper`, `--color-by speed`, `--what streamlines` for other pictures. Each world promises one
+number, which a test measures; the reason says where that number comes from.
 This page and its pictures are made by `python docs/gallery.py` from `docs/gallery.toml`.
 """
 

@@ -72,11 +72,11 @@ class FluidOptions(Settings):
     """
 
     density: Annotated[float, Field(**Fluid.columns["density"].limits)] = 1.2
-    """density, kg/m^3"""
+    """density at rest, kg/m^3"""
     viscosity: Annotated[float, Field(**Fluid.columns["viscosity"].limits)] = 0.0
     """kinematic viscosity, m^2/s"""
     temperature: Annotated[float, Field(**Fluid.columns["temperature"].limits)] = 300.0
-    """temperature, K"""
+    """temperature at rest, K"""
     heat_capacity: Annotated[float, Field(**Fluid.columns["heat_capacity"].limits)] = 1005.0
     """heat capacity c_p, J/(kg K)"""
     conductivity: Annotated[float, Field(**Fluid.columns["conductivity"].limits)] = 0.0
@@ -84,13 +84,13 @@ class FluidOptions(Settings):
     gravity: KeyedVector = (0.0, 0.0, -9.81)
     """gravity, m/s^2; may be keyed in time"""
     law: Law = "none"
-    """equation of state"""
+    """equation of state: density by temperature"""
     expansion: Annotated[float, Field(**Fluid.columns["expansion"].limits)] = 2.1e-4
-    """expansion coefficient of a liquid, 1/K"""
+    """law liquid: thermal expansion coefficient, 1/K"""
     density_profile: Profile | None = None
-    """density over height, [[m, kg/m^3], ...]"""
+    """density at rest by height, [[m, kg/m^3], ...]"""
     temperature_profile: Profile | None = None
-    """temperature over height, [[m, K], ...]"""
+    """temperature at rest by height, [[m, K], ...]"""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

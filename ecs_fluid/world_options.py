@@ -51,13 +51,13 @@ class WorldOptions(Settings):
     seed: int = Field(default=1, ge=0, lt=2**63)
     """seed of all random numbers"""
     dimension: Literal[2, 3] = 3
-    """2: flow in a plane through the origin, the same across it, of which a world holds one metre"""
+    """2: flow in a plane through the origin, the same at all places across it; the world is one metre deep"""
     plane: Literal["xy", "xz"] = "xy"
-    """the plane of a world of dimension 2; heights are z, so gravity along it and layers lie in "xz" """
+    """the plane of a world of dimension 2; z is up, so flows with gravity or layers need "xz" """
     periodic: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """lengths of a box about the origin that repeats, m; 0 along an axis that does not"""
     debug: bool = False
-    """poison derived tables each tick and catch what systems touch undeclared (slow)"""
+    """fill derived tables with NaN in each tick, and refuse what systems use without declaring it (slow)"""
 
     @property
     def across(self) -> int | None:

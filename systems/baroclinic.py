@@ -85,13 +85,13 @@ class BaroclinicSystem(System):
     makes_vorticity = True
 
     model: Literal["boussinesq", "full"] = "boussinesq"
-    """small or any density differences"""
+    """for small density differences, or for any"""
     gradient: Literal["neighbours", "grid"] = "neighbours"
     """where gradients come from"""
     reach: float = Field(default=1.5, gt=0, le=10)
-    """distance at which neighbours end, core radii"""
+    """distance up to which neighbours count, core radii"""
     walls: Literal["mirror", "poison", "none"] = "mirror"
-    """what gradients take walls of containers for"""
+    """how gradients treat the walls of containers"""
     smoothing: float = Field(default=0.2, gt=0, le=1)
     """full: weight of the newest acceleration, 1"""
 

@@ -53,7 +53,7 @@ class CombustionSystem(System):
     flame_rate: float = Field(default=5.0, ge=0, le=1e30)
     """rate constant A_s of flame to smoke, 1/s"""
     flame_temperature: float = Field(default=350.0, gt=0, le=1e6)
-    """flame outlives T_s, K"""
+    """temperature T_s above which flame lasts, K"""
     oxygen: Literal["unlimited", "limited"] = "unlimited"
     """whether air can run out"""
     air_need: float = Field(default=15.0, ge=0, le=1e3)

@@ -58,7 +58,7 @@ class ConductionSystem(System):
     reach: float = Field(gt=0, le=1e6)
     """depth of the layer of fluid that touches a body, m"""
     open_air: bool = False
-    """bodies lose heat to the ambient where there are no particles"""
+    """exchange heat with the ambient fluid where the layer holds no particles; else such places insulate"""
 
     def added(self, world: World) -> None:
         """Vortons have a temperature, and the density follows it."""

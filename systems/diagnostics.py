@@ -91,7 +91,7 @@ class DiagnosticsSystem(System):
     every: int = Field(default=10, ge=0)
     """ticks from one record to the next; 0 keeps none"""
     pair_limit: int = Field(default=4000, ge=0)
-    """most vortons for pair sums during a run"""
+    """largest number of vortons for which records have sums over all pairs"""
     jerk: bool = False
     """keep two former velocities per vorton and record the mean jerk"""
     budget: bool = False

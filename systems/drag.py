@@ -79,9 +79,9 @@ class DragSystem(System):
     coefficient: float = Field(default=0.47, ge=0, le=100)
     """drag coefficient of the law 'constant', 1"""
     flow: bool = True
-    """relative to the velocity of the fluid, by vortons and winds, not to rest"""
+    """by the velocity relative to the fluid that vortons and winds move, not relative to rest"""
     torque: bool = True
-    """the spin is stopped too"""
+    """drag slows the spin too"""
     lift: float = Field(default=0.0, ge=0, le=10)
     """factor of the lift by spin, 1; 0 leaves it out"""
 

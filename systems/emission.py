@@ -113,10 +113,12 @@ class Emitter(Settings):
     """what is given off in place of one particle, all at once: the rows of an entity about `center`, such as
     { kind = "vortex_ring", radius = 0.1, core = 0.03, circulation = 0.05 }"""
     attached: Name | None = None
-    """entity that carries it along: center, region, velocities, strengths and puffs are in the axes of a body
-    as it stands at the moment of each birth, or about a particle, along the world's axes"""
+    """entity that carries the emitter along: center, region, velocities, strengths and puffs are in the axes
+    of a body, as it stands at the moment of each birth; relative to a particle they are along the world's
+    axes"""
     attached_by: Literal["each", "mean"] = "each"
-    """carried by its bodies or particles in turn, or at their mean place, along the world's axes"""
+    """each: its bodies or particles carry the emitter in turn; mean: it is at their mean place, along the
+    world's axes"""
     inherit: float = Field(default=1.0, ge=0, le=100)
     """part of the emitter's velocity, by keys of `center` and by what carries it, that inertial particles
     have beside their own, 1"""

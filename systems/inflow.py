@@ -57,13 +57,13 @@ class Inflow(Settings):
     shape: Literal["disc", "rectangle"] = "disc"
     """shape of the opening, across the direction"""
     size: tuple[Length, Length] = (0.2, 0.2)
-    """its full widths, m: the first horizontal, the other at right angles to it"""
+    """full widths of the opening, m: the first horizontal, the other at right angles to it"""
     spacing: Length | None = None
-    """distance between neighbouring particles, m; default that of the liquids there are, or 0.05"""
+    """distance between neighbouring particles, m; default that of the world's liquids, or 0.05"""
     density: LiquidDensity | None = None
     """density of the liquid, kg/m^3; default that of what it flows into, or 1000"""
     viscosity: LiquidViscosity | None = None
-    """kinematic viscosity of the liquid, m^2/s, one for all liquids of a world; default theirs, or 0"""
+    """kinematic viscosity of the liquid, m^2/s, one for all liquids of a world; default that, or 0"""
     attached: Name | None = None
     """body or container that carries it along: center and direction are in its axes"""
     start: float = Field(default=0.0, ge=0, le=1e9)

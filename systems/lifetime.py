@@ -33,9 +33,9 @@ class LifetimeSystem(System):
 class AgeLimitSystem(System):
     """Removal of particles whose age reaches a limit.
 
-    Those that reach it in the first half of a tick are gone when it begins, the others when it ends. So of an
-    emitter of the rate r that has run for long there are r times `seconds` particles, whatever the step, up
-    to one of twice `seconds`: what an emitter gives off is there for half a tick at least.
+    Those that reach it in the first half of a tick are gone when it begins, the others when it ends. So an
+    emitter of the rate r that has run for long has r times `seconds` particles, for any step of at most twice
+    `seconds`: what an emitter gives off is there for half a tick at least.
     """
 
     reads = (Age,)
@@ -79,7 +79,7 @@ class AgeLimitSystem(System):
 class KillBoxSystem(System):
     """Removal of particles outside (keep = "inside") or inside (keep = "outside") an axis-parallel box.
 
-    Vortons on the surfaces of bodies, which stand for their spin, go with these alone.
+    Vortons that stand for the spin of bodies, on their surfaces, are removed with these bodies only.
     """
 
     reads = (Position,)

@@ -82,8 +82,8 @@ class InertiaSystem(System):
 class AccelerateSystem(System):
     """Uniform acceleration of particles with an own velocity: dv/dt = a, in m/s^2 (gravity on sparks).
 
-    The SphSystem gives it to the particles of a liquid in its steps; gravity they, and whitewater, have
-    anyway, so without an `acceleration` they are left out.
+    Particles of a liquid get it from the SphSystem, in its steps. Liquid and whitewater have gravity anyway,
+    so without an `acceleration` they are left out.
     """
 
     reads = (Fluid,)

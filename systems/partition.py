@@ -85,17 +85,17 @@ class PartitionSystem(System):
     dimensions = (2, 3)
 
     cells: int | None = Field(default=None, ge=1, le=10**9)
-    """cells of the field grid; None: by the next two"""
+    """cells of the field grid; None: by cells_per_vorton and cells_per_core"""
     cells_per_vorton: float = Field(default=1.0, gt=0, le=1000)
     """least cells of the field grid per vorton, 1"""
     cells_per_core: float | None = Field(default=None, ge=0, le=16)
-    """field cells per mean core radius, 1; up to 131,072 cells in all; 0 counts vortons alone; None: 2,
-    and 3 for the solver hybrid"""
+    """least field cells per mean core radius, 1; up to 131,072 cells in all; 0: by the number of vortons
+    alone; None: 2, and 3 for the solver hybrid"""
     vortons_per_cell: float = Field(default=1.0, ge=1e-3, le=1000)
     """vortons per leaf cell of the influence tree, 1"""
     padding: float = Field(default=1.0, ge=0)
-    """added so that the field grid covers the vortons' cores, core radii; at least 3 for solvers that
-    spread vorticity on it"""
+    """margin of the field grid around the vortons, core radii, so that it covers their cores; at least 3 for
+    solvers that spread vorticity on it"""
     expand: float = Field(default=0.0, ge=0, le=10)
     """part of the extent added on each side of the grid, 1 (articles: 0)"""
 

@@ -80,7 +80,8 @@ class ReactionSystem(System):
     tracer_volume: float | None = Field(default=None, gt=0, le=1e9)
     """volume of fluid that a tracer stands for, m^3"""
     contact: Literal["sliding", "sticking"] = "sliding"
-    """tracers give what points into the surface, or all of their relative velocity"""
+    """sliding: tracers give up the part of their relative velocity that points into the surface; sticking:
+    all of it"""
     density: float | None = Field(default=None, gt=0, le=1e6)
     """density of tracers and vortons, kg/m^3; default the fluid's"""
     on: tuple[Name, ...] = ()

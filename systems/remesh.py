@@ -94,14 +94,16 @@ class RemeshSystem(System):
     spacing: float | None = Field(default=None, gt=0, le=1e9)
     """lattice spacing, m; default: so that the core radius stays"""
     overlap: float = Field(default=LEAST_OVERLAP, ge=0.1, le=10)
-    """core radius of the new vortons, spacings; below 1 for solver = "poisson" with grid points as close"""
+    """core radius of the new vortons, spacings; below 1 only with solver = "poisson" and grid points as close
+    as the vortons"""
     weights: Literal["m6_prime", "m4_prime", "linear"] = "m4_prime"
     """how strengths are shared"""
     loss: float = Field(default=1e-4, ge=0, le=0.1)
-    """largest part of sum |alpha| in points left out, 1"""
+    """part of sum |alpha| up to which the weakest new vortons are left out, 1"""
     solenoidal: bool = False
-    """in a world that repeats along all axes: take the new strengths' divergence off; that falls as r^-3, so
-    that all of the box gets weak vortons unless `loss` is some 1e-3 (energy in `reconnection`: -0.02 %)"""
+    """in a world that repeats along all axes: remove the divergence of the new strengths. The correction
+    falls off as r^-3, so all of the box gets weak vortons unless `loss` is some 1e-3 (which takes 0.02 % of
+    the energy in `reconnection`)"""
     on: tuple[Name, ...] = ()
     """entities it works on; default all vortons but those of bodies"""
 

@@ -122,17 +122,17 @@ class SphSystem(System):
     before = (BodySystem, "AlignmentSystem", "ConductionSystem", "CoolingSystem", "HeaterSystem")
 
     pressure: Literal["explicit", "implicit"] = "explicit"
-    """that of the compression as it is, or of the compression at the end of a longer step"""
+    """by the compression as it is, or, implicit, by that at the end of a longer step"""
     tolerance: float = Field(default=1e-3, ge=1e-5, le=1e-2)
-    """implicit: mean error of the compression that ends a solve; a quarter of it with its sign, 1"""
+    """implicit: mean error of the compression at which a solve ends, 1; with its sign a quarter of that"""
     stride: float = Field(default=0.5, gt=0, le=1)
     """implicit: way in a step, over the reach, of the fastest particle that meets another or a wall, 1"""
     artificial: float = Field(default=0.0175, ge=0, le=10)
-    """artificial viscosity over c R / 20, 1"""
+    """artificial viscosity, over c R / 20, 1"""
     sound_speed: float | None = Field(default=None, ge=1e-6, le=1e6)
     """speed of sound c, m/s; default 10 sqrt(g H), without gravity 10 times the largest velocity"""
     surrounded: bool = False
-    """the fluid around the liquid takes weight away, by its density, as it does where a BuoyancySystem is"""
+    """subtract the weight of the surrounding fluid from the liquid's, as a BuoyancySystem always does"""
     support: float = Field(default=2.98, ge=2.2, le=4)
     """reach of the kernel over the spacing, 1"""
     courant: float = Field(default=1.2, gt=0, le=1.5)

@@ -75,7 +75,7 @@ class SubfilterSystem(System):
     keeps_impulse: bool = False
     """hand over to neighbours what is taken, so that total strength and impulse stay"""
     test_filter: float = Field(default=0.9, gt=2 / 3, lt=1)
-    """test filter over core radius, 1"""
+    """width of the test filter over the core radius, 1"""
     average: float = Field(default=200.0, ge=1)
     """length of the average of the dynamic terms, ticks"""
 

@@ -67,7 +67,7 @@ class SurfaceTensionSystem(System):
     overlap: float = Field(default=LEAST_OVERLAP, ge=1, le=10)
     """core radius of its vortons, in spacings"""
     loss: float = Field(default=2e-3, ge=0, le=0.1)
-    """largest part of sum |alpha| in points left out, 1"""
+    """part of sum |alpha| up to which the weakest new vortons are left out, 1"""
 
     @property
     def sheds(self) -> tuple[str, ...]:

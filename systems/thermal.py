@@ -86,7 +86,7 @@ class ThermalSystem(System):
     warms = True
 
     eddy_diffusivity: float | None = Field(default=None, ge=0, le=1e6)
-    """what unresolved eddies mix of heat and species, m^2/s; default the eddy viscosity over 0.85"""
+    """diffusivity of heat and species by unresolved eddies, m^2/s; default the eddy viscosity over 0.85"""
     species_diffusivity: float = Field(default=0.0, ge=0, le=1e6)
     """diffusivity of the species by molecules, m^2/s"""
     order: Literal[2, 4] = 2
@@ -198,7 +198,7 @@ class CoolingSystem(System):
     after = ("CombustionSystem", "HeaterSystem")
 
     rate: float = Field(default=0.0, ge=0, le=1e9)
-    """relaxation to the ambient temperature, 1/s"""
+    """rate of relaxation to the ambient temperature, 1/s"""
     absorption: float = Field(default=0.0, ge=0, le=1e6)
     """absorption coefficient, 1/m; 0: no radiation"""
 

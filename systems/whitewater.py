@@ -110,17 +110,19 @@ class WhitewaterSystem(System):
     into: Name = "whitewater"
     """entity that gets the particles; made if there is none of that name"""
     trapped_air: float = Field(default=400.0, ge=0, le=1e9)
-    """births by trapped air, of a particle of liquid, 1/s"""
+    """births by trapped air, per particle of liquid, 1/s"""
     wave_crests: float = Field(default=400.0, ge=0, le=1e9)
-    """births at crests of waves, of a particle of liquid, 1/s"""
+    """births at crests of waves, per particle of liquid, 1/s"""
     closing: Range | None = None
-    """mean speeds of approach at which trapped air begins and is full, m/s; default 0.2 c, 0.6 c"""
+    """mean speeds of approach of neighbours at which trapped air begins and is full, m/s; default 0.2 c, 0.6
+    c, c the speed of eddies as large as a spacing"""
     crest: Range = CREST
     """curvatures at which crests begin and are full: mean of 1 less the cosine between normals, 1"""
     speed: Range | None = None
-    """speeds at which kinetic energy begins to count and counts in full, m/s; default 1.4 c, 4.5 c"""
+    """speeds of the liquid at which births begin and are full, m/s; default 1.4 c, 4.5 c, c as for
+    `closing`"""
     spread: float = Field(default=0.1, ge=0, le=10)
-    """largest velocity across at birth, over that of the liquid, 1"""
+    """largest velocity at birth across that of the liquid, over that of the liquid, 1"""
     drag: float = Field(default=0.0, ge=0, le=1e6)
     """rate at which spray loses its velocity to the air, 1/s"""
     rise: float = Field(default=0.25, ge=0, le=1e6)

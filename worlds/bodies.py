@@ -54,13 +54,13 @@ class Warmth(Settings):
     temperature: float | None = Field(default=None, gt=0, le=1e6)
     """temperature at the start, K; default the fluid's at the body's height"""
     heat_capacity: float = Field(default=900.0, gt=0, le=1e18)
-    """heat capacity, J/(kg K); times the body's mass"""
+    """specific heat capacity, J/(kg K)"""
     transfer: float = Field(default=10.0, ge=0, le=1e9)
-    """heat flux to the fluid, W/(m^2 K)"""
+    """heat transfer coefficient between body and fluid, W/(m^2 K)"""
     expansion: float = Field(default=0.0, ge=-1, le=1)
-    """growth of the displaced volume, 1/K"""
+    """relative growth of the displaced volume with the temperature, 1/K"""
     reference: float | None = Field(default=None, gt=0, le=1e6)
-    """temperature at which the volume is the shape's, K; default the first"""
+    """temperature at which the volume is that of the shape, K; default that at the start"""
 
     def table(self, world: World, centers: Array, mass: Array) -> BodyHeat:
         """Temperatures and heat capacities of bodies of these masses (n,) with their centres (n, 3) there."""
@@ -88,7 +88,7 @@ class _Placed(Recipe):
     """What one body has, solid or container: a place, a rotation, a script."""
 
     center: KeyedVector | None = None
-    """centre of mass, m; may be keyed in time; default where the shape's own points put it"""
+    """centre of mass, m; may be keyed in time; default where the shape's own coordinates have it"""
     rotation: KeyedVector = (0.0, 0.0, 0.0)
     """rotation vector, axis times angle, rad; may be keyed in time"""
     velocity: Point = (0.0, 0.0, 0.0)
@@ -96,11 +96,11 @@ class _Placed(Recipe):
     angular_velocity: Point = (0.0, 0.0, 0.0)
     """angular velocity in world axes, rad/s"""
     restitution: Restitution = 0.0
-    """restitution, 1; of two bodies the larger counts"""
+    """coefficient of restitution, 1; of two bodies the larger counts"""
     friction: Friction = 0.5
-    """Coulomb friction, 1; of two bodies the geometric mean counts"""
+    """coefficient of Coulomb friction, 1; of two bodies the geometric mean counts"""
     heat: Warmth | None = None
-    """temperature, and how heat goes to and from the fluid"""
+    """temperature, and exchange of heat with the fluid"""
 
     @abstractmethod
     def _motion(self) -> Motion: ...
@@ -169,8 +169,8 @@ class BodyRecipe(_Placed):
     mass: Heavy | None = None
     """mass, kg; default by the density"""
     added_mass: tuple[AddedPart, AddedPart, AddedPart] | None = None
-    """fluid that it takes along when accelerated along its axes x, y, z, over the fluid it displaces, 1;
-    default 1/2 for a ball, 1 for a disk in a plane, 0 else"""
+    """added mass: mass of the fluid that it takes along when accelerated along its axes x, y, z, over the
+    mass that it displaces, 1; default 1/2 for a ball, 1 for a disk in a plane, 0 else"""
 
     def _motion(self) -> Motion:
         return self.motion
@@ -221,7 +221,7 @@ class ContainerRecipe(_Placed):
     shape: AnyPolytope
     """shape of the room inside"""
     mass: Heavy | None = None
-    """mass of the walls, kg; needed with `heat`, whose capacity is per mass, only there"""
+    """mass of the walls, kg; used, and needed, with `heat` alone, whose heat capacity is per mass"""
 
     @model_validator(mode="after")
     def _mass_of_what_is_warm(self) -> Self:
@@ -247,9 +247,9 @@ class ContainerRecipe(_Placed):
 class Spheres(Recipe):
     """Balls, one per centre, as rows of one entity; any number of them.
 
-    Centres are given, or stand on a lattice of edge `spacing` in a `box`, shifted by up to half of what room
-    it leaves between them times `jitter`.
-    Each has the mass 4/3 pi r^3 times the density. All move in the same way: free, steadily, or not.
+    Centres are given, or stand on a lattice of edge `spacing` in a `box`, shifted at random by up to `jitter`
+    times half of the room that the lattice leaves between the balls. Each has the mass 4/3 pi r^3 times the
+    density. All move in the same way: free, steadily, or not.
     """
 
     kind: ClassVar[str] = "spheres"
@@ -260,7 +260,7 @@ class Spheres(Recipe):
     spacing: Length | None = None
     """edge of the lattice's cells, m"""
     jitter: float = Field(default=0.0, ge=0, le=1)
-    """random part of the place within a cell's room, 1"""
+    """full width of a random shift along each axis, over the room that balls leave between them, 1"""
     radius: Length | list[Length]
     """radius of all, or one each, m"""
     velocity: Point | list[Point] = (0.0, 0.0, 0.0)
@@ -272,11 +272,11 @@ class Spheres(Recipe):
     motion: Motion = "free"
     """how they move"""
     restitution: Restitution = 0.0
-    """restitution, 1; of two bodies the larger counts"""
+    """coefficient of restitution, 1; of two bodies the larger counts"""
     friction: Friction = 0.5
-    """Coulomb friction, 1; of two bodies the geometric mean counts"""
+    """coefficient of Coulomb friction, 1; of two bodies the geometric mean counts"""
     heat: Warmth | None = None
-    """temperature, and how heat goes to and from the fluid"""
+    """temperature, and exchange of heat with the fluid"""
 
     @model_validator(mode="after")
     def _one_each(self) -> Self:

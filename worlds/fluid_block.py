@@ -67,9 +67,9 @@ class FluidBlock(Recipe):
     smoke: Fraction | Formula = 0.0
     """mass fraction of smoke, 1; a number or a formula"""
     agitation: float = Field(default=0.0, ge=0, le=1e9)
-    """width of the random vorticity, 1/s"""
+    """full width of the random vorticity of each component, 1/s"""
     jitter: float = Field(default=0.0, ge=0, le=1)
-    """random part of the place within a cell, 1"""
+    """full width of a random shift along each axis, over the cell's edge, 1"""
 
     @model_validator(mode="after")
     def _one_region(self) -> FluidBlock:

@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 class InflowRecipe(Recipe, Inflow):
     """A tap, a nozzle or a hose: liquid flows from an opening at a speed; the SphSystem comes with it.
 
-    Layers of particles leave the opening at `speed` along `direction`, so that its volume so far is the area
-    of the opening times the way that the speed makes. The liquid `into` is made, empty, if the world has none
-    of that name. This recipe holds parameters only: the
-    InflowSystem does the work.
+    Layers of particles leave the opening at `speed` along `direction`, so that the volume that has flowed in
+    is the area of the opening times the integral of the speed over time. The liquid `into` is made, empty, if
+    the world has none of that name. This recipe holds parameters only: the InflowSystem does the work.
     """
 
     kind: ClassVar[str] = "inflow"

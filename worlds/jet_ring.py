@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class JetRing(Recipe):
-    """A puff of jet: a broad, solenoidal ring of vorticity between the jet and the fluid around it.
+    """A puff of a jet: a broad, solenoidal ring of vorticity between the jet and the fluid around it.
 
     In cylindrical coordinates about the axis, for R < rho < R + t and |z| < L,
 

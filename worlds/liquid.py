@@ -43,8 +43,9 @@ class LiquidRecipe(Recipe):
     `hydrostatic` it is compressed by its own weight before the first tick, as a column that rests on a floor
     is; leave it out for what falls.
 
-    `vortons` gives the particles a vortex strength too (0 at first) and the density that BaroclinicSystem
-    makes strength of: the hybrid of vortices and liquid of the articles. Experimental, see docs/liquids.md.
+    `vortons` gives the particles a vortex strength too (0 at first), and the density from which
+    BaroclinicSystem makes strength: the hybrid of vortices and liquid of the articles. Experimental, see
+    docs/liquids.md.
     """
 
     kind: ClassVar[str] = "liquid"
@@ -61,13 +62,13 @@ class LiquidRecipe(Recipe):
     spacing: Length = 0.05
     """distance between neighbouring particles, m"""
     density: LiquidDensity = 1000.0
-    """density of the liquid, kg/m^3; that of [fluid] is of what surrounds it"""
+    """density of the liquid, kg/m^3; the density of [fluid] is that of the fluid around it"""
     viscosity: LiquidViscosity = 0.0
     """kinematic viscosity of the liquid, m^2/s; one value for all liquids of a world"""
     velocity: Point = (0.0, 0.0, 0.0)
     """velocity, m/s"""
     jitter: float = Field(default=0.0, ge=0, le=0.5)
-    """random part of the place, in spacings, 1"""
+    """full width of a random shift along each axis, spacings"""
     hydrostatic: bool = False
     """whether it starts with the pressure of its own weight"""
     vortons: bool = False

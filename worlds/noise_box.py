@@ -44,7 +44,7 @@ class NoiseBox(Recipe):
     center: Point = (0.0, 0.0, 0.0)
     """centre of the box, m"""
     magnitude: float = Field(default=1.0, ge=0, le=1e9)
-    """width of the distribution of vorticity, 1/s"""
+    """full width of the random vorticity of each component, 1/s"""
     spacing: Length = 0.1
     """largest distance between neighbouring blobs, m"""
     overlap: Overlap = LEAST_OVERLAP

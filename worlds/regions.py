@@ -106,9 +106,9 @@ class Solid(Region):
     shape: AnyShape
     """shape, as of a body"""
     center: Point | None = None
-    """centre of mass, m; default where the shape's own points put it"""
+    """centre of mass, m; default where the shape's own coordinates have it"""
     rotation: Point = (0.0, 0.0, 0.0)
-    """rotation vector about it, axis times angle, rad"""
+    """rotation vector about the centre of mass, axis times angle, rad"""
 
     def space(self) -> Space:
         """The shape's own axes about its centre of mass."""

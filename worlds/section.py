@@ -182,8 +182,8 @@ class CoredVortex(Settings):
     overlap: Overlap = LEAST_OVERLAP
     """blob radius over spacing of a filled core, 1"""
     blobs: Blobs | None = None
-    """regularisation whose width is taken off a gaussian core; default the kernel of the world's velocity, as
-    far as it is told when the vortons are made; 'points' takes nothing off"""
+    """regularisation of the blobs, whose width is subtracted from that of a gaussian core; default the kernel
+    of the world's velocity, if it is known when the vortons are made; 'points' subtracts nothing"""
     _kernel: str = PrivateAttr(KERNEL)
 
     def made_for(self, world: World) -> None:

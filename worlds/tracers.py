@@ -69,13 +69,13 @@ class Tracers(Recipe):
     points: Annotated[list[Point], Field(min_length=1, max_length=1_000_000)] | None = None
     """rake of given points, m"""
     cell: Length | None = None
-    """edge of the cells, m; fills: the particles' distance if left out"""
+    """edge of the cells, m; with `fills` the spacing of its particles if left out"""
     per_cell: int = Field(default=27, ge=1, le=1000)
     """tracers in a cell, 1"""
     jitter: float = Field(default=1.0, ge=0, le=1)
-    """random part of the place within a sub-cell, 1"""
+    """full width of a random shift along each axis, over the edge of a sub-cell, 1"""
     reach: float = Field(default=1.0, ge=0, le=10)
-    """distance from a vorton that is filled, core radii"""
+    """with `fills`: how far around its vortons tracers are placed, core radii"""
 
     @model_validator(mode="after")
     def _one_place(self) -> Tracers:

@@ -60,7 +60,7 @@ class VortexSheet(Recipe):
     speed: Amount = 1.0
     """half the jump of velocity, U, m/s"""
     variation: float = Field(default=0.0, ge=0, le=4)
-    """spanwise variation v: d reaches t (1 + v), 1"""
+    """variation v across the span: the thickness reaches t (1 + v), 1"""
     variation_wavelength: Length | None = None
     """wavelength w of the variation along y, m; the width if left out"""
     ripple: Extent = 0.0

@@ -67,9 +67,9 @@ class VortexTube(Recipe, CoredVortex):
     plane: float = Field(default=0.0, ge=-math.pi, le=math.pi)
     """angle of the plane of the bending wave about the axis, from local x to local y, rad"""
     variation: float = Field(default=0.0, ge=0, le=4)
-    """swelling: the core grows to 1 + 2 v times, 1"""
+    """swelling v: the core grows to 1 + 2 v times its radius, 1"""
     wavelength: Length | None = None
-    """wavelength of both, m; the whole length if left out"""
+    """wavelength of the bending wave and of the swelling, m; the whole length if left out"""
 
     @model_validator(mode="after")
     def _fits(self) -> VortexTube:

@@ -57,7 +57,7 @@ class VortonsFromVelocity(Recipe):
     overlap: Overlap = LEAST_OVERLAP
     """blob radius over cell edge, 1"""
     threshold: float = Field(default=1e-3, ge=0, lt=1)
-    """least vorticity of a vorton over the largest, 1"""
+    """least vorticity that makes a vorton, over the largest, 1"""
 
     @model_validator(mode="after")
     def _consistent(self) -> VortonsFromVelocity:

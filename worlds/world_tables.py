@@ -59,7 +59,7 @@ class WorldTable(WorldOptions):
     """[world]: clock, arithmetic, seed and length of the run."""
 
     fps: float | None = Field(default=None, ge=LEAST_FPS)
-    """frames of a second of simulated time, 1/s; dt is 1/(fps steps_per_frame) then"""
+    """stored frames per second of simulated time, 1/s; dt is then 1/(fps steps_per_frame)"""
     steps_per_frame: int = Field(default=1, ge=1)
     """ticks from one frame to the next"""
     duration: float = Field(default=5.0, gt=0)
@@ -134,7 +134,8 @@ class OutputTable(Settings):
     checkpoint_seconds: float = Field(default=60.0, ge=0)
     """wall-clock time between checkpoints, s; 0 writes one after every tick"""
     look: Literal["smoke", "paper", "dye", "temperature", "fire", "vorticity", "liquid"] | None = None
-    """look of pictures; default liquid where a liquid is and no tracers are, else smoke"""
+    """look of pictures; default liquid in worlds with a liquid and without tracers and emitters, else
+    smoke"""
 
 
 TABLES: dict[str, type[Settings]] = {"world": WorldTable, "fluid": FluidTable, "output": OutputTable}

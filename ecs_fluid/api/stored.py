@@ -81,7 +81,7 @@ def look_of_tables(tables: dict[str, Any]) -> str:
         return found
     listed = entities if isinstance(entities, list | tuple) else ()
     kinds = [item.get("kind") for item in listed if isinstance(item, dict)]
-    wet = "liquid" in kinds and "tracers" not in kinds and "emitter" not in kinds
+    wet = ("liquid" in kinds or "inflow" in kinds) and "tracers" not in kinds and "emitter" not in kinds
     return "liquid" if wet else "smoke"
 
 

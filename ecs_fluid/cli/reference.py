@@ -35,7 +35,7 @@ def reference(name: str | None = None, /, *, allow_code: AllowCode = False) -> N
         return
     wanted = name if ":" in name else name.strip("[]").removeprefix("fluid.")
     meant = (key for key, kind in known.items() if wanted.lower() in (key.lower(), kind.__name__.lower()))
-    wanted = next(meant, wanted)
+    wanted = wanted if wanted in known else next(meant, wanted)
     found = known.get(wanted) or _user_class(wanted, allow_code)
     if found is None:
         from ecs_fluid.worlds.world_recipe import shipped

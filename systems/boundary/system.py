@@ -104,9 +104,9 @@ class BoundarySystem(System):
     sample: Literal["surface", "vorton"] = "surface"
     """article: where the flow is evaluated: at the surface point, or at the vorton"""
     placement: Literal["normal", "bent"] = "normal"
-    """article: vortons stand on the normal, or where each by itself stops the flow through the surface too"""
+    """article: vortons stand on the normal, or where each alone also stops the flow through the surface"""
     reaction: Literal["spin", "none"] = "spin"
-    """article: free bodies lose the spin momentum that their vortons gain, or not"""
+    """article: whether free bodies lose the spin momentum that their vortons gain"""
     density: float | None = Field(default=None, gt=0, le=1e6)
     """article: density of vortons, kg/m^3; default the fluid's"""
     on: tuple[Name, ...] = ()
@@ -116,19 +116,19 @@ class BoundarySystem(System):
     spacing: float | None = Field(default=None, gt=0, le=1e6)
     """panels, layer: edge of the triangles, m; default by panels_across"""
     offset: float = Field(default=1.0, ge=0, le=4)
-    """panels: distance of shed vortons, 1; over the root of its area"""
+    """panels: distance of a shed vorton from its panel, over the square root of the panel's area, 1"""
     overlap: float = Field(default=1.5, gt=0, le=8)
-    """panels, layer: core radius of shed vortons, 1; over root of area, or lattice"""
+    """panels, layer: core radius of shed vortons, over the root of a panel's area or the lattice, 1"""
     tolerance: float = Field(default=5e-3, gt=0, le=1)
     """panels: rms normal velocity left at the centres, over the rms slip, 1"""
     sweeps: int = Field(default=10, ge=1, le=100)
     """panels: most solutions per tick"""
     merge: float = Field(default=0.5, gt=0, le=4)
-    """panels: cells in which shed vortons are joined, core radii"""
+    """panels: edge of the cells in which shed vortons are joined, core radii"""
     lattice: float | None = Field(default=None, gt=0, le=1e6)
     """layer: spacing of the lattice, m; default: smallest body's extent/20"""
     loss: float = Field(default=1e-4, ge=0, le=0.1)
-    """layer: largest part of sum |alpha| in points left out per tick, 1"""
+    """layer: part of sum |alpha| up to which the weakest points are left out in a tick, 1"""
     most: int = Field(default=20_000, ge=100, le=10_000_000)
     """panels: most vortons of the wake"""
     wake: Name = "wake"

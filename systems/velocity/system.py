@@ -139,25 +139,26 @@ class VelocitySystem(System):
     at: Literal["vortons", "grid"] = "vortons"
     """where vortons get their velocity"""
     tracers: Literal["grid", "cells", "solver"] = "grid"
-    """where everything but vortons gets its velocity: from the field grid, from those of its points alone
-    that are read, or from the sum at each place"""
+    """where everything but vortons gets its velocity. grid: from the field grid; cells: from the points of
+    the grid that are read, and no others are computed; solver: from the sum at each place"""
     interpolation: Literal["linear", "cubic", "refined"] = "cubic"
-    """how particles read the field grid: refined, linearly from a grid twice as fine that a cubic spline
-    gave; vortons of poisson and hybrid always cubic"""
+    """how particles read the field grid; refined: linearly, from a grid twice as fine that a cubic spline
+    fills; vortons of poisson and hybrid read it by cubics, whatever this says"""
     transfer: Literal["linear", "m4_prime"] = "m4_prime"
     """poisson, hybrid: how vortons share their strength among grid points"""
     kernel: KernelName = "winckelmans"
     """regularisation of the vortons' cores"""
     opening: Literal["angle", "box"] = "angle"
-    """when the tree takes a cluster whole"""
+    """when the tree takes a cluster as one"""
     angle: float = Field(default=0.6, gt=0, le=1.0)
-    """largest radius over distance of a cluster, 1"""
+    """largest radius of a cluster that is taken as one, over its distance, 1"""
     margin: float = Field(default=1e-4, ge=0, le=1e6)
     """widening of a cluster's box, cells"""
     leaf: Literal["vortons", "supervortons"] = "vortons"
-    """what stands at the leaves"""
+    """what stands at the leaves of the tree"""
     multipole: Literal["monopole", "dipole"] = "dipole"
-    """what the tree keeps of a cluster: its strength, or the first moment of its strengths as well"""
+    """what the tree keeps of a cluster. monopole: its strength; dipole: the first moment of its strengths
+    too"""
     gradient: bool = True
     """fill the vortons' velocity gradient; without stretching it can be left out"""
     mollify: float = Field(default=0.0, ge=0, le=100)

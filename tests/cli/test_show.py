@@ -307,6 +307,7 @@ def test_a_liquid_without_tracers_is_drawn_as_one() -> None:
     ):
         assert look_of_tables({"output": output, "entity": [water, *more]}) == look_of
     assert look_of_tables({"entity": [{"kind": "tracers"}]}) == "smoke"
+    assert look_of_tables({"entity": [{"kind": "container"}, {"kind": "inflow"}]}) == "liquid"
 
 
 def test_a_recipe_that_a_stranger_wrote_hides_no_particles(folder: Path, tmp_path: Path) -> None:
