@@ -239,12 +239,13 @@ class BodyLoad(Component, derived=True, given=(Pose, RigidMotion, Body)):
 
 
 class Surroundings(Component, derived=True, given=(Pose, RigidMotion, Body)):
-    """The fluid around a body, mean over the tick: velocity and half the vorticity of the flow at its centre,
-    and what particles add to the ambient's density there, with its gradient.
+    """The fluid around a body, mean over the tick: velocity, half the vorticity and acceleration Du/Dt of the
+    flow at its centre, and what particles add to the ambient's density there, with its gradient.
     """
 
     u: Array = column("m/s", shape=(3,))
     turning: Array = column("rad/s", shape=(3,))
+    acceleration: Array = column("m/s^2", shape=(3,))
     excess: Array = column("kg/m^3")
     slope: Array = column("kg/m^4", shape=(3,))
 

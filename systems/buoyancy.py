@@ -7,9 +7,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.components.bodies import AddedMass, Body, BodyHeat, BodyLoad, Pose, RigidMotion, Surroundings
+from ecs_fluid.components.bodies import (
+    FREE,
+    AddedMass,
+    Body,
+    BodyHeat,
+    BodyLoad,
+    Pose,
+    RigidMotion,
+    Surroundings,
+)
+from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
+from ecs_fluid.systems.advection import AdvectionSystem
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
 from ecs_fluid.systems.particle_mesh import TransferSystem
@@ -44,12 +55,17 @@ class BuoyancySystem(System):
     Added mass: a body that accelerates takes fluid along, C rho V, with C = 1/2 for a ball exactly (released
     at rest it starts with (m - m_f) g / (m + m_f/2)), and 1 for a disk in a plane; polytopes have none unless
     an AddedMass gives their tensor. What a tensor that turns with the body adds to forces and torques
-    (Kirchhoff, Munk) is left out, and so is the force of fluid that accelerates by itself. A boundary of
-    panels has its own added mass; with one of a layer that moves the body, either will do.
+    (Kirchhoff, Munk) is left out. A boundary of panels has its own added mass; with one of a layer that moves
+    the body, either will do.
+
+    Fluid that accelerates by itself, by vortons and winds, has the pressure gradient rho (g - Du/Dt): with
+    `acceleration` g - Du/Dt takes the place of g, and the added mass times Du/Dt is a force too. So a ball as
+    dense as the fluid goes with it, and a bubble goes to the middle of a vortex, which throws out what is
+    heavy.
 
     The weight m g stays with the BodySystem.
     Source: Fluid Simulation for Video Games, part 9 (which takes three points of the density); Lamb,
-    Hydrodynamics, art. 92.
+    Hydrodynamics, art. 92; Auton, Hunt and Prud'homme, J. Fluid Mech. 197 (1988).
     """
 
     reads = (Pose, RigidMotion, Body, Surroundings, Fluid)
@@ -65,13 +81,22 @@ class BuoyancySystem(System):
     """fluid is accelerated along with bodies"""
     local: bool = True
     """particles with a density count, not the ambient fluid alone"""
+    acceleration: bool = False
+    """the fluid pushes bodies as it accelerates, by vortons and winds, at their centres"""
 
     def added(self, world: World) -> None:
         """The density that particles carry comes from the transfer."""
+        if self.acceleration and world.options.integrator == "euler":
+            raise RecipeError(
+                "BuoyancySystem: acceleration = true compares the flow at two times of a tick, and "
+                'integrator = "euler" looks at one; use "rk2"'
+            )
         world.require(TransferSystem)
         world.require(SurroundingsSystem)
         world.require(LoadSystem)
         world.require(BodySystem)
+        if self.acceleration:
+            world.require(AdvectionSystem)  # without a system that integrates a tick has no stages
 
     def process(self, dt: float) -> None:
         """Add force, torque and added mass of every body."""
@@ -91,18 +116,26 @@ class BuoyancySystem(System):
                 moment[i] += volume[i] * second_moment(bodies, i) @ slope[i]
         factor = _swelling(entities, fluid)
         mass, moment = mass * factor, moment * factor[:, None]
-        gravity = fluid.gravity.astype(np.float64)
         solid = bodies.shape != CONTAINER
-        force, torque = -(mass * solid)[:, None] * gravity, -np.cross(moment * solid[:, None], gravity)
+        flow = column_of(entities, Surroundings, "acceleration")
+        up = flow - fluid.gravity.astype(np.float64)
+        force, torque = (mass * solid)[:, None] * up, np.cross(moment * solid[:, None], up)
         add_loads(entities, force=force, torque=torque)
         if self.added_mass:
             ball = 0.5 if self.world.dimension == 3 else 1.0
             whole = _coefficients(entities, bodies, ball) * (mass * solid)[:, None, None]
-            add_loads(entities, added=whole)
+            add_loads(entities, force=np.einsum("nij,nj->ni", whole, flow), added=whole)
 
     def lint(self, world: World) -> list[str]:
-        """Warm particles that lift nothing."""
-        return temperature_lint(self, world) if self.local else []
+        """Warm particles that lift nothing, and a flow that vortons beside a body make in it."""
+        said = temperature_lint(self, world) if self.local else []
+        free = any((entity[Body].motion == FREE).any() for entity in body_entities(world))
+        if self.acceleration and free and any(system.kind == "boundary" for system in world.systems):
+            said.append(
+                "BuoyancySystem: bodies are pushed by the fluid at their centres, which the vortons of "
+                "BoundarySystem stir; leave acceleration out"
+            )
+        return said
 
 
 def profile(fluid: FluidAtRest) -> tuple[Array, Array]:

@@ -17,6 +17,7 @@ from ecs_fluid.systems.shared.exchange_lint import SPACINGS, Words, crowded_lint
 from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
 from ecs_fluid.systems.shared.populations import add_spread, exchanged
 from ecs_fluid.systems.shared.properties import volume_lint
+from ecs_fluid.systems.surface_tension import SurfaceTensionSystem
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
@@ -66,11 +67,11 @@ class DiffusionSystem(System):
     method: Literal["pse", "core_spreading", "index_space"] = "pse"
     """how to diffuse"""
     order: Literal[2, 4] | None = None
-    """order of the exchange kernel in eps; default 4 where a RemeshSystem keeps vortons around the vorticity,
-    which the negative part of that kernel needs, and 2 elsewhere"""
+    """order of the exchange kernel in eps; default 4 where a RemeshSystem or a SurfaceTensionSystem keeps
+    vortons around the vorticity, which the negative part of that kernel needs, and 2 elsewhere"""
     radius: float | None = Field(default=None, gt=0, le=10)
-    """exchange radius eps, core radii; default 5/6 by order 4 and 1 by order 2, and more where a
-    RemeshSystem's overlap is below 1.5, 1.25 and 1.5 spacings"""
+    """exchange radius eps, core radii; default 5/6 by order 4 and 1 by order 2, and more where the overlap of
+    such a system is below 1.5, 1.25 and 1.5 spacings"""
     rate: float = Field(default=0.0, ge=0, le=1e6)
     """index_space: rate of exchange, 1/s"""
     dissipation: bool = False
@@ -149,10 +150,10 @@ class DiffusionSystem(System):
 
     def _order_and_radius(self, world: World) -> tuple[int, float]:
         """Of the exchange kernel, the radius in core radii; as told, or the defaults of such a world."""
-        remesh = world.system(RemeshSystem)
-        order = self.order or (2 if remesh is None else 4)
-        # What is taken for granted, unless a RemeshSystem makes a smaller one.
-        overlap = LEAST_OVERLAP if remesh is None else min(remesh.overlap, LEAST_OVERLAP)
+        keepers = [s for s in world.systems if isinstance(s, (RemeshSystem, SurfaceTensionSystem))]
+        order = self.order or (4 if keepers else 2)
+        # What is taken for granted, unless one of them makes a smaller one.
+        overlap = min([LEAST_OVERLAP, *(keeper.overlap for keeper in keepers)])
         return order, self.radius or SPACINGS[order] / overlap
 
     def _exchange_in_index_space(self, dt: float) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.components import DensityField, TransferGrid
 from ecs_fluid.components.bodies import Body, Pose, RigidMotion, Surroundings
+from ecs_fluid.integrator import METHODS
 from ecs_fluid.system import System
 from ecs_fluid.systems.operations import winds
 from ecs_fluid.systems.shared.body_tables import (
@@ -38,6 +39,11 @@ class SurroundingsSystem(System):
     the vorticity, by differences over the radius of the ball of its volume. For a BuoyancySystem (`local`),
     the excess density that particles carry, a cell off the surface, as the linear function that fits it
     best. Bodies are taken where they get to by the time of the stage.
+
+    For a BuoyancySystem that wants it (`acceleration`), also Du/Dt = du/dt + (u . grad) u at the centre. On
+    its way a body of the velocity v sees the flow change by du/dt + (v . grad) u from the first stage to the
+    last; less the mean of (v . grad) u in both that leaves du/dt, between them and so of first order in time,
+    and 0 to second order in a steady flow.
     """
 
     reads = (Pose, RigidMotion, Body)
@@ -65,36 +71,45 @@ class SurroundingsSystem(System):
             for table in tables:
                 for _, column in table.items():
                     column[...] = 0.0
-        if stage.weight == 0.0 or not tables:
+        accelerating = self._wanted("acceleration")
+        if not tables or (stage.weight == 0.0 and not accelerating):
             return
         entities = body_entities(self.world)
         bodies, hulls = gathered(entities)
         go_on(bodies, stage.c * dt)
         found: dict[str, Array] = {}
-        if self._wanted("flow"):
-            found["u"], found["turning"] = self._flow(
-                entities, bodies.x, radii(bodies, hulls, self.world.across)
-            )
-        if self._wanted("local"):
-            found["excess"], found["slope"] = self._excess(bodies, hulls)
+        if self._wanted("flow") or accelerating:
+            u, slope = self._flow(entities, bodies.x, radii(bodies, hulls, self.world.across))
+            curl = [slope[:, j, k] - slope[:, k, j] for j, k in ((1, 2), (2, 0), (0, 1))]
+            found["u"], found["turning"] = stage.weight * u, stage.weight * 0.5 * np.stack(curl, axis=1)
+            if accelerating:
+                found["acceleration"] = self._acceleration(u, bodies.v, slope, dt)
+        if self._wanted("local") and stage.weight != 0.0:
+            excess, rise = self._excess(bodies, hulls)
+            found["excess"], found["slope"] = stage.weight * excess, stage.weight * rise
         for name, values in found.items():
-            weighted = (stage.weight * values).astype(self.world.dtype)
-            add_spread(weighted, [getattr(table, name) for table in tables])
+            add_spread(values.astype(self.world.dtype), [getattr(table, name) for table in tables])
+
+    def _acceleration(self, u: Array, v: Array, slope: Array, dt: float) -> Array:
+        """Part (n, 3) of this stage in Du/Dt, by u and slope of `_flow` on ways of bodies that go at v."""
+        stage, span = self.world.stage, METHODS[self.world.options.integrator][-1].c * dt
+        along, passing = (np.einsum("nj,nji->ni", by, slope) for by in (u, v))
+        side = int(stage.last) - int(stage.c == 0.0)
+        return np.asarray(stage.weight * along + side * u / span - 0.5 * abs(side) * passing)
 
     def _flow(self, entities: list[Entity], x: Array, size: Array) -> tuple[Array, Array]:
-        """Velocity and half the vorticity (n, 3) of the fluid around bodies, by differences over a radius."""
+        """Velocity (n, 3) of the fluid around bodies, and its slope (n, 3, 3), [i, j, k] that of u_k along
+        axis j, by differences over a radius."""
         blowing = [sum(map(self.world.value_now, winds(self.world, e.name)), np.zeros(3)) for e in entities]
         wind = np.repeat(blowing, [len(entity) for entity in entities], axis=0)
         velocity = self.world.system(VelocitySystem)
         if velocity is None:
-            return wind, np.zeros_like(x)
+            return wind, np.zeros((len(x), 3, 3))
         along = np.eye(3) * (np.arange(3) != self.world.across)
         steps = np.concatenate([np.zeros((1, 3)), along, -along])
         points = x[:, None] + size[:, None, None] * steps
         u = velocity.velocity_at(points.reshape(-1, 3), None).astype(np.float64).reshape(len(x), 7, 3)
-        slope = (u[:, 1:4] - u[:, 4:]) / (2 * size[:, None, None])  # slope[:, j, i] = du_i/dx_j
-        curl = [slope[:, j, k] - slope[:, k, j] for j, k in ((1, 2), (2, 0), (0, 1))]
-        return u[:, 0] + wind, 0.5 * np.stack(curl, axis=1)
+        return u[:, 0] + wind, (u[:, 1:4] - u[:, 4:]) / (2 * size[:, None, None])
 
     def _excess(self, bodies: Bodies, hulls: Hulls) -> tuple[Array, Array]:
         """Excess density (n,) kg/m^3 at bodies' centres, and its gradient (n, 3), by what is around them."""

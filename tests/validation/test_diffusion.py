@@ -304,3 +304,21 @@ def test_advice_on_exchange_over_few_spacings(order: int, spacings: float) -> No
     if told:
         assert f"takes {part:.2g} times" in told[0].replace("takes -0 ", "takes 0 ")
         assert f"use radius = {1.5 if order == 2 else 1.25}," in told[0]
+
+
+def test_exchange_knows_that_surface_tension_keeps_vortons_around() -> None:
+    """Order 4 over 1.25 spacings of its grid, as with a RemeshSystem, also where cores overlap less."""
+    drop = {"kind": "drops", "name": "oil", "spacing": 0.002, "drops": [{"radius": 0.013}]}
+    for overlap in (1.5, 1.2):
+        tension = {"kind": "surface_tension", "on": "oil", "surface_tension": 0.05, "overlap": overlap}
+        world = ef.load(
+            {
+                "world": {"dt": 0.002},
+                "fluid": {"density": 1000.0, "viscosity": 1e-5},
+                "entity": [drop],
+                "system": [{"kind": "surface", "of": "flow", "carried": True}, tension],
+            }
+        )
+        diffusion = world.system(ef.DiffusionSystem)
+        assert diffusion is not None
+        assert diffusion._order_and_radius(world) == (4, pytest.approx(1.25 / overlap))
