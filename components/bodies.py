@@ -1,4 +1,4 @@
-"""What rigid bodies are: one row per body, spheres or convex polytopes, solid or inside out."""
+"""Rigid bodies: one row per body; balls or convex polytopes, solid or inside out (containers)."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from ecs_fluid.components.particles import ROUNDING, Position
 from ecs_fluid.errors import ComponentError
 
 FIXED, SCRIPTED, FREE = 0, 1, 2
-"""Kinds of motion: at rest, moved along as told whatever it meets, moved by gravity and contacts."""
+"""Kinds of motion: at rest; as a script says, whatever is in the way; by gravity, loads and contacts."""
 
 KINDS_OF_MOTION = {"fixed": FIXED, "scripted": SCRIPTED, "free": FREE}
 
 
 ROUNDED = 1e-3
-"""Most that the length of a quaternion, or of a normal, given by hand may differ from 1."""
+"""Most by which the length of a quaternion or normal that users give may differ from 1."""
 
 SUNK = 0.02
-"""Most that a corner may lie within the plane of its face, as a part of the polytope's radius."""
+"""Most that a corner may lie behind the plane of its face, as a fraction of the polytope's radius."""
 
 
 def _principal_values(label: str, tensors: Array) -> Array:
-    """Principal values (n, 3), rising, of tensors (n, 3, 3); those that are not symmetric are refused."""
+    """Principal values (n, 3), ascending, of tensors (n, 3, 3); ComponentError if one is not symmetric."""
     tensors = tensors.astype(np.float64)
     turned = np.swapaxes(tensors, 1, 2)
     skew = np.abs(tensors - turned).max(axis=(1, 2), initial=0.0)
@@ -94,7 +94,7 @@ class BallShape(Component):
 
 
 class HullShape(Component):
-    """The body is polytope number `hull` of its entity's HullTable; a container is it inside out."""
+    """The body is polytope number `hull` of its entity's HullTable; inside out, if container is 1."""
 
     hull: Array = column("1", kind="int", default=0, minimum=0, in_frames=True)
     container: Array = column("1", kind="int", default=0, minimum=0, maximum=1, in_frames=True)
@@ -161,7 +161,7 @@ class HullTable(Component, per_row=False):
             )
 
     def _refuse_plane(self, k: int, h: int, corners: Array, face: Array) -> None:
-        """Refuse a plane that is not that of its face's corners, or has others outside."""
+        """Refuse a plane that does not hold the corners of its face, or has others outside."""
         plane, size = self.planes[k].astype(np.float64), float(self.radius[h])
         gap = corners @ plane[:3] - plane[3]
         unit = abs(np.linalg.norm(plane[:3]) - 1) <= ROUNDED
@@ -194,10 +194,10 @@ class FormerPosition(Component, derived=True, given=(Position,)):
 
 
 class CollisionCount(Component, per_row=False):
-    """What collisions have done so far: particles cleared at the start and at birth, and met by a body since.
+    """Numbers of particles in collisions so far; a particle counts again in each tick in which it collides.
 
-    squeezed: particles found in a place that two bodies close up between them, and moved out of it.
-    trapped: those for which no place was found.
+    cleared: removed as misplaced, at the start or at birth. met: met by a body. squeezed: found in a place
+    that two bodies close up between them, and moved out of it. trapped: those for which no place was found.
     """
 
     cleared: Array = column("1", shape=(1,), kind="int", default=0)
@@ -209,7 +209,7 @@ class CollisionCount(Component, per_row=False):
 class ContactMemory(Component, per_row=False):
     """Forces between bodies at the end of the last tick, from which the next solution starts.
 
-    ids: RowId of the two bodies. It is state, so that a resumed run settles as the straight one does.
+    ids: RowId of the two bodies. It is state, so that a resumed run settles as an uninterrupted one does.
     """
 
     ids: Array = column("1", shape=(None, 2), kind="int")
@@ -224,10 +224,10 @@ class ContactMemory(Component, per_row=False):
 class BodyLoad(Component, derived=True, given=(Pose, RigidMotion, Body)):
     """What the fluid does to a body in this tick: force, torque about the centre of mass, added mass.
 
-    The BodySystem accelerates the body by (m + added)^-1 (m g + force) all through the tick: of second order
-    in time if the force is that where the body is in its middle. torque keeps its direction in the world;
-    kick is angular momentum that the body gets at once when the tick begins. brake b and swirl s are a
-    resistance to its spin, with the torque s - b spin.
+    The BodySystem accelerates the body by (m + added)^-1 (m g + force) during the whole tick. This is of
+    second order in time if the force is the one at the place of the body in the middle of the tick. torque
+    keeps its direction in the world; kick is angular momentum that the body gets at once when the tick
+    begins. brake b and swirl s describe a resistance to its spin, with the torque s - b spin.
     """
 
     force: Array = column("N", shape=(3,))
@@ -239,8 +239,10 @@ class BodyLoad(Component, derived=True, given=(Pose, RigidMotion, Body)):
 
 
 class Surroundings(Component, derived=True, given=(Pose, RigidMotion, Body)):
-    """The fluid around a body, mean over the tick: velocity, half the vorticity and acceleration Du/Dt of the
-    flow at its centre, and what particles add to the ambient's density there, with its gradient.
+    """The fluid around a body, averaged over the tick.
+
+    u, turning, acceleration: velocity, half the vorticity and Du/Dt of the flow at its centre. excess, slope:
+    what particles add to the density of the ambient fluid there, and the gradient of that.
     """
 
     u: Array = column("m/s", shape=(3,))
@@ -251,7 +253,7 @@ class Surroundings(Component, derived=True, given=(Pose, RigidMotion, Body)):
 
 
 class AddedMass(Component):
-    """Mass of fluid that a body accelerates along, as a part of the mass of the fluid it displaces.
+    """Mass of fluid that accelerates with a body, divided by the mass of the fluid that it displaces.
 
     A tensor in body axes; 1/2 times the unit tensor for a ball, which needs no table for it.
     """
@@ -271,10 +273,10 @@ class AddedMass(Component):
 class BodyHeat(Component):
     """Temperature of a body, its heat capacity C, and how it exchanges heat and expands.
 
-    transfer: heat flux per area and difference of temperature to the fluid. expansion: the body displaces
-    V (1 + expansion (T - reference)) of fluid; its shape for contacts stays as it is. A reference of 0
-    becomes the fluid's temperature at the body's height in its first tick with a BuoyancySystem. rest: what T
-    is too small by, so that in single precision small amounts of heat add up.
+    transfer: heat flux per area and per difference of temperature from the fluid. expansion: the body
+    displaces V (1 + expansion (T - reference)) of fluid; its shape for contacts stays as it is. A reference
+    of 0 becomes the fluid's temperature at the body's height in its first tick with a BuoyancySystem. rest:
+    what T is too small by after rounding, so that in single precision small amounts of heat add up.
     """
 
     T: Array = column("K", above=0.0, in_frames=True)
@@ -286,9 +288,9 @@ class BodyHeat(Component):
 
 
 class Contact(Component):
-    """The bodies that a particle met in the last tick, and in the one before: numbers among all bodies.
+    """The bodies that a particle met in the last tick and in the one before.
 
-    -1 for none. Filled by the CollisionSystem for the particles that have it.
+    They are numbers among all bodies, -1 for none. The CollisionSystem fills it for particles that have it.
     """
 
     body: Array = column("1", kind="int", default=-1, minimum=-1)
@@ -296,10 +298,10 @@ class Contact(Component):
 
 
 class FluidReaction(Component, derived=True, given=(Pose, RigidMotion, Body)):
-    """Impulse that a body got from the fluid in this tick, told in two ways.
+    """Impulse that a body got from the fluid in this tick, found in two ways.
 
-    By the momentum of the tracers that met it, and by the loss of the vortons' impulse and angular impulse
-    at it, times the density. Angular parts are about the centre of mass.
+    tracers: from the momentum of the tracers that met it. vortons: from the impulse and angular impulse that
+    vortons lost at it, times the density. Angular parts are about the centre of mass.
     """
 
     tracers: Array = column("N s", shape=(3,))
@@ -311,11 +313,11 @@ class FluidReaction(Component, derived=True, given=(Pose, RigidMotion, Body)):
 class BoundaryExchange(Component, derived=True, given=(Pose, RigidMotion, Body)):
     """What the boundary condition at a body gave to the vortons in this tick, per density of the fluid.
 
-    impulse: change of 1/2 sum r cross alpha; moment: of 1/3 sum r cross (r cross alpha), both with r from the
-    centre of mass; in a plane of sum r cross alpha and 1/2 sum r cross (r cross alpha). What a change of spin
-    takes from the vortons the body itself has, so that this is no impulse, wherever the body is; its angular
-    impulse is in the moment. With "panels" and "layer" what is inside of the body counts as fluid. slip: rms
-    velocity of the fluid relative to the surface that it found where it looked.
+    impulse: change of 1/2 sum r cross alpha, and moment: change of 1/3 sum r cross (r cross alpha), both with
+    r from the centre of mass; in a plane, of sum r cross alpha and 1/2 sum r cross (r cross alpha). Vorticity
+    that a change of spin takes from the vortons is then in the body itself, so this is no impulse, wherever
+    the body is; its angular impulse is part of the moment. With "panels" and "layer", the inside of the body
+    counts as fluid. slip: rms velocity of the fluid relative to the surface, at the points that it looked at.
     """
 
     impulse: Array = column("m^4/s", shape=(3,))
@@ -328,9 +330,10 @@ class BoundVorticity(Component):
 
 
 class BoundaryLayer(Component):
-    """Tag of vortons that a BoundarySystem keeps on a lattice, inside of bodies too: nothing else moves,
-    joins or remeshes them. within: part of their volume that is inside of the body with the RowId `body`,
-    where the fluid turns with it; -1 for none.
+    """Tag of vortons that a BoundarySystem keeps on a lattice, inside of bodies too.
+
+    Nothing else moves, joins or remeshes them. within: fraction of their volume that is inside of the body
+    with the RowId `body` (-1 for none), where the fluid turns with the body.
     """
 
     within: Array = column("1", default=0.0)
@@ -338,13 +341,14 @@ class BoundaryLayer(Component):
 
 
 class ShedMotion(Component, per_row=False):
-    """Velocity and angular velocity of bodies for which vorticity has been shed: so much the fluid knows of.
+    """Velocity and angular velocity of bodies for which vorticity has been shed: what the fluid knows of.
 
-    id: their RowId. v_change, spin_change: what the last ticks changed whose friction is on account. added:
-    the mass of fluid that sheets of a boundary layer accelerate along with a free body, n rows, or n^2 for
-    all pairs of bodies (i, j), of i as j moves, where several are free. bound: how many vortons on its
-    surface stand for its spin, in the order of the bodies. A body that is not here has shed none yet, and one
-    that is here and no more in the world leaves its vorticity to the fluid.
+    id: RowId of the bodies. v_change, spin_change: change of both in the last tick; for free bodies with a
+    boundary layer, those of the last ticks whose friction they have taken beforehand. added: mass of fluid
+    that the sheets of a boundary layer accelerate along with a free body; n rows, or, if several bodies are
+    free, n^2 for all pairs (i, j): that of body i as body j moves. bound: how many vortons on the surface of
+    each body stand for its spin. A body that is not listed has shed no vorticity yet; one that is listed, but
+    no longer in the world, leaves its vorticity to the fluid.
     """
 
     id: Array = column("1", shape=(None,), kind="int")

@@ -24,7 +24,7 @@ class VelocityField(Component, derived=True, per_row=False):
 
 
 class TransferGrid(Component, derived=True, per_row=False):
-    """Uniform grid around what carries density, temperature or species; cells as large as a particle."""
+    """Uniform grid around particles with density, temperature or species; cells as large as a particle."""
 
     origin: Array = column("m", shape=(3,))
     spacing: Array = column("m", shape=(3,))
@@ -35,8 +35,9 @@ class TransferGrid(Component, derived=True, per_row=False):
 class DensityField(Component, derived=True, per_row=False):
     """Density at the points of the TransferGrid.
 
-    ``rho`` is that of the mixture of particles and of ambient fluid where they leave room; ``excess`` is the
-    mass of the particles over that of the ambient fluid they displace, per volume: its total is theirs.
+    ``rho`` is the density of the mixture of particles, and of ambient fluid where they leave room. ``excess``
+    is, per volume, the mass of particles less that of the ambient fluid they displace; its total is that of
+    all particles.
     """
 
     rho: Array = column("kg/m^3", shape=(None, None, None))
@@ -60,8 +61,8 @@ class SpeciesField(Component, derived=True, per_row=False):
 class FireField(Component, derived=True, per_row=False):
     """What a renderer needs of a fire, at the points of the TransferGrid.
 
-    ``luminosity`` is the power that flame radiates per volume, ``opacity`` the part of light that smoke takes
-    away per length of path.
+    ``luminosity`` is the power that flame radiates per volume, ``opacity`` the fraction of light that smoke
+    absorbs per length of path.
     """
 
     luminosity: Array = column("W/m^3", shape=(None, None, None))

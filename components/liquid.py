@@ -1,4 +1,4 @@
-"""What particles of liquid are."""
+"""Particles of liquid, and what they share."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ecs_fluid.errors import ComponentError
 class Liquid(Component):
     """A particle of liquid: its mass, the volume it takes up at rest without pressure, and its viscosity.
 
-    It moves by its InertialVelocity, as the SphSystem says. These are the density and the viscosity of the
-    liquid; those of the Fluid are of what surrounds it. excess: what it adds to its compression, which the
-    SphSystem sees to: at a surface what the sum over neighbours lacks.
+    It moves by its InertialVelocity, which the SphSystem changes. Mass over volume and viscosity are those of
+    the liquid; density and viscosity of the Fluid belong to what surrounds it. excess: what the particle
+    itself adds to its compression, at a surface what the sum over neighbours lacks; the SphSystem changes it.
     """
 
     mass: Array = column("kg", above=0.0)
@@ -32,8 +32,7 @@ class LiquidState(Component, derived=True, given=(Position, InertialVelocity, Li
 
 
 class LiquidPush(Component, derived=True, given=(Position, InertialVelocity, Liquid)):
-    """Mean over the tick of the Acceleration of liquid particles, which the SphSystem shares out to its
-    steps."""
+    """Mean over the tick of the Acceleration of liquid particles; the SphSystem applies it in its steps."""
 
     a: Array = column("m/s^2", shape=(3,))
 
@@ -48,8 +47,8 @@ class LiquidModel(Component, per_row=False):
     """Numbers that all particles of liquid share, found when the first tick begins.
 
     reach: radius of the kernel. volume: mean volume of a particle. stiffness: rho c^2 / 7 of the densest
-    liquid. gravity: all its keys when the stiffness was found, which is done anew where they are others.
-    peak: largest compression in the last step, by which the next tick chooses its steps.
+    liquid. gravity: its values at all keys when the stiffness was found; if they change, it is found anew.
+    peak: largest compression in the last step, from which the next tick chooses its steps.
     """
 
     reach: Array = column("m", shape=(1,), default=0.0, minimum=0.0)
@@ -59,7 +58,7 @@ class LiquidModel(Component, per_row=False):
     peak: Array = column("1", shape=(1,), default=1.0)
 
     def agree(self, beside: Tables) -> None:
-        """Refuse what is found in part: all are 0 until the first tick, and above it from then on."""
+        """Refuse numbers of which only some are 0: until the first tick all are, and afterwards none is."""
         found = {name: float(vars(self)[name][0]) for name in ("reach", "volume", "stiffness")}
         if len({number > 0 for number in found.values()}) > 1:
             told = ", ".join(f"{name} {number:g}" for name, number in found.items())
@@ -67,12 +66,12 @@ class LiquidModel(Component, per_row=False):
 
 
 class LiquidBudget(Component, per_row=False):
-    """What has happened to the liquid so far.
+    """Energy and momentum that the liquid has lost and gained so far.
 
     dissipated: energy taken by viscosity and by the diffusion of the excess. work: energy given by what adds
     to the Acceleration. gravity, pushes, walls: momentum given by gravity, by those accelerations, and by the
-    pressure of bodies and containers. steps: force evaluations. What inflows bring in, until the end of the
-    tick in which it came, and what their pipes push, is in none of them.
+    pressure of bodies and containers. steps: force evaluations. None of them counts what inflows bring in,
+    until the end of the tick in which it came, and what their pipes push.
     """
 
     dissipated: Array = column("J", shape=(1,), default=0.0)
@@ -84,10 +83,10 @@ class LiquidBudget(Component, per_row=False):
 
 
 class Whitewater(Component):
-    """A particle of whitewater, which stands for drops, foam or bubbles of a liquid; it moves by its
-    InertialVelocity, as the WhitewaterSystem says.
+    """A particle of whitewater, which stands for drops, foam or bubbles of a liquid.
 
-    kind: 0 spray, 1 foam, 2 bubbles. life: what is left of it, in mean lives of its kind; below 0 it goes.
+    It moves by its InertialVelocity, which the WhitewaterSystem changes. kind: 0 spray, 1 foam, 2 bubbles.
+    life: what is left of its life, in mean lives of its kind; it is removed when that is below 0.
     """
 
     kind: Array = column("1", kind="int", default=0, minimum=0, maximum=2)

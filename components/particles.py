@@ -1,4 +1,4 @@
-"""What a particle carries."""
+"""Quantities that particles carry, and their rates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ecs_fluid.component import Array, Component, Tables, column
 from ecs_fluid.errors import ComponentError
 
 ROUNDING = 1e-5
-"""Most that sums of numbers in single precision may be off by, as a part of them."""
+"""Largest relative error by rounding that is allowed in sums of numbers in single precision."""
 
 
 class Position(Component):
@@ -80,10 +80,10 @@ class TemperatureRate(Component, rate_of=Temperature, given=(Temperature, Volume
 
 
 class Dilatation(Component, given=(Strength, CoreRadius, Volume, Temperature)):
-    """How a vorton's volume follows its temperature, where gas that gets warm pushes away what is around.
+    """How a vorton's volume follows its temperature, if warming gas pushes away the gas around it.
 
-    ``temperature`` is the one at which it has its volume, 0: the one that it has now; ``divergence`` that of
-    the flow it makes in the next tick.
+    ``temperature`` is the temperature at which it has its volume; 0 means its present one. ``divergence`` is
+    the divergence of the flow that it makes in the next tick.
     """
 
     temperature: Array = column("K", default=0.0, minimum=0.0)
@@ -91,7 +91,7 @@ class Dilatation(Component, given=(Strength, CoreRadius, Volume, Temperature)):
 
     @classmethod
     def blank_beside(cls, tables: Tables, rows: int, dtype: np.dtype[Any] | type) -> Component:
-        """A vorton that comes has its volume at the temperature that it has then."""
+        """A table for new vortons, which have their volume at the temperature that they come with."""
         table = cls.blank(rows, dtype)
         table.__dict__["temperature"][...] = tables[Temperature].__dict__["T"]
         return table
@@ -108,7 +108,7 @@ class Species(Component):
     smoke: Array = column("1", default=0.0, minimum=0.0, maximum=1.0)
 
     def agree(self, beside: Tables) -> None:
-        """Refuse fractions of a row that sum to more than 1, but for rounding in single precision."""
+        """Refuse fractions of a row that sum to more than 1 by more than rounding in single precision."""
         total = np.sum([array for _, array in self.items()], axis=0)
         if len(total) and float(total.max()) > 1 + ROUNDING:
             row = int(total.argmax())
@@ -126,7 +126,7 @@ class SpeciesRate(Component, rate_of=Species, given=(Species, Volume)):
 
 
 class Age(Component):
-    """Time since a particle's birth; below 0 where that is to come within the tick that has begun."""
+    """Time since a particle's birth; below 0 if it is born later in the tick that has begun."""
 
     t: Array = column("s", default=0.0, least_given=0.0)
 

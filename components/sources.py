@@ -1,4 +1,4 @@
-"""Working tables that systems keep for one another."""
+"""Tables by which systems work together, or remember from tick to tick."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Flow(NamedTuple):
 
 
 MESHED = (*Flow._fields, "thinnest", "widest", "length", "width", "height")
-"""Those by which the solver `pppm` compares them: of the cores and of the box too."""
+"""Numbers by which the solver `pppm` compares flows: also those of the cores and of the box."""
 
 
 class Sources(Component, derived=True, per_row=False):
@@ -51,12 +51,13 @@ class SolverTimes(Component, per_row=False):
     """What the velocity solvers cost on the machine where the world began, by which ``auto`` chooses.
 
     ``seconds[k, t, s, i]`` is the time with (k = 1) or without (0) velocity gradients, at tolerance t, of
-    solver s, for as many targets as vortons, of number i; see ``systems.velocity.solver_times``. It is state,
-    so that a resumed run chooses as before. ``angle`` holds the tree's opening angles that were last found to
-    keep the tolerance, at the vortons and at the grid points; 0 if none was. ``found_for`` says for which
-    flow each was measured last, and for which new flow before that; see ``systems.velocity.auto``. ``work``
-    is what tree, fmm and pppm did there when they were last asked, in pairs of the direct sum over the root
-    of their number, and ``work_for`` says for which flow; see ``systems.velocity.solver_work``.
+    solver s, for the i-th number of vortons and as many targets; see ``systems.velocity.solver_times``. It is
+    state, so that a resumed run chooses as before. ``angle`` holds the tree's opening angles that were last
+    found to keep the tolerance, at the vortons and at the grid points; 0 if none was. ``found_for`` says for
+    which flow each was measured last, and for which new flow before that; see ``systems.velocity.auto``.
+    ``work`` is the work of tree, fmm and pppm in their last sums there, in pairs of the direct sum, divided
+    by the square root of the number of pairs of target and vorton; ``work_for`` says for which flow. See
+    ``systems.velocity.solver_work``.
     """
 
     seconds: Array = column("s", shape=(None, None, None, None))
@@ -67,15 +68,15 @@ class SolverTimes(Component, per_row=False):
 
 
 class SolverMeshes(Component, per_row=False):
-    """Meshes by which the solver ``pppm`` was found to keep its tolerance, for sums that are alike.
+    """Meshes with which the solver ``pppm`` was found to keep its tolerance, for later sums that are alike.
 
-    Rows are for the vortons, the points of the field grid, and each population of other particles that asks
-    (points that all of them read are one); there are as many as were needed. ``found_for`` says for which
+    There is a row for the vortons, the points of the field grid, and each population of other particles with
+    targets (points that all of them read count as one); as many as were needed. ``found_for`` says for which
     flow each was found. A mesh follows from the numbers in ``mesh``: its spacing, m, the vortons in a cubic
-    metre, the sum of |alpha|^2 there, m^3/s^2, and the relative error for which it stands. ``goal`` holds the
-    RMS errors of velocity, m/s, and gradient, 1/s, to keep to, ``size`` their RMS values when the error was
-    last measured, and ``measured`` the relative error then; see ``systems.velocity.pppm``. They are state, so
-    that a resumed run goes by them as before.
+    metre, the sum of |alpha|^2 there, m^3/s^2, and the relative error for which it was chosen. ``goal`` holds
+    the RMS errors of velocity, m/s, and gradient, 1/s, to keep to, ``size`` the RMS values of both when the
+    error was last measured, and ``measured`` the relative error then; see ``systems.velocity.pppm``. They are
+    state, so that a resumed run uses the same meshes.
     """
 
     found_for: Array = column("1", shape=(None, len(MESHED)), default=0.0)
@@ -103,14 +104,14 @@ class BirthCells(Component, per_row=False):
 
 
 class AmbientDensity(Component):
-    """Tag of particles whose density is the ambient's, which the BaroclinicSystem gave them.
+    """Tag of particles to which the BaroclinicSystem gave the density of the ambient fluid.
 
-    With an equation of state that density goes where they get a temperature.
+    With an equation of state, they lose that density when they get a temperature.
     """
 
 
 class CarrierMotion(Component):
-    """Where a particle that carries emitters was when the tick began, and its mean velocity in the last one.
+    """Where a particle that carries emitters was when the tick began, and its mean velocity in the last tick.
 
     known: whether it was there when the tick began.
     """

@@ -1,4 +1,4 @@
-"""What the dynamic subfilter model knows of every vorton."""
+"""What the dynamic subfilter model stores for every vorton."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class SubfilterTerms(Component, derived=True, given=(Position, Strength, CoreRad
 
 
 class SubfilterAverage(Component):
-    """The same two, averaged along the path of a vorton."""
+    """The two sides of SubfilterTerms, averaged along the path of a vorton."""
 
     production: Array = column("m^6/s^3", default=0.0)
     model: Array = column("m^6/s^3", default=0.0)

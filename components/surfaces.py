@@ -10,9 +10,10 @@ class SignedDistance(Component, per_row=False):
 
     It stays as the SurfaceSystem left it until that runs again, so systems of every phase can read it; attach
     one to the `fluid` entity to start with a shape. An axis with one layer of points is flat (a world in a
-    plane). ``surface`` is 1 where there is one; without, all points hold a bound: the grid's diagonal or the
-    width of the band, positive with nothing inside. ``volume`` is what the liquid is kept at where the flow
-    carries it, 0 until then; m^2 in a plane. `kernels.surface.level_set.distance_at` reads phi at any points.
+    plane). ``surface`` is 1 if there is a surface. If not, all points hold a bound: the grid's diagonal or
+    the width of the band, positive with nothing inside. ``volume`` is the volume at which the liquid is kept
+    while the flow carries its surface, m^2 in a plane; 0 until then. `kernels.surface.level_set.distance_at`
+    reads phi at any points.
     """
 
     origin: Array = column("m", shape=(3,), default=0.0)

@@ -10,7 +10,7 @@ Worlds are entities with component arrays; ordered systems run Numba kernels on 
     run = ef.run("vortex_ring", ticks=100)
     run.show()
 
-A map, each with a help of its own, such as ``help(ef.World)``:
+An overview; each name has its own help, such as ``help(ef.World)``:
 
 * make a world: `load` (a shipped name, a file, its tables), `World`, `WorldRecipe`; recipes of entities are
   in `ecs_fluid.worlds`;
@@ -85,7 +85,7 @@ _HOMES = {
 
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
-# There is no __all__: with one, help(ecs_fluid) is 19,000 lines of all classes, without it the map above.
+# There is no __all__: with one, help(ecs_fluid) is 19,000 lines of all classes, without it the text above.
 
 
 def __getattr__(name: str) -> _Any:

@@ -9,8 +9,8 @@ from types import FrameType
 def main() -> int:
     """Entry point of the ``ecs-fluid`` command; returns the exit code.
 
-    While it is imported, a KeyboardInterrupt would be a traceback, or be lost where Python runs what cannot
-    fail: a Ctrl-C ends the process at once.
+    While the package is imported, Ctrl-C ends the process at once: a KeyboardInterrupt would print a
+    traceback, or be lost in code whose exceptions Python ignores.
     """
     by_python = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not if it is ignored
     if by_python:

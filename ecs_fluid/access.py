@@ -75,11 +75,12 @@ def _checksums(world: World, system: System) -> dict[tuple[str, type[Component]]
 
 
 def check_additions(world: World, system: System) -> None:
-    """Raise ScheduleError when `system` sets derived tables to which it only declares to add.
+    """Raise ScheduleError when `system` overwrites derived tables that it declares only to add to.
 
-    Once, before its first run on rows of such tables, a copy of the system runs with these tables filled with
-    NaN: numbers that are finite then were set, not added. Changes by the copy are undone. Tables that it also
-    reads are not checked, nor are observers, which may change the world, nor worlds on several processes.
+    Once, before the system first runs on rows of such tables, a copy of it runs with these tables filled with
+    NaN: numbers that are finite afterwards were set, not added. What the copy changes is undone. Not checked
+    are tables that the system also reads, observers, which may change the world, and worlds on several
+    processes.
     """
     only = {kind for kind in system.adds if kind.derived}
     only = only.difference(system.reads, system.may_read, system.writes)
@@ -118,7 +119,7 @@ def check_additions(world: World, system: System) -> None:
 
 
 def poison(world: World) -> None:
-    """Fill derived tables (but rates, which start at zero) with NaN, before systems refill them."""
+    """Fill derived tables with NaN before systems refill them; except rates, which start at zero."""
     every = (table for _, tables in world._tables for table in tables.values())
     for table in (each for each in every if each.derived and each.rate_of is None):
         for field, array in table.items():
@@ -153,7 +154,7 @@ class DeclaredTables(Mapping[type[Component], Component]):
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """The class of the tables, so that the check is invisible."""
+        """The class of the tables themselves, for isinstance."""
         return type(self._tables)
 
     def _check(self, kind: object) -> None:
@@ -232,6 +233,6 @@ class SeenSystem:
 
 
 def as_seen(world: World, system: System | None) -> Any:
-    """The system, as the running one sees it."""
+    """The system as the running one sees it; itself if none runs."""
     caller = world._running
     return system if caller is None or system is None or system is caller else SeenSystem(world, system)

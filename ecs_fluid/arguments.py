@@ -14,11 +14,11 @@ from ecs_fluid.errors import FluidError
 from ecs_fluid.validation_errors import shown
 
 MOST_THREADS = 1024
-"""Of the kernels, in one process."""
+"""Most threads of the kernels in one process."""
 
 
 def path_of(given: Any, place: str) -> Path:
-    """The path that an argument gives; FluidError where it is none, or an empty one."""
+    """The path that an argument names; FluidError if it is no path, or an empty one."""
     with suppress(TypeError, UnicodeEncodeError):
         path = Path(given)
         os.fsencode(path)
@@ -38,7 +38,7 @@ def is_number(given: Any) -> bool:
 
 
 def whole(given: Any, place: str, least: int, most: int = 2**63 - 1) -> int:
-    """A whole number from `least` to `most`, as one of Python's."""
+    """The argument as Python's int; FluidError if it is no whole number from `least` to `most`."""
     if is_whole(given) and least <= given <= most:
         return int(given)
     allowed = f"of at least {least:,}" if most == 2**63 - 1 else f"from {least:,} to {most:,}"
@@ -46,12 +46,12 @@ def whole(given: Any, place: str, least: int, most: int = 2**63 - 1) -> int:
 
 
 def whole_or_none(given: Any, place: str, least: int, most: int = 2**63 - 1) -> int | None:
-    """The same of an argument that may be left out."""
+    """`whole` for an argument that may be None."""
     return None if given is None else whole(given, place, least, most)
 
 
 def names_of(given: Any, place: str, allowed: str = "a name or a list of names") -> Sequence[str]:
-    """Names, or what else is `allowed` as texts, of which one may stand alone."""
+    """The argument as a list of texts: of names, or of what `allowed` says; one text may stand alone."""
     if isinstance(given, str):
         return [given]
     if isinstance(given, Sequence) and all(isinstance(name, str) for name in given):
@@ -60,7 +60,7 @@ def names_of(given: Any, place: str, allowed: str = "a name or a list of names")
 
 
 def check_progress(given: Any) -> None:
-    """Refuse what cannot be told how far it is."""
+    """Raise FluidError for a `progress` that is neither None nor callable."""
     if given is not None and not callable(given):
         raise FluidError(
             f"progress = {shown(given)}; a function of the number of frames done is needed, or None"
@@ -68,9 +68,9 @@ def check_progress(given: Any) -> None:
 
 
 def refuse_idle(given: Mapping[str, object], where: str) -> None:
-    """Raise FluidError for options that have no effect `where` they were given: those with a value.
+    """Raise FluidError if options were given that have no effect `where` they stand.
 
-    None, False, 0 and what is empty are no values.
+    Options that are None, False, 0 or empty count as not given.
     """
     if named := [name for name, value in given.items() if value]:
         has = "has" if len(named) == 1 else "have"

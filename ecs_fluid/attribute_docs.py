@@ -28,7 +28,7 @@ def attribute_docstrings(owner: type) -> dict[str, str]:
 
 @cache
 def _classes(module: str) -> dict[str, ast.ClassDef]:
-    """Classes that stand in a module, as its source has them."""
+    """Syntax trees of the top-level classes of a module, by name; empty if it has no source."""
     try:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
     except (OSError, TypeError, KeyError):

@@ -1,4 +1,4 @@
-"""What users may not leave in the tables of a world, whose arrays they can change between ticks."""
+"""Checks of what users change between ticks in the tables of a world, whose arrays are open to them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ChangesByHand:
-    """Checks the tables of one world, the dear ones where they are not what they were when last checked."""
+    """Checks the tables of one world; costly checks run only for tables that have changed since the last."""
 
     def __init__(self) -> None:
         self._agreed: dict[tuple[str, type[Component]], list[bytes]] = {}
@@ -26,10 +26,10 @@ class ChangesByHand:
         """Columns of the Fluid when they were last checked"""
 
     def check(self, world: World) -> None:
-        """Raise ComponentError for what nobody could have given the world, nor resume: for changes by hand.
+        """Raise ComponentError for a state that a world could neither be given nor resume: users changed it.
 
-        Columns, of those that systems keep in their range, that are out of it; tables that do not `agree`;
-        what systems refuse to go on with, `System.must_hold`.
+        That is: columns out of their range, if systems keep it; tables that do not `agree`; and what systems
+        refuse to go on with (`System.must_hold`).
         """
         check_columns(world, "before the tick")
         checks = [
@@ -47,7 +47,7 @@ class ChangesByHand:
             raise ComponentError(first[1])
 
     def _check_entity(self, entity: str, tables: Tables) -> None:
-        """The same for the tables of an entity; those that have to agree, where they are others than last."""
+        """Check the ranges of an entity's tables, and whether tables agree if they have changed."""
         for kind, table in tables.items():
             if kind.derived:
                 continue
@@ -76,9 +76,9 @@ class ChangesByHand:
 
 
 def check_columns(world: World, when: str) -> None:
-    """Raise ComponentError where a column has another shape, or other numbers, than its rows need.
+    """Raise ComponentError if the shape of a column does not fit its rows, or if its dtype has changed.
 
-    Arrays that somebody resizes in place, `when` tells who, would be read beyond their ends.
+    Kernels would read an array that was resized in place beyond its end. `when` is for the message.
     """
     for entity, tables in world._tables:
         rows = len(tables[RowId].__dict__["id"]) if RowId in tables else 0
@@ -98,7 +98,7 @@ def check_columns(world: World, when: str) -> None:
 
 
 def _check_given(entity: str, field: Column, array: Array) -> None:
-    """Raise ComponentError for a column that nobody may give an entity."""
+    """Raise ComponentError for a column whose values may not be given to an entity."""
     try:
         field.check_given(array)
     except ComponentError as error:
@@ -106,7 +106,7 @@ def _check_given(entity: str, field: Column, array: Array) -> None:
 
 
 def _check_system(world: World, system: System) -> None:
-    """Let a system refuse what the world holds."""
+    """Call `must_hold` of a system that overrides it."""
     if type(system).must_hold is not System.must_hold:
         with users_method(type(system), "must_hold"):
             system.must_hold(world)

@@ -48,7 +48,7 @@ class Column:
     def __post_init__(self) -> None:
         limits = {"ge": self.minimum, "gt": self.above, "le": self.maximum}
         self.limits: dict[str, Any] = {key: limit for key, limit in limits.items() if limit is not None}
-        """The allowed range in the words of `pydantic.Field`"""
+        """The allowed range, as keywords of `pydantic.Field`"""
         self.component = self.name = ""
         self.per_row = True
 
@@ -71,7 +71,7 @@ class Column:
             return
         old = columns.get(self.name)
         if value is old and old is not None:
-            return  # of `table.column += ...`, which has changed the array in place
+            return  # `table.column += ...` has changed the array in place already
         array = self.check(value)
         rows = instance.rows
         if rows is not None and len(array) != rows:
@@ -105,6 +105,7 @@ class Column:
         return array
 
     def _converted(self, value: object) -> Array:
+        """The value as an array in C order, of numbers that this column holds; else ComponentError."""
         if np.ma.is_masked(value):
             raise ComponentError(f"{self.label} has masked values; fill them, or leave out their rows")
         try:
@@ -123,11 +124,11 @@ class Column:
         return np.asarray(array, order="C")
 
     def check_values(self, array: Array, place: str = "") -> None:
-        """Refuse values that are not finite or out of range, naming the first bad row."""
+        """Raise ComponentError for values that are not finite or out of range, naming the first bad row."""
         if array.size == 0 or (not self.limits and np.isfinite(array).all()):
             return
         low, high = np.minimum.reduce(array, axis=None), np.maximum.reduce(array, axis=None)
-        # A NaN is the least and the largest of its column.
+        # If the column holds a NaN, both are NaN.
         if not (math.isfinite(low) and math.isfinite(high)):
             self._refuse(array, ~np.isfinite(array), "finite numbers are allowed", place)
         if self.minimum is not None and low < self.minimum:
@@ -141,7 +142,7 @@ class Column:
             self._refuse(array, array > self.maximum, rule, place)
 
     def allows(self, array: Array) -> bool:
-        """Whether `check_given` takes all of these numbers that are finite."""
+        """Whether `check_given` accepts this array of finite numbers; quicker, and blind to NaN."""
         least = self.minimum if self.least_given is None else self.least_given
         if not (self.limits or least is not None) or array.size == 0:
             return True
@@ -150,7 +151,7 @@ class Column:
         return not (below or (self.maximum is not None and high > self.maximum))
 
     def check_given(self, array: Array) -> None:
-        """Refuse what `check_values` refuses, and values below `least_given`."""
+        """Raise ComponentError for what `check_values` refuses, and for values below `least_given`."""
         self.check_values(array)
         if self.least_given is not None and array.size and array.min() < self.least_given:
             rule = f"values of at least {self.least_given:g} {self.unit} are allowed"
@@ -184,12 +185,12 @@ def column(
         shape: trailing shape of a row, () for scalars; for components that are not per row, the whole
             shape, with None for a free length.
         kind: "float" (precision of the world), "double" (float64 in any world) or "int" (int64).
-        default: value given to spawned rows that name none; without it the column must be given.
+        default: value of new rows for which none is given; without a default the column must be given.
         minimum, above, maximum: allowed range (``above`` excludes its end).
         least_given: least value that users may give; systems may write less during a tick.
-        plane: of vectors (3,), what a world of two dimensions allows: "in", no part across its plane, or
-            "across", that part alone.
-        in_frames: whether frames have it of bodies too; of particles they have all state.
+        plane: for vectors (3,), what a two-dimensional world allows: "in", vectors that lie in its plane, or
+            "across", vectors normal to it.
+        in_frames: whether frames store the column of bodies; of particles they store all state.
     """
     if not (isinstance(unit, str) and len(unit) <= 100):
         raise ComponentError(
@@ -226,12 +227,12 @@ DTYPES: dict[str, Any] = {"int": np.int64, "double": np.float64}
 
 
 def _closed(shape: tuple[int | None, ...]) -> tuple[int, ...]:
-    """The shape, with 0 for free lengths."""
+    """The shape, with 0 in place of free lengths."""
     return tuple(part or 0 for part in shape)
 
 
 def _check_rate(rate: type[Component], state: type[Component]) -> None:
-    """Refuse a rate whose columns cannot be added to those of its state."""
+    """Raise ComponentError if the columns of a rate cannot be added to those of its state."""
     needed = [(field.shape, field.kind) for field in state.columns.values()]
     if state.derived or any(kind != "float" for _, kind in needed):
         raise ComponentError(
@@ -259,7 +260,7 @@ class Component:
     rate_of: ClassVar[type[Component] | None] = None
     squared: ClassVar[bool] = False
     overshoots: ClassVar[bool] = False
-    """Whether a rate advances it, which may take it out of its range; one of its square does not"""
+    """Whether a rate advances it, which may take it out of its range; a rate of its square does not"""
     registry: ClassVar[dict[str, type[Component]]] = {}
 
     def __init_subclass__(
@@ -275,9 +276,10 @@ class Component:
         Args:
             derived: refilled by a system each tick, never saved.
             per_row: one row per particle; otherwise one table for the entity (a grid, a counter).
-            given: components by which an entity gets this one, once a system fills it.
+            given: an entity that has these components gets this one, once a system fills it.
             rate_of: the component whose time derivative this is (same columns in the same order).
-            squared: the rate is that of the square of the value, so that sigma^2 grows exactly linearly.
+            squared: this is the time derivative of the square of the value, so that sigma^2 grows exactly
+                linearly.
         """
         super().__init_subclass__()
         remember_code(cls)
@@ -337,7 +339,7 @@ class Component:
     if not TYPE_CHECKING:  # checkers find such names themselves
 
         def __setattr__(self, name: str, value: object) -> None:
-            """Set a column; other names would be lost in silence."""
+            """Set a column; refuse other names, which would silently do nothing."""
             if name not in type(self).columns:
                 names = ", ".join(type(self).columns) or "none"
                 raise ComponentError(f"{type(self).__name__} has no column {name!r}; it has {names}")
@@ -345,14 +347,14 @@ class Component:
 
     @classmethod
     def unchecked(cls, **arrays: Array) -> Component:
-        """A table of all its columns, without checks; for rows that `spawn` checks anyway."""
+        """A table of these columns, all that it has, unchecked; for rows that `spawn` checks anyway."""
         self = cls.__new__(cls)
         self.__dict__.update(arrays)
         return self
 
     @classmethod
     def blank_beside(cls, tables: Tables, rows: int, dtype: np.dtype[Any] | type) -> Component:
-        """A table of the default values for an entity with these tables, on which they may depend."""
+        """A table of default values, which may depend on the other `tables` of the entity."""
         return cls.blank(rows, dtype)
 
     @classmethod
@@ -365,10 +367,11 @@ class Component:
         return self
 
     def agree(self, beside: Tables) -> None:
-        """Raise ComponentError where columns contradict one another, or the entity's tables `beside` it.
+        """Raise ComponentError if columns contradict one another, or the entity's other tables, `beside`.
 
-        For components to override. It is asked of what is given, of what is resumed, and between ticks; of
-        values that may leave their range as systems go on (`tables.may_leave_range`) where they are given.
+        For components to override. It is called for tables that are given, for those of a resumed world, and
+        between ticks. If values may leave their range in a tick (`tables.may_leave_range`), it is called only
+        for tables that are given.
         """
 
     @property
@@ -402,7 +405,7 @@ class Component:
 
 
 def refuse_other_lengths(table: Component, *names: str) -> None:
-    """Raise ComponentError where columns of a table that have a row for each of the same things differ."""
+    """Raise ComponentError if these columns of a table, which belong together, differ in length."""
     first, *others = (vars(table)[name] for name in names)
     for name, array in zip(names[1:], others, strict=True):
         if len(array) != len(first):
@@ -414,7 +417,7 @@ def refuse_other_lengths(table: Component, *names: str) -> None:
 
 
 def refuse_no_component(kind: object) -> None:
-    """Raise ComponentError for what is no class of components, such as its name or a table."""
+    """Raise ComponentError for anything but a class of components, such as its name or a table."""
     if not (isinstance(kind, type) and issubclass(kind, Component)):
         raise ComponentError(
             f"{shown(kind)} is no class of components; one such as ef.Position is needed, without quotes"
@@ -422,7 +425,7 @@ def refuse_no_component(kind: object) -> None:
 
 
 class RowId(Component):
-    """Name of a row that survives compaction; given by the world, never reused."""
+    """Number of a row, which stays when other rows are removed; given by the world, never reused."""
 
     id: Array = column("1", kind="int", in_frames=True)
 

@@ -1,4 +1,4 @@
-"""Open connections of a process that listens: more of them, and one sentence when they are too many."""
+"""Open connections of a server process: allow more of them, and log one sentence when they are too many."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ def brace() -> None:
 
 
 def dask_setup(server: Any) -> None:
-    """Called by Dask in each server that preloads this module: no pages either, as they need no key.
+    """Called by Dask in each server that preloads this module.
 
-    Nor does it measure what a search for garbage frees, since that opens a file, and nobody reads it.
+    It also stops the server's web pages, since they need no key, and Dask's measuring of what garbage
+    collection frees, since that opens a file and nobody reads the result.
     """
     from distributed.gc import disable_gc_diagnosis
 

@@ -2,8 +2,8 @@
 
 esper keeps one world at a time in module globals. Every call of a World that touches it holds one
 process-wide lock, switches esper to the context of that world and puts the former one back, so that several
-worlds live side by side, also in threads. Holding that lock for a whole tick also keeps parallel kernels of
-two threads apart, which numba's simplest threading layer cannot bear.
+worlds live side by side, also in threads. Holding that lock for a whole tick also prevents that two threads
+run parallel kernels at the same time, which numba's simplest threading layer does not allow.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def new_context(owner: object) -> str:
 
 @contextmanager
 def current(context: str) -> Iterator[None]:
-    """Hold the process lock with esper switched to that context; the former one comes back after."""
+    """Hold the process-wide lock with esper switched to that context; then switch back to the former one."""
     with _LOCK:
         if _ENDED:
             _delete_ended()
@@ -45,7 +45,7 @@ def current(context: str) -> Iterator[None]:
 
 
 def _forget(context: str) -> None:
-    # Garbage is collected in any thread, also in one for which the holder of the lock waits.
+    # Garbage may be collected in any thread, also in one that the holder of the lock waits for: never wait.
     _ENDED.append(context)
     if _LOCK.acquire(blocking=False):
         try:

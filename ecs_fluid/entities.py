@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Entities:
-    """What a World knows of its entities; the first is the `fluid` entity."""
+    """The part of a World that holds its entities; the first is the `fluid` entity."""
 
     dtype: type[np.floating]
     periods: Array
@@ -44,10 +44,10 @@ class Entities:
         self._context = new_context(self)
         self._entities: dict[str, Entity] = {}
         self._tables_of: dict[int, Tables] = {}
-        # The tables that entities give: all, or what the running system may see (debug, or many ranks).
+        # The tables that users and systems see: all, or those of the running system (debug, or many ranks).
         self._shown: Mapping[int, Tables] = self._tables_of
         self._running: System | None = None  # in debug worlds only
-        # Answers of entities_with, until an entity or a component comes or goes.
+        # Results of entities_with, kept until an entity or a component is added or removed.
         self._found: dict[tuple[type[Component], ...], tuple[tuple[Entity, Any], ...]] = {}
         self._next_row_id = 0
 
@@ -122,7 +122,7 @@ class Entities:
                     "allowed, starting with a letter"
                 )
             if name in self._entities:
-                wanted = self._looks_first(f"{name!r} not in world") or "choose another name"
+                wanted = self._advice_to_look(f"{name!r} not in world") or "choose another name"
                 raise ComponentError(f"the world already has an entity {name!r}; {wanted}")
             tables = checked_tables(name, components, self.dtype)
             self._wrap(tables)
@@ -141,7 +141,7 @@ class Entities:
         return [(name, self._shown[entity.number]) for name, entity in self._entities.items()]
 
     def _wrap(self, *every: Tables) -> None:
-        """Move positions in these tables, or in all, by whole periods into the box."""
+        """Move positions in these tables (all, if none is passed) by whole periods into the box."""
         if self.periods.any():
             for tables in every or self._tables_of.values():
                 for kind, table in tables.items():
@@ -153,13 +153,13 @@ class Entities:
         self._next_row_id += count
         return ids
 
-    def _looks_first(self, condition: str) -> str:
-        """What to do where a system that joins makes what is there; empty where none does."""
-        asker = self._world._adding
-        if asker is None:
+    def _advice_to_look(self, condition: str) -> str:
+        """Advice to a system that, while it joins, makes what exists already; "" if none is joining."""
+        adder = self._world._adding
+        if adder is None:
             return ""
         return (
-            f"{type(asker).__name__} makes it each time it joins, also where something is set later and in "
+            f"{type(adder).__name__} makes it each time it joins, also where something is set later and in "
             f"a resumed world; let it look first: if {condition}"
         )
 
@@ -172,19 +172,20 @@ class Entities:
             kind = component if isinstance(component, type) else type(component)
             tables = self._tables_of[entity.number]
             if kind in tables:
-                wanted = self._looks_first(f"{kind.__name__} not in world[{name!r}]") or "set its columns"
+                look = self._advice_to_look(f"{kind.__name__} not in world[{name!r}]")
+                wanted = look or "set its columns"
                 raise ComponentError(f"entity {name!r} already has a {kind.__name__}; {wanted}")
-            # The row names stand in for the entity's rows, so that a class gets as many.
-            names = (tables[RowId],) if RowId in tables else ()
-            checked = checked_tables(name, (*names, component), self.dtype, tables)[kind]
-            if kind.per_row and not names:
+            # With the row ids beside it, a class gets as many rows as the entity has.
+            ids = (tables[RowId],) if RowId in tables else ()
+            checked = checked_tables(name, (*ids, component), self.dtype, tables)[kind]
+            if kind.per_row and not ids:
                 self._put(entity, RowId(self._new_ids(checked.rows or 0)))
             self._put(entity, checked)
             self._schedule = None
 
     @before_sharing
     def remove(self, entity: Entity | str) -> None:
-        """Take an entity with all its rows out of the world; a new one may have its name.
+        """Remove an entity with all its rows from the world; a new one may take its name.
 
         Raises:
             FluidError: it is the fluid, a system names it, or the world has no such entity.
@@ -209,7 +210,7 @@ class Entities:
                 self.recipe["entity"] = [table for table in entries if table.get("name") != name]
 
     def _take_out(self, name: str) -> None:
-        """Delete an entity of the active world, whatever names it."""
+        """Delete an entity of the active world, even if a system names it."""
         number = self._entities.pop(name).number
         esper.delete_entity(number, immediate=True)
         del self._tables_of[number]
@@ -222,8 +223,8 @@ class Entities:
         """Add rows to entity `name`; during a tick they appear when it ends, in the order of the calls.
 
         Columns of components that are not given get their default; one without a default must be given. With
-        `where_free` those do not appear that a CollisionSystem finds in a body, or outside all containers.
-        Returns these rows, whose `ids` are known once they are there.
+        `where_free`, rows that a CollisionSystem finds in a body, or outside all containers, do not appear.
+        Returns the new rows; their `ids` are known once they have appeared.
         """
         if self._ticker.repeated and not self._ticker.stage.last:
             raise FluidError(
@@ -238,7 +239,7 @@ class Entities:
             return batch
 
     def _pending_rows(self, name: str) -> tuple[Array | None, list[NewRows]]:
-        """Rows of an entity that will be removed, as a mask or None, and those that it will get."""
+        """Rows of an entity that will be removed, as a mask (None for none), and rows that will be added."""
         return self._ticker.row_changes.pending(name)
 
     def _drop_new_rows(self, misplaced: Callable[[NewRows], Array]) -> dict[str, tuple[int, int]]:

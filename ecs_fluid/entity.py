@@ -23,7 +23,7 @@ class Entity:
     """Handle of one entity of a world: ``entity[Position].x``, ``len(entity)``, ``entity.name``."""
 
     def __init__(self, world: World, number: int, name: str, keep: bool = False) -> None:
-        # The world's own handles must not keep it alive; those it gives away may, so that
+        # The world's own handles must not keep it alive; those it gives to users do, so that
         # ``load("ring")["ring"]`` works on a world that nobody else holds.
         self._world, self._kept = weakref.ref(world), world if keep else None
         self.number, self.name = number, name
@@ -31,7 +31,7 @@ class Entity:
     if not TYPE_CHECKING:  # checkers find such names themselves
 
         def __setattr__(self, name: str, value: object) -> None:
-            """Refuse whatever comes once it is made: values stand in tables."""
+            """Refuse all attributes once the handle is made; values are in tables."""
             if "name" in vars(self):
                 raise FluidError(
                     f"entity {self.name!r} has no {name!r} to set; set columns of its tables, such as "
@@ -73,7 +73,7 @@ class Entity:
 
     @property
     def rows_here(self) -> int:
-        """Rows of the tables in this process."""
+        """Number of rows that this process holds."""
         tables = self.world._tables_of[self.number]
         return next((tables[kind].rows or 0 for kind in tables if kind.per_row), 0)
 
@@ -119,7 +119,7 @@ def _range(array: Array) -> str:
 
 
 class Named(Mapping[str, T]):
-    """Things by their names, which notebooks complete. Equal to itself alone: arrays have no truth value."""
+    """A mapping by names, which notebooks complete. It equals only itself, as arrays have no truth value."""
 
     __eq__, __hash__ = object.__eq__, object.__hash__
 

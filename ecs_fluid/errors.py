@@ -26,9 +26,9 @@ DAMAGE = (
 """Errors of h5py, NumPy and zipfile, among others, on a damaged file."""
 
 NPZ_DAMAGE = (*DAMAGE, EOFError, SyntaxError, TokenError, BadZipFile, StructError, ZlibError, LZMAError)
-"""The same of an archive of arrays, whose headers NumPy reads as Python's literals.
+"""The same for an archive of arrays (.npz), whose headers NumPy reads as literals of Python.
 
-RuntimeError: an encrypted member, nested too deep, compressed by a method unknown.
+RuntimeError comes from a member that is encrypted, nested too deeply, or compressed by an unknown method.
 """
 
 
@@ -117,6 +117,6 @@ class FluidWarning(UserWarning):
     """Something looks physically wrong or coarse; the text says what and what to change."""
 
 
-# Each world tells once by itself; Python would leave out what another one told in the same line. Filters of
-# users come first.
+# Each world gives a warning once, by itself; by default, Python would drop one that another world has given
+# from the same line. Filters of users come first.
 warnings.simplefilter("always", FluidWarning, append=True)

@@ -1,4 +1,4 @@
-"""What the fluid is: the constants that all systems share, in one component of the world's `fluid` entity."""
+"""The constants of the fluid, which all systems share, in one component of the world's `fluid` entity."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ LAWS = {"none": 0, "ideal_gas": 1, "liquid": 2}
 class Fluid(Component, per_row=False):
     """The fluid of a world, gravity, and how the fluid at rest is layered; `World.set_fluid` fills it.
 
-    ``law`` is the code of the equation of state in `LAWS`. Gravity has values at increasing times, with the
-    law of that number in `keyframes.Between` between them. Profiles have rows [height z, value], none where
-    one value holds at all heights. Always in double precision, whatever that of the world.
+    ``law`` is the code of the equation of state in `LAWS`. Gravity has one row for each of the increasing
+    ``gravity_times``; ``gravity_between`` is the number, in `keyframes.Between`, of the law between them.
+    Profiles have rows [height z, value], or none if one value holds at all heights. All columns are in double
+    precision, whatever the precision of the world.
     """
 
     density: Array = column("kg/m^3", kind="double", above=0, maximum=1e6)
@@ -59,16 +60,16 @@ Profile = Annotated[list[tuple[float, float]], Field(min_length=1), AfterValidat
 
 
 class FluidOptions(Settings):
-    """The fluid, gravity, and how the fluid at rest is layered: air at rest unless told otherwise.
+    """The fluid, gravity, and how the fluid at rest is layered; by default, air at rest.
 
     Equation of state (`law`), at constant pressure: ideal_gas: rho T = `density` `temperature`, so that the
     expansion coefficient -(1/rho) d(rho)/dT is +1/T; liquid: rho = `density` (1 - `expansion`
-    (T - `temperature`)); none: temperature leaves the density as it is.
+    (T - `temperature`)); none: temperature does not change the density.
 
-    A profile is a list of [height m, value], linear between and constant beyond; density_profile gives the
-    stratification directly, temperature_profile by the equation of state. Fluid at rest at its own height
-    generates no vorticity, whatever the profile. Source: Fluid Simulation for Video Games, parts 8 and 10
-    (which prints the expansion coefficient without its sign).
+    A profile is a list of [height m, value], linear between the heights and constant beyond them.
+    density_profile gives the stratification directly, temperature_profile by the equation of state. Fluid at
+    rest at its own height generates no vorticity, whatever the profile. Source: Fluid Simulation for Video
+    Games, parts 8 and 10 (which prints the expansion coefficient without its sign).
     """
 
     density: Annotated[float, Field(**Fluid.columns["density"].limits)] = 1.2
@@ -132,7 +133,7 @@ class FluidKeywords(TypedDict, total=False):
 
 
 def changed(table: Fluid | None, given: Mapping[str, Any], place: str) -> Fluid:
-    """The fluid of `table` (air where that is None) with the fields of FluidOptions that are `given`.
+    """The fluid of `table` (air if that is None), changed by the `given` fields of FluidOptions.
 
     Raises RecipeError for a value that is not allowed, or that contradicts another one.
     """
@@ -152,7 +153,7 @@ def changed(table: Fluid | None, given: Mapping[str, Any], place: str) -> Fluid:
 
 
 def check(table: Fluid, place: str) -> None:
-    """Raise an error for a table that `World.set_fluid` would not have made."""
+    """Raise FluidError for a table that `World.set_fluid` could not have made."""
     for field, array in table.items():
         field.check_values(array, place)
     validated(FluidOptions, options_of(table).model_dump(warnings=False), place)
@@ -172,7 +173,7 @@ def options_of(table: Fluid) -> FluidOptions:
 
 
 def gravity_of(table: Fluid) -> Any:
-    """Gravity as FluidOptions have it: a vector (3,) m/s^2, or Keyed."""
+    """Gravity as in FluidOptions: a vector (3,) m/s^2, or Keyed."""
     rows, times = len(table.gravity), len(table.gravity_times)
     if rows != times or not rows:
         raise FluidError(f"Fluid has {rows} rows of gravity for {times} gravity_times; one a time is needed")

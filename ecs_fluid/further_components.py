@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 CARRIED = "ecs_fluid.components.particles"
-"""Module of the components that go by their name alone."""
+"""Module of the components that tables name without a module."""
 
 
 def component_of(table: Any, place: str, allow_code: bool = False) -> type[Component]:
-    """The class that a table names; all its columns are known, and none is missing.
+    """The class that a table names; RecipeError if a column is unknown or missing.
 
-    What particles carry goes by its name, ``kind = "Temperature"``. Tables of bodies, liquids and grids
-    are not among them: their rows refer to one another, so recipes and systems make them.
+    Components that particles carry are named without a module, ``kind = "Temperature"``. Those of bodies,
+    liquids and grids are refused: their rows refer to one another, so only recipes and systems make them.
     """
     known = {
         name: kind
@@ -32,7 +32,7 @@ def component_of(table: Any, place: str, allow_code: bool = False) -> type[Compo
     }
     kind = kind_of(table, place, Component, known, allow_code)
     if ships(kind) and kind not in known.values():
-        # By its import path, which needs no leave, since it is loaded already.
+        # It was named by its import path, which is always allowed for a module that is loaded already.
         raise RecipeError(
             f"{place}: kind = {shown(table['kind'])} is for recipes and systems alone; {nearest('', known)}"
         )
@@ -52,8 +52,8 @@ def component_of(table: Any, place: str, allow_code: bool = False) -> type[Compo
 def further(
     tables: Iterable[dict[str, Any]], place: str, own: tuple[type[Component], ...]
 ) -> list[tuple[type[Component], dict[str, Any]]]:
-    """Classes of components that particles get as they are born, and their tables, none of them `own`."""
-    # Imported where the world file was read, if that was allowed.
+    """Classes and tables of components that particles get when born; RecipeError if one is in `own`."""
+    # Modules were imported when the world file was read, if that was allowed.
     found = [(component_of(table, place), table) for table in tables]
     for kind, _ in found:
         if kind in own:
@@ -62,7 +62,7 @@ def further(
 
 
 def attach(world: World, entity: str, table: dict[str, Any], place: str) -> None:
-    """Give an entity the component of a table; a value is that of all rows, or a list of one per row.
+    """Give an entity the component of a table; each value is for all rows, or a list of one per row.
 
     Raises:
         RecipeError: the recipe made no such entity, or a list has another length.
@@ -78,9 +78,9 @@ def attach(world: World, entity: str, table: dict[str, Any], place: str) -> None
 def filled(
     kind: type[Component], table: dict[str, Any], rows: int, place: str, whose: str
 ) -> Component | type[Component]:
-    """The component of a table for that many rows; the class itself where all values are the default.
+    """The component that a table describes, with that many rows; its class if all values are the default.
 
-    A value is that of all rows, or a list of one per row; `whose` are the rows, for messages.
+    Each value is for all rows, or a list of one per row. `whose` says for messages whose rows they are.
     """
     given = without_kind(table)
     for name, value in given.items():
@@ -104,6 +104,6 @@ def filled(
 
 
 def refuse_lists(kind: type[Component], table: dict[str, Any], place: str, whose: str) -> None:
-    """Refuse, for rows that come in any number, lists of one value per row, and values out of their range."""
+    """Refuse lists of one value per row, since rows come in any number, and values out of their range."""
     for rows in (0, 1):
         filled(kind, table, rows, place, whose)

@@ -25,7 +25,7 @@ class Guard:
         self._bounds: dict[str, Array] = {}
 
     def keep(self, world: World) -> None:
-        """Copy the state; buffers are reused while shapes stay."""
+        """Copy the state, into the former copies where shapes have not changed."""
         self._clock = (world.tick, world._next_row_id)
         self._bounds = dict(world.processes.bounds)
         for entity, tables in world._tables:
@@ -62,7 +62,7 @@ class Guard:
         world._attach_derived()
 
     def first_bad(self, world: World, wanted: Callable[[type[Component]], bool] | None = None) -> str | None:
-        """Place of the first non-finite number in the state, or in the components `wanted`; else None."""
+        """Place, as text, of the first non-finite number in the state or the `wanted` components; or None."""
         places = [
             (number, f"{kind.__name__}.{column}", _first_row(world, entity, array), entity)
             for number, (entity, tables) in enumerate(world._tables)
@@ -126,6 +126,6 @@ def finite(array: Array) -> bool:
 
 
 def _first_row(world: World, entity: str, array: Array) -> int:
-    """The first row, of those on all processes, that is not finite."""
+    """Number, among the rows of all processes, of this array's first row that is not finite."""
     bad = ~np.isfinite(np.atleast_1d(array))
     return world.processes.placed(world[entity], len(bad))[0] + int(np.argwhere(bad)[0, 0])

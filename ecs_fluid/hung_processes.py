@@ -12,7 +12,7 @@ TIMEOUT = "ECS_FLUID_TIMEOUT"
 """Environment variable: seconds after which others give up a process that does nothing; 0: never"""
 
 EVER = 1e9
-"""s; thirty years"""
+"""Time, s, that stands for ever: thirty years"""
 
 
 def timeout() -> float:
@@ -28,10 +28,10 @@ def timeout() -> float:
 
 
 class Idle:
-    """Which processes of this machine have used no processor for the time-out.
+    """Finds processes of this machine that have used no processor time for as long as the time-out.
 
-    Processes that compute, compile, poll for messages or wait for a disk never count, however long they take;
-    those that are stopped, hang or died do. Without /proc none counts.
+    Processes that compute, compile, poll for messages or wait for a disk are never idle, however long they
+    take; those that are stopped, hang or have died are. Without /proc none is.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,10 @@ class Idle:
         self._used: dict[int, tuple[list[str], float]] = {}
 
     def for_long(self, process: int, passed: float, sleeps: bool = False) -> bool:
-        """Whether this process is idle, told once; call it every `passed` s. `sleeps`: it may be asleep."""
+        """Whether this process has become idle; True once, then it counts anew.
+
+        Call it every `passed` s. `sleeps`: the process may sleep without counting as idle.
+        """
         try:
             fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
             state, used = fields[0], fields[11:13]

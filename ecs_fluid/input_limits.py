@@ -24,8 +24,8 @@ from ecs_fluid.validation_errors import validated
 VARIABLE = "ECS_FLUID_LIMITS"
 
 VORTON, TRACER, SPHERE, GRID_POINT, TREE_CELL = 1000, 120, 2000, 160, 16
-"""Bytes that one takes in a tick or while it is made; measured 470 to 740, 60 to 113, 920 to 1520, 110 to 156
-and 16."""
+"""Bytes that one of them takes in a tick or while it is made; measured 470 to 740, 60 to 113, 920 to 1520,
+110 to 156 and 16."""
 
 
 def _of_this_process() -> float:
@@ -50,10 +50,10 @@ class Limits(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     memory: float = Field(default_factory=lambda: _of_this_process() / 2, gt=0, le=1e18)
-    """bytes that the particles and grids of a world may take, or the content of a file; half of what this
-    process may have unless set"""
+    """bytes that the particles and grids of a world may take, or the content of a file; by default half of
+    what this process may have"""
     text: float = Field(default=16 * 2**20, gt=0)
-    """bytes of a world file, of a run.json, ...; numbers by the million belong into data files"""
+    """bytes of a world file, of a run.json, ...; numbers by the million belong in data files"""
     nesting: int = Field(default=32, ge=1, le=200)
     """tables and lists within each other, and parts of a dotted key"""
     key: int = Field(default=200, ge=1)
@@ -62,7 +62,7 @@ class Limits(BaseModel):
     """tables [[entity]], and as many [[system]]"""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set a limit; RecipeError where it cannot be that."""
+        """Set a limit; RecipeError if the value is not allowed."""
         super().__setattr__(name, getattr(validated(Limits, {name: value}, "limits"), name))
 
 
@@ -95,5 +95,5 @@ def check_memory(each: float, count: float, what: str, remedy: str = "") -> None
 
 
 def check_bytes(amount: float, what: str, remedy: str = "") -> None:
-    """The same for a number of bytes, which the sentence names after `what`."""
+    """Raise LimitError for too many bytes; the sentence names them, in GB, after `what`."""
     check_limit("memory", amount, f"{what} {amount / 1e9:,.3g} GB", remedy)

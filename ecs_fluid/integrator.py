@@ -16,13 +16,13 @@ class Stage(NamedTuple):
     b: float
     c: float
     weight: float
-    """of this stage's rate in the whole step; those of all stages sum to 1"""
+    """weight of this stage's rate in the whole step; the weights of all stages sum to 1"""
     last: bool
     """whether it is the last of its tick"""
 
 
 SINGLE = Stage(0.0, 1.0, 0.0, 1.0, True)
-"""The whole step at once: Euler's method, and how rates count where nothing integrates."""
+"""The whole step at once: Euler's method, and the only stage of a tick without an integrating system."""
 
 
 END = SINGLE._replace(c=1.0)

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 def join(world: World, systems: Sequence[System]) -> None:
-    """Add systems to the world; a system that one of them requires is taken from the list first."""
+    """Add systems to the world; if one of them requires another one of the list, it gets that one."""
     for number, system in enumerate(systems):
         _check(world, system)
         if system._world is not None or any(system is other for other in systems[:number]):
             raise ScheduleError(f"{type(system).__name__} is already in a world; make a new one")
         check_dimension(type(system), world, ScheduleError)
         check_periodic(type(system), world)
-    former, asker = _Former(world), world._adding
-    implied = asker is not None
+    former, adder = _Former(world), world._adding
+    implied = adder is not None
     given = {type(system) for system in systems}
     # A system that another one brought along gives way to one of its kind that the user chose.
     kept = [other for other in world._systems if implied or not (other._implied and type(other) in given)]
@@ -44,27 +44,28 @@ def join(world: World, systems: Sequence[System]) -> None:
             former.put_back(world)
         for system in systems:
             system._world = None
-        if asker is None or not isinstance(error, FluidError):
+        if adder is None or not isinstance(error, FluidError):
             raise
         raise type(error)(
-            f"{error}; {type(asker).__name__} brings it along where there is none, so add one of yours "
+            f"{error}; {type(adder).__name__} brings it along where there is none, so add one of yours "
             "before it, or both at once by add_systems"
         ) from error.__cause__
     finally:
-        world._adding = asker
+        world._adding = adder
 
 
 @contextmanager
 def join_anew(world: World, systems: Sequence[System]) -> Iterator[None]:
-    """Around a change of what systems go by: they check and bring what they do when they join.
+    """Surround a change of what `systems` depend on: afterwards they do again what they do when they join.
 
-    Where entities or tables come, other systems give them what they do when they join. Where the change or a
-    system is refused, all is as it was before.
+    If that adds entities or tables, all other systems do so too. If the change or a system is refused,
+    everything is put back as it was.
     """
-    former, asker, seen = _Former(world), world._adding, (world._running, world._shown)
+    former, adder, seen = _Former(world), world._adding, (world._running, world._shown)
     try:
         yield
-        world._running, world._shown = None, world._tables_of  # whoever runs sets the values alone
+        # Declarations of the system that made the change do not bind those that join.
+        world._running, world._shown = None, world._tables_of
         _take_in(world, systems)
         if former.lacks_any(world):
             _take_in(world, [system for system in world._systems if system not in systems])
@@ -74,13 +75,13 @@ def join_anew(world: World, systems: Sequence[System]) -> Iterator[None]:
         former.put_back(world)
         raise
     finally:
-        world._adding, (world._running, world._shown) = asker, seen
+        world._adding, (world._running, world._shown) = adder, seen
 
 
 class _Former:
-    """Systems with their attributes, and tables with their columns: what they are, not copies of numbers.
+    """What a world was: its systems with their attributes, its tables with their columns.
 
-    For systems that assign columns, and change no number in place, while they join.
+    Arrays are kept without a copy, so systems that join must assign columns, and change none in place.
     """
 
     def __init__(self, world: World) -> None:
@@ -92,14 +93,14 @@ class _Former:
         self._next_row_id = world._next_row_id
 
     def lacks_any(self, world: World) -> bool:
-        """Whether the world has entities or tables that it had not."""
+        """Whether the world has entities or tables now that it did not have."""
         return any(
             {*entity.tables} - {type(table) for table, _ in self._tables.get(entity.name, ())}
             for entity in world.entities
         )
 
     def touched_otherwise(self) -> bool:
-        """Whether a system says of itself now that it touches something else."""
+        """Whether a system now declares other components or systems."""
         return any(
             vars(system).get(name) != attributes.get(name)
             for system, attributes in self._systems
@@ -107,7 +108,7 @@ class _Former:
         )
 
     def put_back(self, world: World) -> None:
-        """Make the world, which is active, what it was, but for what is counted of it."""
+        """Make the world, which must be active, what it was; only esper's numbers of entities go on."""
         world._systems, world._schedule = [system for system, _ in self._systems], None
         for system, attributes in self._systems:
             vars(system).clear()
@@ -146,7 +147,7 @@ def _take_in(world: World, systems: Sequence[System]) -> None:
 
 
 NAMING = ("on", "into", "attached", "name", "wake", "hydrostatic")
-"""Parameters by which systems name entities, wherever they stand."""
+"""Parameters by which systems name entities, also in tables within their parameters."""
 
 
 def naming(systems: Sequence[System], name: str) -> str | None:
@@ -158,7 +159,7 @@ def naming(systems: Sequence[System], name: str) -> str | None:
 
 
 def _names(values: object, naming: bool = False) -> Iterator[str]:
-    """Names of entities in the parameters of a system, those in tables within them too."""
+    """Names of entities in the parameters of a system, and in tables within these."""
     if isinstance(values, dict):
         for key, value in values.items():
             yield from _names(value, key in NAMING)
@@ -170,7 +171,7 @@ def _names(values: object, naming: bool = False) -> Iterator[str]:
 
 
 def _check(world: World, system: System) -> None:
-    """Refuse what is not a system, or cannot run."""
+    """Raise ScheduleError for what is not a system, or cannot run."""
     if not isinstance(system, System):
         raise ScheduleError(f"{system!r} is not a system; pass an instance of an ecs_fluid.System")
     if "_world" not in vars(system):

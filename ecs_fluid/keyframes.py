@@ -20,8 +20,8 @@ class Keyed(Settings):
     """Keys in time: ``{ keys = [[0.0, 1.0], [2.0, 5.0]], between = "smooth" }``.
 
     Each key is [time in s, value]; the value is a number, or a list for vectors. Before the first and
-    after the last key the value stays. Between two keys it goes straight from one to the other (`linear`), by
-    a cubic whose rate of change has no jumps (`smooth`, see `smooth_slopes`), or not until the next (`step`).
+    after the last key the value stays. Between two keys it changes linearly (`linear`), by a cubic whose rate
+    of change has no jumps (`smooth`, see `smooth_slopes`), or stays until the next key (`step`).
     """
 
     keys: list[tuple[float, float | list[float]]] = Field(min_length=1)
@@ -32,7 +32,7 @@ class Keyed(Settings):
     @field_validator("keys", mode="before")
     @classmethod
     def _pairs(cls, keys: Any) -> Any:
-        """What people write as one flat list, [time, x, y, z]."""
+        """Refuse keys written as one flat list, [time, x, y, z], with a hint."""
         for key in keys if isinstance(keys, list | tuple) else ():
             if isinstance(key, list | tuple) and len(key) != 2:
                 raise ValueError(
@@ -62,7 +62,7 @@ class Keyed(Settings):
 
     @cached_property
     def slopes(self) -> Array:
-        """Rates of change (n,) or (n, k) at the keys of a smooth way."""
+        """Rates of change (n,) or (n, k), per s, at the keys, for `smooth`."""
         return smooth_slopes(self.times, self.values)
 
     def edges(self, begin: float, end: float) -> Array:
@@ -122,14 +122,16 @@ def integral(parameter: float | Keyed, begin: float, end: float) -> float:
 
 
 def smooth_slopes(times: Array, values: Array) -> Array:
-    """Rates of change, like `values` (n, ...), at increasing times (n,) s of the smooth way through them.
+    """Rates of change (n, ...), per s, at keys of a smooth curve through `values` (n, ...) at `times` (n,) s.
 
-    It is at rest at the first and the last. At others the rate is that of the parabola through a value and
-    its two neighbours: Catmull and Rom's spline, for any times; but at most 3 (1 + cos) / 2 times the smaller
-    of both mean rates to a neighbour, with the angle between them. So what is the same at two keys stays, and
-    what turns back is at rest there. Numbers, and vectors along a line, rise or fall all the way from key to
-    key, and stay between both (de Boor and Swartz, J. Approx. Theory 21, 1977). Paths that turn by less than
-    141 degrees at a key, at an even pace, are not held, since that would flatten their bends.
+    They are 0 at the first and the last key. At other keys, the rate is that of the parabola through the
+    value and its two neighbours (Catmull and Rom's spline, for uneven times). Its size is at most
+    3 (1 + cos) / 2 times the smaller of the mean rates to the two neighbours, with the angle between these
+    rates. So a value that is the same at two keys in succession stays constant between them, and the
+    rate is 0 at a key where the direction reverses. Numbers, and vectors along a line, rise or fall all the
+    way from key to key and stay between the two values (de Boor and Swartz, J. Approx. Theory 21, 1977). For
+    paths of even pace, the limit has no effect at keys where they turn by less than 141 degrees, since it
+    would flatten their bends.
     """
     step = np.diff(times).reshape(-1, *(1,) * (values.ndim - 1))
     rise = np.diff(values, axis=0) / step
@@ -151,6 +153,7 @@ def _lengths(rates: Array) -> Array:
 
 def smooth_values(times: Array, values: Array, slopes: Array, time: float | Array) -> Array:
     """Values at `time` s, () or (m,), of cubics with those `values` and `slopes` (n, ...) at `times` (n,)."""
+    # Hermite's cubic from key k to the next one, at the fraction `share` of the step between them.
     k = np.clip(np.searchsorted(times, time, side="right") - 1, 0, len(times) - 2)
     more = np.shape(time) + (1,) * (values.ndim - 1)
     step = np.reshape(times[k + 1] - times[k], more)
@@ -158,6 +161,6 @@ def smooth_values(times: Array, values: Array, slopes: Array, time: float | Arra
     rest, way = 1 - share, share * share * (3 - 2 * share)
     bend = share * rest * step * (rest * slopes[k] - share * slopes[k + 1])
     found = (1 - way) * values[k] + way * values[k + 1] + bend
-    if values.ndim == 1:  # roundings would go beyond
+    if values.ndim == 1:  # rounding must not take it beyond the two keys
         found = np.clip(found, np.minimum(values[k], values[k + 1]), np.maximum(values[k], values[k + 1]))
     return np.asarray(found)

@@ -19,9 +19,9 @@ def array_in(
 ) -> np.ndarray:
     """A copy of an array of an ``.npz``; `kinds` are NumPy's letters of the dtypes that are allowed.
 
-    It is counted before it is read, as stored and as it `becomes`, or by the bytes that `each` number will
-    take later on: a header may claim any shape, and a member that packs well any size. Raises LimitError;
-    ValueError for what is no such array, or one of those in `NPZ_DAMAGE`.
+    Its memory is checked before it is read, since a header may claim any shape, and a small file may unpack
+    to any size. It counts as stored plus as it `becomes`, or as `each` bytes per number, for later use, if
+    that is more. Raises LimitError; ValueError or another error in `NPZ_DAMAGE` if it is no such array.
     """
     name = entry.filename.removesuffix(".npy")
     with archive.open(entry) as member:
@@ -36,7 +36,7 @@ def array_in(
         final = np.dtype(becomes or dtype)
         bytes_ = count * max(each, dtype.itemsize + final.itemsize)
         check_bytes(bytes_, f"{archive.filename}: the {count:,} numbers of {name!r} would take")
-        data = member.read(size + 1)  # to the end, where the checksum is looked at
+        data = member.read(size + 1)  # to the end, where zipfile checks the checksum
     if len(data) != size:
         raise ValueError(f"{name!r} does not have the size it claims")
     return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C").astype(final, order="C")

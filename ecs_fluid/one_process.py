@@ -1,7 +1,8 @@
 """The processes that share a world's rows: usually one, which holds them all.
 
-Systems and engine call methods of `World.processes` wherever other processes may matter, and are the same for
-one process and for many. The class for many processes, with the same methods, is in `ecs_fluid.ranks`.
+Systems and engine call methods of `World.processes` wherever other processes may matter, so their own code is
+the same for one process and for many. The class for many processes, with the same methods, is in
+`ecs_fluid.ranks`.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class OneProcess:
-    """What systems and engine need to know of the processes of a world, where there is only this one."""
+    """What systems and engine need to know of the processes of a world, if this is the only one."""
 
     def __init__(self) -> None:
         self.bounds: dict[str, Array] = {}
-        """Of each population whose rows several processes hold: edges (processes + 1,) of their blocks."""
+        """For each population whose rows are shared out: edges (processes + 1,) of the blocks of rows"""
 
     # ------------------------------------------------------------------ the world between ticks
 
     def call(self, world: World, method: Callable[..., Any], arguments: Any, named: Any) -> Any:
-        """Call a method of the world on all processes; returns what it gives on this one."""
+        """Call a method of the world on all processes; return the result of this one."""
         try:
             return method(world, *arguments, **named)
         except STOPS as error:  # ranks end together
@@ -50,7 +51,7 @@ class OneProcess:
         """Raise FluidError if `what` changes entities or systems, and the world is shared out already."""
 
     def statistics(self) -> list[dict[str, Any]]:
-        """For each of several processes: its rows, memory, sums and traffic; empty for one process."""
+        """Rows, memory, sums and traffic of each process; empty for a single one."""
         return []
 
     def stored(self, entity: Entity, field: Column, array: Array) -> Any:
@@ -58,11 +59,11 @@ class OneProcess:
         return array
 
     def stored_columns(self, entity: Entity) -> dict[str, Any]:
-        """The same for each per-row column of an entity, by label."""
+        """Each per-row column of an entity, by label, as `stored` returns it."""
         return entity.columns()
 
     def column(self, entity: Entity, kind: str, name: str) -> Array:
-        """A column with the rows of all processes, on the first of them."""
+        """A column; on the first process it has the rows of all processes."""
         array: Array = entity.tables[Component.registry[kind]].__dict__[name]
         return array
 
@@ -76,7 +77,7 @@ class OneProcess:
         return nullcontext()
 
     def give_up(self, error: BaseException) -> None:
-        """End the other processes after an unexpected error, as they would wait for this one for ever."""
+        """End the other processes after an unexpected error; they would wait for this one for ever."""
 
     def first(self, place: Any) -> Any:
         """The least of the places that the processes pass, or None."""
@@ -85,15 +86,15 @@ class OneProcess:
     # ------------------------------------------------------------------ rows
 
     def rows(self, entity: Entity) -> int:
-        """Rows of an entity on all processes, or this one's for a system that runs on its own rows."""
+        """Number of rows of an entity that the running system sees: of all processes, or of this one."""
         return entity.rows_here
 
     def placed(self, entity: Entity, rows: int) -> tuple[int, int, int]:
-        """Where the `rows` of this process stand: first, one behind the last, and rows on all processes."""
+        """Where this process's `rows` stand among all: first, one past the last, and the number of all."""
         return 0, rows, rows
 
     def total(self, entities: Sequence[Entity], rows: int) -> int:
-        """Rows of populations on all processes, `rows` of them on this one."""
+        """Number of rows of populations on all processes; `rows` of them are on this one."""
         return rows
 
     def seen(self, name: str) -> slice:
@@ -114,7 +115,7 @@ class OneProcess:
     # ------------------------------------------------------------------ numbers of all processes
 
     def summed(self, values: Array) -> Array:
-        """Sums (whole numbers) over all rows, from those over the rows that the running system sees."""
+        """Sums of whole numbers over all rows, from the sums over the rows that the running system sees."""
         return values
 
     def largest(self, values: Sequence[float]) -> Sequence[float]:
@@ -126,19 +127,19 @@ class OneProcess:
         return low, high
 
     def gathered(self, entities: Sequence[Entity], columns: Sequence[Array]) -> Sequence[Array]:
-        """Columns (n, ...) of populations laid end to end, with all rows, on a process that `once` asks."""
+        """Columns (n, ...) of populations laid end to end; with all rows on processes that `once` asks."""
         return columns
 
     def some_rows(self, entity: Entity, columns: Sequence[Array], rows: Array) -> Sequence[Array]:
-        """Those `rows` (k,), in ascending order, of columns of a population, on all processes."""
+        """The `rows` (k,), ascending numbers among all rows, of columns of a population; on all processes."""
         return [column[rows] for column in columns]
 
     def at_rows(
         self, entity: Entity, rows: Targets, fill: Callable[[Targets], None], some: Array | None = None
     ) -> None:
-        """Fill velocities at this process's rows of a population, those of a mask if `some` is given.
+        """Fill velocities at this process's rows of a population; only at rows of the mask `some`, if given.
 
-        ``fill`` gets such rows of all processes.
+        ``fill`` is called with those rows of all processes.
         """
         if some is None:
             fill(rows)
@@ -154,9 +155,9 @@ class OneProcess:
     def result(
         self, name: str, former: Array, shape: tuple[int, ...], dtype: Any, shared: bool = True
     ) -> Array:
-        """An array for results that every process reads; `former` is the one used before.
+        """An array for results that every process reads; it may be `former`, the one used before.
 
-        `shared` tells whether `join` fills it; otherwise each process does.
+        `shared`: whether `join` brings the parts of all processes into it; otherwise each process fills it.
         """
         return former if former.shape == shape else np.empty(shape, dtype)
 
@@ -171,12 +172,12 @@ class OneProcess:
     def part(
         self, work: str, targets: Targets, sources: int, tree: Tree | None = None, **walk: Any
     ) -> Targets:
-        """The targets that this process is to fill, of a sum that the processes share out; then call `join`.
+        """The targets that this process has to fill in a sum that the processes share; call `join` after it.
 
         The value at a target must depend on nothing but the target's block.
 
         Args:
-            work: name of the kind of sum; each process gets a part by the times of earlier sums of that name.
+            work: name of the kind of sum; times of earlier sums of that name decide how large the parts are.
             targets: the same on all processes; blocks stay together.
             sources: number of vortons that are summed.
             tree, walk: the tree that will be walked, and how its nodes are opened, see `tree.velocity`.
@@ -184,10 +185,10 @@ class OneProcess:
         return targets
 
     def join(self, targets: Targets, part: Targets, pairs: int) -> None:
-        """Bring the parts together, of which this process summed that many pairs of target and vorton."""
+        """Bring the parts together; for its own, this process summed `pairs` pairs of target and vorton."""
 
     def split(self, work: str, targets: Targets, sources: int) -> SharedLeaves | None:
-        """Shares out the pieces of a fast multipole sum, see `part`; None: this process does all of them."""
+        """How the processes share a fast multipole sum (see `part`); None if this one does all of it."""
         return None
 
     def exchanged(
@@ -203,8 +204,8 @@ class OneProcess:
     ) -> tuple[Array, Array]:
         """Rates (n, k) of extensive `values` (n, k) by exchange between neighbours, and losses in 1/s.
 
-        The rows are those of this process, of the populations `entities` laid end to end; the largest loss of
-        all processes is among the losses. The rest as in `kernels.vorticity.exchange.exchange_rows`.
+        The rows are this process's rows of the populations `entities`, laid end to end. The losses include
+        the largest one of all processes. For the rest see `kernels.vorticity.exchange.exchange_rows`.
         """
         from ecs_fluid.kernels.vorticity.exchange import exchange_rows
 
@@ -223,11 +224,11 @@ class OneProcess:
         """All vortons sorted by the cells of a grid: start, order, x, alpha, sigma of `Sources`.
 
         Args:
-            name: of the sorting; a later one of that name takes its place.
-            entities, columns: populations, and their positions, strengths and core radii laid end to end, of
+            name: name of the sorting; a later one of the same name replaces it.
+            entities, columns: populations, and their positions, strengths and core radii laid end to end, for
                 the rows that the running system sees.
             grid: origin (3,) m, spacing (3,) m and number (3,) of cells.
-            divisible: whether each of several machines may do with a part of them; None: never.
+            divisible: tells whether each of several machines may hold only a part of them; None means never.
         """
         from ecs_fluid.kernels.grids.partition import gather_sorted, partition
 
@@ -236,7 +237,7 @@ class OneProcess:
         return start, order, gather_sorted(x, order), gather_sorted(alpha, order), gather_sorted(sigma, order)
 
     def has_parts(self, sources: Sources) -> bool:
-        """Whether sorted vortons are there in parts, so that sums over all of them need others."""
+        """Whether only a part of the sorted vortons is here, so that sums over all need other machines."""
         return False
 
     def tree(self, sources: Sources) -> Tree:
@@ -247,11 +248,11 @@ class OneProcess:
         return tree_build.build(s.origin, s.spacing, s.cells, s.start, s.x, s.alpha, s.sigma)
 
     def vorton_targets(self, sources: Sources, populations: Sequence[Population]) -> Array:
-        """Positions (n, 3) m of the sorted vortons as targets; `to_rows` takes what is summed there."""
+        """Positions (n, 3) m of the sorted vortons, as targets; `to_rows` takes the sums back to the rows."""
         return np.ascontiguousarray(sources.x.T)
 
     def to_rows(self, order: Array, populations: Sequence[Population], vortons: Targets) -> None:
-        """Give what was found at the sorted vortons to the rows of this process.
+        """Copy velocities (and gradients) at the sorted vortons to the rows of this process.
 
         Sorted vorton k is row order[k] of the populations laid end to end.
         """
@@ -268,7 +269,7 @@ class OneProcess:
 
 
 def collective(method: F) -> F:
-    """A method of World that all ranks carry out when rank 0 calls it; rank 0's result is returned."""
+    """Decorate a method of World: when rank 0 calls it, all ranks do; rank 0's result is returned."""
 
     @functools.wraps(method)
     def call(world: World, *arguments: Any, **named: Any) -> Any:
@@ -279,7 +280,7 @@ def collective(method: F) -> F:
 
 
 def before_sharing(method: F) -> F:
-    """A method of World that changes entities or systems, refused once rows are shared out among ranks."""
+    """Decorate a method of World that changes entities or systems: refused once ranks share the rows."""
 
     @functools.wraps(method)
     def call(world: World, *arguments: Any, **named: Any) -> Any:

@@ -16,22 +16,23 @@ MOST_MODULES = 200
 """Modules that are read for their digests"""
 
 _asked: dict[tuple[str, Path], tuple[object, str, frozenset[str]]] = {}
+"""By module and file: the module's spec when first asked for, and the digest and words of the file then"""
 
 
 def digest(content: bytes) -> str:
-    """Of what was read."""
+    """Digest (hex) of the content of a file."""
     return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
 def remember_code(kind: type) -> None:
-    """Take the digests of what a class of the user's is made of when it is made, before somebody edits it."""
+    """Take the digests of the modules of a user's class when it is defined, before somebody edits them."""
     code_named_in(f"{kind.__module__}:{kind.__qualname__}")
 
 
 def code_named_in(document: Any) -> dict[str, str]:
-    """Digests of the loaded modules that values of a document name, ``module:Class``, but not of what ships.
+    """Digests, by "module NAME", of the user's loaded modules that a document names, as ``module:Class``.
 
-    Modules beside these, and in packages beside them, that their code names are among them.
+    Modules beside these, and in packages beside these, are included if the code contains their names.
     """
     names = re.findall(r'"([^":]+):[\w.<>]+"', json.dumps(document, default=str, ensure_ascii=False))
     waiting = {
@@ -51,7 +52,7 @@ def code_named_in(document: Any) -> dict[str, str]:
 
 
 def _beside(folder: Path, package: str, words: frozenset[str], depth: int = 4) -> Iterator[tuple[str, Path]]:
-    """Modules in the folder of a package ("" for none), and in folders in it, whose names are words."""
+    """Names and files of modules in a package's folder ("" for no package) or below that `words` contain."""
     with suppress(OSError):
         stems = {name.partition(".")[0] for name in os.listdir(folder)}
         for word in sorted(stems & {*words, "__init__"} - {"ecs_fluid"}):
@@ -64,7 +65,7 @@ def _beside(folder: Path, package: str, words: frozenset[str], depth: int = 4) -
 
 
 def _code(name: str, file: Path) -> tuple[str, frozenset[str]]:
-    """Digest and words of a module when first asked for since it was loaded: later edits do not run."""
+    """Digest and words of a module when first asked for after it was loaded: later edits do not run."""
     spec = getattr(sys.modules.get(name), "__spec__", None)  # loading it again makes another one
     former = _asked.get((name, file))
     if former is None or (spec is not None and spec is not former[0]):
@@ -72,7 +73,7 @@ def _code(name: str, file: Path) -> tuple[str, frozenset[str]]:
             source = file.read_bytes()
             words = re.findall(r"[^\W\d]\w{0,98}", source.decode(errors="replace"))
             former = spec, digest(source), frozenset(words)
-        except OSError:  # it went since it was imported
+        except OSError:  # the file was removed after the import
             former = spec, "gone", frozenset()
         _asked[name, file] = former
     return former[1:]

@@ -17,7 +17,7 @@ from ecs_fluid.settings import Settings
 def parameter_model(cls: Any, root: type, declarations: Collection[str] = ()) -> type[Settings]:
     """Parameter model of a class derived from `root`: its annotated attributes and those of its bases.
 
-    Attributes named in `declarations` are none, annotated or not.
+    Attributes named in `declarations` are no parameters, annotated or not.
     """
     remember_code(cls)
     own = [
@@ -33,7 +33,7 @@ def parameter_model(cls: Any, root: type, declarations: Collection[str] = ()) ->
             )
     try:
         hints = get_type_hints(cls, include_extras=True) if own else {}
-    except NameError as error:  # its own line is of no file
+    except NameError as error:  # its traceback points at no line of a file
         raise ScheduleError(f"{cls.__name__}: the type of a parameter cannot be read: {error}") from None
     fields: dict[str, Any] = {}
     for name in own:

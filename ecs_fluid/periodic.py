@@ -18,7 +18,7 @@ AXES = "xyz"
 
 
 def axes_of(periods: Array) -> str:
-    """The periodic axes in words, such as "x and y"; empty without."""
+    """The periodic axes in words, such as "x and y"; "" if there is none."""
     return " and ".join(axis for axis, period in zip(AXES, periods, strict=True) if period)
 
 
@@ -47,9 +47,9 @@ def wrapped(x: Array, periods: Array) -> Array:
 
 
 def images(x: Array, periods: Array, reach: float) -> tuple[Array, Array]:
-    """Copies by whole periods, within `reach` m outside of the box, of particles at x (n, 3) m in it.
+    """Copies, moved by whole periods, of particles at x (n, 3) m in the box; within `reach` m outside of it.
 
-    Returns the rows (m,) of the particles and the places (m, 3) of their copies.
+    Returns the rows (m,) of the copied particles and the places (m, 3) m of the copies.
     """
     rows, places = np.arange(len(x)), x
     for a in np.flatnonzero(periods):

@@ -1,4 +1,4 @@
-"""Worlds of two dimensions: which classes they allow, and the check that all numbers stay in the plane."""
+"""Two-dimensional worlds: which classes they allow, and the check that all vectors stay in the plane."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def impulse_factors(world: World) -> tuple[float, float]:
-    """Factors of 1/2 sum x cross alpha and 1/3 sum x cross (x cross alpha) to impulse and angular impulse.
+    """Factors by which 1/2 sum x cross alpha is the impulse, 1/3 sum x cross (x cross alpha) the angular one.
 
-    In a plane the sums are 1 and 1/2, without the halves and thirds of closed lines (Saffman, chapter 3).
+    In a plane, vortex lines are not closed: the sums have the factors 1 and 1/2 (Saffman, chapter 3).
     """
     return (2.0, 1.5) if world.dimension == 2 else (1.0, 1.0)
 
@@ -36,7 +36,7 @@ def check_dimension(kind: type[Any], world: World, error: type[FluidError], name
 
 
 def check_plane(world: World) -> None:
-    """Raise ComponentError for the first number of a world of two dimensions that leaves its plane."""
+    """Raise ComponentError for the first vector of a two-dimensional world that leaves its plane."""
     across = world.across
     if across is None:
         return
@@ -56,7 +56,7 @@ def check_plane(world: World) -> None:
 def _strays(
     entity: Entity, kind: type[Component], columns: dict[str, Any], across: int
 ) -> list[tuple[int, str, float, str]]:
-    """(row on all processes, place, value, rule) of the first numbers of a table that leave the plane."""
+    """(row among all processes, place, value, rule) of each column's first vectors that leave the plane."""
     found = []
     for name, field in kind.columns.items():
         if field.plane is None:

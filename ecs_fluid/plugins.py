@@ -51,9 +51,10 @@ def refuse_hidden(path: str, place: str) -> None:
 
 @contextmanager
 def users_code(what: str, *passed: type[BaseException]) -> Iterator[None]:
-    """Raise RecipeError, with cause and line, for errors but FluidError and `passed` in a user's code.
+    """Raise RecipeError, with cause and line, for errors in a user's code.
 
-    An exit counts as an error: the program would end in the middle, with any code and without a word.
+    FluidError, MemoryError and those `passed` go on as they are. An exit counts as an error: the program
+    would end in the middle, with any exit code and without a word.
     """
     try:
         yield
@@ -162,7 +163,7 @@ def kind_of(table: Any, place: str, base: type, known: Mapping[str, type[T]], al
 def class_named(
     name: str, place: str, base: type, known: Mapping[str, type[T]], allow_code: bool, key: str = "kind"
 ) -> type[T]:
-    """The same for a name alone, the value of `key` at that place."""
+    """`kind_of` for a name alone, the value of `key` at that place."""
     if ":" not in name:
         if name in known:
             return known[name]
@@ -196,5 +197,5 @@ def group_of(base: type) -> str:
 
 
 def without_kind(table: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of a table."""
+    """A table without its `kind`: its parameters."""
     return {key: value for key, value in table.items() if key != "kind"}

@@ -1,7 +1,7 @@
 """Recipes: checked descriptions of entities.
 
-A recipe is a frozen pydantic model; its class has a ``kind``, the name by which a world file finds it. That
-of a user's own class is its import path, ``kind = "puff:Puff"`` for this one in a file ``puff.py``::
+A recipe is a frozen pydantic model; its class has a ``kind``, the name by which a world file finds it. For a
+user's own class this is its import path, ``kind = "puff:Puff"`` for this one in a file ``puff.py``::
 
     class Puff(Recipe):
         '''A puff of vortons.'''
@@ -95,11 +95,11 @@ class Recipe(Settings):
         """Make the rows in `world`; every recipe has this method."""
 
     def systems(self) -> Iterable[System]:
-        """Systems that what `build` makes needs, beside those of [fluid], which every world has.
+        """Systems that the entity needs, beside those of [fluid], which every world has.
 
         The world gets one of each class for all entities that need it, merged with the first [[system]] of
-        that class: lists in their parameters add up (`BodySystem(scripts=[...])`), and a parameter that one
-        leaves open is the other's.
+        that class: lists in their parameters are joined (`BodySystem(scripts=[...])`), and a parameter that
+        only one of them sets is taken from it.
         """
         return ()
 
@@ -112,7 +112,7 @@ def entity_recipe(table: Any, place: str, allow_code: bool = False) -> Recipe:
     """The recipe of one ``[[entity]]`` table, checked by its class; a Recipe is returned as it is."""
     if isinstance(table, Recipe):
         return table
-    import_module("ecs_fluid.worlds")  # where nothing of it is named, the kinds that ship are unknown
+    import_module("ecs_fluid.worlds")  # it registers the kinds that ship
     kind = kind_of(table, place, Recipe, Recipe.registry, allow_code)
     if ":" not in table["kind"]:
         # The name of an entry point becomes the kind, so that a stored recipe is found by it again.

@@ -26,17 +26,18 @@ class ColumnMemory:
     """Memory of columns with room behind the last row, so that adding rows copies none of the old ones.
 
     A column that gains rows at its end and loses them at its start, as an emitter's does, is a window that
-    moves along a piece of memory. The rows are copied to a new piece at the end of the old one, when less
-    than half of it is in use, or when the column was replaced by another array.
+    moves along a piece of memory. Its rows are copied to a new piece when the old one is full, when less than
+    half of it is in use, when rows go from the middle, or when the column was replaced by another array.
     """
 
     def __init__(self) -> None:
         self._pieces: dict[Key, tuple[Array, Array, int]] = {}
+        """For each column: the piece of memory, the window that is the column, and where the window begins"""
 
     def moved(self, key: Key, array: Array, keep: Any, new: list[Any], counts: list[int]) -> Array:
         """The rows `keep` (None for all, a slice, or numbers) of a column, followed by the `new` ones.
 
-        Each item of `new` stands for so many rows of `counts`, as an array or as one value for all.
+        Item i of `new` fills counts[i] rows: it is an array of them, or one value for all.
         """
         start, stop = (keep.start, keep.stop) if isinstance(keep, slice) else (0, len(array))
         kept = stop - start if keep is None or isinstance(keep, slice) else len(keep)
@@ -71,13 +72,13 @@ class NewRows:
     tables: Tables
     where_free: bool
     kept: Array
-    """numbers (rows,) of those that were asked for and not dropped"""
+    """numbers (rows,), among the rows that were asked for, of those that were not dropped"""
     ids: Array = dataclasses.field(default_factory=lambda: np.empty(0, np.int64))
     """RowIds (rows,), once they are there"""
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """Number of rows that were not dropped."""
         return len(self.kept)
 
 
@@ -110,7 +111,7 @@ class RowChanges:
         return batch
 
     def drop(self, misplaced: Callable[[NewRows], Array]) -> dict[str, tuple[int, int]]:
-        """Drop new rows `where_free` that `misplaced` masks; returns (dropped, all) by entity."""
+        """Drop rows spawned `where_free` that `misplaced` masks; returns (dropped, all) by entity."""
         counts: dict[str, tuple[int, int]] = {}
         for batch in self._spawned:
             if not batch.where_free:
@@ -127,13 +128,13 @@ class RowChanges:
         return counts
 
     def pending(self, name: str) -> tuple[Array | None, list[NewRows]]:
-        """Mask of the rows of an entity that will be removed, None for none, and its new rows."""
+        """Mask of the rows of an entity that will be removed (None for none), and its new rows."""
         return self._killed.get(name), [batch for batch in self._spawned if batch.name == name]
 
     def kill(self, name: str, rows: Any, count: int, own: slice = slice(None)) -> None:
         """Queue the removal of rows given as a mask (count,) or as row numbers below `count`.
 
-        The mask of the `own` rows is kept; with many ranks other rows are elsewhere.
+        Only the mask of the `own` rows is kept: with many ranks, others hold the rest.
         """
         try:
             chosen = np.asarray(rows)
@@ -177,6 +178,7 @@ class RowChanges:
             world._attach_derived()
 
     def _rebuild(self, world: World, name: str) -> None:
+        """Take the killed rows out of all per-row tables of an entity, and append the new ones."""
         entity, (killed, born) = world[name], self.pending(name)
         keep = None if killed is None else _kept(killed)
         if keep is None and not born:
@@ -197,7 +199,7 @@ class RowChanges:
 
 
 def _given(tables: Tables, kind: type[Component], field: Column) -> Any:
-    """New rows of a column, or its default, one value for all, if they come without that component."""
+    """New rows of a column; its default, one value for all, if `tables` lacks the component."""
     return tables[kind].__dict__[field.name] if kind in tables else field.default or 0
 
 

@@ -34,7 +34,7 @@ class Schedule:
         return html_table("Schedule", HEAD, self._rows())
 
     def _rows(self) -> list[tuple[str, ...]]:
-        """Of each system its phase, name, what it reads and writes, and its last time in ms."""
+        """For each system: phase, name, what it reads and writes, and its time in the last tick, ms."""
         rows: list[tuple[str, ...]] = []
         for system in self.systems:
             touched = [kind.__name__ for kind in system.writes]
@@ -53,7 +53,7 @@ class Schedule:
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of text as columns, the first of them underlined."""
+    """Rows of text in aligned columns; the first row, the head, is underlined."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
     lines.insert(1, "  ".join("-" * width for width in widths))
@@ -74,10 +74,11 @@ def build(systems: Iterable[System]) -> Schedule:
 
 
 Reads = dict[int, set[type[Component]]]
-"""Components that each system reads, by its id: its own, and those of systems whose methods it calls."""
+"""Components that each system reads, by id(system): its own, and those of systems whose methods it calls."""
 
 
 def _all_reads(system: System, everyone: list[System]) -> set[type[Component]]:
+    """What the system reads, itself or by the methods that it calls, directly or through others."""
     own = {*system.reads, *system.may_read}
     if Component in own:
         own.update(kind for other in everyone for kind in (*other.writes, *other.adds))
@@ -86,7 +87,7 @@ def _all_reads(system: System, everyone: list[System]) -> set[type[Component]]:
         for other in everyone:
             if other not in called and any(matches(other, name) for name in caller.asks):
                 called.append(other)
-    # What the system itself changes, it declares itself.
+    # What the system itself changes counts as read only if it declares to read it.
     changed = {*system.writes, *system.adds}
     touched = {kind for other in called for kind in (*other.reads, *other.may_read, *other.writes)}
     return own | (touched - changed)
@@ -106,14 +107,14 @@ def _order(phase: str, members: list[System], everyone: list[System], reads: Rea
     own = {id(system): {*system.reads, *system.may_read} for system in members}
     for i, a in enumerate(members):
         for j, b in enumerate(members):
-            # A system may be called before it has run, if `before` or `after` puts the caller first.
+            # If b is declared to run before a, it may still call a: then only what b itself reads counts.
             if i != j and _feeds(a, b, own if i in declared[j] else reads):
                 later[i].add(j)
     return [members[i] for i in _sorted(phase, members, later, reads)]
 
 
 def _declared(members: list[System], everyone: list[System]) -> list[set[int]]:
-    """Of each member the numbers of those that come after it by what `before` and `after` list."""
+    """For each member, the numbers of those that `before` and `after` put behind it."""
     later: list[set[int]] = [set() for _ in members]
     for i, system in enumerate(members):
         for listed in ("before", "after"):
@@ -126,9 +127,9 @@ def _declared(members: list[System], everyone: list[System]) -> list[set[int]]:
 
 
 def _meant(members: list[System], i: int, listed: str, other: type[System] | str) -> Iterator[int]:
-    """Numbers of the members that an item of `before` or `after` of member i means."""
+    """Numbers of the members that `other` means, an item of `before` or `after` (`listed`) of member i."""
     for j, member in enumerate(members):
-        # A "*" gives way to another system that names this one.
+        # A "*" gives way to a member that names this system in its own list.
         if j != i and matches(member, other) and not (other == "*" and _names(member, members[i], listed)):
             yield j
 
@@ -161,7 +162,7 @@ def _feeds(a: System, b: System, reads: Reads) -> bool:
 
 
 def _sorted(phase: str, members: list[System], later: list[set[int]], reads: Reads) -> list[int]:
-    """Numbers of the members in order; `later` has for each of them those that come after it."""
+    """Numbers of the members in running order; `later` lists for each the members that come after it."""
     count = len(members)
     order: list[int] = []
     while left := set(range(count)).difference(order):
@@ -187,7 +188,7 @@ def _sorted(phase: str, members: list[System], later: list[set[int]], reads: Rea
 
 
 def _conflict(a: System, b: System, reads: Reads) -> type[Component] | None:
-    """A component that both touch, and that at least one of them writes."""
+    """A component that both touch and at least one changes, so that their order matters; None without."""
     for first, second in ((a, b), (b, a)):
         for kind in first.writes:
             if kind in reads[id(second)] or kind in second.writes or kind in second.adds:
@@ -197,6 +198,7 @@ def _conflict(a: System, b: System, reads: Reads) -> type[Component] | None:
 
 
 def _cycle(phase: str, members: list[System], later: list[set[int]], left: set[int]) -> str:
+    """The sentence on a circle among the members `left`, none of which can come first."""
     node = min(left)
     path: list[int] = []
     while node not in path:
@@ -222,7 +224,8 @@ def _check_reads(schedule: Schedule) -> None:
         _check_rates(system)
         _check_halves(system)
         for kind in (*system.reads, *system.may_read):
-            # A rate is 0 where nobody adds to it, but before the phase rates it is that of the last tick.
+            # In and after the phase rates, a rate to which nobody adds is 0. Before, it is not complete: in
+            # the phase spawn it is that of the last tick.
             early = kind.rate_of is None or system.phase in ("spawn", "prepare")
             wanted = kind in system.reads or _late_writer(schedule, kind)
             if kind.derived and early and wanted and kind not in filled | {*system.writes}:
@@ -264,6 +267,7 @@ def _check_adds(schedule: Schedule) -> None:
 
 
 def _check_added(systems: list[System], place: int, kind: type[Component]) -> None:
+    """Check that what the system at `place` of the running order adds to a derived table has an effect."""
     who, phase = type(systems[place]).__name__, systems[place].phase
     writers = [other for other in systems if kind in other.writes]
     readers = [

@@ -18,11 +18,11 @@ from ecs_fluid.errors import RecipeError
 from ecs_fluid.validation_errors import nearest, sentence
 
 LARGEST = 1e30
-"""Largest size of a number that is set, in any unit."""
+"""Largest magnitude of a number in settings, in any unit."""
 
 
 def _check_number(value: Any) -> Any:
-    """Refuse what pydantic would turn into a number, and sizes that no calculation bears."""
+    """Refuse what pydantic would turn into a number, and numbers too large to calculate with."""
     if isinstance(value, str | bytes | bool | np.bool_):
         raise PydanticCustomError("wrong_kind", "a number is needed, written in digits without quotes")
     size: Any = abs(value) if isinstance(value, float | int | np.number | Decimal) else 0
@@ -76,7 +76,7 @@ class Settings(BaseModel):
     written_in: ClassVar[type | None] = None
     """Class that declares the parameters, where it is not the model itself."""
     untyped: ClassVar[tuple[str, ...]] = ()
-    """Names of its values that are no parameters, as they have no annotation."""
+    """Names of attributes that are no parameters because they have no annotation."""
 
     if not TYPE_CHECKING:  # checkers know the fields as keywords
 
@@ -86,7 +86,7 @@ class Settings(BaseModel):
             except ValidationError as error:
                 raise RecipeError(sentence(error, type(self).__name__, type(self))) from None
 
-        # Makes pydantic skip it when it validates plain data, where the errors of all parts go together.
+        # With this, pydantic skips it when it validates plain data, and collects the errors of all parts.
         __init__.__pydantic_base_init__ = True
 
         def __setattr__(self, name: str, value: Any) -> None:
@@ -100,7 +100,7 @@ class Settings(BaseModel):
 
     @classmethod
     def descriptions(cls) -> dict[str, str]:
-        """What each parameter is, with its unit."""
+        """Description of each parameter, with its unit, by name."""
         described = {name: field.description or "" for name, field in cls.model_fields.items()}
         return described | attribute_docstrings(cls.written_in or cls)
 

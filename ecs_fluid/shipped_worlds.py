@@ -1,6 +1,6 @@
 """The worlds that come with the package, and what they promise.
 
-Few imports, for the completion of shells asks for their names.
+It imports little, since shell completion calls it for the names.
 """
 
 from __future__ import annotations

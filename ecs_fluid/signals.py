@@ -12,13 +12,13 @@ HANGUP = getattr(signal, "SIGHUP", None)
 
 
 def asking() -> list[int]:
-    """Their numbers, without a SIGHUP that is ignored, as ``nohup`` has it."""
+    """Numbers of these signals; without SIGHUP if it is ignored, as under ``nohup``."""
     numbers = [signal.SIGINT, signal.SIGTERM, HANGUP]
     return [n for n in numbers if n is not None and (n != HANGUP or signal.getsignal(n) != signal.SIG_IGN)]
 
 
 def leave_closed_terminal() -> None:
-    """What is still printed to a terminal that was closed goes nowhere, where it would be an error."""
+    """Send output to nowhere if the terminal was closed; printing to it would be an error."""
     for stream in (1, 2):
         try:
             os.write(stream, b"")
@@ -30,6 +30,6 @@ def leave_closed_terminal() -> None:
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """A handler by which all of them do what Ctrl-C does."""
+    """Signal handler that does what Ctrl-C does."""
     leave_closed_terminal()
     raise KeyboardInterrupt

@@ -1,6 +1,6 @@
-"""Some particles that stand for all, and boxes around most of them.
+"""Samples of particles, and boxes around most particles.
 
-Grids around all would be coarse for all where a few are far away.
+A grid around all particles would be too coarse for most of them if a few have strayed far away.
 """
 
 from __future__ import annotations
@@ -11,30 +11,31 @@ from functools import cache
 import numpy as np
 
 SOME = 2048
-"""Particles that are looked at, the same in every tick while none comes or goes."""
+"""Particles in a sample; they are the same in every tick while no particle comes or goes."""
 
 GOLDEN = 0.6180339887498949
-"""Multiples of it, less their whole parts, are spread evenly, and unlike rows and layers of a lattice."""
+"""Golden ratio less 1. The fractional parts of its multiples are spread evenly, and not in step with the rows
+and layers of a lattice."""
 
 FEW_CELLS = 2**14
-"""Cells that are no matter: up to these a grid is around all particles, however far some have strayed."""
+"""A grid of up to this many cells is cheap, so it covers all particles, however far some have strayed."""
 
 OUTSIDE, FEWER = 64, 4.0
-"""A grid around most particles is made where it has fewer cells by a factor FEWER; one in OUTSIDE of those
-that are looked at may be left out on each side."""
+"""A grid around most particles is made if it has fewer cells by a factor of at least FEWER. On each side, one
+in OUTSIDE of the sampled particles may be left out."""
 
 ENOUGH = 16
-"""Particles from which on one may be left out on each side; of less, each is one of the most."""
+"""Particles in a sample from which on some may be left out; smaller samples count whole."""
 
 
 @cache
 def _parts(most: int) -> np.ndarray:
-    """Where those that are looked at are among all rows, in parts of them, ascending."""
+    """Places (most,) of the sampled particles among all rows, as fractions of their number, ascending."""
     return np.sort(np.arange(1, most + 1) * GOLDEN % 1.0)
 
 
 def some_of(every: int, most: int = SOME) -> np.ndarray:
-    """Numbers (m,), ascending, of about `most` of so many rows, or of all."""
+    """Numbers (m,), ascending, of about `most` of `every` rows; of all rows if there are no more."""
     if every <= most:
         return np.arange(every)
     rows = (_parts(most) * every).astype(np.int64)
@@ -49,11 +50,11 @@ def around_most(
     some: Callable[[], Sequence[np.ndarray]],
     few: float = FEW_CELLS,
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """The part of the box low, high (3,) m in which most particles are; None where that saves little.
+    """Corners (3,), (3,) m of a part of the box low, high (3,) m that holds most particles.
 
-    Cells are to have that `edge`, m; up to `few` of them are no matter. On each side of what most of each
-    group of particles take the box is half as wide again, and `room` m more. ``some`` returns the places
-    (m, 3) m of some of each group.
+    None if that part has not much fewer cells of the width `edge`, m, than the whole box, or if the whole box
+    has no more than `few`. ``some`` returns the places (m, 3) m of a sample of each group of particles. The
+    part encloses the extent of most of each sample, widened on each side by half of itself and by `room`, m.
     """
 
     def cells(lo: np.ndarray, hi: np.ndarray) -> float:

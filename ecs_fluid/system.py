@@ -77,7 +77,7 @@ class Timing:
     first: float | None = None
 
     def add(self, seconds: float) -> None:
-        """Count a call that took so many s."""
+        """Count a call that took this many seconds."""
         self.last += seconds
         if self.first is None:
             self.first = seconds
@@ -95,20 +95,22 @@ class System(esper.Processor):
     """Base of all systems.
 
     Class attributes to set:
-        reads, may_read: component types that it reads. Without those of ``reads`` the system does nothing;
-            those of ``may_read`` it uses if an entity has them. ``may_read = (Component,)`` stands for all.
+        reads, may_read: component types that it reads. It needs those of ``reads``, and does nothing without
+            them; it uses those of ``may_read`` if an entity has them. ``may_read = (Component,)`` means all.
         writes, adds: component types that it changes. ``writes`` overwrites or updates, ``adds`` adds to a
             rate or a load (systems that add to one table need no order among themselves).
-        asks: system classes, or their names, whose methods this one calls while it runs. Their methods run
-            under their own declarations; in the order of systems this one reads all that they read and write.
+        asks: system classes, or their names, whose methods this one calls while it runs. A method runs under
+            the declarations of its own class; for the order, the caller reads all that this class reads and
+            writes.
         phase: one of spawn, prepare, rates, move, constrain, observe.
         before, after: system classes, or their names, of the same phase to run before or after; "*" means
             all others.
-        symmetric: whether the system runs twice per tick, each time with half of `dt`. In the phase move,
-            where it may change state only: once before the stages of the integrator and once in its place; a
-            step of its own that is exact or of second order is then split off with second order (Strang, SIAM
-            J. Numer. Anal. 5 (1968)). In the phase spawn: once before all other systems, where its rows are
-            spawned and killed at once, and once after the phase move, where they are when the tick ends.
+        symmetric: whether the system runs twice per tick, each time with half of `dt`. In the phase move, it
+            runs before the stages of the integrator and again in its place after them, and may change state
+            only; the splitting is of second order if the system's own step is exact or of second order
+            (Strang, SIAM J. Numer. Anal. 5 (1968)). In the phase spawn, it runs before all other systems,
+            with rows spawned and killed at once, and again after the phase move, with rows spawned and killed
+            when the tick ends.
         integrates: whether it advances all states by their rates, once for every stage of the integrator.
         on: a parameter of this name, a tuple of entity names, says which entities the system works on
             (`chosen`); the world refuses names of entities that it does not have.
@@ -117,12 +119,12 @@ class System(esper.Processor):
             "ranks" those of this process, if it exchanges data by `World.processes`.
         dimensions: dimensions of the worlds that it is right for: (3,), the default, or (2, 3) if it also
             works in a plane, where a particle stands for one metre across it (docs/plane.md).
-        makes_vorticity: whether it creates vorticity, as buoyancy and walls do; StretchSystem chooses its
-            form by this.
+        makes_vorticity: whether it creates vorticity, as buoyancy and walls do; the form of stretching that
+            StretchSystem chooses depends on it.
         warms: whether it gives temperatures to vortons that have none.
         periodic: whether it works in worlds that repeat (`World.periods`), whose positions lie in one period.
-        unchanging: names of parameters that cannot be changed once the system is made, such as those by which
-            `__post_init__` sets `writes`.
+        unchanging: names of parameters that cannot be changed once the system is made, such as those from
+            which `__post_init__` derives `writes`.
     """
 
     reads: ClassVar[Types] = ()
@@ -183,9 +185,10 @@ class System(esper.Processor):
 
     def __init__(self, **parameters: Any) -> None:
         self._take(parameters)
+        # Whether another system added it, `check_additions` has tried it, and a user wrote its class.
         self._implied = self._probed = self._by_user = False
         self._timing, self._recorded, self._warned = Timing(), set[str](), set[Hashable]()
-        # Queries of the first tick, by name in `on` ("" without) and types: whether an entity matched.
+        # Queries of the first tick: whether an entity matched, by name in `on` ("" without it) and types.
         self._queried: dict[str, dict[Types, bool]] | None = {}
         self._world: weakref.ref[World] | None = None
         self.watching = False
@@ -196,9 +199,9 @@ class System(esper.Processor):
         """Called after the parameters are checked; override it to set attributes of the system's own."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Check a parameter that is changed later on; refuse new names, except in methods of the system.
+        """Check a parameter that is changed later; refuse new names, except in methods of the system.
 
-        A misspelled parameter would have no effect, without a word.
+        A misspelled parameter would silently have no effect.
         """
         if "_world" in vars(self) and name in type(self.parameters).model_fields:
             self._change({name: value})
@@ -209,11 +212,11 @@ class System(esper.Processor):
             raise RecipeError(f"{type(self).__name__} has no {name!r} to set; {nearest(name, known)}")
 
     def put(self, **parameters: Any) -> None:
-        """Set several parameters at once, which are checked together; for those that belong together."""
+        """Set several parameters that belong together; they are checked together."""
         self._change(parameters)
 
     def _change(self, changes: dict[str, Any]) -> None:
-        """Check all parameters anew with other values of some, without those that then exist no longer."""
+        """Check all parameters anew with these changes; drop those that then no longer exist."""
         for name, value in changes.items():
             if name in self.unchanging and value != getattr(self, name):
                 raise FluidError(f"{type(self).__name__}: {name} cannot be changed once the system is made")
@@ -230,7 +233,7 @@ class System(esper.Processor):
                 self._take(values)
 
     def _sets_itself(self) -> bool:
-        """Whether a method of this system sets the attribute."""
+        """Whether the attribute is being set by a method of this system."""
         frame = inspect.currentframe()
         while frame is not None and frame.f_code.co_name in ("_sets_itself", "__setattr__"):
             frame = frame.f_back
@@ -245,12 +248,12 @@ class System(esper.Processor):
 
     @classmethod
     def parameters_for(cls, values: Any, place: str) -> type[Settings]:
-        """The model of the parameters, which may depend on their values; `place` is for messages."""
+        """Pydantic model of the parameters, which may depend on their values; `place` is for messages."""
         return cls.Parameters
 
     @classmethod
     def all_parameters(cls) -> type[Settings]:
-        """The model of every parameter that it may have, whatever others are: to read about."""
+        """Model of every parameter that the system can have, whatever the values of others; for help."""
         return cls.Parameters
 
     @classmethod
@@ -279,18 +282,21 @@ class System(esper.Processor):
         raise ScheduleError(f"{type(self).__name__} has no process(self, dt) method")
 
     def spawns(self, world: World) -> None:
-        """Make the entities that this system fills; called when `added` is, before that of all systems
-        added together."""
+        """Make the entities that this system fills.
+
+        Of systems that are added together, all have this called before any has `added` called.
+        """
 
     def added(self, world: World) -> None:
-        """Called when the system joins a world, a resumed one too, and again when the fluid or a parameter is
-        set later; may refuse that, and add systems and components that it needs where there are none.
+        """Called when the system joins a world, also a resumed one, and when the fluid or a parameter is set.
+
+        It may raise an error to refuse that, and add systems and components that it needs and does not find.
         """
 
     def must_hold(self, world: World) -> None:
-        """Refuse what the world holds, by an error, where this system could not go on with it.
+        """Raise an error if this system cannot go on with what the world holds.
 
-        Called after `added`, of a resumed world too, and between ticks: what it says must cost little.
+        Called after `added`, also in a resumed world, and between ticks, so it must cost little.
         """
 
     def before_system(self, system: System) -> None:
@@ -300,11 +306,11 @@ class System(esper.Processor):
         """Called after every other system has run, while `watching` is set."""
 
     def lint(self, world: World) -> list[str]:
-        """Sentences about what looks wrong before the first tick."""
+        """Return sentences about what looks wrong before the first tick."""
         return []
 
     def warn(self, text: str, topic: Hashable = None) -> None:
-        """Give a FluidWarning of what goes wrong now, after the simulated time; once for each `topic`."""
+        """Issue a FluidWarning of what goes wrong now; it begins with the time. Once for each `topic`."""
         if topic not in self._warned:
             warnings.warn(f"t = {self.world.time:.4g} s: {text}", FluidWarning, stacklevel=2)
             self._warned.add(topic)  # a warning that is an error comes again
@@ -312,8 +318,8 @@ class System(esper.Processor):
     def record(self, **values: Any) -> None:
         """Add diagnostics of this tick, numbers or lists by name, which a run stores with the others.
 
-        For systems of the phase observe. All values of a tick make one record; in `run.diagnostics` the names
-        are columns, each of one system.
+        For systems of the phase observe. All values of a tick make one record. In `run.diagnostics` each name
+        is a column; only one system may record it.
         """
         history, world, title = self.world.history, self.world, type(self).__name__
         if world._ticker.busy == "tick":
@@ -369,7 +375,7 @@ class System(esper.Processor):
     def entities(
         self, *types: type[Component], on: tuple[str, ...] = ()
     ) -> Iterator[tuple[Entity, tuple[Any, ...]]]:
-        """Like `query`, with the entity: pairs (entity, tables); `on`, if not empty, names the entities."""
+        """Like `query`, with the entity: pairs (entity, tables); only entities that `on` names, if any."""
         for wanted in types:
             self.check_declared(wanted)
         found = self.world.entities_with(*types)
@@ -382,7 +388,7 @@ class System(esper.Processor):
         return found
 
     def joined(self, *types: type[Component]) -> tuple[list[Entity], list[Array]]:
-        """Entities that have all the `types`, and the first column of each type, their rows end to end.
+        """Entities that have all the `types`, and the first column of each type with their rows end to end.
 
         The columns of a single entity are its own arrays, not copies.
         """

@@ -25,8 +25,8 @@ def checked_tables(
     """Copies of the tables for entity `name` in precision `dtype`; a class stands for its default values.
 
     Raises ComponentError when a table is derived, comes twice, has another length than the first, holds
-    what the precision cannot, or contradicts itself, the others, or those `beside` them. Tables that systems
-    have made are not `given`: they may have left their range.
+    numbers that the precision cannot, or contradicts itself, the others, or those `beside` them. `given` is
+    False for tables that systems have filled, whose values may have left their range.
     """
     tables: Tables = {}
     rows: int | None = None
@@ -71,7 +71,7 @@ def checked_tables(
 
 
 def has_to_agree(kind: type[Component], given: bool = False) -> bool:
-    """Whether columns of this component can contradict one another, where they are `given` or in general."""
+    """Whether `agree` must be called for a table of this component, which is `given` or filled by systems."""
     return kind.agree is not Component.agree and (given or not may_leave_range(kind))
 
 
@@ -87,7 +87,8 @@ def refuse_contradiction(name: str, kind: type[Component], tables: Tables) -> No
 def may_leave_range(kind: type[Component]) -> bool:
     """Whether rounding, overshoot or a user's system may take values of a component out of their range.
 
-    Of shipped ones those that are integrated, but for squares; systems keep others in their range.
+    Of shipped components, it is true for those that are integrated, except by their squares; systems keep the
+    others in their range.
     """
     return kind.overshoots or not ships(kind)
 
@@ -112,9 +113,9 @@ def _cast_copy(name: str, item: Component, dtype: type[np.floating]) -> Componen
 
 
 def checked_rows(entity: Entity, components: tuple[Component, ...]) -> tuple[Tables, int]:
-    """Tables of new rows of an entity, with defaults for what is not given, and their number."""
+    """Tables of new rows of an entity, with defaults for what is not given, and the number of rows."""
     name, dtype = entity.name, entity.world.dtype
-    # All of them: a system that spawns rows need not declare what these have to agree with.
+    # Not only those it declares: a system that spawns rows need not declare what these must agree with.
     every = entity.world._tables_of[entity.number]
     shared = {kind: table for kind, table in every.items() if not kind.per_row}
     tables = checked_tables(name, components, dtype, shared)

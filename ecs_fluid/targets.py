@@ -41,20 +41,20 @@ class Targets:
     du: Array | None = None
     """(m, 3, 3) 1/s, velocity gradient du_i/dx_j, or None"""
     place: Place = "points"
-    """what the points are: all vortons, sorted by cells; all points of the field grid; all rows of another
-    population, or points of the grid that they read; any points"""
+    """which points these are; "vortons": all vortons, sorted by cells; "grid": all points of the field grid;
+    "others": all rows of another population, or the points of the grid that they read; "points": any"""
     number: int = 0
-    """number of the other population, among those that have rows"""
+    """with "others": number of that population among those that have rows"""
     points: tuple[int, ...] | None = None
     """(px, py, pz), if the targets are all points of the field grid, in C order"""
     read: Array | None = None
-    """(px, py, pz), if the targets are some points of the field grid, in C order: not 0 at these"""
+    """if the targets are some points of the field grid, in C order: (px, py, pz), not 0 at these points"""
     blocks: Blocks | None = None
-    """groups of neighbours that a solver takes together; None until they are grouped"""
+    """groups of neighbouring targets that a solver treats together; None until they are made"""
 
     @property
     def results(self) -> list[Array]:
-        """u (m, 3), and du (m, 9) where it is asked for"""
+        """u (m, 3), and du (m, 9) if gradients are wanted"""
         return [self.u] if self.du is None else [self.u, self.du.reshape(-1, 9)]
 
     @property
@@ -70,7 +70,7 @@ class Targets:
         return cls(x, np.empty_like(x), du, place, number)
 
     def fill_rows(self, rows: Array, fill: Callable[[Targets], None]) -> None:
-        """Fill the rows of a mask (m,) alone, if any, by `fill`, which gets targets of their own."""
+        """Fill only the rows of a mask (m,), if it has any; `fill` is called with targets of these rows."""
         if not rows.any():
             return
         some = Targets.at(self.x[rows], self.du is not None, self.place, self.number)

@@ -20,21 +20,22 @@ if TYPE_CHECKING:
     from ecs_fluid.system import System
 
 TRIALS = 5
-"""Ticks by each plan before one is chosen, of which the longest is ignored; fewer if these take longer than
-TRIALS ticks by a plan that was tried before."""
+"""Ticks tried with each plan before one is chosen; the longest of them is ignored. A plan gets fewer if they
+take longer than TRIALS ticks of a plan that was tried before."""
 FORGOTTEN, LONG = 128, 5e-3
-"""Ticks after which plans are tried anew, since worlds grow; four times as many where they take LONG s, or
-where all threads were much worse than the plan that was chosen."""
+"""Ticks after which plans are tried anew, since worlds grow; four times as many if a tick takes LONG s or
+more, or if all threads were much worse (WORSE) than the plan that was chosen."""
 WORSE = 1.5
-"""Plans are tried anew when recent ticks take this many times as long as they did, one thread first: another
-process may want the cores, and threads then wait for one another longer than they work."""
+"""Plans are tried anew when recent ticks take this many times as long as they did. One thread is tried first:
+another process may want the cores, and threads then wait for one another longer than they work."""
 RECENT = 1 / 16
 """Weight of the newest tick in the mean of recent ones."""
 CLEAR = 1.1
 """All threads are used unless another plan is faster by this factor: trials are short and start with threads
 asleep."""
 SWITCH = 1e-5
-"""s; time that all threads must save in a mixed plan, some times what changing their number twice takes."""
+"""Time, s, that all threads must save a system in a mixed plan: a few times what it takes to change the
+number of threads twice."""
 
 ALL, ONE, MIXED = "all", "one", "mixed"
 
@@ -76,27 +77,27 @@ def use_threads(count: int | None) -> None:
 
 
 class Threads:
-    """Number of kernel threads of every system of a world, by the times of its ticks."""
+    """Chooses the number of kernel threads of every system of a world by the times that its ticks take."""
 
     def __init__(self) -> None:
         self._most = self._now = 1
         self.mixed = False
-        """Whether systems differ in their number of threads, so that `before` is to be called for each"""
+        """Whether systems differ in their number of threads, so that `before` must be called for each"""
         self._compiled = False
         self._begin()
 
     def _begin(self, first: str = ALL, slow: dict[int, float] | None = None) -> None:
-        """Start new trials with the plan `first`; times of a `slow` tick count as those on all threads."""
+        """Start new trials with the plan `first`; times of a `slow` tick count as one on all threads."""
         self._plan, self._trying, self._age, self._recent, self._expected = first, True, 0, 0.0, 0.0
         self._ticks: dict[str, list[dict[int, float]]] = {ALL: [slow] if slow else [], ONE: [], MIXED: []}
-        self._alone: set[int] = set()
+        self._alone: set[int] = set()  # ids of systems that the mixed plan runs on one thread
 
     @contextmanager
     def chosen(self) -> Iterator[None]:
-        """While active, systems run on the threads of the plan; the caller's number comes back after."""
+        """While active, systems run on the threads of the plan; then the caller's number is set again."""
         numba = sys.modules.get("numba")
         if numba:
-            import ecs_fluid.kernels  # noqa: F401  (it chooses the library of the threads, before they start)
+            import ecs_fluid.kernels  # noqa: F401  (it chooses the threading library, before threads start)
         self._most = self._now = numba.get_num_threads() if numba else 1
         self.mixed = self._most > 1 and self._plan == MIXED
         try:
@@ -119,7 +120,7 @@ class Threads:
     # ------------------------------------------------------------------ learning from times
 
     def learn(self, seconds: dict[int, float]) -> None:
-        """Take the times of a whole tick, s by id of the system, and choose the plan of the next tick."""
+        """Take the times of a whole tick, s by id(system), and choose the plan of the next tick."""
         if self._most == 1:
             return
         if not self._compiled:  # the first tick may compile
@@ -149,7 +150,7 @@ class Threads:
         self._recent = self._expected
 
     def _tried(self, plan: str) -> bool:
-        """Whether enough is known of a plan."""
+        """Whether a plan has had enough ticks."""
         ticks = self._ticks[plan]
         if not ticks or len(ticks) >= TRIALS:
             return bool(ticks)
@@ -167,15 +168,15 @@ class Threads:
             self._begin(ONE if self._plan == ONE else ALL)
 
     def _seconds(self, plan: str) -> dict[int, float]:
-        """Mean time of each system by a plan."""
+        """Mean time, s, of each system with this plan, by id(system)."""
         ticks = self._ticks[plan]
         if len(ticks) > 2:
             ticks = sorted(ticks, key=lambda tick: sum(tick.values()))[:-1]
         return {key: sum(tick.get(key, 0.0) for tick in ticks) / len(ticks) for key in ticks[0]}
 
     def _length(self, plan: str) -> float:
-        """Mean time of all systems in a tick by a plan.
+        """Mean time, s, of all systems together in a tick with this plan.
 
-        Means decide, not the least: what makes threads slow are ticks in which one of them has no core.
+        Means decide, not the shortest: threads are slow because in some ticks one of them has no core.
         """
         return sum(self._seconds(plan).values())

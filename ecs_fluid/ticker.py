@@ -43,7 +43,7 @@ class Ticker:
         """The present stage of the integrator"""
         self.evaluating = False
         """Whether rates are filled for a look between ticks, see `World.evaluating`"""
-        self.staged = False
+        self.stages_done = False
         """Whether all stages of the tick are done"""
         self.busy: Literal["", "tick", "observers"] = ""
         """What runs: nothing, the phases of a tick up to constrain, or the observers of a finished tick"""
@@ -55,7 +55,7 @@ class Ticker:
         """Whether systems were added since the last tick; the next one warns of their empty queries"""
         self.changes = ChangesByHand()
         self._latest = ""
-        """Name of the system that runs, or ran last"""
+        """Name of the system that runs now, or ran last"""
         self._method = METHODS[integrator]
         self._guard = Guard()
         self._replaying = False
@@ -87,18 +87,18 @@ class Ticker:
     @property
     def stage_times(self) -> tuple[list[float], list[float]]:
         """Weights and times, in ticks, of the present stage; of all stages once these are done."""
-        if self.staged and self.stage is not END:
+        if self.stages_done and self.stage is not END:
             return [stage.weight for stage in self._method], [stage.c for stage in self._method]
         return [1.0], [self.stage.c]
 
     def warn(self, world: World, level: int) -> None:
-        """Give the warnings of `World.lint`, as of the line `level` calls up from here."""
+        """Issue the warnings of `World.lint`; they name the line that is `level` calls up from here."""
         for text in world.lint():
             warnings.warn(text, FluidWarning, stacklevel=level)
         self.warned = True
 
     def tick(self, world: World) -> None:
-        """One whole tick; on any error the state is that of its start."""
+        """Run one whole tick; if it fails, the state is put back to that at its start."""
         schedule = world.schedule
         self.changes.check_fluid(world)
         check_plane(world)
@@ -126,7 +126,7 @@ class Ticker:
                 warnings.warn(text, FluidWarning, stacklevel=5)
 
     def evaluate(self, world: World) -> None:
-        """Run the phases prepare and rates alone."""
+        """Run only the phases prepare and rates."""
         schedule = world.schedule
         with self._busy("tick"), self._threads.chosen():
             self.evaluating = True
@@ -148,12 +148,15 @@ class Ticker:
         try:
             yield
         finally:
-            self.busy, self.stage, self.staged, self.repeated = "", SINGLE, False, False
+            self.busy, self.stage, self.stages_done, self.repeated = "", SINGLE, False, False
             if self.row_changes.waiting:
                 self.row_changes.clear()
 
     def _advance(self, world: World, schedule: Schedule) -> None:
-        """All phases but observe; symmetric systems run before the stages and, in reverse, after them."""
+        """Run all phases but observe.
+
+        Symmetric systems run before the stages of the integrator and, in reverse order, after them.
+        """
         with self._busy("tick"):
             spawn, move = schedule.phases["spawn"], schedule.phases["move"]
             emission = [system for system in spawn if system.symmetric]
@@ -168,7 +171,7 @@ class Ticker:
                 self.stage = stage
                 self._rates(world, schedule)
                 self._run(world, [s for s in move if s.integrates])
-            self.stage, self.staged = SINGLE, True
+            self.stage, self.stages_done = SINGLE, True
             self._run(world, [s for s in move if not s.integrates])
             self._run(world, emission[::-1])
             self._run(world, schedule.phases["constrain"])
@@ -176,7 +179,7 @@ class Ticker:
             world.tick += 1
 
     def _rates(self, world: World, schedule: Schedule) -> None:
-        """The phases prepare and rates of one stage, for which all rates begin at zero."""
+        """Set all rates to zero, then run the phases prepare and rates for one stage."""
         world._wrap()
         for _, tables in world._tables:
             for kind, table in tables.items():
@@ -197,12 +200,12 @@ class Ticker:
             self.apply(world)
 
     def _run(self, world: World, systems: list[System]) -> None:
-        """Run systems, each timed, and with the watching systems called before and after it."""
+        """Run systems and time each; systems with `watching` set are called before and after it."""
         watchers = [system for system in world._systems if system.watching]
         for system in systems:
             self._latest = type(system).__name__
             for watcher in watchers:
-                with self._as(world, watcher), users_method(type(watcher), "before_system"):
+                with self._declared(world, watcher), users_method(type(watcher), "before_system"):
                     watcher.before_system(system)
             if self._threads.mixed:
                 self._threads.before(system)
@@ -212,7 +215,7 @@ class Ticker:
             if self._replaying:
                 self._guard.check(world, system)
             for watcher in watchers:
-                with self._as(world, watcher), users_method(type(watcher), "after_system"):
+                with self._declared(world, watcher), users_method(type(watcher), "after_system"):
                     watcher.after_system(system)
 
     def _process(self, world: World, system: System) -> None:
@@ -228,7 +231,7 @@ class Ticker:
             if system._by_user:
                 entered.enter_context(users_method(type(system), "process"))
             if system.symmetric:
-                self.stage = END if self.staged else SINGLE
+                self.stage = END if self.stages_done else SINGLE
                 system.process(0.5 * world.dt)
                 self.stage = SINGLE
             else:
@@ -238,13 +241,13 @@ class Ticker:
         if Fluid in system.writes:
             check(world.fluid[Fluid], f"{type(system).__name__} writes Fluid")
 
-    def _as(self, world: World, system: System) -> AbstractContextManager[None]:
-        """What a method of the system runs in: with debug it sees what the system declares."""
+    def _declared(self, world: World, system: System) -> AbstractContextManager[None]:
+        """Context for a method of the system: with debug, it sees only what the system declares."""
         return running(world, system) if self.debug else nullcontext()
 
     def _fail(self, world: World, schedule: Schedule, error: BaseException) -> None:
-        """Put the state back after an error; raise a better one if numbers or read-only arrays caused it."""
-        # A FluidError, raised or wrapped by a user's code, says itself what is wrong.
+        """Put the state back after an error; raise a clearer one if numbers or read-only arrays caused it."""
+        # A FluidError, raised or wrapped by a user's code, already says what is wrong.
         unexpected = isinstance(error, Exception) and not isinstance(error.__cause__ or error, FluidError)
         if unexpected:
             world.processes.give_up(error)
@@ -277,7 +280,7 @@ class Ticker:
 
 
 def _read_only(world: World) -> str | None:
-    """Place of the first column that is read-only; None without."""
+    """Place of the first column that is read-only, as text for a message; None if there is none."""
     for entity, tables in world._tables:
         for kind, table in tables.items():
             for field, array in table.items() if kind.per_row else ():

@@ -13,10 +13,10 @@ from pydantic import BaseModel, ValidationError
 from ecs_fluid.errors import FluidError, RecipeError
 
 NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
-"""What entities may be called: names become names of files."""
+"""Pattern of the names of entities, which become names of files."""
 
 LONGEST_NAME = 100
-"""Characters of a name; those of files may be shorter, as systems make entities of longer names beside."""
+"""Most characters of a name. World files allow fewer, as systems derive longer names from theirs."""
 
 COLOR = r"^(red|blue|yellow|green|orange|purple|cyan|pink|brown|white|grey|black|#[0-9a-fA-F]{6})$"
 COLORS = f"a colour: {', '.join(COLOR[2:].split('|')[:-1])}, or #rrggbb"
@@ -50,14 +50,17 @@ OTHER_WORDS = {
     "abc": "usd",
     "glb": "gltf",
 }
-"""What other programs call things, and what they are called here."""
+"""Words of other programs, and what the things are called here."""
 
 MANY = 24
-"""Names that a sentence lists; more are counted."""
+"""Most names that a sentence lists; it counts the rest."""
 
 
 def closest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
-    """The known name that was meant: another word for it, the same letters, or as much alike (0 to 1)."""
+    """The known name that was probably meant; None if none is close.
+
+    Close is another word for it, the same letters in another order, or a likeness (0 to 1) of at least that.
+    """
     known = sorted(known)
     if (other := OTHER_WORDS.get(name.lower())) in known:
         return other
@@ -77,7 +80,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as a sentence shows it: not more than 60 characters of it."""
+    """A value as a sentence shows it, in at most 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -90,11 +93,12 @@ def _models(annotation: Any) -> list[type[BaseModel]]:
 
 
 def _tagged(model: type[BaseModel], tag: Any) -> bool:
+    """Whether a union finds the model by this tag, a value of one of its Literal fields."""
     return any(tag in get_args(field.annotation) for field in model.model_fields.values())
 
 
 def _called(model: type[BaseModel], word: str) -> bool:
-    """Whether a word that is no tag is the name of a model, or that without its last word."""
+    """Whether a word is the name of a model, with or without the last part of it."""
     name = model.__name__
     return bool(word) and word.lower() in (name.lower(), re.sub("[A-Z][a-z]*$", "", name).lower())
 
@@ -122,7 +126,7 @@ def _parts(annotation: Any) -> list[Any]:
 
 
 def _wanted(model: type[BaseModel] | None, path: tuple[Any, ...]) -> str | None:
-    """What a parameter wants that is a list of so many numbers, or may be keyed in time; None of others."""
+    """What is allowed, as text, for a parameter that is a list of fixed length or may be keyed; else None."""
     if model is None or not path or isinstance(path[-1], int):
         return None
     holders, _ = _walked(model, path[:-1])
@@ -156,7 +160,7 @@ def _alternative(part: Any) -> bool:
 
 
 def _furthest(details: list[Any]) -> list[Any]:
-    """The details without an alternative of the wrong type whose neighbour got as far as a key inside."""
+    """Of the alternatives of a union, the details of the one that got furthest, to a key inside."""
     first = details[0]["loc"]
     inner = [d for d in details if d["loc"][: len(first) - 1] == first[:-1] and len(d["loc"]) > len(first)]
     return _furthest(inner) if inner and _alternative(first[-1]) else details

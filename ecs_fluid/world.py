@@ -1,7 +1,7 @@
 """The world: entities with component tables, a schedule of systems, and a clock.
 
-What users need is public; what systems and the engine share besides begins with an underscore. Options are in
-`world_options`, esper's contexts in `contexts`, how systems join in `joining`.
+Names for users are public; names that only systems and the engine use begin with an underscore. Options are
+in `world_options`, esper's contexts in `contexts`, and `joining` adds systems to a world.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ _POINTS.name = "points"
 
 
 def _checked_points(points: Any) -> Array:
-    """Points (m, 3) m as an array, refused where they are none."""
+    """Points as an array (m, 3), m; ComponentError if they have another shape or are not finite."""
     array = _POINTS.check(points)
     _POINTS.check_values(array)
     return array
 
 
 def _api(module: str) -> Any:
-    """A module of `ecs_fluid.api`, by its name: the engine imports nothing of what draws and stores."""
+    """A module of `ecs_fluid.api`, imported late: the engine must not depend on drawing and storing."""
     return importlib.import_module(f"ecs_fluid.api.{module}")
 
 
@@ -98,16 +98,16 @@ class World(Entities):
         self.recipe: dict[str, Any] | None = None
         self.history: list[dict[str, Any]] = []
         self._systems: list[System] = []
-        self._schedule: Schedule | None = None
+        self._schedule: Schedule | None = None  # None when it must be built anew
         self._ticker = Ticker(self.options.integrator, self.options.debug)
-        self._adding: System | None = None
+        self._adding: System | None = None  # the system that joins now, and may add others
         self.processes = OneProcess()
         self.fluid: Entity = self._create("fluid", {Fluid: changed(None, {}, "World")})
 
     if not TYPE_CHECKING:  # checkers find such names themselves
 
         def __setattr__(self, name: str, value: Any) -> None:
-            """Refuse names that a world does not have, which would be lost in silence, and what is fixed."""
+            """Refuse fixed attributes, and names a world does not have, which would silently do nothing."""
             if name.startswith("_") or "fluid" not in vars(self):
                 return super().__setattr__(name, value)
             if name == "tick":
@@ -121,8 +121,8 @@ class World(Entities):
                 raise FluidError(f"a world has no {name!r} to set; {nearest(name, public)}")
             return super().__setattr__(name, value)
 
-    def _keep(self, **values: Any) -> None:
-        """Set what nobody else may, `NOT_SET`: for the engine."""
+    def _set_fixed(self, **values: Any) -> None:
+        """Set attributes that users cannot set (`NOT_SET`); for the engine alone."""
         vars(self).update(values)
 
     @property
@@ -142,18 +142,18 @@ class World(Entities):
 
     @property
     def across(self) -> int | None:
-        """Axis across the plane of a world of two dimensions, 1 (y) or 2 (z); None in three."""
+        """Axis normal to the plane of a two-dimensional world, 1 (y) or 2 (z); None in three dimensions."""
         return self.options.across
 
     # ------------------------------------------------------------------ fluid
 
     @before_sharing
     def set_fluid(self, **constants: Unpack[FluidKeywords]) -> None:
-        """Tell what the fluid is: fields of FluidOptions by name; what is not given stays as it is.
+        """Set constants of the fluid: fields of FluidOptions by name; those not given stay as they are.
 
-        Give density, viscosity, temperature, heat_capacity, conductivity, gravity (which may be a Keyed),
-        law, expansion, density_profile or temperature_profile, before the systems and particles that start
-        from them; not during a tick.
+        They are density, viscosity, temperature, heat_capacity, conductivity, gravity (which may be a Keyed),
+        law, expansion, density_profile and temperature_profile. Set them before adding systems and particles
+        whose initial values depend on them, and not during a tick.
         Without a call the fluid is air at rest: 1.2 kg/m^3, 300 K, no viscosity, gravity (0, 0, -9.81) m/s^2.
 
         Raises:
@@ -171,15 +171,15 @@ class World(Entities):
 
     @property
     def gravity(self) -> Array:
-        """Gravity (3,) m/s^2, as `value_now` has it."""
+        """Gravity (3,) m/s^2 at present; `value_now` says what that is during a tick."""
         return self.value_now(gravity_of(self.fluid[Fluid]))
 
     def value_now(self, parameter: Any) -> Array:
-        """Value now of a constant or keyed parameter, () or (k,).
+        """Present value, () or (k,), of a constant or keyed parameter.
 
         In the phases prepare and rates it is the value at the time of the integrator's stage. In the phases
-        move and constrain it is the mean over all stages, by their weights, so that what moves by whole ticks
-        feels the same as what is integrated.
+        move and constrain it is the weighted mean over all stages, so that systems that advance by whole
+        ticks feel the same as what is integrated.
         """
         if not isinstance(parameter, Keyed):
             return value_at(parameter, self.time)
@@ -200,13 +200,13 @@ class World(Entities):
 
     @before_sharing
     def add_systems(self, systems: Sequence[System]) -> None:
-        """Add several systems at once; a system that one of them requires is taken from the list first."""
+        """Add several systems at once; if one of them requires another one of the list, it gets that one."""
         self._ticker.between_ticks("add_systems", "observers")
         join(self, systems)
 
     @contextmanager
     def _join_anew(self, systems: Sequence[System]) -> Iterator[None]:
-        """Around a change of what systems go by: `joining.join_anew`."""
+        """Surround a change of what these systems depend on; see `joining.join_anew`."""
         with self._active(), join_anew(self, systems):
             yield
 
@@ -232,7 +232,7 @@ class World(Entities):
         return self._schedule
 
     def _attach_derived(self) -> None:
-        """Give every entity the tables that systems fill, derived or `given`, with its number of rows."""
+        """Give every entity the tables that systems fill: derived ones, and those with `given`."""
         filled = {kind for system in self._systems for kind in (*system.writes, *system.adds)}
         filled = {kind for kind in filled if kind.derived or kind.given}
         attached = sorted(filled, key=lambda kind: kind.__name__)
@@ -278,7 +278,7 @@ class World(Entities):
 
     @property
     def evaluating(self) -> bool:
-        """Whether `evaluate` runs, which should leave what systems remember from tick to tick as it is."""
+        """Whether `evaluate` runs; systems should then not change what they remember from tick to tick."""
         return self._ticker.evaluating
 
     @property
@@ -295,7 +295,7 @@ class World(Entities):
 
     @collective
     def lint(self) -> list[str]:
-        """Sentences on what looks physically wrong or coarse, asked of every system."""
+        """Sentences of all systems on what looks physically wrong or too coarse."""
         self._ticker.check_state(self)
         systems = self.schedule.systems
         with self.processes.all_rows(self):
@@ -306,8 +306,8 @@ class World(Entities):
     def velocity(self, points: Any, solver: str | None = None) -> Array:
         """Fluid velocity (m, 3) m/s at points (m, 3) m, by the world's velocity system or another `solver`.
 
-        It is the flow of all vortons, those that stand for the surfaces of bodies among them. Winds, and own
-        velocities of particles, are no part of it.
+        This is the flow of all vortons, including those that represent surfaces of bodies. It contains
+        neither winds nor the particles' own velocities.
         """
         array = _checked_points(points)
         with self._active():
@@ -335,8 +335,8 @@ class World(Entities):
         """A copy of a PyVista mesh with the world's fields at its points.
 
         Point arrays are `velocity` m/s and `vorticity` 1/s with vortons; `temperature` K, `density` kg/m^3
-        and `fuel`, `flame`, `smoke` with a TransferSystem, outside of its grid those of the fluid at rest;
-        and `signed_distance` m with a SurfaceSystem.
+        and `fuel`, `flame`, `smoke` with a TransferSystem (outside of its grid, the values of the fluid at
+        rest); and `signed_distance` m with a SurfaceSystem.
         """
         return _api("sampling").sample(self, grid)  # type: ignore[no-any-return]
 
@@ -345,8 +345,8 @@ class World(Entities):
         """The present state as PyVista objects: particles, fields, signed distances and bodies.
 
         Blocks are "particles" and "bodies" by entity, with the columns of a stored frame; "fields" by grid
-        ("flow": velocity; "mixture": density, temperature, species); and "signed_distance". Those of which
-        there is nothing are left out.
+        ("flow": velocity; "mixture": density, temperature, species); and "signed_distance". Empty blocks are
+        left out.
         """
         return _api("pyvista_objects").world_blocks(self)
 
@@ -369,12 +369,12 @@ class World(Entities):
 
     @collective
     def _first_surface(self) -> Any:
-        """The surface that the SurfaceSystem finds in the evaluated fields, before the first tick."""
+        """The surface that the SurfaceSystem finds in the fields of `evaluate`, before the first tick."""
         with self._active():
             return self._ask("found_surface", "SurfaceSystem")
 
     def _ask(self, method: str, example: str, *arguments: Any) -> Any:
-        """Call the method of the first system that has it."""
+        """Call `method` of the first system that has it; the error without one names the class `example`."""
         self._ticker.check_state(self)
         for system in self.systems:
             if hasattr(system, method):
@@ -398,12 +398,12 @@ class World(Entities):
 
     @collective
     def _on_ranks(self) -> list[dict[str, Any]]:
-        """Of every rank its rows, memory, and what it sent and received; empty for a world of one process."""
+        """Rows, memory and traffic of every rank; empty for a world of one process."""
         return self.processes.statistics()
 
     @collective
     def _gathered_column(self, name: str, kind: str, column: str) -> Array:
-        """A column of a population, rows of all processes, on the first of them."""
+        """A column of a population; on the first process it has the rows of all."""
         return self.processes.column(self[name], kind, column)
 
     def state_hash(self) -> str:
@@ -425,7 +425,7 @@ class World(Entities):
         self._ticker.check_state(self)
 
     def timings(self) -> dict[str, Timing]:
-        """Time of each system by name, in running order."""
+        """Wall-clock times of each system by name, in running order."""
         result: dict[str, Timing] = {}
         for system in self.schedule.systems:
             name, number = type(system).__name__, 1

@@ -15,7 +15,7 @@ from ecs_fluid.validation_errors import COLOR, shown
 
 _PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _DOTTED = re.compile(rf"(?<![\w.-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART})++")
-"""A key of several parts, wherever in a TOML file it stands; read once, whatever the text."""
+"""A key of several parts, anywhere in a TOML file; no quantifier backtracks, so any text is read once."""
 
 
 def read_tables(path: Path) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def tables_in(text: str, place: str, language: Literal["TOML", "JSON"] = "TOML")
     except RecursionError:
         raise LimitError(f"{place}: its tables or lists are nested too deeply") from None
     except ValueError as error:
-        # Also whole numbers of thousands of digits.
+        # Whole numbers of thousands of digits raise it too.
         raise RecipeError(f"{place}: not valid {language}: {_twice(str(error))}") from None
     if not isinstance(tables, dict):
         raise RecipeError(f"{place}: a table of tables is needed, not {type(tables).__name__}")
@@ -51,7 +51,7 @@ def tables_in(text: str, place: str, language: Literal["TOML", "JSON"] = "TOML")
 
 
 def _twice(said: str) -> str:
-    """What Python's decoder of TOML says, with its words for what stands twice as a user's."""
+    """The message of Python's TOML decoder, with plain words where it says that something stands twice."""
     said = said.replace("Cannot overwrite a value", "a key stands twice")
     found = re.search(r"Cannot declare \((.*?),?\) twice", said)
     if found is None:
@@ -84,7 +84,7 @@ def _check_tables(tables: dict[str, Any], place: str) -> None:
 
 
 def colors_in(tables: dict[str, Any]) -> dict[str, str]:
-    """Colours that a world file gives to its entities, by the population that holds their rows."""
+    """Colours that a world file gives to its entities, by the name of the entity that holds their rows."""
     entities = tables.get("entity")
     listed = [item for item in entities if isinstance(item, dict)] if isinstance(entities, list) else []
     found = {item.get("into") or item.get("name"): item.get("color") for item in listed}

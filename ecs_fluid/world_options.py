@@ -61,7 +61,7 @@ class WorldOptions(Settings):
 
     @property
     def across(self) -> int | None:
-        """Axis across the plane of a world of two dimensions, 1 (y) or 2 (z); None in three."""
+        """Axis normal to the plane of a two-dimensional world, 1 (y) or 2 (z); None in three dimensions."""
         return None if self.dimension == 3 else 3 - AXES.index(self.plane[1])
 
     @model_validator(mode="after")
@@ -73,7 +73,7 @@ class WorldOptions(Settings):
         return self
 
     def _tells_plane(self) -> bool:
-        """Whether a plane was asked for: stored worlds name the default too."""
+        """Whether a plane was chosen: another than the default, which stored worlds name too."""
         return self.plane == "xz"
 
     @model_validator(mode="after")

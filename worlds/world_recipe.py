@@ -163,7 +163,7 @@ class WorldRecipe(Settings):
         checked = WorldRecipe.from_tables(self._as_given(), allow_code=self._allow_code)
         world = World(**checked.world.model_dump(include=set(WorldOptions.model_fields)))
         world.set_fluid(**checked.fluid.constants())
-        world._keep(recipe=checked.tables())
+        world._set_fixed(recipe=checked.tables())
         for number, recipe in enumerate(checked.entity, start=1):
             if recipe.holder != recipe.name and recipe.holder in (it.name for it in checked.entity[number:]):
                 raise RecipeError(

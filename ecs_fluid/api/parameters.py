@@ -66,7 +66,7 @@ def parameter(name: str, field: FieldInfo, description: str) -> Parameter:
 
 
 def split(description: str) -> tuple[str, str]:
-    """Unit ("" if none is said) and meaning of a description."""
+    """Unit ("" if there is none) and meaning of a description."""
     if description in OWN:
         return OWN[description], description
     for found in UNIT.finditer(description):
@@ -77,7 +77,7 @@ def split(description: str) -> tuple[str, str]:
 
 
 def inner_models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
-    """Models that the fields of a model hold, and theirs; `Keyed` too."""
+    """Models that the fields of a model hold, and those that these hold; `Keyed` too."""
     for field in model.model_fields.values():
         for inner in _models(field.annotation):
             yield inner

@@ -66,7 +66,7 @@ class PictureKeywords(TypedDict, total=False):
     only: Sequence[str]
     """names of entities to draw, or one name; all by default"""
     normal: Literal["x", "y", "z"]
-    """across a slice"""
+    """axis normal to a slice"""
     size: tuple[int, int]
     """width and height in pixels"""
     colors: Mapping[str, str]
@@ -110,7 +110,7 @@ def refuse_idle_drawing(drawing: PictureKeywords) -> None:
     }
     for name, kinds in kinds_of.items():
         given = drawing.get(name)
-        if what not in kinds and given != "y":  # the normal that is not told
+        if what not in kinds and given != "y":  # the default normal, which may not have been given
             more = " (or sdf with clip)" if name == "normal" and not cut else ""
             refuse_idle({name: given}, f"where what = {what!r}, only with {', '.join(kinds)}{more}")
 
@@ -199,7 +199,7 @@ def show(moment: Moment, drawing: PictureKeywords, save: str | Path | None = Non
 
 
 def show_in_window(moment: Moment, drawing: PictureKeywords, instead: str) -> None:
-    """Show a moment in a window; where there can be none, say so once the drawing is known to be right."""
+    """Show a moment in a window; if there can be none, say so, but only after the drawing was checked."""
     if drawing.get("what") not in SURFACES:
         from ecs_fluid.viz.shared_limits import survey
         from ecs_fluid.viz.style import Options
@@ -236,12 +236,11 @@ def check_populations(
     colors: Mapping[str, str],
     hulls: Polytopes,
 ) -> None:
-    """Raise FluidError for colours of unknown populations; warn of what shows nothing.
+    """Raise FluidError for colours of unknown populations; warn of what would show nothing.
 
-    That is a body without a shape, the flow by vortons where there are none, and a look whose columns no
-    tracers have.
-
-    Populations with a colour of their own, in the world's ``colors`` or in the drawing, need no columns.
+    That is a body without a shape, a flow without vortons, and a look that needs columns that no tracers
+    have. Populations with a colour of their own, in the world's ``colors`` or in the drawing, need no such
+    columns.
     """
     from ecs_fluid.viz.colours import missing_columns
     from ecs_fluid.viz.columns import FIELDS, choose
@@ -286,14 +285,14 @@ def _options(drawing: PictureKeywords, look: str) -> dict[str, Any]:
 def _options_at(moment: Moment, drawing: PictureKeywords) -> dict[str, Any]:
     """The drawing of a moment as options of `viz.style`."""
     own = moment.hulls, moment.options, moment.colors, moment.declared
-    return _of_what_is_drawn(_options(drawing, moment.look), *own)
+    return _with_own(_options(drawing, moment.look), *own)
 
 
-def _of_what_is_drawn(
+def _with_own(
     options: dict[str, Any], hulls: Polytopes, world: WorldOptions, colors: Mapping[str, str],
     declared: Mapping[str, Mapping[str, str]],
 ) -> dict[str, Any]:  # fmt: skip
-    """The options with what a world or a run says of itself; colours that the drawing names go first."""
+    """The options, with shapes, colours and units of the world or run itself; colours given go first."""
     from ecs_fluid.viz.camera import of_world
 
     colors = {**colors, **options.get("colors", {})}
@@ -402,7 +401,7 @@ def write_movie(
         check_populations(drawing.get("look") or look, drawing, labels, colors, hulls)
         flow = VelocityOf(folder) if what in ("slice", "streamlines") else None
         own = hulls, world_of_run(folder), colors, run.columns()
-        options = _of_what_is_drawn(_options(drawing, look), *own)
+        options = _with_own(_options(drawing, look), *own)
         movie(target, Recording(stored, rows), velocity_of=flow, **more, **options)
     return target
 
@@ -436,6 +435,6 @@ def in_notebook() -> bool:
 
 
 def require_display(instead: str) -> None:
-    """Raise FluidError, which says what to do instead, where no window can be opened."""
+    """Raise FluidError if no window can be opened; it ends with what to do `instead`."""
     if not (any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")) or os.name == "nt"):
         raise FluidError(f"there is no display for a window; {instead}")

@@ -86,7 +86,7 @@ def begin(
 
 
 def _last_tick(world: World, ticks: int | None) -> int:
-    """The tick to which a world in memory runs."""
+    """The last tick of the run of a world in memory."""
     if ticks is not None:
         return world.tick + ticks
     if world.recipe is None:
@@ -103,7 +103,7 @@ def _last_tick(world: World, ticks: int | None) -> int:
 
 
 def tables_of_world(world: World) -> dict[str, Any]:
-    """Tables of a world file: the world's own, or its clock and fluid; with its solver as it stands."""
+    """Tables of a world file: the world's own, or just its clock and fluid; with its present solver."""
     tables = world.recipe or {
         "world": world.options.model_dump(mode="json", exclude_unset=True),
         "fluid": options_of(world.fluid[Fluid]).model_dump(mode="json", exclude_none=True),
@@ -158,9 +158,9 @@ def continued(
 
 
 def _edited(runner: Runner) -> bool:
-    """Whether the world file of a run tells another world than the one that goes on."""
+    """Whether the world file of a run describes another world than the one that goes on."""
 
-    def told(tables: dict[str, Any]) -> dict[str, Any]:
+    def without_looks(tables: dict[str, Any]) -> dict[str, Any]:
         entities = [{**table, "color": None} for table in tables.get("entity", [])]
         return {**tables, "entity": entities, "output": {**tables.get("output", {}), "look": None}}
 
@@ -169,14 +169,14 @@ def _edited(runner: Runner) -> bool:
         text = runner.folder.recipe
         if recipe is not None and not text.startswith(MADE_IN_PYTHON):
             try:
-                return told(tables_in(text, "")) != told(recipe)
+                return without_looks(tables_in(text, "")) != without_looks(recipe)
             except (RecipeError, LimitError, TypeError, AttributeError):  # no longer tables of a world
                 return True
     return False
 
 
 def checked(ticks: Any, threads: Any, progress: Any) -> tuple[int | None, int | None]:
-    """Ticks and threads; FluidError for a wrong number, or a progress that is no function or bool."""
+    """Ticks and threads; FluidError for a wrong number, or a progress that is neither function nor bool."""
     if not (isinstance(progress, bool) or callable(progress)):
         raise FluidError(
             f"progress = {shown(progress)}; True, False or a function of a tick and the last one is needed"

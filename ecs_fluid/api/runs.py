@@ -57,10 +57,10 @@ def run(
         settings: ``path=value`` overrides, such as ``"fluid.viscosity=1e-4"`` (not with a recipe or a World).
         ticks: how many to run; default all of the world's duration.
         out: run folder; default ``runs/NAME``, numbered when taken.
-        threads: threads of the kernels from now on in this process; without it as before, at first all cores.
+        threads: threads of the kernels in this process from now on; by default as before, at first all cores.
         progress: True shows a bar (lines where there is no terminal or notebook), False nothing; a function
             is called after every tick with its number and that of the last one.
-        replace: take the place of a run in `out`.
+        replace: replace a run that is in `out` already.
         allow_code: whether the file may name classes by import path, which runs their code.
 
     Raises:
@@ -106,7 +106,7 @@ class Run:
 
     @property
     def path(self) -> Path:
-        """The run folder, from the root on."""
+        """The run folder, as an absolute path."""
         return self._folder.path
 
     @property
@@ -116,7 +116,7 @@ class Run:
 
     @property
     def status(self) -> str:
-        """How it stands: "running", "finished", "stopped", "killed", "diverged" or "failed"."""
+        """The state of the run: "running", "finished", "stopped", "killed", "diverged" or "failed"."""
         return status_of(self._folder)
 
     @property
@@ -223,12 +223,12 @@ class Run:
         allow_code: bool = False,
         anyway: bool = False,
     ) -> Run:
-        """Go on from the newest checkpoint, bit for bit, and return the run; a run at its end stays.
+        """Go on from the newest checkpoint, bit for bit, and return the run; a complete run is left as it is.
 
         Args:
             ticks: last tick of the run, to make it longer or shorter.
             threads, progress, allow_code: as in `ecs_fluid.run`.
-            anyway: go on with what other versions or another processor computed.
+            anyway: go on even if other versions or another processor computed the run so far.
         """
         ticks, threads = checked(ticks, threads, progress)
         use_threads(threads)
@@ -320,7 +320,7 @@ class Frame(Named["Columns"]):
     def distances(self) -> FieldFrame | None:
         """Signed distances to the liquid's surface: origin, spacing, and the arrays phi (m) and, if known, T.
 
-        None where the run stored none with this frame: they come from a SurfaceSystem.
+        None if the run stored none with this frame: a SurfaceSystem makes them.
         """
         stored = self.tick in field_ticks(self._folder.fields, NAME)
         return stored_surface(self._folder.fields, self.tick) if stored else None

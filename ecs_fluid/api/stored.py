@@ -37,7 +37,7 @@ def hulls_of_run(folder: Path) -> Polytopes:
 
 
 def world_of_run(folder: Path) -> WorldOptions:
-    """What the world of a run was told about itself, such as its periods and its dimension."""
+    """Options of the world of a run, such as its periods and dimension; defaults if its file is damaged."""
     from ecs_fluid.worlds.world_tables import WorldTable
 
     try:
@@ -119,7 +119,6 @@ def chosen_frames(folder: Path, frames: str | int | slice | None) -> tuple[Traje
 
 
 def _trajectory(folder: Path) -> Trajectory:
-
     stored = RunFolder.open(folder).read_trajectory()
     if not len(stored):
         raise StorageError(f"{folder} has no stored frames")
@@ -135,7 +134,7 @@ class VelocityOf:
 
         run = RunFolder.open(folder)
         tables = tables_of(run)
-        # Only velocities are needed, and to look up the user's own classes would run their code.
+        # Only velocities are needed; looking up the user's own classes would run their code.
         tables.pop("entity", None)
         systems = [item for item in tables.pop("system", ()) if isinstance(item, dict)]
         transfer = [without_kind(item) for item in systems if item.get("kind") == "transfer"]
@@ -196,7 +195,7 @@ def distances_at(fields: Path, tick: int) -> Distances:
 
 
 def at_surface(frame: Frame, flow: Velocity) -> Velocity:
-    """Velocity function of a surface: of a liquid that of its particles, else the flow's by vortons."""
+    """Velocity function at a surface: by the particles of a liquid, or by the flow of vortons without one."""
     from ecs_fluid.exports.surfaces import velocity_near
 
     liquids = [columns for columns in frame.values() if "Liquid.mass" in columns]

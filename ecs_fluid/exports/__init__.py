@@ -30,7 +30,7 @@ FORMATS = {
 }
 """What each format is for; the module of its name writes it."""
 HOLDS = {"obj": "surfaces", "vti": "volumes of particles", "vdb": "volumes of particles"}
-"""Of formats that do not hold all populations, what they hold."""
+"""What those formats hold that do not hold all populations."""
 VOLUMES = ("usd", *(name for name, held in HOLDS.items() if held != HOLDS["obj"]))
 """Formats for which the edge of a voxel matters."""
 
@@ -53,11 +53,11 @@ def export(
         run: run folder.
         to: one of `FORMATS`.
         frames: stored frames as Python slices write them, ``"first:stop:step"``, or one number; default all.
-        out: folder to make; default ``RUN/exports/<to>``. It appears when all is written.
+        out: folder to make; default ``RUN/exports/<to>``. It appears once all is written.
         only: populations to write; default all.
         voxel: edge of a voxel [m] for volumes; default the mean spacing of the particles. USD has fields
             only if it is given.
-        replace: take the place of an earlier export.
+        replace: replace an earlier export.
         progress: called with the number of frames done.
 
     Lengths are in m, times in s, z is up; an ``export.json`` beside the files says so, with the frame rate,

@@ -1,4 +1,4 @@
-"""Colours by name, and those of bodies, smoke, vortons and liquids without one: sRGB, 0 to 1."""
+"""Colours by name, and the colours of bodies, smoke, vortons and liquids that name none: sRGB, 0 to 1."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ TINTS: dict[str, tuple[Colour, Colour]] = {
 """Colours of smoke in light and in shade, unless a look has its own"""
 
 SOLID: Colour = (0.72, 0.7, 0.66)
-"""Bodies"""
+"""Colour of bodies"""
 LIT: Colour = (1.0, 0.97, 0.93)
-"""Smoke in full light"""
+"""Colour of smoke in full light"""
 PLAIN: Colour = (0.62, 0.68, 0.76)
-"""Vortons"""
+"""Colour of vortons"""
 WATER: Colour = (0.24, 0.52, 0.82)
-"""Surfaces of liquids"""
+"""Colour of surfaces of liquids"""
 
 
 def by_name(color: str) -> Colour:
@@ -58,7 +58,7 @@ def named_colours(run: RunFolder) -> dict[str, str]:
 
 
 def colours_of_run(run: RunFolder) -> Mapping[str, Colour]:
-    """The same as colours."""
+    """Colours that the recipe of a run gives to populations."""
     return {name: by_name(color) for name, color in named_colours(run).items()}
 
 

@@ -27,9 +27,9 @@ Columns = dict[str, np.ndarray]
 class Frame:
     """One stored frame: its number in the run, tick, time [s], time code, and columns by population.
 
-    ``code`` is the time over the usual spacing of the exported frames. ``file`` is the number in file names:
-    the whole part of the first code, and one more for each frame. Programs that play sequences need numbers
-    without gaps, and Blender looks for the volumes of a USD stage by time code.
+    ``code`` is the time divided by the usual time between exported frames. ``file`` is the number in file
+    names: the whole part of the first code, and one more for each frame. Programs that play sequences need
+    numbers without gaps, and Blender looks for the volumes of a USD stage by time code.
     """
 
     number: int
@@ -54,10 +54,10 @@ class Job:
 class Frames:
     """Chosen frames and populations of a run.
 
-    ``declared`` is what the run says of its columns (`RunFolder.columns`);
-    ``numbers``, ``ticks``, ``times`` [s], ``codes`` and ``files`` describe the frames, ``rate`` [1/s] how
-    many there are per second of simulated time; ``particles`` and ``bodies`` name the populations,
-    ``surface`` that of a liquid, if the run stored one (None if not).
+    ``declared`` is what the run says of its columns (`RunFolder.columns`). ``numbers``, ``ticks``, ``times``
+    [s], ``codes`` and ``files`` describe the frames, as in `Frame`; ``rate`` [1/s] is the number of frames
+    per second of simulated time. ``particles`` and ``bodies`` name the populations; ``surface`` names that of
+    a liquid's surface, None if the run stored none.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class Frames:
     def fullest(self, names: Sequence[str]) -> np.ndarray:
         """Places (n, 3) m of populations in the frame of the run that has most of their particles.
 
-        Of all frames, chosen or not: parts of a run that are exported one by one have the same sizes.
+        All frames count, chosen or not, so that parts of a run that are exported one by one look the same.
         """
         counts = [self.stored.index(name).counts[: len(self.stored)] for name in names]
         number = int(np.argmax(np.sum(counts, axis=0)))
@@ -224,6 +224,6 @@ def _interval(times: np.ndarray) -> float:
 
 
 def _rounded(values: np.ndarray) -> np.ndarray:
-    """Values rounded where they are whole numbers but for the rounding of products such as 3 x 0.1."""
+    """Values, rounded if they are whole numbers apart from the rounding of products such as 3 x 0.1."""
     near = np.rint(values)
     return np.where(np.abs(values - near) < 1e-6 * np.maximum(1.0, np.abs(values)), near, values)

@@ -2,8 +2,8 @@
 
 glTF has no point clouds whose number changes, so there is one file per frame. A root node turns our z up into
 its y up. Columns are attributes such as ``_TEMPERATURE`` and ``_VELOCITY_X``: one number each, because
-Blender 5.0 fails on a mesh whose attributes differ in width. Numbers of 64 bits do not
-exist there: ids are left out, other whole numbers are floats, right up to 2^24.
+Blender 5.0 fails on a mesh whose attributes differ in width. glTF has no 64-bit numbers: ids are left out,
+other whole numbers are floats, exact up to 2^24.
 
 Source: Khronos glTF 2.0 specification, sections 3.6 (accessors), 3.7 (meshes) and 4.4 (GLB).
 """

@@ -43,7 +43,7 @@ def plain_names(labels: Iterable[str]) -> dict[str, str]:
 
 
 def free_name(name: str, taken: Container[str]) -> str:
-    """The name, with as many underscores behind it as it takes to be none that is `taken`."""
+    """The name, with underscores appended until it is not `taken`."""
     while name in taken:
         name += "_"
     return name
@@ -60,7 +60,7 @@ def declared(label: str) -> Column | None:
 
 
 def unit(label: str, stored: Mapping[str, Mapping[str, str]] | None = None) -> str:
-    """SI unit of a column: what a run stored of it (`RunFolder.columns`), else what its component says.
+    """SI unit of a column: as a run stored it (`RunFolder.columns`), else as its component declares it.
 
     Empty if neither is known.
     """

@@ -1,7 +1,7 @@
 """PLY, binary: points with all columns, and surfaces with the velocity of every vertex; z is up.
 
-Velocities are ``vx vy vz``, other vectors ``name_x name_y name_z``; ids are 32-bit where they fit, as PLY has
-no longer integers, and doubles (exact up to 2^53) where not.
+Velocities are ``vx vy vz``, other vectors ``name_x name_y name_z``. Ids are 32-bit integers, the longest that
+PLY has, if they fit, and else doubles (exact up to 2^53).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TYPES = {"f4": "float", "f8": "double", "i4": "int"}
 
 
 def write(job: Job) -> dict[str, Any]:
-    """Write ``POPULATION.NUMBER.ply``: vertices in m, of surfaces with faces too."""
+    """Write ``POPULATION.NUMBER.ply``: vertices in m, and the faces of surfaces."""
     frames, files = job.frames, []
     surfaces = Surfaces(frames)
     for frame in frames:

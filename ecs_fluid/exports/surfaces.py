@@ -13,7 +13,7 @@ from ecs_fluid.exports.frames import Frame, Frames
 
 Columns = Mapping[str, np.ndarray]
 NEIGHBOURS = 4
-"""Number of particles whose velocities, weighted by inverse distance, give that of a vertex."""
+"""Particles whose velocities, weighted by inverse distance, give the velocity of a vertex."""
 
 
 @dataclass(frozen=True)

@@ -35,13 +35,13 @@ def default_folder(run: Path, to: str) -> Path:
 
 @contextmanager
 def new_folder(target: Path, replace: bool) -> Iterator[Path]:
-    """A folder beside ``target`` that takes its place when the block ends well, and is removed when not."""
+    """A folder beside ``target`` that takes its place if the block succeeds, and is removed if it fails."""
     if target.is_file():
         raise StorageError(f"cannot export to {target}: it is a file; a folder is needed.")
     if target.is_symlink():
         raise StorageError(f"cannot export to {target}: it is a symbolic link; a folder is needed.")
     _refuse_former(target, replace)
-    target = target.absolute()  # gives the working folder, too, a name
+    target = target.absolute()  # so that the working folder has a name too
     make_folder(target.parent)
     # Two exports at once must not share a folder; what a killed one left is removed once its process is gone.
     partial = Path(f"{temporary_name(target)}{os.getpid()}")

@@ -3,8 +3,8 @@
 Stage: metres, z up, one time code per stored frame, ``timeCodesPerSecond`` of simulated time, so motion blur
 from the velocities (m/s) is right. Rows keep their ids, so a renderer may follow them while their number
 changes. Other columns are primvars with their unit as custom data, in single precision unless their component
-says "double". With a `voxel` the stage holds the fields,
-too, as a Volume of OpenVDB assets. Each population has a material, in the colour of its recipe.
+says "double". With a `voxel` the stage holds the fields too, as a Volume of OpenVDB assets. Each population
+has a material, in the colour of its recipe.
 
 Source: OpenUSD, schemas UsdGeomPoints, UsdGeomMesh, UsdGeomXformable, UsdVolVolume, UsdVolOpenVDBAsset,
 UsdShadeMaterial with UsdPreviewSurface.
@@ -53,7 +53,7 @@ def write(job: Job) -> dict[str, Any]:
     try:
         about = _Stage(job, str(job.folder / file)).write()
     except Tf.ErrorException as error:
-        if shutil.disk_usage(job.folder).free < _PENDING:  # of USD's own words only an expert sees that
+        if shutil.disk_usage(job.folder).free < _PENDING:  # USD's own words tell that only to experts
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
         words = " ".join(str(error).split())
         raise StorageError(f"USD cannot write {job.target / file}: {words[:300]}") from None
@@ -71,7 +71,7 @@ class _Stage:
         UsdGeom.SetStageMetersPerUnit(stage, 1.0)
         stage.SetTimeCodesPerSecond(frames.rate)
         stage.SetFramesPerSecond(frames.rate)
-        # Players go by whole codes: a last frame at 2.5 is held at 3, where its volumes are numbered, too.
+        # Players step through whole codes: a last frame at 2.5 is held at 3, as its volumes are numbered.
         stage.SetStartTimeCode(math.floor(frames.codes[0]))
         stage.SetEndTimeCode(max(math.ceil(frames.codes[-1]), frames.files[-1]))
         from ecs_fluid import __version__
@@ -106,9 +106,10 @@ class _Stage:
         return self.volume.volumes.about() if self.volume else {}
 
     def paint(self, prim: Any, population: str, colour: Colour, kind: str = "", **inputs: float) -> None:
-        """Give a prim the material of its population, of that colour unless the recipe says another.
+        """Give a prim the material of its population, in that colour unless the recipe names another.
 
-        ``kind`` tells several of a population apart; ``inputs`` are further ones of UsdPreviewSurface.
+        ``kind`` distinguishes several materials of a population; ``inputs`` are those of UsdPreviewSurface
+        beside the colour.
         """
         from pxr import Gf, Sdf, UsdGeom, UsdShade
 
@@ -125,6 +126,7 @@ class _Stage:
         UsdShade.MaterialBindingAPI.Apply(prim.GetPrim()).Bind(material)
 
     def _add_bodies(self, frame: Frame) -> int:
+        """Add bodies, as points where there are many balls; returns how many bytes that keeps."""
         one_by_one: dict[str, Columns] = {}
         size = 0
         for name, columns in frame.bodies.items():
@@ -336,7 +338,7 @@ class _Body:
 
 
 def _set_mesh(mesh: Any, vertices: np.ndarray, sizes: np.ndarray, corners: np.ndarray, *code: float) -> None:
-    """Points and faces of a Mesh at a time code, of all times without one."""
+    """Set points and faces of a Mesh at a time code; without one, for all times."""
     from pxr import UsdGeom
 
     mesh.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
@@ -348,9 +350,9 @@ def _set_mesh(mesh: Any, vertices: np.ndarray, sizes: np.ndarray, corners: np.nd
 
 
 def _set_extent(prim: Any, low: np.ndarray, high: np.ndarray, *code: float) -> None:
-    """Box of a prim at a time code, by which viewers frame and cull it.
+    """Set the box of a prim at a time code, by which viewers frame and cull it.
 
-    USD finds none by itself of points of one width, nor of volumes.
+    USD itself finds none for points of one width, and none for volumes.
     """
     prim.CreateExtentAttr().Set(_vectors(np.array([low, high])), *code)
 

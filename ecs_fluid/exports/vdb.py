@@ -52,6 +52,7 @@ def write_vdb(handle: BinaryIO, volume: Volume) -> None:
 
 
 def _write_grid(handle: BinaryIO, name: str, array: np.ndarray, volume: Volume) -> None:
+    """Write a field: its description, the topology of its tree, and the values of its leaves."""
     vector = array.ndim == 4
     handle.write(_text(name) + _text("Tree_vec3s_5_4_3" if vector else "Tree_float_5_4_3") + _text(""))
     places = handle.tell()

@@ -39,10 +39,11 @@ UNITS = {
 }
 
 MANY, OUTERMOST = 200, 0.5
-"""Of more particles than these the outermost, in %, on each side may be strays: they tell no spacing."""
+"""Among more than MANY particles, the outermost OUTERMOST % on each side may be strays, which are not counted
+where the spacing is found."""
 
 AT_ONCE = 2**20
-"""Number of weights in memory at a time, which take some 50 MB."""
+"""Weights that are in memory at a time; they take some 50 MB."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,10 @@ class Volume:
 
 
 class Volumes:
-    """The volumes of an export's frames, made one at a time; ``voxel`` and ``spacing`` s in m."""
+    """The volumes of an export's frames, made one at a time.
+
+    ``voxel`` is the edge h of a voxel, ``spacing`` the typical distance s of tracers, m.
+    """
 
     def __init__(self, job: Job) -> None:
         self.frames = job.frames
@@ -107,7 +111,7 @@ class Volumes:
         return Volume(frame, self.voxel, first, arrays)
 
     def _without_strays(self, number: int, particles: dict[str, Columns]) -> dict[str, Columns]:
-        """The particles of the frame of that number but for a few far from all others, which are told."""
+        """The particles of frame `number` without a few far from all others, of which a warning tells."""
         places = [columns[POINTS] for columns in particles.values()]
         every = np.concatenate(places)
         box = every.min(axis=0), every.max(axis=0)
@@ -137,7 +141,7 @@ class Volumes:
 
 
 class _Tracers:
-    """Tracers of some populations, and the grid among whose points they are shared."""
+    """Tracers of some populations, and the grid among whose points they are shared out."""
 
     def __init__(
         self, populations: list[Columns], voxel: float, first: np.ndarray, shape: np.ndarray
@@ -149,7 +153,7 @@ class _Tracers:
         return any(label in columns for columns in self.populations)
 
     def mean(self, label: str) -> np.ndarray:
-        """Sum of w q over the sum of w of the populations that have the column, 0 where that is nothing."""
+        """Sum of w q divided by the sum of w, over populations that have the column; 0 where both are 0."""
         total = self.total(label)
         weight = self.total(None, having=label)[(...,) + (None,) * (total.ndim - 3)]
         # Weights below rounding would divide noise by noise.
@@ -185,9 +189,10 @@ def cubes(vortons: Columns) -> np.ndarray:
 def spread(vortons: Columns, voxel: float, first: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Strengths of vortons at the points of a grid whose first one is at index `first` (3,): (*shape, 3).
 
-    With e the edge of the cube of a vorton's volume, what is shared among points is spread as far as e along
-    each axis by linear weights, (1 - |x|/e)(1 - |y|/e)(1 - |z|/e), unless e is below a voxel: vortons on a
-    lattice add up to an even vorticity. Strength and its first moment are kept.
+    A vorton's strength is shared trilinearly among points. If the edge e of the cube of its volume is longer
+    than a voxel, the strength is first spread as far as e along each axis, by the weights
+    (1 - |x|/e)(1 - |y|/e)(1 - |z|/e), so that vortons on a lattice add up to an even vorticity. Strength and
+    its first moment are kept.
     """
     place = vortons[POINTS].astype(np.float64) / voxel - first
     alpha, edge = vortons["Strength.alpha"].astype(np.float64), cubes(vortons) / voxel
@@ -204,7 +209,7 @@ def spread(vortons: Columns, voxel: float, first: np.ndarray, shape: tuple[int, 
 
 
 def _add_spread(place: np.ndarray, edge: np.ndarray, alpha: np.ndarray, points: int, out: np.ndarray) -> None:
-    """Add values (n, 3) at places (n, 3), spread over edges (n,), in cells, to so many points an axis."""
+    """Add values (n, 3) at places (n, 3), spread over edges (n,), in cells, to `points` points per axis."""
     start = np.ceil(place - edge[:, None]).astype(np.int64) - 1
     away = start[:, :, None] + np.arange(points) - place[:, :, None]
     weight = _tent(away, edge[:, None, None])
@@ -230,7 +235,10 @@ def _tent(t: np.ndarray, edge: np.ndarray) -> np.ndarray:
 
 
 def scatter(place: np.ndarray, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Values (n, k) at places (n, 3), in cells, shared trilinearly among the 8 points around: (points, k)."""
+    """Values (n, k) at places (n, 3), in cells, shared trilinearly among the 8 points around: (points, k).
+
+    `shape` (3,) are the numbers of points of the grid, and points their product.
+    """
     cell = np.floor(place).astype(np.int64)
     part = place - cell
     out = np.zeros((*shape, values.shape[1]))
@@ -250,9 +258,9 @@ def scatter(place: np.ndarray, values: np.ndarray, shape: tuple[int, ...]) -> np
 def mean_spacing(x: np.ndarray) -> float:
     """Typical distance of neighbours [m]: cube root of the occupied volume per particle.
 
-    The volume is counted in cells of two spacings, found by iteration from the box that holds `x` (n, 3) m,
-    of more than MANY but for the outermost `OUTERMOST` % on each side; in flat clouds it is an area, in lines
-    a length. 0.1 for a single point.
+    The volume is counted in cells of two spacings, found by iteration from the box that holds `x` (n, 3) m;
+    if there are more than MANY, without the outermost `OUTERMOST` % on each side. In flat clouds it is an
+    area, in lines a length. The result is 0.1 for a single point.
     """
     stray = OUTERMOST if len(x) > MANY else 0.0
     lo, hi = np.percentile(x, [stray, 100.0 - stray], axis=0).astype(np.float64)

@@ -121,9 +121,9 @@ def drop_after(folder: str | Path, tick: int) -> None:
 
 
 def newest_checkpoint(folder: str | Path) -> LoadedCheckpoint:
-    """Load the newest intact checkpoint, passing over damaged ones.
+    """Load the newest intact checkpoint; its ``skipped`` has a sentence on each damaged one that is newer.
 
-    ``skipped`` of it has a sentence on each; StorageError when no intact one is left.
+    Raises StorageError when no intact one is left.
     """
     skipped: list[str] = []
     for tick, path in reversed(list_checkpoints(folder)):
@@ -138,6 +138,7 @@ def newest_checkpoint(folder: str | Path) -> LoadedCheckpoint:
 
 
 def _header(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
+    """The description of a checkpoint as JSON; StorageError for names and data that no file can hold."""
     for name, array in arrays.items():
         if not _ARRAY_NAME.fullmatch(name):
             raise StorageError(f"array name {name!r} cannot be stored: use words, dots, dashes and slashes.")
@@ -165,6 +166,7 @@ def _digest(handle: BinaryIO, end: int) -> bytes:
 
 
 def _check_seal(handle: BinaryIO, path: Path) -> None:
+    """Raise StorageError for a file without a seal, with one that does not fit, or of another version."""
     size = handle.seek(0, io.SEEK_END)
     handle.seek(max(size - _SEAL_LENGTH, 0))
     seal = _SEAL.fullmatch(handle.read())

@@ -40,7 +40,10 @@ _FILE = re.compile(rf"({NAME.pattern})-(\d{{1,18}})\.vtkhdf")
 
 @dataclass(frozen=True)
 class FieldFrame:
-    """Fields on one uniform grid: ``arrays[name]`` has shape (nx+1, ny+1, nz+1) plus that of one value."""
+    """Point fields on one uniform grid at one tick; lengths in m, times in s.
+
+    ``arrays[name]`` has the shape (nx+1, ny+1, nz+1), followed by the shape of one value.
+    """
 
     tick: int
     time: float
@@ -154,7 +157,7 @@ def drop_fields_after(folder: str | Path, name: str, tick: int) -> None:
     kept = [stored for stored in ticks if stored <= tick]
     if kept == ticks:
         return
-    # First the index: what that names is there, also if this is cut short.
+    # The index goes first, so that all files in it exist even if this is interrupted.
     _write_series(folder, name, kept)
     try:
         for stored in ticks[len(kept) :]:
@@ -195,7 +198,7 @@ def _fill(file: h5py.File, frame: FieldFrame) -> None:
 
 
 def _write_series(folder: Path, name: str, ticks: list[int]) -> None:
-    """Write the index of the files of `ticks`; times come from the former one, of new files from them."""
+    """Write the index of the files of `ticks`, with times from the former index or from new files."""
     path = _index(folder, name)
     known = _listed(path)
     files = []

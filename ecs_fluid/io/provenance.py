@@ -28,11 +28,11 @@ CODE_VARIABLES = (
 """Environment variables by which numpy, its linear algebra and the C library choose their code."""
 
 LONGEST = 300
-"""Characters of one entry"""
+"""Most characters of one entry"""
 
 Text = Annotated[str, Field(max_length=LONGEST)]
 Provenance = Annotated[dict[Text, Text], Field(max_length=1000)]
-"""As files hold it, by name."""
+"""What `provenance` returns, as files hold it."""
 
 
 @cache

@@ -43,7 +43,7 @@ FORMAT = "ecs_fluid run"
 VERSION = 2
 _OURS = ("run.json", "world.toml", "diagnostics.jsonl", "trajectory", "checkpoints", "writer.lock")
 _UNFINISHED = tuple(f".{name}.tmp" for name in _OURS)
-_TOLD = 3  # missing files by name
+_TOLD = 3  # missing files that a message names
 
 
 Count = Annotated[int, Field(lt=2**63)]
@@ -61,7 +61,7 @@ class _Timing(BaseModel, strict=True, allow_inf_nan=False):
 
 
 class _Stretch(BaseModel, strict=True):
-    """Part of a run that the same versions, processor and code computed: its first tick, and those."""
+    """Part of a run that was computed with one set of versions, processor and code: first tick, and these."""
 
     first_tick: Count = Field(ge=0)
     started: Text
@@ -70,7 +70,7 @@ class _Stretch(BaseModel, strict=True):
 
 
 class _Declared(BaseModel, strict=True):
-    """What the component of a stored column says of it: SI unit, and the kind of its numbers."""
+    """What a component declares of a stored column: its SI unit, and the kind of its numbers."""
 
     unit: Text
     kind: Literal["float", "double", "int"]
@@ -174,7 +174,7 @@ class RunFolder:
 
     @classmethod
     def resume(cls, path: str | Path) -> RunFolder:
-        """Open a run to write on; the lock of a process that died is void. Raises StorageError."""
+        """Open a run to continue it; the lock of a process that died is void. Raises StorageError."""
         run = cls.open(path)
         for part in (run.trajectory, run.checkpoints, run.fields):
             refuse_linked(part)
@@ -218,7 +218,7 @@ class RunFolder:
         return found
 
     def _suggestion(self) -> str:
-        """Names the run of that name in the folder `runs`, or that of the nearest name beside it."""
+        """A hint at a run of this or a close name, in the same folder or in `runs`; "" if there is none."""
         with suppress(OSError):
             beside = [path.parent for path in self.path.parent.glob("*/run.json")]
             names = {path.name: path for path in [*beside, Path("runs", self.path.name)]}
@@ -286,7 +286,7 @@ class RunFolder:
 
     def begin_stretch(self, tick: int, code: Mapping[str, str], **changes: Any) -> None:
         """Note what computes the run from ``tick`` on, and ``update``; ``code``: digests of user modules."""
-        # Nothing is left of stretches that began here or later.
+        # Stretches that began here or later are computed anew.
         kept = [each for each in self.read_info()["stretches"] if each["first_tick"] < tick]
         new = _stretch(tick, code)
         if not kept or any(kept[-1].get(key) != new[key] for key in ("computed_with", "code")):
@@ -322,7 +322,7 @@ class RunFolder:
 
 
 def _stretch(tick: int, code: Mapping[str, str]) -> dict[str, Any]:
-    """A stretch of a run that begins now, without names of host or user."""
+    """The entry for a stretch of a run that begins now; it names neither host nor user."""
     here, cores = platform.uname(), os.cpu_count()
     machine = {"cpus": cores, "processor": here.machine, "system": here.system, "kernel": here.release}
     started = datetime.now(UTC).isoformat(timespec="seconds")
@@ -371,7 +371,7 @@ def _clear(folder: Path) -> None:
 
 
 def _gone(files: list[str], folder: Path) -> str:
-    """That files are missing, in words; "" of none."""
+    """The beginning of a sentence that these files are missing; "" if there are none."""
     if not files:
         return ""
     more = len(files) - _TOLD

@@ -29,7 +29,7 @@ from ecs_fluid.io.xdmf import write_xdmf
 _DAMAGE = (OSError, *DAMAGE)
 
 MOST_BYTES = 2**62
-"""A trajectory is read frame by frame, so it may be larger than memory."""
+"""Most bytes of a trajectory file; it is read frame by frame, so it may be larger than memory."""
 
 
 @dataclass
@@ -94,7 +94,7 @@ class TrajectoryWriter:
 
         ``tick`` must grow, ``time`` is in seconds. ``Position.x`` (n, 3) m is needed, any number of other
         columns may follow; a population keeps the columns, dtypes and row shapes of its first frame, but
-        may have any number of rows, none too, may appear later and may be left out. A frame without any
+        may have any number of rows, also none, may appear later and may be left out. A frame without any
         population is remembered, but stored only once the first population appears.
 
         Raises StorageError; the frame is then not stored, all former ones are, and appending may be tried
@@ -146,6 +146,7 @@ class TrajectoryWriter:
     def _check(
         self, tick: int, time: float, populations: Mapping[str, Mapping[str, np.ndarray]]
     ) -> dict[str, tuple[int, dict[str, Column]]]:
+        """Check a frame; return the number of rows and the columns of each population."""
         if self._lock is None:
             raise StorageError(f"the trajectory in {self.folder} is closed; no frame can be added.")
         if self._ticks and tick <= self._ticks[-1]:
@@ -215,6 +216,7 @@ class TrajectoryWriter:
         return index
 
     def _drop_after(self, tick: int) -> None:
+        """Cut all files after the frame of `tick`; remove those of populations that appear only later."""
         keep = sum(stored <= tick for stored in self._ticks)
         empty = []  # populations without a frame up to that tick
         for name, file in self._files.items():

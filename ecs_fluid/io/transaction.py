@@ -261,6 +261,7 @@ def _write_journal(path: Path, changes: Mapping[str, Change]) -> None:
 
 
 def _parse(body: bytes, folder: Path) -> dict[str, Change]:
+    """The changes in a journal, by file name; ValueError for what no commit of ours would write."""
     end = body.index(b"\n", len(_MAGIC))
     offset, changes = end + 1, {}
     for entry in json.loads(body[len(_MAGIC) : end]):

@@ -117,6 +117,7 @@ def create(
 
 
 def _create_index(vtk: h5py.Group, steps: h5py.Group, frames: int, names: list[str]) -> None:
+    """Create the datasets by which VTK finds a frame, for `frames` empty frames; `names` of other columns."""
     zeros = np.zeros(frames, dtype=np.int64)
     counts = _dataset(vtk, "NumberOfPoints", (), "int64", _INDEX_CHUNK, zeros)
     starts = _dataset(steps, "PointOffsets", (), "int64", _INDEX_CHUNK, zeros)

@@ -22,11 +22,13 @@ def enclosing(comm: Comm, low: Array, high: Array, purpose: str = "control") -> 
 
 
 def share_cells(comm: Comm, cell: Array, count: int, parts: int, purpose: str) -> tuple[Array, Array]:
-    """Edges (parts + 1,) of runs of cells, and of the rows in them once these are sorted.
+    """Edges (parts + 1,) of runs of cells, and of the rows in these runs when sorted by cell.
 
     Args:
-        cell: cells of this rank's rows, of `count`.
+        cell: the cell of each of this rank's rows.
+        count: number of cells.
         parts: number of parts, which get as equal numbers of rows as bins of cells allow.
+        purpose: name under which the traffic is counted.
     """
     width = max(1, count // (BINS * parts))
     bins = -(-count // width)
@@ -41,14 +43,16 @@ def sorted_run(values: Array, row: Array, grid: Grid, low: int, high: int) -> tu
     """Sort the rows of the cells `low` to `high`: (start (high - low + 1,), order (n,)).
 
     Args:
-        values: their columns (n, k), positions first.
-        row: their numbers among the rows of all ranks; rows of one cell are sorted by them.
+        values: columns (n, k) of the rows, positions first.
+        row: number (n,) of each row among those of all ranks, by which rows of one cell are sorted.
+        grid: the grid of the cells.
+        low, high: first cell, and one past the last.
     """
     x = np.ascontiguousarray(values[:, :3])
     cell = cell_index(x, *grid) - low
     if (row[1:] >= row[:-1]).all():
         start, order = sort_by_cell(cell, max(high - low, 1))
-    else:  # several populations: those of one rank come behind one another
+    else:  # with several populations, the rows that came from one rank are not in rising order
         ascending = np.argsort(row)
         start, order = sort_by_cell(cell[ascending], max(high - low, 1))
         order = ascending[order]

@@ -17,7 +17,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError
 
 READ_SECONDS = 0.5
-"""Time for mpiexec to read the message of a rank before the job ends, else it may be lost, s"""
+"""Time, s, for mpiexec to read the message of a rank before the job ends; else it may be lost"""
 
 
 @dataclass
@@ -127,7 +127,7 @@ class Comm:
         mine = np.asarray(values, np.int64, order="C")
         whole = np.empty_like(mine)
         self.handle.Allreduce(mine, whole)
-        # As by recursive halving and doubling, which libraries use for many numbers.
+        # Counted as for recursive halving and doubling, which libraries use for many numbers.
         passed = 2 * mine.nbytes * (self.size - 1) // self.size
         self.add_traffic(purpose, started, passed, passed)
         return whole
@@ -159,7 +159,7 @@ class Route:
     Args:
         comm: all ranks.
         to: rank of each row.
-        purpose: under which bytes are counted.
+        purpose: name under which the traffic is counted.
     """
 
     def __init__(self, comm: Comm, to: Array, purpose: str) -> None:
@@ -190,12 +190,12 @@ def row_bytes(array: Array) -> int:
 
 
 def empty_rows(like: Array, counts: Sequence[int]) -> Array:
-    """An array without values for the sum of `counts` rows like those of another."""
+    """An uninitialised array for the sum of `counts` rows, of the dtype and row shape of `like`."""
     return np.empty((int(sum(counts)), *like.shape[1:]), like.dtype)
 
 
 def mpi_buffer(rows: Array, counts: Sequence[int] | None = None) -> list[Any]:
-    """Rows as a buffer of bytes for MPI; with `counts` in blocks of so many rows for, or from, each rank."""
+    """Rows as a buffer of bytes for MPI; with `counts`, in blocks of counts[r] rows to, or from, rank r."""
     from mpi4py import MPI
 
     if counts is None:

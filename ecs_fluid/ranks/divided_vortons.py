@@ -1,8 +1,8 @@
-"""Vortons and influence tree, of which each machine has its part and fetches what its targets need of others.
+"""Vortons and influence tree in parts: each machine has one, and fetches what its targets need of the others.
 
-Sorted vortons, cells and nodes have the same numbers as in one process, and arrays the same lengths; a
-machine fills in its part (one run of cells, and the nodes whose first child is its own) and what others send.
-Pages without content take no memory. So the kernels, and the bits, are those of one process.
+Sorted vortons, cells and nodes have the same numbers as in one process, and arrays the same lengths. A
+machine fills in its part (one run of cells, and the nodes whose first child is its own) and what others send;
+pages without content take no memory. So the kernels, and the bits, are those of one process.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class DividedVortons:
     """All vortons of the world, sorted by the cells of a grid, in parts.
 
     Args:
-        rows: those of this rank.
+        rows: the vortons that this rank holds.
         total: vortons on all ranks, at least one.
         grid: origin (3,) m, spacing (3,) m and number (3,) of cells.
     """
@@ -64,12 +64,12 @@ class DividedVortons:
     # ------------------------------------------------------------------ sorted vortons
 
     def _share_cells(self) -> None:
-        """Cells, and with them sorted vortons, of each machine: edges (machines + 1,)."""
+        """Divide the cells, and so the sorted vortons, among machines: edges (machines + 1,) of both."""
         cells, count = int(np.prod(self.grid[2])), self._machine.count
         self._cells, self._sorted = share_cells(self._comm, self._cell, cells, count, "vortons")
 
     def _send_rows(self) -> None:
-        """Bring every row to the machine whose cell it is in, where it is sorted."""
+        """Send every row to the machine that has its cell, and sort the rows there."""
         rows, machine, real = self._rows, self._machine, self._rows.x.dtype
         to = machine.leaders[np.searchsorted(self._cells, self._cell, side="right") - 1]
         values = np.column_stack([rows.x, rows.alpha, rows.sigma])
@@ -101,6 +101,7 @@ class DividedVortons:
         return self.built
 
     def _build_tree(self) -> tree_build.Tree:
+        """The tree in shared memory, with this machine's part of it filled in, and the root."""
         machine, real = self._machine, self.x.dtype
         cells, first = tree_build.layers_of(self.grid[2])
         nodes = int(first[-1])
@@ -147,7 +148,7 @@ class DividedVortons:
         _unpack(root, read, np.array([-1]))
 
     def _fetch_ahead(self, layer: int, cells: Array, first: int, columns: Sequence[Array]) -> int:
-        """Fetch the children of this machine's next layer beyond its own nodes; returns where they end."""
+        """Fetch the nodes behind this machine's own that are children of its next layer; return their end."""
         edges, above, here = self._ranges[layer], self._ranges[layer + 1], self._machine.here
         behind = [essential.behind_children(cells, layer + 1, int(edge)) for edge in above[1:]]
         ends = np.where(above[1:] > above[:-1], np.maximum(behind, edges[1:]), edges[1:])
@@ -165,7 +166,10 @@ class DividedVortons:
     # ------------------------------------------------------------------ what targets need
 
     def fetch(self, low: Array, high: Array, criterion: int, opening: float, originals: bool) -> None:
-        """Fetch what walks for this rank's blocks of targets, boxes low, high (b, 3) m, read; collective."""
+        """Fetch all that walks of the tree for this rank's blocks of targets will read; collective.
+
+        The boxes of the blocks are low, high (b, 3) m; the rest says when a walk opens a node.
+        """
         machine, tree = self._machine, self.tree
         boxes = machine.gather_on_leader(_merged(low, high))
         if machine.leads:
@@ -208,7 +212,7 @@ class DividedVortons:
         _unpack(np.concatenate(got), columns, np.concatenate(filled))
 
     def _children(self, nodes: Array) -> Array:
-        """Children of some nodes, which are in rising order."""
+        """Children, in rising order, of some nodes."""
         cells, first = self.tree.cells, self.tree.first
         found = [np.empty(0, np.int64)]
         for layer in range(len(cells) - 1, 0, -1):
@@ -240,7 +244,7 @@ class DividedVortons:
     def targets(self, edges: Array) -> tuple[Array, Array]:
         """Positions (m, 3) m and rows (m,) of the vortons that are this rank's targets, in Z order.
 
-        `edges` (ranks + 1,) are the ranks' parts of the blocks of all, which are those of `point_blocks`.
+        `edges` (ranks + 1,) divide the blocks of all vortons, those of `point_blocks`, among the ranks.
         """
         comm, rows, real = self._comm, self._rows, self.x.dtype
         low, high = self._low.astype(real), self._high.astype(real)

@@ -43,7 +43,7 @@ class Machine:
         self.leaders: Array = np.unique(machines)
         """The rank that leads each machine"""
         self.count: int = len(self.leaders)
-        """Machines"""
+        """Number of machines"""
         self.here = int(np.searchsorted(self.leaders, machines[comm.rank]))
         """Number of this machine"""
         self._members = [np.flatnonzero(machines == first) for first in self.leaders]
@@ -94,7 +94,7 @@ class Machine:
         return found
 
     def gather_on_leader(self, part: Array) -> Array:
-        """The rows of this machine's ranks, end to end, on its leader; on the others their own."""
+        """On the leader of this machine, the rows of its ranks end to end; on other ranks their own rows."""
         every = self._comm.gather(part)
         return part if every is None else np.concatenate(every)
 

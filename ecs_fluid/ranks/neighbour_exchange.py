@@ -28,10 +28,10 @@ def exchanged(
     order: int,
     dimension: int,
 ) -> tuple[Array, float]:
-    """Like `exchange_rows` of one process, of all ranks' rows: (rates of this rank's, largest loss of all).
+    """`exchange_rows` over the rows of all ranks: (rates of this rank's rows, largest loss of all rows).
 
-    `row` (n,) are their numbers among all, by which those of one cell are sorted. The bits are those of one
-    process.
+    `row` (n,) are the numbers of this rank's rows among all, by which rows of one cell are sorted. The bits
+    are those of one process.
     """
     every = comm.gather_numbers(np.array([len(x), eps.min(initial=np.inf), eps.max(initial=0.0)]), PURPOSE)
     total, least, widest = int(every[:, 0].sum()), eps.dtype.type(every[:, 1].min()), float(every[:, 2].max())
@@ -65,7 +65,7 @@ def exchanged(
 
 
 def _margin(grid: Grid, reach: float) -> int:
-    """How far, in cells one after the other, cells within `reach` m of a cell are before or behind it."""
+    """Most by which the numbers of a cell and of another one within `reach` m of it differ."""
     along = [min(math.floor(reach / float(h)) + 1, int(n)) for h, n in zip(grid[1], grid[2], strict=True)]
     return (along[0] * int(grid[2][1]) + along[1]) * int(grid[2][2]) + along[2]
 
@@ -86,7 +86,7 @@ def _with_halo(
     wanted = np.where(high > low, [np.maximum(low - margin, 0), np.minimum(high + margin, cells)], [low, low])
     here = comm.rank
     start = np.concatenate([[0], np.cumsum(count)])
-    # To each rank go those of this rank's cells that it needs, and the other way round.
+    # Each rank gets those of this rank's cells that it needs, and this one those of others that it needs.
     sent = np.clip(wanted, low[here], high[here]) - low[here]
     came = np.clip(wanted[:, here][:, None], low, high) - low
     counts = comm.exchange(

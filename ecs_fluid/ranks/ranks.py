@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 UNEVEN = 0.1
-"""Excess of a rank's rows over the mean, as a part of it, from which rows move between ranks."""
+"""Rows move between ranks when one rank has more than the mean by this fraction of it."""
 
 
 class GatheredTables(dict[type[Component], Component]):
@@ -43,7 +43,7 @@ class GatheredTables(dict[type[Component], Component]):
         return table
 
     def get(self, kind: Any, default: Any = None) -> Any:
-        """Like that of a dict."""
+        """Like `get` of a dict; the table is gathered."""
         return self[kind] if dict.__contains__(self, kind) else default
 
     def _all(self) -> Tables:
@@ -51,11 +51,11 @@ class GatheredTables(dict[type[Component], Component]):
         return {kind: self[kind] for kind in sorted(self, key=lambda kind: kind.__name__)}
 
     def items(self) -> Any:
-        """All of them."""
+        """All types and tables, gathered."""
         return self._all().items()
 
     def values(self) -> Any:
-        """All of them."""
+        """All tables, gathered."""
         return self._all().values()
 
 
@@ -82,13 +82,13 @@ class DistributedColumn:
 
 
 class Ranks(SharedWork):
-    """The ranks of one world, from the side of one of them."""
+    """The ranks of one world, as one of them sees them."""
 
     def __init__(self, comm: Comm, bounds: dict[str, Array]) -> None:
         super().__init__(comm, bounds)
         self.scopes = (self._scope,)
         self.over = False
-        """Whether the other ranks have left; this one has its own rows only."""
+        """Whether the other ranks have left, so that only the rows of this one remain"""
 
     # ------------------------------------------------------------------ calls
 
@@ -102,7 +102,7 @@ class Ranks(SharedWork):
         return self.work(world, method, arguments, named)
 
     def work(self, world: World, method: Callable[..., Any], arguments: Any, named: Any) -> Any:
-        """Make a call that all ranks make."""
+        """Carry out a call that all ranks carry out."""
         self.comm.at_work = True
         try:
             return method(world, *arguments, **named)
@@ -135,7 +135,7 @@ class Ranks(SharedWork):
         return slice(None) if self.local or name not in self.bounds else self.own(name)
 
     def takes_new(self, name: str) -> bool:
-        """Whether new rows begin on this rank: behind the last, or everywhere for what every rank holds."""
+        """Whether this rank adds the new rows: the last one does, or every rank for what all ranks hold."""
         return name not in self.bounds or self.comm.rank == self.comm.size - 1
 
     def stored(self, entity: Entity, field: Column, array: Array) -> Any:
@@ -154,7 +154,7 @@ class Ranks(SharedWork):
         }
 
     def column(self, entity: Entity, kind: str, name: str) -> Array:
-        """A column with the rows of all ranks; on rank 0 alone, the others give their own."""
+        """A column: on rank 0 with the rows of all ranks, on the others with their own rows."""
         array: Array = entity.tables[Component.registry[kind]].__dict__[name]
         whole = self.comm.rows_to_first(array, self.counts(entity.name))
         return array if whole is None else whole
@@ -221,7 +221,7 @@ class Ranks(SharedWork):
                         tables.own[kind].__dict__[field.name][...] = array[self.own(entity.name)]
 
     def give_up(self, error: BaseException) -> None:
-        """Ranks need not have stumbled together, so nobody may ask the others what is wrong."""
+        """End all ranks: the others may not have failed, so they cannot be asked what is wrong."""
         self.comm.abort(error)
 
     def any_of(self, names: set[str]) -> set[str]:
@@ -233,7 +233,7 @@ class Ranks(SharedWork):
         return min((found for found in self.comm.gather_values(place) if found is not None), default=None)
 
     def statistics(self) -> list[dict[str, Any]]:
-        """Of every rank: rows it holds, largest memory so far and present memory, sums, traffic."""
+        """For every rank: rows it holds, largest memory so far and present memory, sums, traffic."""
         mine = {
             "rows": {name: self.own(name).stop - self.own(name).start for name in self.bounds},
             "memory": memory(),

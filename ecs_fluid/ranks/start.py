@@ -23,7 +23,7 @@ Share = Callable[["World"], None]
 
 @contextmanager
 def on_ranks(threads: int | None = None, code: Path | None = None) -> Iterator[Share | None]:
-    """On rank 0 the function that divides its world among ranks; None on the others, once rank 0 is done.
+    """Yields, on rank 0, the function that divides its world among ranks; on others None, at the end.
 
     ::
 

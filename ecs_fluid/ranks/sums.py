@@ -17,7 +17,7 @@ from ecs_fluid.ranks.machine import Machine
 from ecs_fluid.targets import Targets
 
 BLOCK = 256
-"""Targets of a block where the solver needs none of its own."""
+"""Targets in a block, for solvers that need no blocks of their own."""
 
 
 Send = Callable[[Array, Array, Array | None], None]
@@ -28,20 +28,21 @@ class VortonTargets(NamedTuple):
     """The vortons as targets of their own sum."""
 
     x: Array
-    """(n, 3) m, its targets; without values where machines have parts of them"""
+    """(n, 3) m, the targets; without values if each machine has a part of them"""
     row: Array
     """(n,) row of each target among all rows of the populations, one after the other"""
     send: Send
     """takes results to the rows that they belong to"""
     divided: DividedVortons | None
+    """the vortons in parts, if each machine has one"""
 
 
 class SharedSum:
-    """A sum at targets of which each rank takes some.
+    """A sum at many targets; each rank takes some of them, its part.
 
     Args:
         send: brings results to the ranks that hold their rows; None where every rank needs all results.
-        rows: of this rank's targets, for `send`.
+        rows: rows of this rank's targets, for `send`.
     """
 
     def __init__(self, comm: Comm, balance: Balance, part: Targets, send: Send | None, rows: Array) -> None:
@@ -52,7 +53,7 @@ class SharedSum:
 
     @classmethod
     def of_all(cls, comm: Comm, balance: Balance, targets: Targets, at: VortonTargets | None) -> SharedSum:
-        """At targets that are the same on all ranks, by blocks; as many as the times of former sums say."""
+        """A sum at targets that all ranks have; times of former sums decide how many blocks each takes."""
         blocks, m = targets.blocks, len(targets.x)
         starts = np.append(np.arange(0, m, BLOCK), m) if blocks is None else blocks[1]
         edges = starts[balance.pieces(len(starts) - 1)]
@@ -72,7 +73,7 @@ class SharedSum:
     def of_divided(
         cls, comm: Comm, balance: Balance, vortons: DividedVortons, gradient: bool, send: Send
     ) -> SharedSum:
-        """At all vortons, of which each machine has its part; the blocks are those of `point_blocks`."""
+        """A sum at all vortons, which machines have in parts; the blocks are those of `point_blocks`."""
         x, rows = vortons.targets(balance.pieces(-(-vortons.total // POINTS)))
         part = Targets.at(x, gradient)
         part.blocks = np.arange(len(x), dtype=np.int64), np.append(np.arange(0, len(x), POINTS), len(x))
@@ -83,7 +84,10 @@ class SharedSum:
         self._begun = time.perf_counter()
 
     def join(self, machine: Machine, targets: Targets, pairs: int) -> None:
-        """All get what the others found; where u is shared memory (`Machine.array`), the leader writes it."""
+        """Bring the results of all ranks together, at the rows by `send`, or in `targets` on every rank.
+
+        If `targets.u` is shared memory (`Machine.array`), the leader of each machine writes it.
+        """
         comm, part = self._comm, self.part
         self._balance.record(time.perf_counter() - self._begun, pairs)
         if self._send is not None:

@@ -90,7 +90,7 @@ def _share(world: World, comm: Comm) -> Ranks:
                 for field, array in table.items():
                     table.__dict__[field.name] = array[own[entity.name]].copy()
     ranks = Ranks(comm, bounds)
-    world._keep(processes=ranks)
+    world._set_fixed(processes=ranks)
     return ranks
 
 
@@ -144,6 +144,6 @@ def _received(comm: Comm, allow_code: bool) -> tuple[World, Ranks]:
         raise
     comm.share_error(None)
     ranks = Ranks(comm, bounds)
-    world._keep(processes=ranks)
+    world._set_fixed(processes=ranks)
     world._ticker.warned = True  # by rank 0
     return world, ranks

@@ -45,10 +45,11 @@ class SharedWork(OneProcess):
         self.machine = Machine(comm)
         self._balances: dict[str, Balance] = {}
         self._divided: DividedVortons | None = None
-        """The vortons of the running stage, where each machine has its part of them only"""
+        """The vortons of the running stage, if each machine has a part of them"""
         self._at_vortons: sums.VortonTargets | None = None
+        """The vortons as targets, from `vorton_targets` to `to_rows`"""
         self._sent = False
-        """Whether results of the last sum at the vortons are with the rows already"""
+        """Whether `join` has brought results of the last sum at the vortons to their rows"""
         self._shared: sums.SharedSum | None = None
         """The present sum, if it is divided"""
 
@@ -60,7 +61,7 @@ class SharedWork(OneProcess):
         return slice(int(edges[self.comm.rank]), int(edges[self.comm.rank + 1]))
 
     def counts(self, name: str) -> list[int]:
-        """Rows on every rank."""
+        """Number of rows of a population on each rank."""
         return [int(count) for count in np.diff(self.bounds[name])]
 
     def total(self, entities: Sequence[Entity], rows: int) -> int:
@@ -223,7 +224,7 @@ class SharedWork(OneProcess):
     ) -> Sequence[Array]:
         """One rank of each machine gathers and sorts, and the others read the result.
 
-        Where `divisible`, several machines have a part each, see `ecs_fluid.ranks.divided_vortons`.
+        If `divisible`, each of several machines has a part, see `ecs_fluid.ranks.divided_vortons`.
         """
         if divisible is not None:
             self._divided = None
@@ -241,14 +242,14 @@ class SharedWork(OneProcess):
         return self._divided is not None and sources.x is self._divided.x
 
     def tree(self, sources: Sources) -> tree_build.Tree:
-        """The tree in shared memory; of divided sources each machine has its own nodes."""
+        """The tree in shared memory; for divided sources, each machine's own part of it."""
         if self._divided is not None and self.has_parts(sources):
             return self._divided.tree
         nodes = self.machine.once("tree", lambda: super(SharedWork, self).tree(sources)[: tree_build.NODES])
         return tree_build.Tree._make([*nodes, sources.start, sources.x, sources.alpha, sources.sigma])
 
     def vorton_targets(self, sources: Sources, populations: Sequence[Population]) -> Array:
-        """Positions in shared memory; of divided vortons an array without values."""
+        """Positions in shared memory; for divided vortons, an array without values."""
         parts = self._divided if self.has_parts(sources) else None
         if parts is None:
             (x,) = self.machine.once("vortons", lambda: [sources.x.T])
@@ -265,7 +266,7 @@ class SharedWork(OneProcess):
         self._at_vortons = None
 
     def _send(self, populations: Sequence[Population], rows: Array, u: Array, du: Array | None) -> None:
-        """Send velocities and gradients at rows, numbered through all populations, to the ranks of these."""
+        """Store results at rows, numbered through all populations, on the ranks that hold these rows."""
         edges = [self.bounds[entity.name] for entity, *_ in populations]
         ends = np.cumsum([0, *(int(blocks[-1]) for blocks in edges)])
         firsts = [end + blocks[:-1] for end, blocks in zip(ends[:-1], edges, strict=True)]

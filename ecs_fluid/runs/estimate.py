@@ -1,10 +1,10 @@
 """What a run will take: time and disk, from a few ticks spread over all of it.
 
-The cost of a tick depends on what the world holds, so the world is run with steps many times as long,
-through the whole duration, and each of its ticks stands for as many ticks of the run: emitters have then
-filled it and particles have spread about as they will. A few ticks with the world's own step follow, since
-some systems take longer for long steps: liquids cut them up, contacts need more rounds. Frames and a
-checkpoint are written for real, to a folder that is removed.
+The cost of a tick depends on what the world holds. So the world is run through its whole duration with
+steps many times as long, and each of these ticks stands for that many ticks of the run: emitters then fill
+the world and particles spread about as they will. A few ticks with the world's own step follow, since some
+systems take longer for long steps: liquids divide them, contacts need more rounds. Frames and a checkpoint
+are really written, to a folder that is removed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FIRST = 0.6
 """s; about the time allowed for ticks with the world's own step"""
 
 ALIKE = 1.25
-"""Two times of a tick count as the same up to this ratio, which other work on the machine explains."""
+"""Up to this ratio, two times of a tick count as the same: other work on the machine may cause as much."""
 
 MOST_FIRST = 9
 """Most ticks that are timed with the world's own step."""
@@ -54,8 +54,8 @@ MOST_FIRST = 9
 class Estimate:
     """Predicted wall time [s], disk [bytes] and rows by population at the end, from ``sampled`` ticks.
 
-    ``whole`` is False if the world could not be run through with long steps, or not in time: later ticks are
-    then taken to cost as much as earlier ones.
+    ``whole`` is False if the sample does not reach the end of the run, because the world takes no long steps,
+    or not in time: later ticks are then assumed to cost as much as earlier ones.
     """
 
     seconds: float
@@ -67,9 +67,9 @@ class Estimate:
 
 @dataclass
 class _Sample:
-    """Mean times [s] and sizes of what a run repeats.
+    """Mean times [s] and sizes [bytes] of what a run repeats.
 
-    ``median`` is that of the sampled ticks; ``whole`` tells whether they went through the whole run.
+    ``median`` is the median time of the sampled ticks; ``whole``: whether they reached the end of the run.
     """
 
     tick: float
@@ -202,7 +202,8 @@ Ticks = Iterator[tuple[float, int]]
 
 
 def _long_ticks(world: World, count: int, began: float = math.inf) -> Ticks:
-    """`count` ticks, or fewer and longer ones if they take too much time since `began` [s]."""
+    """`count` ticks, or fewer and longer ones if, measured from `began` [s], they would take too long."""
+    # A tick stands for `share` of the `count` ticks, at most for `most`; `left` of them are to come.
     share, most, left = 1, COARSEST, count
     while left:
         started = time.perf_counter()
@@ -226,7 +227,7 @@ def _long_ticks(world: World, count: int, began: float = math.inf) -> Ticks:
 
 
 def _own_ticks(world: World, most: int) -> Ticks:
-    """Up to `most` ticks with the present step, at least three, within FIRST s; a first one loads kernels."""
+    """Up to `most` ticks with the present step, within FIRST s but three at least, after an untimed one."""
     world.step()
     spent = 0.0
     for done in range(most):
@@ -242,7 +243,7 @@ def _own_ticks(world: World, most: int) -> Ticks:
 def _change_step(world: World, dt: float) -> None:
     """Change the time step, and the tick so that the time is about the same."""
     tick = round(world.time / dt)
-    world._keep(options=world.options.model_copy(update={"dt": dt}), tick=tick)
+    world._set_fixed(options=world.options.model_copy(update={"dt": dt}), tick=tick)
 
 
 def _sample_of(world: World, steps: Ticks, count: int, dt: float) -> _Sample:

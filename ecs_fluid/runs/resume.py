@@ -84,8 +84,8 @@ def world_of(
 ) -> World:
     """The world that `packed` described; `path` says in messages where that came from.
 
-    It has these tables and these numbers, whatever systems do when they join; if it was `made_elsewhere`,
-    other versions of these may need further tables, and keep them.
+    It has exactly these tables and numbers, whatever systems change when they join. If it was
+    `made_elsewhere`, other versions of the systems may need further tables, which are kept.
     """
     world = World(**meta["options"])
     systems = [_system(item, path, allow_code) for item in meta["systems"]]
@@ -107,14 +107,14 @@ def world_of(
     for made, item in zip(systems, meta["systems"], strict=True):
         made._implied = item.get("implied") is True
     world.tick, world._next_row_id = meta["tick"], meta["next_row_id"]
-    world._keep(history=list(meta["history"]), recipe=meta["recipe"])
+    world._set_fixed(history=list(meta["history"]), recipe=meta["recipe"])
     return world
 
 
 def _put_back(
     world: World, components: dict[str, list[str]], arrays: dict[str, Any], made_elsewhere: bool
 ) -> None:
-    """Make the state that of the checkpoint again: systems that join change numbers, and bring tables."""
+    """Put the state of the checkpoint back: systems that joined have changed numbers and added tables."""
     for entity in world.entities:
         if entity.name not in components and not made_elsewhere:
             with world._active():
@@ -156,7 +156,7 @@ def _component_class(name: str, classes: dict[str, str], path: Any, allow_code: 
 def _tables(
     entity: str, kinds: list[type[Component]], arrays: dict[str, Any], path: Any, dtype: type[np.floating]
 ) -> Tables:
-    """The tables of an entity, checked; what is out of a range that it may leave comes by `_put_back`."""
+    """The tables of an entity, checked. Values that may leave their range are clipped until `_put_back`."""
     tables: list[Component] = []
     for kind in kinds:
         labels = {key: f"{entity}/{kind.__name__}.{key}" for key in kind.columns}
@@ -179,7 +179,7 @@ def _not_loaded(path: Any, what: str, name: str) -> StorageError:
 
 
 def _clipped(kind: type[Component], columns: dict[str, Array]) -> dict[str, Array]:
-    """Columns that are out of a range that they may leave, clipped to it."""
+    """Those columns that are out of range, and may be, clipped to it; without the others."""
     found: dict[str, Array] = {}
     if may_leave_range(kind):
         for key, array in columns.items():

@@ -28,7 +28,10 @@ Watcher = Callable[[World, int], bool]
 
 
 def stored_columns(world: World) -> dict[str, dict[str, Array]]:
-    """Columns of a frame: state and velocity of entities with a Position, those of bodies `in_frames`."""
+    """Columns of a frame, by entity and label.
+
+    Entities with a Position have their state and velocity in it, bodies their place and columns `in_frames`.
+    """
     frame = {}
     for entity in world.entities:
         columns = world.processes.stored_columns(entity)
@@ -38,7 +41,7 @@ def stored_columns(world: World) -> dict[str, dict[str, Array]]:
                 label: array for label, array in columns.items() if label == "Velocity.u" or label in state
             }
         elif "Pose.x" in columns:
-            # Their polytopes never change and are in checkpoints.
+            # Polytopes of bodies are left out: they never change, and checkpoints have them.
             fields = (field for kind in entity.tables for field in kind.columns.values())
             kept = {field.label for field in fields if field.in_frames}
             own = {label: array for label, array in columns.items() if label in kept}
@@ -47,7 +50,7 @@ def stored_columns(world: World) -> dict[str, dict[str, Array]]:
 
 
 def declared_columns(world: World) -> dict[str, dict[str, str]]:
-    """Unit and kind of every column that frames may store, by label; who reads a run may lack its classes."""
+    """Unit and kind of every column that frames may store, by label; readers may not have its class."""
     return {
         field.label: {"unit": field.unit, "kind": field.kind}
         for entity in world.entities
@@ -90,8 +93,8 @@ class Runner:
         self.every, self.checkpoint_seconds = every, checkpoint_seconds
         self._recorded = len(world.history)
         self._saved_at = -1
-        self._populations: list[str] = []  # that have files
-        self._frames_kept: int | None = None  # the last tick of those of a run that continues
+        self._populations: list[str] = []  # those that have files
+        self._frames_kept: int | None = None  # last tick of the frames that are kept, if the run is resumed
 
     @classmethod
     def resume(
@@ -110,11 +113,12 @@ class Runner:
             if folder.trajectory.is_dir():  # without one, a new one is begun
                 stored = Trajectory(folder.trajectory)
                 _check_same_run(world, stored, found.path)
-                if said := folder.missing(stored):  # of one without rows at this tick
+                if said := folder.missing(stored):  # also a population without rows at this tick
                     raise StorageError(f"{said}; the run goes on when what was stored there is back")
             said = folder.missing_fields()
             last, every = last_tick or plan["last_tick"], plan["every"]
-            # The frame of an end between two others goes where the run goes on: a straight one has none.
+            # A frame at a former end of the run that is no multiple of `every` is dropped if the run goes on:
+            # an uninterrupted run has none there.
             between = world.tick % every != 0 and world.tick < last
             folder.rewind(world.tick, frames=world.tick - between)
         except FluidError:
@@ -167,6 +171,7 @@ class Runner:
         return status
 
     def _loop(self, frames: TrajectoryWriter, watch: Watcher) -> str:
+        """Step and store up to the last tick, or until `watch` says to stop; return the status."""
         world = self.world
         saved = time.perf_counter()
         while world.tick < self.last_tick:
@@ -225,9 +230,9 @@ class Runner:
 
 
 def _check_same_run(world: World, frames: Trajectory, checkpoint: Path) -> None:
-    """Raise StorageError if the frame of this tick holds another state, or times would not grow.
+    """Raise StorageError if the frame of this tick holds another state, or if times would not grow.
 
-    What is computed from there would belong to neither run.
+    The checkpoint is then of another run, and what is computed from there would belong to neither.
     """
     first, after = (int(np.searchsorted(frames.ticks, world.tick, side)) for side in ("left", "right"))
     earlier, later = frames.times[:first].max(initial=-1.0), frames.times[after:].min(initial=np.inf)
@@ -236,7 +241,7 @@ def _check_same_run(world: World, frames: Trajectory, checkpoint: Path) -> None:
         if earlier < world.time < later and (frames.times[first:after] == world.time).all()
         else "another time"
     )
-    if first < after and world.tick > 0:  # before the first tick some systems have their rows still to fill
+    if first < after and world.tick > 0:  # at tick 0 some systems have not filled their rows yet
         unlike = unlike or _first_difference(world, frames.frame(first))
     if unlike:
         raise StorageError(

@@ -67,7 +67,7 @@ def compile_kernels(precision: Precision) -> None:
 
 
 def compile_on_all_cores(precisions: Iterable[Precision], say: Callable[[str], None]) -> None:
-    """The same for these precisions, in one process per core; `say` gets sentences on the progress."""
+    """`compile_kernels` for these precisions, in a process per core; `say` gets sentences on the progress."""
     jobs = [(part, precision) for part in PARTS for precision in precisions]
     cores = min(os.cpu_count() or 1, len(jobs))
     with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as pool:
@@ -96,7 +96,7 @@ def compile_part(part: str, precision: Precision) -> None:
 
 
 _quiet = partial(warnings.catch_warnings, action="ignore", category=FluidWarning)
-"""While active, nobody is warned: worlds that are made to be compiled are too coarse for anything else."""
+"""While active, there are no warnings: worlds made only to compile kernels are too coarse for physics."""
 
 
 _Flow = tuple[Literal["euler", "rk2"], dict[str, Any], Any]
@@ -126,7 +126,7 @@ def _vortons(x: Array) -> tuple[Component, ...]:
 
 
 def _meshes(x: Array, precision: Precision) -> Iterator[World]:
-    """So many vortons that the solver takes a mesh and not all pairs."""
+    """A world of so many vortons that the solver uses its mesh, not all pairs."""
     draw = np.random.default_rng(2)
     yield from _flows(("euler", {"solver": "pppm", "tracers": "solver"}, "pse"))(
         draw.random((20_000, 3)), precision
@@ -169,8 +169,8 @@ def _drops(x: Array, precision: Precision) -> Iterator[World]:
 
 
 def _liquids(x: Array, precision: Precision) -> Iterator[World]:
-    """Two liquids in a moving tank with a ball and a block, under one surface; drops with surface tension of
-    another density than what is around, sparks that they keep out, and a wall that holds them back."""
+    """Two worlds: two liquids under one surface, in a moving tank with a ball and a block; and a drop with
+    surface tension in a box, of another density than the fluid around, with sparks that its surface stops."""
     from ecs_fluid.worlds import BodyRecipe, ContainerRecipe, LiquidRecipe, load
 
     tank = World(integrator="euler", precision=precision, dt=1e-3)

@@ -200,5 +200,5 @@ def _toml(path: str, value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A basic string of TOML: that of JSON, where letters beyond 16 bits must stand as they are."""
+    """A basic string of TOML: as in JSON, but letters beyond 16 bits must not be escaped."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

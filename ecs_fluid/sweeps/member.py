@@ -35,12 +35,12 @@ class Member:
     """One member of a sweep and how the last attempt at it ended.
 
     Attributes:
-        name: of the member and its folder.
+        name: name of the member and of its folder.
         values: what it sets, by path.
         path: its run folder, as `ecs-fluid show`, `info` and `resume` take it.
         status: finished, stopped, diverged, failed, or waiting (not begun).
-        ticks, time: of its last state; time in s.
-        state_hash: of that state.
+        ticks, time: tick and time, s, of its last state.
+        state_hash: hash of that state.
         error: why it failed, one sentence.
         first_tick: where the attempt began; ``ticks`` if the member was finished before.
         seconds, process: time that the attempt took, s, and its process id.
@@ -123,6 +123,7 @@ def run_member(job: Job, report: Report, leave: Callable[[], bool] = lambda: Fal
 
 
 def _run(job: Job, report: Report, stop: Callable[[], bool]) -> Member:
+    """Run, resume or find finished the member of a job; return it with its result. Raises its errors."""
     member = job.member
     if job.threads is not None:
         import numba
@@ -155,7 +156,7 @@ def _run(job: Job, report: Report, stop: Callable[[], bool]) -> Member:
 
 
 def ended_before(member: Member) -> Member | None:
-    """The member with its result, if it has ended before; what diverged would diverge again. Else None."""
+    """The member with its result, if it finished before, or diverged, as it would again; else None."""
     if not (member.path / "run.json").is_file():
         return None
     info = RunFolder.open(member.path).read_info()

@@ -40,10 +40,10 @@ DIAGNOSTICS = {
     "liquid_mass": "kg", "liquid_center": "m", "liquid_kinetic": "J", "liquid_energy": "J",
     "liquid_dissipated": "J", "liquid_work": "J", "liquid_density": "",
 }  # fmt: skip
-"""What DiagnosticsSystem records, with its unit."""
+"""Names and units of what DiagnosticsSystem records."""
 
 VECTORS = ("strength", "impulse", "angular_impulse", "force_by_tracers", "force_by_vortons", "liquid_center")
-"""Those of them that are vectors."""
+"""Those of the diagnostics that are vectors."""
 
 
 class _Member(BaseModel, strict=True):
@@ -64,13 +64,15 @@ class Plan:
 
     Attributes:
         world, source, home: name, file and folder of the world; file and folder are "" for one from Python.
-        tables: of the world file, with the settings for all members.
+        settings: ``path=value`` overrides for all members.
+        tables: tables of the world file, with these settings.
         vary: values by path, for a sweep of all combinations; None for a study whose points come one by one.
-        ticks: of every member; None for the world's own duration.
+        ticks: ticks of every member; None for the world's own duration.
+        allow_code: whether the world may name classes by import path.
         points: members by name.
         anyway: whether to continue a sweep that other versions or another processor computed.
-        former: versions and processors that computed the sweep so far, oldest first.
-        remarks: advice of the recipes' lints.
+        former: what the sweep was computed with so far (`computed_with`), oldest first.
+        remarks: sentences of the recipes' lints.
     """
 
     world: str
@@ -94,7 +96,7 @@ class Plan:
         ticks: int | None = None,
         allow_code: bool = False,
     ) -> Plan:
-        """A plan without members for a world as of `ecs_fluid.load`; raises RecipeError."""
+        """A plan without members, for a world given as to `ecs_fluid.load`; raises RecipeError."""
         from ecs_fluid.worlds.world_recipe import WorldRecipe, recipe_of, shipped
 
         ticks = whole_or_none(ticks, "ticks", 1)
@@ -159,6 +161,7 @@ class Plan:
                 raise RecipeError(f"diagnostics {name!r} are not known; {hint}")
 
     def _check(self, name: str, point: Point) -> None:
+        """Raise RecipeError for a member that cannot be made; add to the remarks what looks wrong in it."""
         try:
             recipe = self.recipe_of(point)
             self._check_distinct(point)
@@ -200,7 +203,7 @@ class Plan:
         return found
 
     def computed_with(self) -> dict[str, str]:
-        """Provenance of this process with the user's modules, which a recipe must have loaded before."""
+        """Provenance of this process, with digests of the user's modules, which must be loaded already."""
         return {**provenance(), **code_named_in(self.tables)}
 
     def save(self, folder: Path, status: str) -> None:
@@ -223,8 +226,8 @@ class Plan:
     def adopt_former(self, folder: Path) -> list[str]:
         """Take over the members of the sweep in `folder`, if there is one; returns remarks.
 
-        Raises StorageError: the folder holds another sweep, whose first difference is named, or other files,
-        or something else computed the sweep so far and `anyway` is not set.
+        Raises StorageError: the folder holds another sweep (the error names the first difference) or other
+        files, or the sweep so far was computed with something else and `anyway` is not set.
         """
         path = folder / FILE
         if not path.exists():

@@ -30,8 +30,8 @@ def plot(
 ) -> bool:  # fmt: skip
     """Draw up to nine diagnostics over time, vectors by their magnitude; False if there is none to draw.
 
-    Without `diagnostics` they are the `usual` ones that are not zero throughout, as what vortons would have
-    is in a liquid, or all of these if all are.
+    Without `diagnostics` they are those of the `usual` ones that are not zero throughout (in a liquid, those
+    of vortons are zero), or all of the usual ones if all are zero.
     """
     records = {member.name: found for member in members if (found := readable_records(member))}
     drawn = {name: lines for name in diagnostics or usual if (lines := series(records, name))}

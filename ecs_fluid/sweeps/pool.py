@@ -47,7 +47,7 @@ class DaskPool:
     """Members on Dask: local workers, or a scheduler that runs already.
 
     Args:
-        folder: of the sweep; the log of local workers goes there.
+        folder: folder of the sweep; the log of local workers goes there.
         workers: local worker processes.
         threads: kernel threads of a member; None shares the cores of a machine among its workers.
         scheduler: address of a running scheduler, in place of local workers.
@@ -158,6 +158,7 @@ class DaskPool:
             )
 
     def _start_workers(self, workers: int) -> subprocess.Popen[bytes]:
+        """Start the command that keeps this many workers, with the key of the sweep."""
         make_folder(self._log.parent)
         # No memory limit: at 95 % of it Dask would kill a member that might finish.
         options = f"--nworkers {workers} --nthreads 1 --memory-limit 0 --host 127.0.0.1 --death-timeout 60"
@@ -209,6 +210,7 @@ class DaskPool:
         return sum(threads.values())
 
     def _ended(self, task: Any, member: Member) -> Member:
+        """The result of a finished task: the member as it ended, or as failed if its workers died."""
         from distributed import CancelledError, KilledWorker
 
         if task.status not in ("finished", "error"):

@@ -29,8 +29,8 @@ def write_tables(folder: Path, members: Sequence[Member], diagnostics: Sequence[
     """Write table.csv and members.csv, and table.parquet where pyarrow is installed; returns their paths.
 
     The first has one row for each record of each member (member, what it sets, tick, time, diagnostics), the
-    second one for each member (what it sets, how it ended, its last record). Vectors become columns such as
-    ``impulse.x``. Of `diagnostics` a name may be a vector or one such part; None takes all that is recorded.
+    second one row for each member (what it sets, how it ended, its last record). Vectors become columns such
+    as ``impulse.x``. A name in `diagnostics` is that of a number, a vector or such a part; None takes all.
     """
     over_time: list[Row] = []
     of_members: list[Row] = []
@@ -77,6 +77,7 @@ def _cells(values: Point) -> Row:
 
 
 def _flat(record: dict[str, Any], diagnostics: Sequence[str] | None) -> Row:
+    """A record with its vectors as parts such as ``impulse.x``, and of `diagnostics` alone if given."""
     flat: Row = {}
     for name, value in record.items():
         if isinstance(value, list):

@@ -92,7 +92,7 @@ class Study:
         out: folder of the study; default ``sweeps/NAME``.
         vary, seeds: for a sweep of all combinations in place of points that come one by one, see `sweep`.
         settings: ``path=value`` overrides for all members.
-        ticks: of every member; default duration / dt of the world.
+        ticks: ticks of every member; default duration / dt of the world.
         workers: worker processes; 0 runs the members one after another in this process, without Dask;
             default the number of cores. For an optimiser that asks for one point at a time 0 is best: a
             member then has all cores.
@@ -100,7 +100,7 @@ class Study:
         scheduler: address of a running Dask scheduler, such as ``tcp://10.0.0.1:8786``, in place of workers.
         diagnostics: columns of the tables; default all.
         allow_code: whether the world may name systems by import path, which runs their code.
-        anyway: continue what other versions or another processor computed, though bits may differ.
+        anyway: continue even if other versions or another processor computed members; bits may differ.
         watch: called while members run.
 
     Raises:
@@ -209,8 +209,9 @@ class Study:
         return (self.folder / STOP).exists()
 
     def _run(self, names: list[str]) -> None:
+        """Run the members of these names that have not ended, and keep what became of them."""
         plan = replace(self.plan, points={})
-        # New members: the error of an earlier attempt is not that of the next.
+        # Fresh members, so that the error of an earlier attempt is not taken for that of the next.
         jobs = [Job(plan, self._new(name)) for name in names if not self._done(name)]
         self.watch.begin(len(names), len(names) - len(jobs))
         written = time.monotonic()
@@ -225,6 +226,7 @@ class Study:
                 written = time.monotonic()
 
     def _attempts(self, jobs: list[Job]) -> Iterator[Member]:
+        """Members in the order in which they end: run in this process, or by a pool of workers."""
         if not jobs or (self._scheduler is None and self._workers == 0):
             return (run_member(job, self._progress) for job in jobs)
         if self._pool is None:
@@ -321,7 +323,7 @@ def sweep(
         seeds: number of seeds for every combination, from the world's own seed upwards.
         out: folder of the sweep; default ``sweeps/NAME``.
         settings: ``path=value`` overrides for all members.
-        ticks, diagnostics, workers, threads, scheduler, allow_code, anyway, watch: as of `Study`.
+        ticks, diagnostics, workers, threads, scheduler, allow_code, anyway, watch: as for `Study`.
 
     Returns:
         The members with their values, folders, hashes and errors. One that fails does not stop the others.
@@ -341,7 +343,7 @@ def sweep(
 
 @sentences()
 def run_sweep(study: Study) -> Sweep:
-    """Run all members of a study made with `vary`, write what they say, and close it."""
+    """Run all members of a study made with `vary`, write tables and plot, and close it."""
     with study:
         members = study.run_planned()
     return Sweep(study.folder, members, study.files, study.stopped)
@@ -374,7 +376,7 @@ def plan_sweep(
 
 
 def _check_numbers(workers: Any, threads: Any, scheduler: str | None) -> tuple[int | None, int | None]:
-    """Numbers of workers and of threads; FluidError for what are none."""
+    """Numbers of workers and of threads, checked; FluidError for wrong ones."""
     if scheduler is not None and workers is not None:
         raise FluidError("workers starts local ones and scheduler uses those that run; give one of them")
     if scheduler is not None:
