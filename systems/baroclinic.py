@@ -48,6 +48,9 @@ AS_FAR = 2.01
 NEAR = 1.01
 """The same where what an image gives follows from what the particle does."""
 
+LEANS = 0.05
+"""Sine times cosine of a wall's angle to gravity, from which on it is told: three degrees."""
+
 
 class BaroclinicSystem(System):
     """Baroclinic generation of vorticity: d(omega)/dt = grad(rho) cross grad(p) / rho^2.
@@ -244,4 +247,16 @@ class BaroclinicSystem(System):
                 "leaves through the top comes back below with its density; leave z open, or keep all motion "
                 "small beside the box"
             )
+        drops = self.gradient == "grid" or self.walls == "poison"
+        if drops and self.walls != "none" and gravity.any():
+            down = gravity[0] / np.linalg.norm(gravity[0])
+            for wall in mirrors(containers(world)):
+                part = wall.normals @ down
+                if (np.abs(part) * np.sqrt(np.maximum(0.0, 1.0 - part**2)) > LEANS).any():
+                    found.append(
+                        "walls of a container lean, and BaroclinicSystem drops gradients along their normals "
+                        "there, so fluid at rest in layers is stirred; take gradient = 'neighbours' and "
+                        "walls = 'mirror'"
+                    )
+                    break
         return found

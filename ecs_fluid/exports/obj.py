@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import itertools
 from typing import Any
+from warnings import warn
 
 import numpy as np
 
-from ecs_fluid.errors import StorageError
+from ecs_fluid.errors import FluidWarning, StorageError
 from ecs_fluid.exports.bodies import Mesh
 from ecs_fluid.exports.frames import Job
 from ecs_fluid.exports.surfaces import Surfaces
@@ -24,6 +25,15 @@ def write(job: Job) -> dict[str, Any]:
         raise StorageError(
             f"{frames.run.path} stores no surfaces, and OBJ holds nothing else; "
             "particles go to ply, usd, vtp or gltf"
+        )
+    liquids = [name for name in frames.particles if "Liquid.mass" in frames.columns(name)]
+    if liquids and frames.surface is None:
+        warn(
+            f"{frames.run.path} stores no surface of its liquid, and obj holds surfaces alone, so "
+            f"{', '.join(liquids)} is left out; a world with a SurfaceSystem stores one, and particles go to "
+            "ply, usd, vtp or gltf",
+            FluidWarning,
+            stacklevel=2,
         )
     surfaces, files = Surfaces(frames), []
     for frame in frames:

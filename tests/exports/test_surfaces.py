@@ -53,6 +53,21 @@ READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
 }
 
 
+def test_obj_tells_of_a_liquid_without_a_surface(tmp_path: Path) -> None:
+    """A tank with water was written as the tank alone, without a word."""
+    tables = {
+        "world": {"dt": 0.01, "duration": 0.01},
+        "entity": [
+            {"kind": "container", "name": "tank", "shape": {"shape": "box", "size": [1, 1, 1]}},
+            {"kind": "liquid", "name": "water", "fills": "tank", "spacing": 0.25},
+        ],
+        "system": [{"kind": "sph"}],
+    }
+    run = ef.run(tables, out=tmp_path / "run")
+    with pytest.warns(ef.FluidWarning, match="stores no surface of its liquid.*so water is left out"):
+        ef.export(run.path, "obj", out=tmp_path / "obj")
+
+
 def check_ball(points: np.ndarray, triangles: np.ndarray, frame: int) -> None:
     """On the sphere within h^2 / (8 r), the sag of an edge of a cell; outward, and not more than the ball.
 

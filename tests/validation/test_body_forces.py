@@ -195,7 +195,8 @@ def test_terminal_velocity_of_ten_cate(rho: float, mu: float, law: float, measur
     """Case 84: a nylon ball, 15 mm, 1120 kg/m^3, in four silicone oils; 1 % of the law, 10 % of the tank.
 
     After 2 s, ten times as long as the slowest change takes.
-    Source: ten Cate, Nieuwstad, Derksen and Van den Akker, Phys. Fluids 14 (2002).
+    Source: ten Cate, Nieuwstad, Derksen and Van den Akker, Phys. Fluids 14 (2002), as quoted by the test case
+    "sedimenting sphere" of the coupling of Palabos and LIGGGHTS.
     """
     world = afloat(dt=0.02, density=rho)
     ball = balls(world, "ball", [0, 0, 0], radius=7.5e-3, mass=1120 * 4 / 3 * np.pi * 7.5e-3**3)

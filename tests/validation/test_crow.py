@@ -124,25 +124,40 @@ def test_growth_of_small_waves(kernel: str, sigma: float) -> None:
     assert planes[0] == pytest.approx(planes[1], abs=1.0)
 
 
-@pytest.mark.parametrize("part", [0.7, pytest.param(1.0, marks=NIGHTLY), pytest.param(1.2, marks=NIGHTLY)])
-def test_marched_growth(part: float) -> None:
-    """Case 43': amplitude 1e-3 b grows as Crow's formula says, within 2 %, at three waves around the fastest.
-
-    Started on the growing plane, all blobs move and stretch; 8 copies on either side (1/17^2 = 0.3 % of what
-    they do) repeat the middle at every stage. The default stretching, the fastest wave (0.1285/s) at three
-    overlaps. The transposed form turns the strengths of a bent line out of it and falls short by 19 %.
-    """
+def marched(part: float, scheme: str, overlap: float) -> float:
+    """Growth that is marched at `part` of the fastest wave number over that of Crow's formula, less 1."""
     sigma = 0.15
     cut = cut_off("winckelmans", sigma)
     k = part * best(lambda kb: growth(crow_rates(kb, cut)), 0.4, 1.2)
-    theory = growth(crow_rates(k, cut)) / (2 * math.pi)
 
     def make(blobs: list[Blobs], dt: float) -> ef.World:
         solver = ef.VelocitySystem.with_solver(RowSolver, length=2 * math.pi / k)
-        return world_of(blobs, solver, dt=dt, integrator="rk3")
+        return world_of(blobs, solver, dt=dt, integrator="rk3", stretch=scheme)
 
+    return marched_growth(k, sigma, overlap, make) / (growth(crow_rates(k, cut)) / (2 * math.pi)) - 1
+
+
+@pytest.mark.parametrize("part", [0.7, pytest.param(1.0, marks=NIGHTLY), pytest.param(1.2, marks=NIGHTLY)])
+def test_marched_growth(part: float) -> None:
+    """Case 43': amplitude 1e-3 b grows as Crow's formula says, within 0.5 %, at three waves around the
+    fastest; 2 % is asked, which a rate of stretching that is 6 % wrong would keep.
+
+    Started on the growing plane, all blobs move and stretch; 8 copies on either side (1/17^2 = 0.3 % of what
+    they do) repeat the middle at every stage. The default stretching, the fastest wave (0.1285/s) at three
+    overlaps.
+    """
     for overlap in (2.0, 2.4, 3.2) if part == 1.0 else (2.4,):
-        assert marched_growth(k, sigma, overlap, make) == pytest.approx(theory, rel=0.02)
+        assert abs(marched(part, "auto", overlap)) < 0.005
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("part", [0.7, 1.0, 1.2])
+def test_marched_growth_by_every_form(part: float) -> None:
+    """Case 43': the classical and mixed forms are within 0.5 and 2 %. The transposed one turns the strengths
+    of a bent line out of it and falls short by 7, 19 and 38 %, which is why it is not the default here."""
+    assert abs(marched(part, "classical", 2.4)) < 0.005
+    assert abs(marched(part, "mixed", 2.4)) < 0.02
+    assert -0.45 < marched(part, "transposed", 2.4) < -0.05
 
 
 def marched_growth(

@@ -116,13 +116,16 @@ def test_diagnostics_agree_with_sums_by_hand() -> None:
 
 
 def test_inviscid_energy() -> None:
-    """Case 20: energy of the two rings within 0.5 % over 100 ticks of the default stretching."""
+    """Case 20: energy of the two rings over 100 ticks of the default stretching, 0.5 % asked, 1e-7 kept.
+
+    Found 1e-9, RK3's step: lines of blobs are Hamiltonian. 0.5 % would let the rate be 9 % wrong (1 %: 3e-4).
+    """
     world = world_of(skew_rings(), dt=0.02, integrator="rk3")
     energies = [world.diagnostics()["energy"]]
     for _ in range(10):
         world.step(10)
         energies.append(world.diagnostics()["energy"])
-    assert np.abs(np.array(energies) / energies[0] - 1).max() < 0.005
+    assert np.abs(np.array(energies) / energies[0] - 1).max() < 1e-7
 
 
 def viscous_budget(world: ef.World, viscosity: float, ticks: int) -> tuple[float, float]:

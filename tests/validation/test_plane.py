@@ -204,10 +204,12 @@ def test_vortices_on_a_circle() -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("count", [2, 3, 5])
+@pytest.mark.parametrize("count", [2, 3, 5, 6, 7, 8])
 def test_vortices_on_a_circle_for_ten_turns(count: int) -> None:
-    """Case 48: 1e-8 after 10 turns; 240 ticks a turn."""
-    assert polygon(count, 240, 10) < 1e-8
+    """Case 48: 1e-8 after 10 turns; 240 ticks a turn. Up to seven are stable (Thomson); of eight rounding
+    grows to a tenth of the radius."""
+    off = polygon(count, 240, 10)
+    assert off < 1e-8 if count < 8 else off > 1e-2
 
 
 def perlman(h: float, sigma: float, time: float, ticks: int) -> float:
@@ -362,12 +364,9 @@ def test_three_vortices_collapse() -> None:
     assert orders(errors["rk4"]) == pytest.approx(4, abs=0.4)
 
 
-def dipole(h: float, way: float, ticks: int, solver: str = "direct") -> tuple[float, dict[str, float]]:
-    """Speed of the Lamb-Chaplygin dipole of radius and speed 1 over `way` m, and changes of invariants.
-
-    omega = k^2 C J1(k r) sin(theta) inside r = 1, k = 3.8317, C = -2/(k J0(k)). Its speed is that of the
-    centre of impulse, sum Gamma y x / sum Gamma y.
-    """
+def dipole_world(h: float, dt: float, solver: str = "direct") -> ef.World:
+    """The Lamb-Chaplygin dipole of radius and speed 1: omega = k^2 C J1(k r) sin(theta) inside r = 1,
+    k = 3.8317, C = -2/(k J0(k)). Half of it has the circulation 6.830899."""
     k = jn_zeros(1, 1)[0]
     x = lattice(h, 1.0 + h, 1.0 + h)
     points = within(x, h)
@@ -376,7 +375,13 @@ def dipole(h: float, way: float, ticks: int, solver: str = "direct") -> tuple[fl
     omega = np.where(r < 1, inside, 0.0).mean(axis=1)
     x, omega = x[omega != 0], omega[omega != 0]
     assert omega[x[:, 1] > 0].sum() * h * h == pytest.approx(6.830899, rel=1e-4)
-    world = world_of(x, omega, h, way / ticks, solver, gradient=False, tolerance=1e-4)
+    return world_of(x, omega, h, dt, solver, gradient=False, tolerance=1e-4)
+
+
+def dipole(h: float, way: float, ticks: int, solver: str = "direct") -> tuple[float, dict[str, float]]:
+    """Speed of the dipole over `way` m, that of the centre of impulse, sum Gamma y x / sum Gamma y, and
+    changes of invariants."""
+    world = dipole_world(h, way / ticks, solver)
 
     def centre() -> float:
         places, gamma = state(world)
@@ -417,6 +422,35 @@ def test_the_dipoles_speed_by_every_solver(solver: str) -> None:
         errors = [abs(dipole(h, 1.0, 20)[0] - 1) for h in (0.1, 0.05, 0.025)]
         print(errors)
         assert orders(errors) == pytest.approx([2.0, 2.0], abs=0.4) and errors[-1] < 1e-3
+
+
+@pytest.mark.nightly
+def test_the_dipole_keeps_its_shape() -> None:
+    """Case 51 over ten radii: speed to 1 % at 20 cells a radius, width to 0.5 %, and its vorticity, the mean
+    over 0.25 m around each point, to 5 %, less with finer cells.
+
+    Found at 10, 20, 30 cells: speed -1.4, -0.38, -0.14 %; vorticity 8.4, 4.4, 2.3 % off, in the mean square;
+    width within 0.6, 0.3, 0.1 %. What is lost trails behind: vortices at the edge, which cores blur.
+    """
+    axis = np.linspace(-1.4, 1.4, 29)
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 1, 2)
+    off = []
+    for h, ticks in ((0.1, 100), (0.05, 200)):
+        world = dipole_world(h, 10.0 / ticks)
+        pictures, width, centres = [], [], []
+        for number in (0, ticks):
+            world.step(number)
+            places, gamma = state(world)
+            centre = (gamma * places[:, 1] * places[:, 0]).sum() / (gamma * places[:, 1]).sum()
+            square = ((grid - (places - (centre, 0.0))) ** 2).sum(axis=-1)
+            pictures.append((gamma * np.exp(-square / 0.25**2)).sum(axis=1))
+            width.append(math.sqrt((np.abs(gamma) * places[:, 1] ** 2).sum()))
+            centres.append(centre)
+        off.append(np.linalg.norm(pictures[1] - pictures[0]) / np.linalg.norm(pictures[0]))
+        speed = (centres[1] - centres[0]) / 10.0
+        print(h, speed - 1, off[-1], width[1] / width[0] - 1)
+    assert abs(speed - 1) < 0.01 and width[1] / width[0] == pytest.approx(1.0, abs=0.005)
+    assert off[1] < 0.05 and off[1] < 0.7 * off[0]
 
 
 def nearest(ratio: float, h: float) -> float:

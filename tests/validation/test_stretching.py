@@ -76,7 +76,7 @@ def test_bending_wave_keeps_its_shape(sigma: float) -> None:
     blobs smooth, so that the wave no longer acts on itself as a bent line does.
     """
     for overlap in (1.6, 2.4, 3.2):
-        assert shape_error(sigma, overlap, row_of("auto", 2 * math.pi)) < 0.02
+        assert shape_error(sigma, overlap, row_of("auto", 2 * math.pi)) < 0.006
     if sigma == 0.3:
         assert shape_error(sigma, 2.4, row_of("transposed", 2 * math.pi)) > 0.5
 
@@ -96,13 +96,14 @@ def drifts(world: ef.World, seconds: float) -> dict[str, float]:
 
 @pytest.mark.parametrize("count", [100, pytest.param(141, marks=NIGHTLY), pytest.param(200, marks=NIGHTLY)])
 def test_skew_rings_keep_impulse_and_energy(count: int) -> None:
-    """Case 18' to t = 5 by default: impulse and energy to 1e-3, with 100, 141 and 200 blobs a ring.
+    """Case 18' to t = 5 by default: impulse and energy to 1e-4, with 100, 141 and 200 blobs a ring.
 
     Impulse is an integral along closed lines whose quadrature is exact to rounding; energy is that of the
-    lines of blobs. What is left is RK3's step. Transposed stretching loses 2e-2 of the impulse.
+    lines of blobs. What is left is RK3's step, 2.1e-5 and 7.6e-6. Transposed stretching loses 2e-2 of the
+    impulse.
     """
     found = drifts(world_of(skew_rings(count), dt=0.05, integrator="rk3"), 5.0)
-    assert found["impulse"] < 1e-3 and found["energy"] < 1e-3
+    assert found["impulse"] < 1e-4 and found["energy"] < 1e-4
 
 
 @pytest.mark.parametrize(

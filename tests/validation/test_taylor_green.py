@@ -75,10 +75,11 @@ def test_decay_in_a_plane_that_repeats() -> None:
     """omega = 2 sin x sin y in a plane as shipped: it moves along itself and decays by exp(-2 nu t).
 
     The flow carries the vortons through all faces; they are remeshed. Cores take exp(-sigma^2) of the
-    velocity, which is steady all the same, so exchange (order 4) and remeshing (order 3) alone err.
+    velocity, which is steady all the same, so exchange (order 4) and remeshing (order 3) alone err: 1.6e-3,
+    2.9e-4, 5e-5 with 16, 32, 48 vortons a side.
     """
     errors = []
-    for count in (16, 24, 32):
+    for count in (16, 32, 48):
         h = SIDE / count
         x = points(count)[:, :, 0].reshape(-1, 3) * (1.0, 1.0, 0.0)
         n, alpha = len(x), np.zeros_like(x)
@@ -96,8 +97,8 @@ def test_decay_in_a_plane_that_repeats() -> None:
         x, alpha = world["vortices"][ef.Position].x, world["vortices"][ef.Strength].alpha
         kept = float((alpha[:, 2] * 2 * np.sin(x[:, 0]) * np.sin(x[:, 1])).sum() / SIDE**2)
         errors.append(kept / math.exp(-2 * 0.05 * world.time) - 1)
-    assert abs(errors[-1]) < 4e-4
-    assert math.log(errors[0] / errors[-1]) / math.log(2.0) > 2.0
+    assert abs(errors[1]) < 4e-4 and abs(errors[2]) < 1e-4
+    assert math.log(errors[0] / errors[1]) / math.log(2.0) > 2.0
 
 
 def test_enstrophy_of_inviscid_vortices_grows() -> None:

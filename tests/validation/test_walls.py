@@ -202,6 +202,19 @@ def test_poisoned_gradients(gradient: str) -> None:
     assert np.abs(rate).max() < 1e-12
 
 
+@pytest.mark.parametrize("given", [{"gradient": "grid"}, {"walls": "poison"}, {}])
+@pytest.mark.parametrize("tilt", [0.0, 0.4])
+def test_walls_that_lean_and_stir_layers_are_told(tilt: float, given: dict[str, Any]) -> None:
+    """At 0.7 and 0.57 of the full rate with the normal part of gradients dropped, else not at all."""
+    rotation = (tilt, 2 * tilt, 0.0)
+    x = lattice(10) @ turn(rotation).T
+    world, rate = tilted(rotation, x, 1000 - 100 * x[:, 2])
+    world.system(ef.BaroclinicSystem).put(**given)  # type: ignore[union-attr]
+    stirred = np.linalg.norm(rate(), axis=1).max() > 0.1 * 100
+    told = any("walls of a container lean" in text for text in world.lint())
+    assert stirred == told == bool(tilt and given)
+
+
 def test_mirrors_leave_real_gradients_alone() -> None:
     """Two fluids side by side: the torque of the interface is what it is in the middle of the box.
 
