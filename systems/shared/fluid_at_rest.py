@@ -106,9 +106,24 @@ def density_at(fluid: FluidAtRest, z: Array) -> Array:
 
 
 def density_slope(fluid: FluidAtRest, z: Array) -> Array:
-    """Derivative (n,) kg/m^4 of the density at rest along z, by a centred difference over 1e-3 m."""
-    step = z.dtype.type(1e-3)
-    return np.asarray((density_at(fluid, z + step) - density_at(fluid, z - step)) / (2 * step))
+    """Derivative (n,) kg/m^4 of the density at rest along z; at corners of a profile the mean of both sides.
+
+    By differences of the density at two heights near each other single precision would leave few digits.
+    """
+    warm = len(fluid.temperatures[0]) > 1
+    values, heights = fluid.temperatures if warm else fluid.densities
+    rise, width = np.diff(values), np.diff(heights)
+    # Heights may be the same in the world's precision.
+    slopes = np.divide(rise, width, out=np.zeros_like(rise), where=width > 0)
+    slopes = np.pad(slopes, 1)  # constant beyond
+    below, above = (slopes[np.searchsorted(heights, z, side)] for side in ("left", "right"))
+    slope = z.dtype.type(0.5) * (below + above)
+    if not warm:
+        return np.asarray(slope)
+    if fluid.law == LAWS["ideal_gas"]:
+        T = temperature_at(fluid, z)
+        return np.asarray(-density_of(fluid, T) / T * slope)
+    return np.asarray(-fluid.density * fluid.expansion * slope)
 
 
 def _interpolated(z: Array, values: Array, heights: Array) -> Array:

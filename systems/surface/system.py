@@ -27,6 +27,7 @@ from ecs_fluid.system import System, Types
 from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.particle_mesh import TransferSystem
 from ecs_fluid.systems.shared.body_tables import BODIES
+from ecs_fluid.systems.shared.fluid_at_rest import density_at, fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.properties import CARRIED, carrying_matter
 from ecs_fluid.systems.surface.contour import contour
 from ecs_fluid.systems.surface.liquid_field import filled_part, has_liquid
@@ -40,6 +41,8 @@ FIELDS = {
     **{name: (SpeciesField, name, (Species,)) for name in Species.columns},
 }
 """Table and column of each field, and what particles need to carry for it; a density is also a liquid's."""
+AT_REST = {"density": density_at, "temperature": temperature_at}
+"""What is layered where the fluid at rest is, and what it is at each height."""
 FILLED = (Fluid, TransferGrid, DensityField, TemperatureField, SpeciesField)
 """What a TransferSystem has filled, which a surface of the flow or of a liquid does without."""
 if TYPE_CHECKING:
@@ -83,7 +86,8 @@ class SurfaceSystem(System):
     """field that tells inside from outside; liquid: that of the SphSystem; flow: the attached
     SignedDistance"""
     outside: float | None = None
-    """value outside, unit of the field; default that of the ambient, 0 for species"""
+    """value outside, unit of the field; default that of the ambient, 0 for species; where that is layered
+    it is taken off at each height"""
     inside: float | None = None
     """value inside, unit of the field; default its mean plus standard deviation, at most its largest"""
     method: Literal["facets", "crossings"] = "facets"
@@ -196,6 +200,9 @@ class SurfaceSystem(System):
         grid = self.field(TransferGrid)
         kind, name, _ = FIELDS[self.of]
         values = getattr(self.field(kind), name)
+        if self.outside is None and self.of in AT_REST and (fluid := fluid_at_rest(self.world)).layered:
+            z = (grid.origin[2] + grid.spacing[2] * np.arange(values.shape[2])).astype(values.dtype)
+            values = values - (AT_REST[self.of](fluid, z) - values.dtype.type(self._outside()))
         for axis in np.flatnonzero(grid.flat):
             values = np.take(values, [0], axis=axis)
         return grid, np.ascontiguousarray(values)
@@ -203,7 +210,7 @@ class SurfaceSystem(System):
     def _outside(self) -> float:
         if self.outside is not None:
             return self.outside
-        if self.of not in ("density", "temperature"):
+        if self.of not in AT_REST:
             return 0.0
         return float(self.world.dtype(getattr(self.field(Fluid), self.of)))
 

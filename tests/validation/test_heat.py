@@ -15,7 +15,13 @@ from scipy.integrate import solve_ivp
 
 import ecs_fluid as ef
 from ecs_fluid.systems.particle_mesh import STEFAN_BOLTZMANN
-from ecs_fluid.systems.shared.fluid_at_rest import FluidAtRest, density_of, fluid_at_rest, temperature_of
+from ecs_fluid.systems.shared.fluid_at_rest import (
+    FluidAtRest,
+    density_of,
+    density_slope,
+    fluid_at_rest,
+    temperature_of,
+)
 from ecs_fluid.systems.thermal import cooled
 
 
@@ -62,6 +68,30 @@ def test_equation_of_state(law: str) -> None:
     else:
         np.testing.assert_allclose(expansion * rho / 998.0, 2e-4, rtol=1e-6)
         assert density_of(ambient, np.array([293.0]))[0] == 998.0
+
+
+@pytest.mark.parametrize("precision", ["single", "double"])
+@pytest.mark.parametrize("size", [1e-4, 1.0, 1e4])
+@pytest.mark.parametrize(
+    ("law", "layers"),
+    [("none", {"density": 1000.0}), ("ideal_gas", GASES["ideal_gas"]), ("liquid", GASES["liquid"])],
+)
+def test_slope_of_layers(precision: str, size: float, law: str, layers: dict[str, float]) -> None:
+    """d(rho)/dz of layers of any thickness in m: with a step of 1 mm layers of 0.2 mm had a tenth of it."""
+    world = ef.World(precision=precision)
+    change, kind = (0.5, "density") if law == "none" else (10.0, "temperature")
+    profile = [(-size, layers[kind] - change), (size, layers[kind] + change)]
+    world.set_fluid(law=law, **layers, **{f"{kind}_profile": profile})
+    fluid, height = fluid_at_rest(world), np.array([-2.0, -1.0, -0.5, 0.0, 0.7, 2.0])
+    T = 300.0 + change * height
+    full = {
+        "none": np.ones(6), "ideal_gas": -1.2 * 300.0 / T**2, "liquid": np.full(6, -998.0 * 2e-4)
+    }[law] * change / size  # fmt: skip
+    part = np.array([0.0, 0.5, 1.0, 1.0, 1.0, 0.0])  # at a corner the mean of both sides
+    rtol = 1e-4 if precision == "single" else 1e-12
+    np.testing.assert_allclose(
+        density_slope(fluid, world.dtype(size) * height.astype(world.dtype)), full * part, rtol=rtol
+    )
 
 
 def test_density_follows_temperature_at_the_end_of_every_tick() -> None:

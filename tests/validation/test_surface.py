@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -86,6 +87,22 @@ def test_crossings_method() -> None:
     assert found["facets"].shape == found["crossings"].shape
     near = np.abs(found["facets"]) < 0.15
     assert np.abs(found["facets"] - found["crossings"])[near].max() < 0.1
+
+
+@pytest.mark.parametrize("method", ["facets", "crossings"])
+def test_layers_of_the_fluid_at_rest_are_no_liquid(method: str) -> None:
+    """A drop that is lighter or heavier than layered surroundings; their own layers counted as liquid."""
+    found = {}
+    for rho, layers in itertools.product((0.5, 2.0), (None, [(-0.8, 1.5), (0.8, 0.9)])):
+        world = heavy_particles(lambda x: shapes.sphere(x, CENTRE, 0.42), method=method, mesh=False)
+        world.set_fluid(density_profile=layers, gravity=(0.0, 0.0, 0.0))
+        world["water"][ef.Density].rho[:] = rho
+        world.step()
+        found[rho, layers is None] = world.history[-1]
+    for rho in (0.5, 2.0):
+        layered, even = found[rho, False], found[rho, True]
+        assert layered["surface_parts"] == even["surface_parts"] == 1
+        assert layered["surface_volume"] == pytest.approx(even["surface_volume"], rel=0.01)
 
 
 def test_flat_world() -> None:

@@ -18,12 +18,12 @@ from ecs_fluid.kernels.biot_savart.direct import velocity
 from ecs_fluid.kernels.biot_savart.regularisation import Code
 from ecs_fluid.kernels.bodies.polytope import Hulls
 from ecs_fluid.kernels.bodies.table import CONTAINER, Bodies
-from ecs_fluid.kernels.collision.article_boundary import reassign
+from ecs_fluid.kernels.collision.article_boundary import reassign, swirl
 from ecs_fluid.kernels.collision.closest_surface import near_surfaces
 from ecs_fluid.kernels.collision.collide import misplaced
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles
 from ecs_fluid.kernels.compiled import Array
-from ecs_fluid.kernels.compiled.triples import cross_of, dot, matrix_at, minus, plus, row_of, turned
+from ecs_fluid.kernels.compiled.triples import cross_of, dot, length, matrix_at, minus, plus, row_of, turned
 
 SINGULAR = 1e-15
 """Ratio of the two eigenvalues of a matrix below which the smaller one is zero."""
@@ -128,13 +128,16 @@ def ways_to_go(
     """(slip, x, most, one, two): the slip by `slip_at`, and both ways that the vortons can go.
 
     One ends where each stops the slip by itself, see `reassign`, with the places x; two in the strengths
-    `spun` of `slip_at`, and may be gone `most` (count,) times. What either changes is as by `balance`.
+    `spun` of `slip_at`, and may be gone `most` (count,) times. What either changes is as by `balance`. By
+    either a vorton is given at most, in the mean, the strength by which it would make all of the slip: what
+    it gets along the normal that it stands on acts at other vortons' points alone, so few vortons could be
+    given any strength, and one by itself what rounding asks for.
     """
     n, before = len(near.rows), near.alpha
     slip, rest, spun = slip_at(bodies, near.who, near.point, near.normal, flow, before, near.volume)
     spinning, most = balance(bodies, near, sums, slip, spun)
     x, alpha, off, floor = near.x.copy(), near.alpha.copy(), np.zeros(n, np.int64), np.empty(n)
-    rms = _rms(near.who, slip, len(bodies.x))
+    rms, own = _rms(near.who, slip, len(bodies.x)), np.zeros_like(slip)
     spins = np.zeros(n, np.bool_)
     for c in range(n):
         # Off the normal a vorton might leave a container by another wall.
@@ -142,10 +145,17 @@ def ways_to_go(
         floor[c] = FAINT * rms[near.who[c]]
         for k in range(3):
             spins[c] |= spun[c, k] != before[c, k]
+        s = max(length(minus(row_of(near.point, c), row_of(near.x, c))), near.sigma[c])
+        brings = swirl(code, s * s, near.sigma[c]) * s
+        own[c, 0] = brings * length(minus(row_of(spun, c), row_of(before, c)))
+    alone = _rms(near.who, own, len(bodies.x))
+    for i in range(len(most)):
+        if alone[i] > 0.0:
+            most[i] = min(most[i], rms[i] / alone[i])
     reassign(code, x, alpha, near.sigma, near.point, near.normal, rest, off, floor)
     going, _ = balance(bodies, near, sums, slip, alpha)
     one = np.empty((3, 2 * n)), np.empty((3, 2 * n)), np.empty(2 * n)
-    more, s = np.count_nonzero(spins), 0
+    more, m = np.count_nonzero(spins), 0
     two = np.empty((3, more)), np.empty((3, more)), np.empty(more)
     for c in range(n):
         one[2][c] = one[2][n + c] = near.sigma[c]
@@ -154,10 +164,10 @@ def ways_to_go(
             one[0][k, c], one[0][k, n + c] = x[c, k], near.x[c, k]
             one[1][k, c], one[1][k, n + c] = alpha[c, k], -before[c, k]
         if spins[c]:
-            two[2][s] = near.sigma[c]
+            two[2][m] = near.sigma[c]
             for k in range(3):
-                two[0][k, s], two[1][k, s] = near.x[c, k], spun[c, k] - before[c, k]
-            s += 1
+                two[0][k, m], two[1][k, m] = near.x[c, k], spun[c, k] - before[c, k]
+            m += 1
     return slip, x, most, Way(alpha, going, one), Way(spun, spinning, two)
 
 
