@@ -34,8 +34,9 @@ class VortonsFromVelocity(Recipe):
 
     In a world of two dimensions the box is the rectangle that it cuts out of the plane.
 
-    Cells with |omega| below `threshold` times the largest get no vorton. What flow the vortons make in the
-    end is the solenoidal part of u with what vorticity outside the box would add left out.
+    Cells with |omega| below `threshold` times the largest get no vorton; with a `threshold` of 0 all get one,
+    which exchange, and buoyancy in layered fluid, need around the vorticity. What flow the vortons make in
+    the end is the solenoidal part of u with what vorticity outside the box would add left out.
     """
 
     kind: ClassVar[str] = "vortons_from_velocity"
@@ -82,11 +83,12 @@ class VortonsFromVelocity(Recipe):
         omega = curl_of_cells(u, edge).reshape(-1, 3)
         cells = np.array(u.shape[:3]) - 1
         size = np.linalg.norm(omega, axis=1)
-        kept = (size > self.threshold * size.max()) & (size > 0)
         # Differences of nearly equal velocities leave round-off where the field has no curl at all.
-        kept &= size > 1e-12 * np.abs(u).max() / edge.min()
-        if not kept.any():
+        curled = size > 1e-12 * np.abs(u).max() / edge.min()
+        if not curled.any():
             raise RecipeError("the velocity has no curl, so there would be no vortons")
+        omega[~curled] = 0.0
+        kept = curled & (size > self.threshold * size.max()) if self.threshold else np.ones_like(curled)
         x = (np.indices(tuple(int(part) for part in cells)).reshape(3, -1).T[kept] + 0.5) * edge + origin
         within = edge[np.arange(3) != world.across]
         sigma, volume = self.overlap * float(within.max()), float(np.prod(edge))

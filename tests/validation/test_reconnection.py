@@ -131,8 +131,8 @@ def spectral_tubes(count: int, seconds: float) -> Array:
 def test_antiparallel_tubes_reconnect() -> None:
     """Case 41: world `reconnection`, 32 and 48 vortons a period, against Fourier series, to 3.2 s.
 
-    Measured: the circulation left is within 2.5 and 1.9 % of the start, and half of it at 3.14 and 3.08 s
-    (3.16 s); with 64 points the series has the same to 0.5 %. It begins with what the Gaussians have,
+    Measured: the circulation left is within 2.1 and 1.8 % of the start, and half of it at 3.08 and 3.07 s
+    (3.15 s); with 64 points the series has the same to 0.5 %. It begins with what the Gaussians have,
     6 (1 - erfc(0.55/0.4)) m^2/s.
     """
     exact = spectral_tubes(48, 4.0)

@@ -14,6 +14,7 @@ import ecs_fluid as ef
 from ecs_fluid.component import Array
 from ecs_fluid.shipped_worlds import promises, sentence, shipped
 from ecs_fluid.worlds.world_recipe import WorldRecipe, read
+from tests.validation.layered_ring import LayeredRing
 from tests.validation.test_gravity_current import noses
 
 pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
@@ -169,7 +170,7 @@ def reconnection() -> float:
     world, found = lean("reconnection"), []
     y = np.linspace(-np.pi, np.pi, 128, endpoint=False)
     lines = np.concatenate([np.stack([0 * y + x, y, 0 * y], axis=1) for x in (0.0, -np.pi)])
-    for seconds in (0.0, 3.0):
+    for seconds in (0.0, 5.0):
         u = march(world, seconds).velocity(lines)[:, 1]
         found.append(u[:128].mean() - u[128:].mean())
     return float(found[1] / found[0])
@@ -261,26 +262,29 @@ def dye_drops_collide() -> float:
     return float(sum(center(world, name)[2] for name in ("heavy", "light")) / 2)
 
 
-@cache
-def climb() -> tuple[float, list[float]]:
-    """Impulse over weight of stratified_ring, and the ring's height m after each tick of 0.02 s."""
-    heights: list[float] = []
-    return impulse_over_weight(
-        "stratified_ring", 1.0, lambda w: heights.append(center(w, "ring")[2])
-    ), heights
-
-
 @measure
 def stratified_ring() -> float:
-    return climb()[0]
+    return float(march(ef.load("stratified_ring"), 2.2)["dye"][ef.Position].x[:, 2].mean())
 
 
-def test_ring_is_stopped_by_the_stratification() -> None:
-    """N^2 = g / rho_0 x 1.56 / 6 m = 2.55 1/s^2, N = 1.6 1/s; a free ring would keep its first speed."""
-    assert np.sqrt(9.81 * 1.56 / 6) == pytest.approx(1.6, abs=0.005)
-    speeds = np.diff([0.0, *climb()[1][9::10]]) / 0.2
-    assert len(speeds) == 5 and speeds[0] > 0.2
-    assert speeds[-1] < 0.5 * speeds[0]
+@pytest.mark.nightly
+def test_ring_in_layers_moves_as_by_finite_differences() -> None:
+    """Mean height of the dye, to 0.03 m, a quarter of a core radius; N^2 = g/rho_0 x 1.56/6 m.
+
+    A ring whose own fluid alone makes vorticity, with none around, has 0.258 m at 1.8 s and 0.098 m at 3 s.
+    """
+    flow = LayeredRing(0.03, 0.18, np.sqrt(9.81 * 0.26), 1e-3, 0.34)
+    world = ef.load("stratified_ring")
+    for seconds in (0.6, 1.0, 1.8, 2.2, 3.0, 3.6):
+        flow.march(seconds)
+        dye = march(world, seconds)["dye"][ef.Position].x[:, 2]
+        assert dye.mean() == pytest.approx(flow.height, abs=0.03)
+    assert flow.height < 0.0
+
+
+def test_fluid_around_a_ring_takes_part_in_the_weight() -> None:
+    """Impulse of all vortons over their weight; exchange at the ends of the cloud takes less than 1 %."""
+    assert impulse_over_weight("stratified_ring", 0.4) == pytest.approx(1.0, abs=0.008)
 
 
 @measure
@@ -304,15 +308,12 @@ def rayleigh_taylor() -> float:
 
 @measure
 def hot_plate() -> float:
-    """Impulse of the air over g V int (1 - 300 K/T) dt, T by the plate, V what stood on it."""
-    world = lean("hot_plate")
-    x, volume = world["air"][ef.Position].x, world["air"][ef.Volume].volume
-    warmed = float(volume[(np.abs(x - [0, 0, 0.05]) <= [0.45, 0.45, 0.05]).all(axis=1)].sum())
-    start = world.diagnostics()["impulse"][2]
-    gained = march(world, 0.5).diagnostics()["impulse"][2] - start
-    times = np.linspace(0, world.time, 1001)
-    lift = 1 - 300 / (360 - 60 * np.exp(-times / 0.3))
-    return float(gained / (G * warmed * np.trapezoid(lift, times)))
+    """Largest velocity through the plate over the largest upward one 0.2 m above it, 1."""
+    world = march(lean("hot_plate"), 1.0)
+    line = np.linspace(-0.4, 0.4, 9)
+    plate = np.stack([a.ravel() for a in np.meshgrid(line, line, 0.0)], axis=1)
+    through, above = (world.velocity(plate + np.array([0, 0, z]))[:, 2] for z in (0.0, 0.2))
+    return float(np.abs(through).max() / above.max())
 
 
 def mean_temperature(name: str, seconds: float) -> float:

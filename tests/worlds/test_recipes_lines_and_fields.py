@@ -366,11 +366,14 @@ def test_curl_of_a_wave_converges_to_second_order() -> None:
 def test_jump_of_velocity_is_not_lost() -> None:
     # u_x = sign(z): a sheet of strength 2 per metre; by Stokes each column of cells carries the jump.
     recipe = VortonsFromVelocity(
-        name="field", ux="where(z > 0, 1, -1)", low=(0, 0, -1), high=(1, 1, 1), spacing=0.2, threshold=0
+        name="field", ux="where(z > 0, 1, -1)", low=(0, 0, -1), high=(1, 1, 1), spacing=0.2
     )
     x, alpha, _, _ = made(recipe)
     assert alpha[:, 1].sum() == pytest.approx(2.0 * 1.0, rel=1e-12)
     assert np.abs(x[:, 2]).max() < 0.2
+    # With no threshold the cells beside it have vortons too, for what is to spread or to rise there.
+    x, alpha, _, _ = made(recipe.model_copy(update={"threshold": 0.0}))
+    assert len(x) == 5 * 5 * 10 and alpha[:, 1].sum() == pytest.approx(2.0 * 1.0, rel=1e-12)
 
 
 def test_cells_without_vorticity_get_no_vorton() -> None:
