@@ -130,9 +130,9 @@ def test_a_drop_oscillates_as_lamb_has_it(
 ) -> None:
     """Pressure in a drop at rest, 2 sigma / R, and mode 2, omega^2 = 8 sigma / (rho R^3).
 
-    Measured: pressure 1.18, 1.18, 1.07 (pairs push less along a surface, docs/notes/liquids.md), frequency
-    0.975, 0.978, 1.006, damping 1.75, 1.6, 1.9 times 5 nu / R^2; a drop at rest moves at 0.009, 0.010, 0.017
-    of sqrt(sigma / (rho R)), rms.
+    Measured: pressure 1.18, 1.17, 1.07 (pairs push less along a surface, docs/notes/liquids.md), frequency
+    0.974, 0.981, 1.011, damping 1.7, 1.4, 1.5 times 5 nu / R^2, energy grows by 0.1 to 0.2 % of its own;
+    a drop at rest moves at 0.008, 0.008, 0.014 of sqrt(sigma / (rho R)), rms.
     """
     world = drop(spacings, pressure=pressure, artificial=0.3)
     system = world.require(ef.SphSystem)

@@ -41,8 +41,10 @@ in a line and take no moment."""
 POINT = 1e-4
 """Trace of that over the reach squared, below which they lie in a point: what is left is rounding."""
 
-TETRAHEDRA = np.array([[0, 1, 3, 7], [0, 3, 2, 7], [0, 2, 6, 7], [0, 6, 4, 7], [0, 4, 5, 7], [0, 5, 1, 7]])
-"""Corners of a cell by bits, 1 along x, 2 along y, 4 along z: six along one diagonal."""
+TETRAHEDRA = np.array([[0, 3, 5, 6], [1, 0, 3, 5], [2, 0, 3, 6], [4, 0, 5, 6], [7, 3, 5, 6]])
+"""Corners of a cell by bits, 1 along x, 2 along y, 4 along z, where its lowest node is even; 7 less these
+where it is odd. So all diagonals of faces join even nodes, and the mesh has no side: six tetrahedra along one
+diagonal pushed drops along a floor."""
 
 
 CELL = 0.75
@@ -186,6 +188,26 @@ def _copied(c: Array, width: int, beside: Array, cube: Array) -> bool:
     return 0 < wet < (width + 1) ** 3
 
 
+@njit(forceinline=True)
+def _at(cube: Array, a: int, b: int, e: int, k: int) -> float:
+    """c at the corner ``k``, by bits, of a cell."""
+    return cube[a + (k & 1), b + (k >> 1 & 1), e + (k >> 2)]
+
+
+@njit(forceinline=True)
+def _is_odd(blocks: Blocks, block: int, a: int, b: int, e: int) -> bool:
+    """Whether the sum of a node's numbers along the axes is odd."""
+    place = blocks.place[block]
+    return ((place[0] + place[1] + place[2]) * blocks.width + a + b + e) & 1 == 1
+
+
+@njit(forceinline=True)
+def _ends(k: int, odd: bool) -> tuple[int, int]:
+    """Ends, by bits, of the edge of a node along the bits ``k``; of diagonals those of even nodes."""
+    first = k & -k if odd else 0
+    return first, k ^ first
+
+
 @parallel(error_model="numpy")
 def _count(chunk: int, blocks: Blocks, c: Array, corners: Array) -> None:
     """``corners`` (k,): edges from nodes of each block that the surface crosses."""
@@ -197,9 +219,10 @@ def _count(chunk: int, blocks: Blocks, c: Array, corners: Array) -> None:
             for a in range(width):
                 for b in range(width):
                     for e in range(width):
-                        wet = cube[a, b, e] > 0.5
-                        for k in range(1, 8):
-                            found += wet != (cube[a + (k & 1), b + (k >> 1 & 1), e + (k >> 2)] > 0.5)
+                        odd = _is_odd(blocks, block, a, b, e)
+                        for k in range(1, 7):
+                            one, other = _ends(k, odd)
+                            found += (_at(cube, a, b, e, one) > 0.5) != (_at(cube, a, b, e, other) > 0.5)
         corners[block] = found
 
 
@@ -207,7 +230,7 @@ def _count(chunk: int, blocks: Blocks, c: Array, corners: Array) -> None:
 def _place(
     chunk: int, blocks: Blocks, c: Array, begin: Array, number: Array, corner: Array, node: Array
 ) -> None:  # fmt: skip
-    """Places ``corner`` (m, 3) m and ``node`` (m,) of the corners, and their ``number`` (k, nodes, 7)."""
+    """Places ``corner`` (m, 3) m and ``node`` (m,) of the corners, and their ``number`` (k, nodes, 6)."""
     width, edge, count = blocks.width, blocks.edge, len(blocks.place)
     cube = np.empty((width + 1, width + 1, width + 1))
     for block in range(chunk * count // CHUNKS, (chunk + 1) * count // CHUNKS):
@@ -218,17 +241,17 @@ def _place(
         for a in range(width):
             for b in range(width):
                 for e in range(width):
-                    one = cube[a, b, e]
-                    for k in range(1, 8):
-                        x, y, z = k & 1, k >> 1 & 1, k >> 2
-                        other = cube[a + x, b + y, e + z]
+                    odd = _is_odd(blocks, block, a, b, e)
+                    for k in range(1, 7):
+                        first, second = _ends(k, odd)
+                        one, other = _at(cube, a, b, e, first), _at(cube, a, b, e, second)
                         if (one > 0.5) != (other > 0.5):
                             at = (a * width + b) * width + e
                             number[block, at, k - 1], node[v] = v, at
                             part = (one - 0.5) / (one - other)
-                            corner[v, 0] = edge * (base[0] * width + a + x * part)
-                            corner[v, 1] = edge * (base[1] * width + b + y * part)
-                            corner[v, 2] = edge * (base[2] * width + e + z * part)
+                            for s, place in enumerate((a, b, e)):
+                                low, high = first >> s & 1, second >> s & 1
+                                corner[v, s] = edge * (base[s] * width + place + low + (high - low) * part)
                             v += 1
 
 
@@ -251,14 +274,15 @@ def _pull(
             a, b, e = cell // (width * width), cell // width % width, cell % width
             inside = 0
             for k in range(8):
-                inside += cube[a + (k & 1), b + (k >> 1 & 1), e + (k >> 2)] > 0.5
+                inside += _at(cube, a, b, e, k) > 0.5
             if inside == 0 or inside == 8:
                 continue
-            for tetrahedron in range(6):
+            other_way = 7 if _is_odd(blocks, which[t], a, b, e) else 0
+            for tetrahedron in range(len(tetrahedra)):
                 within, without = 0, 0
                 for s in range(4):
-                    k = tetrahedra[tetrahedron, s]
-                    if cube[a + (k & 1), b + (k >> 1 & 1), e + (k >> 2)] > 0.5:
+                    k = tetrahedra[tetrahedron, s] ^ other_way
+                    if _at(cube, a, b, e, k) > 0.5:
                         wet[within] = k
                         within += 1
                     else:
@@ -269,9 +293,9 @@ def _pull(
                     for s in range(without):
                         # Of a quadrangle one after the other around it.
                         one, other = wet[p], dry[without - 1 - s if within == 2 and p == 1 else s]
-                        less = min(one, other)
+                        both = one & other
                         block, node = _found(
-                            width, beside, a + (less & 1), b + (less >> 1 & 1), e + (less >> 2)
+                            width, beside, a + (both & 1), b + (both >> 1 & 1), e + (both >> 2)
                         )
                         v[found] = number[block, node, (one ^ other) - 1]
                         for k in range(3):
@@ -418,7 +442,7 @@ def surface_tension(x: Array, real: int, spacing: float, support: float, sigma: 
     _fill(blocks, near, most, lattice_weight(support), c)
     _count(blocks, c, corners)
     begin = np.concatenate([[0], np.cumsum(corners)])
-    number = np.empty((many, blocks.width**3, 7), np.int64)
+    number = np.empty((many, blocks.width**3, 6), np.int64)
     corner, node = np.empty((begin[-1], 3)), np.empty(begin[-1], np.int64)
     _place(blocks, c, begin, number, corner, node)
     pull, area, wet = np.zeros_like(corner), np.zeros(begin[-1]), np.empty(begin[-1])

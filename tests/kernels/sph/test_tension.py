@@ -48,7 +48,7 @@ def test_pull_is_the_slope_of_the_area() -> None:
     does not change with their distance."""
     x = drop(4.0)
     one = surface_tension(x, len(x), EDGE, SUPPORT, SIGMA).energy
-    for way in (15.0, 20.0):
+    for way in (16.0, 20.0):
         both = np.concatenate([x, x + way * EDGE * np.eye(3)[0]])
         assert surface_tension(both, len(both), EDGE, SUPPORT, SIGMA).energy == pytest.approx(2 * one)
 
@@ -60,3 +60,19 @@ def test_particles_in_a_point_take_no_moment(apart: float) -> None:
     found = surface_tension(x, len(x), EDGE, SUPPORT, SIGMA)
     assert found.energy > 0
     assert np.abs(found.force).max() < found.energy / EDGE
+
+
+def test_a_drop_on_a_plane_is_not_pushed_along_it() -> None:
+    """Half a ball and its images, however they lie on the lattice, in sigma times the spacing: measured 0.005
+    in the mean and 0.028 at most. By tetrahedra along one diagonal of the cells it was 0.17 and 0.20."""
+    along = []
+    for way in np.random.default_rng(2).random((12, 3)):
+        k = np.arange(-6, 6) + 0.5
+        x = np.stack(np.meshgrid(k, k, k, indexing="ij"), axis=-1).reshape(-1, 3)
+        x = x[(np.linalg.norm(x, axis=1) < 6) & (x[:, 2] > 0)]
+        images = x[x[:, 2] < SUPPORT] * [1.0, 1.0, -1.0]
+        both = EDGE * (np.concatenate([x, images]) + way)
+        force = surface_tension(both, len(x), EDGE, SUPPORT, SIGMA).force
+        along.append(force[:, :2].sum(axis=0) / (SIGMA * EDGE))
+    assert np.abs(np.mean(along, axis=0)).max() < 0.02
+    assert np.abs(along).max() < 0.06
