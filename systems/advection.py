@@ -1,4 +1,4 @@
-"""Motion: the one system that changes what has a rate."""
+"""Time integration: the one system that advances every component that has a rate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class AdvectionSystem(System):
     """Runge-Kutta step of every rate: dx/dt = u, d(alpha)/dt, d(sigma^2)/dt, dT/dt and so on.
 
     It runs once per stage of the world's integrator (``World(integrator=...)``), after the phases prepare
-    and rates have been repeated for that stage, and before every other system of the phase move.
+    and rates of that stage, and before every other system of the phase move.
     """
 
     phase = "move"

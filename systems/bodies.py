@@ -1,4 +1,4 @@
-"""Rigid bodies: motion as told or under gravity, free rotation, and contacts with one another."""
+"""Rigid bodies: scripted motion, or motion under gravity and loads, with free rotation and contacts."""
 
 from __future__ import annotations
 
@@ -53,24 +53,25 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.table import Bodies
 
 MOST_SUBSTEPS = 128
-"""Of a tick."""
+"""Most substeps of a tick."""
 
 HELD = 1e12
-"""Inertia about axes in a plane, over a body's own."""
+"""Factor on a body's inertia about axes in the plane, in a world of two dimensions: so it turns only
+across."""
 
 UPRIGHT = 1e-6
-"""Part of a normal across a plane, or in it, that is rounding in a world of single precision."""
+"""Component of a normal across a plane, or in it, that may be rounding in a world of single precision."""
 
 
 USE_OF_HEAT = {
     2: "leave it out, in a plane bodies conduct none",
     3: "a system of kind = 'conduction' exchanges it with the particles near them",
 }
-"""What to do about heat of bodies that nothing uses, by the dimension of the world."""
+"""Advice on heat of bodies that no system uses, by the dimension of the world."""
 
 
 class BodyScript(Settings):
-    """Where a scripted body is over time, and how it is turned."""
+    """Place and orientation of a scripted body over time."""
 
     name: Name
     """entity of one scripted body"""
@@ -89,20 +90,20 @@ class BodyScript(Settings):
 class BodySystem(System):
     """Newton-Euler motion of rigid bodies, (m + m_a) dv/dt = m g + F, dL/dt = T, and their contacts.
 
-    Fixed bodies stay. Scripted ones follow their script, or go on with their own velocity and spin where they
-    have none. Free ones feel gravity, the loads of the fluid and contacts: between contacts
-    (m + m_a) dv/dt = m g + F and dL/dt = T (without a torque T angular momentum L and energy of a tumbling
-    body are kept to rounding), and impulses with restitution e, the larger of both bodies', and Coulomb
-    friction of the coefficient sqrt(mu_a mu_b). F, T and the added mass m_a are those of the BodyLoad, which
-    other systems (BuoyancySystem, DragSystem, your own) add to before this one runs; its `kick` is added to L
-    when the tick begins, and its `brake` works for half the tick then, and for the other half when all have
-    moved. Contacts feel m plus the mean of m_a over the axes (in a plane, those in it). Bodies that nothing
-    can touch within the tick take no substeps.
+    Fixed bodies stay. Scripted bodies follow their script or, without one, keep their velocity and spin. Free
+    bodies feel gravity, the loads of the fluid, and contacts. Between contacts (m + m_a) dv/dt = m g + F and
+    dL/dt = T; without a torque T, the angular momentum L and the energy of a tumbling body are kept to
+    rounding. Contacts are impulses with the restitution e, the larger of both bodies', and Coulomb friction
+    of the coefficient sqrt(mu_a mu_b). F, T and the added mass m_a are columns of the BodyLoad, to which
+    other systems (BuoyancySystem, DragSystem, your own) add before this one runs. Its `kick` is added to L
+    when the tick begins; its `brake` acts over half the tick then, and over the other half when all bodies
+    have moved. Contacts use m plus the mean of m_a over the axes (in a plane, over those in it). Bodies that
+    nothing can touch within the tick take no substeps.
 
-    Balls and polytopes meet each other and the walls of the containers that their centres are in (in none:
-    of the nearest); containers meet no containers. See
-    `kernels.bodies.rigid` and `kernels.bodies.impacts`. More substeps are taken when a polytope would
-    otherwise move by more than half its inner radius, or turn by more than half a radian, in one.
+    Balls and polytopes collide with each other and with the walls of the containers that hold their centres
+    (if none does, of the nearest); containers do not collide with containers. See `kernels.bodies.rigid` and
+    `kernels.bodies.impacts`. More substeps are taken if a polytope would otherwise move by more than half its
+    inner radius, or turn by more than half a radian, in one substep.
     """
 
     reads = (Body, Fluid)
@@ -122,13 +123,13 @@ class BodySystem(System):
     """motions of scripted bodies"""
 
     def lint(self, world: World) -> list[str]:
-        """Bodies that overlap, heat without effect, wind that blows through bodies, and a fluid that does not
-        notice bodies."""
+        """Warn of bodies that overlap, heat without effect, wind that blows through bodies, and a fluid on
+        which bodies do not act."""
         from ecs_fluid.kernels.bodies.table import CONTAINER
         from ecs_fluid.systems.boundary.system import BoundarySystem
         from ecs_fluid.systems.operations import winds
 
-        # A liquid is pushed by its pressure, and sparks fly on their own.
+        # Bodies act on liquid by its pressure, and inertial particles do not follow the fluid.
         seen = any(
             Velocity in entity and not {Liquid, InertialVelocity} & entity.tables.keys()
             for entity in world.entities
@@ -157,7 +158,8 @@ class BodySystem(System):
         return found
 
     def _going(self, world: World, entities: list[Entity], bodies: Bodies) -> Array:
-        """Which bodies (n,) move, not with the wind, or will: by script, or by their weight alone."""
+        """Mask (n,) of bodies that move or will move, other than with the wind: by script, velocity or
+        weight."""
         from ecs_fluid.kernels.bodies.table import BALL
         from ecs_fluid.systems.operations import wind_at
 
@@ -174,7 +176,7 @@ class BodySystem(System):
         return np.asarray(going)
 
     def added(self, world: World) -> None:
-        """Check the scripts, and give the world a memory of contacts."""
+        """Check the scripts, and attach the component that remembers contacts."""
         names = [script.name for script in self.scripts]
         for name in names:
             if names.count(name) > 1:
@@ -184,7 +186,7 @@ class BodySystem(System):
             world.attach("fluid", ContactMemory(np.zeros((0, 2), np.int64), nothing, nothing))
 
     def must_hold(self, world: World) -> None:
-        """Scripts move scripted bodies, one each."""
+        """Check that each script moves one scripted body."""
         for script in self.scripts:
             entity = world[script.name]
             if Body not in entity or (entity[Body].motion != SCRIPTED).any():
@@ -236,7 +238,7 @@ class BodySystem(System):
             entity[Pose].x[0], entity[Pose].q[0] = x, q
 
     def _loaded(self, entities: list[Entity], bodies: Bodies) -> tuple[Bodies, Array, Array]:
-        """Bodies with added mass, kicked; accelerations (n, 3) m/s^2 and torques (n, 3) N m of free ones."""
+        """Bodies with added mass and `kick` applied; accelerations (n, 3) m/s^2 and torques (n, 3) N m."""
         from ecs_fluid.kernels.bodies.rigid import twist
 
         free = (bodies.motion == FREE)[:, None]
@@ -258,7 +260,7 @@ class BodySystem(System):
         steps: int,
         least: float,
     ) -> None:
-        """Advance the bodies that are not alone, the rows `rest`, and remember their contacts."""
+        """Advance the bodies that may touch others, the rows `rest`, and store their contacts."""
         from ecs_fluid.kernels.bodies.impacts import advance
         from ecs_fluid.kernels.bodies.table import Bodies
 
@@ -280,8 +282,8 @@ class BodySystem(System):
         table.place, table.force = memory.place.astype(number), memory.force.astype(number)
 
     def scripted(self, dt: float) -> list[tuple[Entity, Array, Array, Array, Array]]:
-        """Scripted bodies that are there: place and rotation at the end of the tick, and the velocity (3,)
-        m/s and spin (3,) rad/s that take them there; the same in every stage of the tick."""
+        """Scripted bodies that exist: place and orientation at the end of the tick, and the velocity (3,) m/s
+        and spin (3,) rad/s that lead there; the same in every stage of the tick."""
         from ecs_fluid.kernels.bodies.rotation import product, quaternion_of, turn_between
 
         ends, start = [], self.world.tick * self.world.dt
@@ -310,7 +312,7 @@ class BodySystem(System):
 
 
 def _unused_heat_lint(world: World, entities: list[Entity]) -> list[str]:
-    """A sentence on bodies whose `heat` no system uses."""
+    """Warn of bodies whose `heat` no system uses."""
     used = any(
         BodyHeat in kinds
         for other in world.systems
@@ -324,7 +326,7 @@ def _unused_heat_lint(world: World, entities: list[Entity]) -> list[str]:
 
 
 def _check_in_plane(entities: list[Entity], across: int) -> None:
-    """Bodies in a plane are disks or prisms."""
+    """Raise an error unless all bodies of a plane are disks or prisms."""
     for entity in entities:
         if HullTable in entity:
             along = np.abs(entity[HullTable].planes[:, across])
@@ -336,13 +338,13 @@ def _check_in_plane(entities: list[Entity], across: int) -> None:
 
 
 def _turning_in_plane(bodies: Bodies, across: int) -> Bodies:
-    """The same bodies, which nothing turns out of the plane, rounding errors of contacts neither."""
+    """The bodies with an inertia so large that nothing, not even rounding in contacts, tilts them."""
     held = np.arange(3) != across
     return bodies._replace(inertia=np.where(np.diag(held), HELD * bodies.inertia, bodies.inertia))
 
 
 def _keep_in_plane(bodies: Bodies, across: int) -> None:
-    """Take off, in place, what rounding errors moved and turned bodies out of the plane."""
+    """Undo, in place, motion and rotation out of the plane by rounding errors."""
     held = np.arange(3) != across
     bodies.x[:, across], bodies.v[:, across] = 0.0, 0.0
     bodies.angular_velocity[:, held] = 0.0
@@ -351,7 +353,7 @@ def _keep_in_plane(bodies: Bodies, across: int) -> None:
 
 
 def _recalled(table: ContactMemory, ids: Array) -> ContactForces:
-    """The memory by rows; contacts of bodies that are gone are left out."""
+    """The stored contacts by row numbers of bodies, without those of bodies that are gone."""
     from ecs_fluid.kernels.bodies.contact_solver import ContactForces
 
     rows, found = rows_of(ids, table.ids)

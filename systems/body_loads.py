@@ -1,4 +1,4 @@
-"""The table of what acts on bodies, emptied once a tick before systems add to it."""
+"""The loads on bodies, set to zero once a tick before systems add to them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class LoadSystem(System):
     periodic = False
 
     def process(self, dt: float) -> None:
-        """Back to zero."""
+        """Set all loads to zero."""
         for (load,) in self.query(BodyLoad):
             for _, column in load.items():
                 column[...] = 0.0

@@ -1,4 +1,4 @@
-"""Particles against bodies and containers."""
+"""Collisions of particles with bodies and containers."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 
 IN_A_ROW = 8
-"""New particles, one after the other, that are misplaced where an emitter is: one or two may be by chance."""
+"""An emitter counts as misplaced if this many new particles in a row are: one or two may be by chance."""
 
 
 class DepartureSystem(System):
-    """Positions when the tick begins, where the paths start that the CollisionSystem follows."""
+    """Stores all positions as the tick begins: the starts of the paths that the CollisionSystem follows."""
 
     reads = (Position,)
     writes = (FormerPosition,)
@@ -59,15 +59,15 @@ class DepartureSystem(System):
 class CollisionSystem(System):
     """Collisions of particles with bodies: they stay out of solids and inside containers.
 
-    The path of each particle during the tick is followed from surface to surface in axes that go with the
-    bodies, so that none passes through at any speed. Where it meets one it slides on without friction: it
-    loses the part of its motion that points into the surface. Particles with an InertialVelocity v get
-    v - (1 + e) ((v - v_b) . n) n, with v_b the velocity of the surface and e the `restitution`. After a tick
-    no particle is inside a solid, or outside a container that it was in when the tick began.
+    The path of each particle during the tick is followed from surface to surface, in axes that move with the
+    bodies, so that no particle passes through a body at any speed. Where it meets a surface it slides on
+    without friction: it loses the part of its motion that points into the surface. An InertialVelocity v
+    becomes v - (1 + e) ((v - v_b) . n) n, with v_b the velocity of the surface and e the `restitution`. After
+    a tick no particle is inside a solid, or outside a container that it was in when the tick began.
 
-    When the system joins a world, particles inside bodies, and those outside all containers if there are
-    some, are removed; so are those that emitters give off there. The table CollisionCount of the fluid entity
-    holds their number.
+    When the system joins a world, particles inside bodies are removed, and if there are containers, those
+    outside all of them; so are particles that emitters release there. The table CollisionCount of the fluid
+    entity holds their number.
     Source: Fluid Simulation for Video Games, parts 4, 13 and 14.
     """
 
@@ -92,7 +92,7 @@ class CollisionSystem(System):
         self._spilled = dict[str, tuple[int, int]]()
 
     def added(self, world: World) -> None:
-        """Bring the systems it needs, and clear what is misplaced from the start."""
+        """Add the systems that it needs, and remove particles that are misplaced at the start."""
         for name in self.on:
             world[name][Position]
         world.require(BodySystem)
@@ -133,7 +133,7 @@ class CollisionSystem(System):
         total.cleared[0] += self._clear_new(obstacles, hulls)
 
     def lint(self, world: World) -> list[str]:
-        """Populations of which nothing was left at the start, and liquid of which some was not."""
+        """Warn of populations that were removed entirely at the start, and of liquid that was in part."""
         gone = [
             f"all {count} particles of {name!r} lie inside a body or outside all containers, and were "
             "removed at the start; move them, or the bodies"
@@ -146,23 +146,24 @@ class CollisionSystem(System):
         ]
 
     def keep_back(self) -> None:
-        """Keep back what was given off inside bodies, as they stand now, and count it."""
+        """Keep back and count new particles inside bodies, as these stand now."""
         entities = body_entities(self.world)
         if entities:
             bodies = self._obstacles(entities, moving=False)
             self.field(CollisionCount).cleared[0] += self._clear_new(*bodies)
 
     def overlap(self, points: Array) -> Array:
-        """Depth (n,) m by which points (n, 3) m are inside a body or outside all containers; else <= 0."""
+        """Depth (n,) m of points (n, 3) m inside a body or outside all containers; elsewhere <= 0."""
         return depths(*self._obstacles(body_entities(self.world), moving=False), points)
 
     def keeps(self, entity: Entity) -> bool:
-        """Whether there are bodies, and it keeps the particles of the entity out of them."""
+        """Whether there are bodies, and this system keeps the entity's particles out of them."""
         ours = not self.on or entity.name in self.on
         return ours and not of_bodies(entity) and bool(body_entities(self.world))
 
     def followed(self, start: Array, end: Array) -> Array:
-        """Where paths (n, 3) m from `start`, which is clear of bodies, to `end` come as bodies stand now."""
+        """Ends (n, 3) m of paths from `start`, outside bodies, towards `end`, with bodies as they stand
+        now."""
         from ecs_fluid.kernels.collision.collide import collide
         from ecs_fluid.kernels.compiled import CHUNKS
 
@@ -174,7 +175,7 @@ class CollisionSystem(System):
         return x
 
     def _obstacles(self, entities: list[Entity], moving: bool) -> tuple[Obstacles, Hulls]:
-        """Bodies over this tick, or as they stand now."""
+        """Bodies moving through this tick, or at rest as they stand now."""
         from ecs_fluid.kernels.collision.swept_bodies import obstacles
 
         bodies, hulls = gathered(entities)
@@ -190,7 +191,7 @@ class CollisionSystem(System):
         return obstacles(former, present, motion, *shapes, self.clearance), hulls
 
     def _clear_new(self, obstacles: Obstacles, hulls: Hulls) -> int:
-        """Keep back misplaced particles that emitters gave off; returns their number."""
+        """Keep back misplaced new particles of emitters; returns their number."""
 
         def misplaced(batch: NewRows) -> Array:
             position: Any = batch.tables.get(Position)

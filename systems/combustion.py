@@ -26,11 +26,12 @@ class CombustionSystem(System):
     is also proportional to the air in the particle, 1 - fuel - flame - smoke, of which a mass `air_need`
     becomes flame with each mass of fuel; ThermalSystem's species_diffusivity brings new air in.
 
-    Exact where it can be, implicit in the rest: fractions stay in [0, 1] and fuel + flame + smoke (+ air
-    used) is kept to the last digit for any dt; second order in time (`kernels.combustion.burning`). Flame
-    that would not last a step is left until its end: of what is new, the part (z/2) exp(-z) decays in it, z
-    being the decay rate times the step. The articles' G is a temperature rise per burnt mass fraction, Q/c_p:
-    they multiply by rho c_p where c_p divides. Source: Fluid Simulation for Video Games, part 11.
+    Each step is exact where it can be, and implicit otherwise: for any dt, fractions stay in [0, 1], and fuel
+    + flame + smoke (+ air used) is kept to the last digit. It is of second order in time
+    (`kernels.combustion.burning`). Flame that would not last a step stays visible until its end: of new
+    flame, the fraction (z/2) exp(-z) decays within the step, where z is the decay rate times the step. The
+    articles' G is a temperature rise per burnt mass fraction, Q/c_p; they multiply by rho c_p where one has
+    to divide by c_p. Source: Fluid Simulation for Video Games, part 11.
     """
 
     reads = (Volume, Fluid)
@@ -60,7 +61,7 @@ class CombustionSystem(System):
     """limited: mass of air per mass of fuel, 1"""
 
     def added(self, world: World) -> None:
-        """What burns has a temperature."""
+        """Give particles that burn a temperature."""
         for entity in world.entities:
             burns = Species in entity or (Strength in entity and entity.name not in shed(world))
             if Position in entity and Volume in entity and burns:
@@ -85,7 +86,7 @@ class CombustionSystem(System):
             burnt = burn(fuel, air, T, self.rate, self.activation, self.ignition, rise, need, dt)
             fuel -= burnt
             T += T.dtype.type(rise) * burnt
-            # The decay rate is the mean of those at both ends; left is exp(-z).
+            # The decay rate is the mean of the rates at both ends of the step; `left` is exp(-z).
             left = flame_decay(left, T, *decay)
             new, tiny = burnt * T.dtype.type(1 + need), np.finfo(T.dtype).tiny
             lasting = flame * left + new * (1 + T.dtype.type(0.5) * left * np.log(np.maximum(left, tiny)))

@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 class ConductionSystem(System):
     """Conduction of heat between bodies that have a BodyHeat and the particles near them, both ways.
 
-    C dT_b/dt = -sum h A w (T_b - T), rho_0 c_p V dT/dt = h A w (T_b - T): the body's `transfer` h and area A,
-    and for each particle within `reach` of the surface the part w = V / V_all of the fluid there, V_all being
-    the volume of the layer, or of the particles if they are more. So the outcome does not depend on how many
-    particles there are; with the bodies where they are it is exact for any dt (`kernels.collision.
+    C dT_b/dt = -sum h A w (T_b - T), rho_0 c_p V dT/dt = h A w (T_b - T). h is the body's `transfer`, A its
+    area, and w = V / V_all the share of each particle within `reach` of the surface in the fluid there: V_all
+    is the volume of the layer, or of the particles if that is larger. So the result does not depend on the
+    number of particles. With the bodies at fixed places it is exact for any dt (`kernels.collision.
     conduction`). C T_b + sum rho_0 c_p V T is kept to rounding; heat counts per volume as in the
     ThermalSystem.
 
-    A particle near several bodies exchanges with the nearest. What particles leave free of the layer
-    insulates, or (`open_air`) is ambient fluid, to which the body's heat is lost. A container that has a
+    A particle near several bodies exchanges with the nearest. The part of the layer without particles
+    insulates or, with `open_air`, is ambient fluid, to which the body loses heat. A container that has a
     BodyHeat conducts from its walls inwards. Source: Fluid Simulation for Video Games, parts 10 and 11 (part
-    10 leaves out dt and heats the hot body, part 11 puts the sign right).
+    10 leaves out dt and heats the hot body; part 11 corrects the sign).
     """
 
     reads = (Pose, RigidMotion, Body, Position, Volume, Fluid)
@@ -61,7 +61,7 @@ class ConductionSystem(System):
     """exchange heat with the ambient fluid where the layer holds no particles; else such places insulate"""
 
     def added(self, world: World) -> None:
-        """Vortons have a temperature, and the density follows it."""
+        """Give vortons a temperature, and add the equation of state for their density."""
         attach_to_vortons(world, Temperature)
         world.require(ExpansionSystem)
 
@@ -104,7 +104,7 @@ class ConductionSystem(System):
 
         r, size = self.reach, bodies.radius
         ball = 4 / 3 * np.pi * ((size + r) ** 3 - size**3)
-        # Steiner's formula without its term of the edges, which a polytope's other two outweigh.
+        # Steiner's formula without the term of the edges, which is small beside the other two.
         solid = area * r + 4 / 3 * np.pi * r**3
         return np.where(bodies.shape == BALL, ball, np.where(bodies.shape == CONTAINER, area * r, solid))
 
@@ -129,7 +129,7 @@ def _area(hulls: Hulls, h: int) -> float:
 
 
 def _heat_tables(entities: list[Entity]) -> dict[str, Array]:
-    """T, capacity and transfer (n,) of all bodies; without a BodyHeat they conduct nothing."""
+    """T, capacity and transfer (n,) of all bodies; 0 transfer without a BodyHeat."""
     found = {}
     for name, nothing in (("T", 300.0), ("rest", 0.0), ("capacity", 1.0), ("transfer", 0.0)):
         parts = [

@@ -1,4 +1,4 @@
-"""What a run conserves, how well it is resolved, and which system changed what."""
+"""Diagnostics: what a run conserves, how well it is resolved, and which system changed what."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
 NEARLY = 5e-3
-"""Part of `LEAST_OVERLAP` by which less is not told: it would round to the same number."""
+"""An overlap below `LEAST_OVERLAP` by less than this fraction causes no warning: it rounds to the same
+number."""
 MOST_ERROR = 0.05
-"""Of the velocity, relative."""
+"""Relative error of the velocity above which a record warns."""
 
 INVARIANTS = ("strength", "impulse", "angular_impulse")
-"""What `vortex_invariants` gives, by name."""
+"""Names of the results of `vortex_invariants`."""
 
 
 class DiagnosticsSystem(System):
@@ -68,18 +69,18 @@ class DiagnosticsSystem(System):
     * liquid_work: energy that accelerations beside gravity have given to it so far, J
     * liquid_density: largest of its densities over that at rest, 1
 
-    In a plane all are sums over a metre across it, with the impulse sum x cross alpha and the angular impulse
-    1/2 sum x cross (x cross alpha); the energy is that of the logarithm of lengths in metres, which lacks a
-    constant where the strengths do not add up to zero (Saffman, Vortex Dynamics, 3.10).
+    In a plane all sums are per metre across it. The impulse is sum x cross alpha, the angular impulse
+    1/2 sum x cross (x cross alpha); the energy uses the logarithm of lengths in metres, and lacks a constant
+    unless the strengths add up to zero (Saffman, Vortex Dynamics, 3.10).
 
-    In a world that repeats impulses have no meaning (None), and energy and enstrophy are those of one period,
-    the energy by -|z|/2 of a sheet or -ln(r)/(2 pi) of a line, lengths in metres, where sides are open.
+    In a periodic world impulses have no meaning (None). Energy and enstrophy are those of one period; where
+    sides are open, the Green function of the energy is -|z|/2 of a sheet or -ln(r)/(2 pi) of a line, with
+    lengths in metres.
 
     Pair sums cost N^2, so in a run they are taken only up to `pair_limit` vortons (None in the record
-    otherwise); in a world that repeats they come from the grid. Warns in words when the overlap is below 1.5
-    or dt_grad_u above 1. With `budget`, the change of strength and impulses by every system is kept in
-    `budgets`. Source: Winckelmans and Leonard, J.
-    Comput. Phys. 109 (1993); Fluid Simulation for Video Games, part 12.
+    otherwise); in a periodic world they come from the grid. The system warns when the overlap is below 1.5 or
+    dt_grad_u above 1. With `budget`, `budgets` holds the change of strength and impulses by every system.
+    Source: Winckelmans and Leonard, J. Comput. Phys. 109 (1993); Fluid Simulation for Video Games, part 12.
     """
 
     may_read = (Position, Strength, CoreRadius, Velocity, VelocityGradient, StrengthRate, FluidReaction)
@@ -106,7 +107,7 @@ class DiagnosticsSystem(System):
         self._before: dict[str, Array] = {}
 
     def added(self, world: World) -> None:
-        """The velocity tables that are read must be filled."""
+        """Add the VelocitySystem, which fills the velocities that are read."""
         self.watching = self.budget
         world.require(VelocitySystem)
 
@@ -126,7 +127,7 @@ class DiagnosticsSystem(System):
             self.warn(text, key)
 
     def _tell_first_step(self) -> None:
-        """Warn of too long a step at once: of more than `pair_limit` vortons `lint` does not know it."""
+        """Warn of too long a step in the first tick: above `pair_limit` vortons `lint` cannot know it."""
         rows = sum(len(entity) for entity, _ in self.entities(Position, Strength, CoreRadius))
         if rows > self.pair_limit:
             for key, text in self._step_lint(self._gradient_of_last_stage()).items():
@@ -160,15 +161,15 @@ class DiagnosticsSystem(System):
 
     @property
     def _in_plane(self) -> tuple[float, float, float]:
-        """Factors of the `INVARIANTS` of space."""
+        """Factors on the `INVARIANTS` of space, which are 1 there and differ in a plane."""
         return 1.0, *impulse_factors(self.world)
 
     def _invariants(self) -> tuple[str, ...]:
-        """Those with a meaning: impulses depend on where a box that repeats begins."""
+        """The `INVARIANTS` that have a meaning: in a periodic box, impulses depend on where it begins."""
         return INVARIANTS[:1] if self.world.periods.any() else INVARIANTS
 
     def _forces(self) -> dict[str, list[float]]:
-        """Force of the fluid on all bodies in the last tick, in two ways, N; empty without a reaction."""
+        """Force of the fluid on all bodies in the last tick, N, by two methods; empty without a reaction."""
         tables = [entity[FluidReaction] for entity in self.world.entities if FluidReaction in entity]
         if not tables:
             return {}
@@ -180,7 +181,7 @@ class DiagnosticsSystem(System):
         }
 
     def _liquid(self) -> dict[str, Any]:
-        """Books of the liquid by the SphSystem; empty without liquid, and before its first tick."""
+        """Budgets of the liquid from the SphSystem; empty without liquid and before its first tick."""
         system = self.world.system(SphSystem)
         if system is None or not system.started:
             return {}
@@ -218,11 +219,11 @@ class DiagnosticsSystem(System):
             for entity, _ in self.entities(Position, Strength, CoreRadius)
             if VelocityGradient in entity and len(entity)
         )
-        # Vortons that a boundary put on a lattice when the tick ended have none: it is not known, not zero.
+        # Vortons that a boundary made as the tick ended have no gradient yet: it is unknown, not zero.
         return self.world.dt * max(gradients, default=0.0) or None
 
     def advice(self, record: dict[str, Any]) -> dict[str, str]:
-        """Sentences, by topic, for what a record shows to be too coarse."""
+        """Warnings, by topic, of what a record shows to be too coarse."""
         found: dict[str, str] = {}
         velocity = self.world.require(VelocitySystem)
         smooth = velocity.at == "vortons" and velocity.from_grid and narrow_lattice(self.world) > 0
@@ -253,7 +254,7 @@ class DiagnosticsSystem(System):
         return found
 
     def lint(self, world: World) -> list[str]:
-        """Resolution in space and time at the start."""
+        """Warn of poor resolution in space and time at the start."""
         if world.tick > 0:
             return []
         return list(self.advice(self.measure(self.pair_limit)).values())
@@ -288,10 +289,10 @@ class DiagnosticsSystem(System):
         self._before = self._totals(system.phase == "rates")
 
     def after_system(self, system: System) -> None:
-        """Add what the system did to the invariants to its budget of this run.
+        """Add the system's change of the invariants to its budget of this run.
 
-        A system of the phase rates is charged with dt times the rate it adds, weighted as the integrator
-        weights its stages; any other system with the change of the totals themselves.
+        For a system of the phase rates that is dt times the rate it adds, weighted as the integrator weights
+        its stages; for any other system it is the change of the totals.
         """
         rates = system.phase == "rates"
         after = self._totals(rates)
@@ -301,9 +302,9 @@ class DiagnosticsSystem(System):
             budget[name] += share * factor * (after[name] - self._before[name])
 
     def _as_they_will_be(self, name: str, x: Array, alpha: Array) -> Iterator[tuple[Array, Array]]:
-        """Places (n, 3) m and strengths of an entity's rows that stay, and of those that it will get.
+        """Places (n, 3) m and strengths (n, 3) m^3/s of an entity's rows that stay, and of queued new rows.
 
-        What a system gives off or removes is its own, though it comes and goes later in the tick.
+        So rows that a system adds or removes count in its budget, though they come and go later in the tick.
         """
         killed, new = self.world._pending_rows(name)
         yield (x, alpha) if killed is None else (x[~killed], alpha[~killed])

@@ -78,7 +78,7 @@ class DiffusionSystem(System):
     """index_space: also lose rate * alpha per second, as the articles do"""
 
     def added(self, world: World) -> None:
-        """Index-space exchange works on the sorted vortons."""
+        """Add the PartitionSystem for index-space exchange, which works on sorted vortons."""
         indexed = self.method == "index_space"
         unused = sorted({name for names in TAKES.values() for name in names} - {*TAKES[self.method]})
         for name in unused:
@@ -99,14 +99,14 @@ class DiffusionSystem(System):
 
     @property
     def total(self) -> float:
-        """What diffuses: nu in m^2/s, or the rate in 1/s."""
+        """The diffusion constant: nu in m^2/s, or the index-space rate in 1/s."""
         if self.method == "index_space":
             return self.rate
         return float(self.field(Fluid).viscosity) + self.eddy_viscosity
 
     @property
     def needs_all_sources(self) -> bool:
-        """Whether the sorted vortons themselves are looked at."""
+        """Whether the sorted vortons themselves are read: by index-space exchange."""
         return self.method == "index_space"
 
     def process(self, dt: float) -> None:
@@ -182,7 +182,7 @@ class DiffusionSystem(System):
             first += total
 
     def lint(self, world: World) -> list[str]:
-        """Populations that exchange cannot see, or in which it has nowhere to go."""
+        """Warn of populations that exchange leaves out, or in which vorticity has nowhere to spread."""
         nu = float(world.fluid[Fluid].viscosity)
         if self.method == "index_space" and self.rate == 0.0 and nu > 0.0:
             return [

@@ -1,4 +1,4 @@
-"""Drag laws: what viscosity does to bodies that the particles do not resolve."""
+"""Drag laws: the effect of viscosity on bodies whose flow the particles do not resolve."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from ecs_fluid.systems.surroundings import SurroundingsSystem, radii
 from ecs_fluid.world import World
 
 NEWTON = 0.44
-"""Drag coefficient of a ball at Reynolds numbers from 1,000 up to the drag crisis."""
+"""Drag coefficient of a ball at Reynolds numbers from 1,000 to the drag crisis."""
 
 CYLINDER = 1.18
-"""Drag coefficient of a cylinder without viscosity, by Sucker and Brauer."""
+"""Drag coefficient of a cylinder in the limit of no viscosity, by Sucker and Brauer."""
 
 LAWS = {3: ("schiller_naumann", "stokes", "constant"), 2: ("sucker_brauer", "constant")}
 """Drag laws by the dimension of the world, the default first."""
@@ -54,16 +54,16 @@ class DragSystem(System):
     -4 pi rho nu R^2 (spin - omega/2). Lift: `lift` 2 pi rho R^2 spin cross w, of Kutta and Joukowski with the
     circulation of the surface. A prism counts as the cylinder of its section.
 
-    Velocities follow (m + m_a) dw/dt = p - k w + lift exactly over the tick (`kernels.bodies.decay`), with
-    the added mass as the tensor that the BodySystem divides by, all other forces in p, the place and spin of
-    the middle of the tick, and as k the mean of that at its start and at the end to which it would lead: of
-    second order in time. So any dt is stable, |w| never grows by drag, and the terminal velocity itself is
-    exact. The spin follows I dw/dt = -8 pi rho nu R^3 w, w = spin - omega/2, by the `brake` of the BodyLoad:
-    exactly for half the tick, with the tensor I of the body as it is turned when the tick begins, then the
-    body turns freely, then for the other half. So the energy of the spin never grows either, however far it
-    turns in a tick. Source: Schiller and Naumann, Z. Ver. Dtsch. Ing. 77 (1933); Lamb, Hydrodynamics, art.
-    334 and 337; Rubinow and Keller, J. Fluid Mech. 11 (1961); Sucker and Brauer, Waerme- und
-    Stoffuebertragung 8 (1975).
+    Velocities follow the exact solution of (m + m_a) dw/dt = p - k w + lift over the tick (`kernels.bodies.
+    decay`). m_a is the tensor of added mass by which the BodySystem divides, and p holds all other forces.
+    Place and spin are those in the middle of the tick, and k is the mean of its values at the start and at
+    the end to which that value would lead, which is of second order in time. So any dt is stable, |w| never
+    grows by drag, and the terminal velocity is exact. The spin follows I dw/dt = -8 pi rho nu R^3 w, w =
+    spin - omega/2, through the `brake` of the BodyLoad: exactly over half the tick, with the tensor I at the
+    body's orientation when the tick begins; then the body turns freely; then over the other half. So the
+    energy of the spin never grows either, however far the body turns in a tick. Source: Schiller and Naumann,
+    Z. Ver. Dtsch. Ing. 77 (1933); Lamb, Hydrodynamics, art. 334 and 337; Rubinow and Keller, J. Fluid Mech.
+    11 (1961); Sucker and Brauer, Waerme- und Stoffuebertragung 8 (1975).
     """
 
     reads = (Pose, RigidMotion, Body, BodyLoad, Surroundings, Fluid)
@@ -86,7 +86,7 @@ class DragSystem(System):
     """factor of the lift by spin, 1; 0 leaves it out"""
 
     def added(self, world: World) -> None:
-        """Loads are emptied, and bodies moved."""
+        """Check the law, and add the systems that zero loads, find the surroundings and move bodies."""
         laws = LAWS[world.dimension]
         if self.law is not None and self.law not in laws:
             raise RecipeError(
@@ -102,7 +102,7 @@ class DragSystem(System):
         return self.law or LAWS[self.world.dimension][0]
 
     def lint(self, world: World) -> list[str]:
-        """A flow that vortons beside a body make in it, and a fluid without viscosity."""
+        """Warn of vortons beside a body, whose flow at its centre is no wind, and of no viscosity."""
         found, kinds = [], {system.kind for system in world.systems}
         bodies = body_entities(world)
         free = any((entity[Body].motion == FREE).any() for entity in bodies)
@@ -155,19 +155,19 @@ class DragSystem(System):
         aside = -np.cross(lift[:, None], np.eye(3)).transpose(0, 2, 1)
 
         def ending(k: Array) -> Array:
-            """Momentum (n, 3) that the tick gives at these k (n,)."""
+            """Momentum (n, 3) gained in the tick with the constant coefficients k (n,)."""
             return gained(inertia, k[:, None, None] * np.eye(3) + aside, pull, wind, dt)
 
         k = self._coefficient(wind, size, rho, nu)
         if self._law != "stokes":
             ahead = wind + np.linalg.solve(inertia, ending(k)[..., None])[..., 0]
             k = 0.5 * (k + self._coefficient(ahead, size, rho, nu))
-        # The mean force over the tick, less what acts already.
+        # The mean force over the tick, less the loads that are already there.
         mean = np.where((free & (k > 0))[:, None], ending(k) / dt - pull, 0.0)
         add_loads(entities, force=mean)
 
     def _coefficient(self, wind: Array, size: Array, rho: Array, nu: float) -> Array:
-        """k (n,) kg/s of F = -k w at the velocities w (n, 3)."""
+        """k (n,) kg/s in F = -k w, at the relative velocities `wind` (n, 3) m/s."""
         speed = np.linalg.norm(wind, axis=1)
         front = np.pi * size**2 if self.world.dimension == 3 else 2 * size
         creeping = 6 * np.pi * rho * nu * size

@@ -66,15 +66,15 @@ Widths = tuple[Width, Width, Width]
 
 
 OWN = (Position, Pose, Strength, CoreRadius, Volume, InertialVelocity, Density, Temperature, Species)
-"""Components that parameters of an emitter tell, or that carry it."""
+"""Components whose values an emitter's parameters set, or that can carry an emitter."""
 
 
 OF_ONE = ("strength", "strength_spread", "core", "volume", "velocity", "velocity_spread")
-"""Parameters that a puff has of its own."""
+"""Parameters of single particles that a puff's recipe replaces."""
 
 
 class Emitter(Settings):
-    """Where, when and what an emitter gives off."""
+    """An emitter: what it releases, where and when."""
 
     name: Name
     into: Name
@@ -151,7 +151,7 @@ class Emitter(Settings):
         refuse_early_stop(self.start, self.stop)
         if self.attached is None and self.attached_by != "each":
             raise ValueError(f"attached_by = {self.attached_by!r} is without attached; name what carries it")
-        # Compared with the default, not with what was set: a stored recipe spells everything out.
+        # Compared with the defaults, not with the fields that were set: a stored recipe sets all of them.
         of_one = [key for key in OF_ONE if getattr(self, key) != Emitter.model_fields[key].default]
         if self.puff is not None and of_one:
             raise ValueError(f"{of_one[0]} is of single particles, and a puff has its own; leave it out")
@@ -164,25 +164,25 @@ class EmissionSystem(System):
     The count of a tick is the whole part of that integral at its end less the one at its start, so a rate of
     90 1/s at dt = 1/60 s gives 1, 2, 1, 2, ... particles, with no drift over any number of ticks.
 
-    A particle is born when the integral reaches its number. Those of the first half of a tick appear when it
-    begins, the others when it ends (Strang's splitting): what is given off has been carried, heated and
-    burnt for the right time in the mean, to second order in dt, and has the Age of its own moment, as well as
-    the center, density and temperature that the emitter had then. What carries the emitter goes on between
-    ticks by its velocity, and turns by its spin. Inertial particles are where they have flown to by then, or
-    would have to come from, by their own velocities, so that none of this leaves beads, but for bodies in
-    their way.
+    A particle is born when the integral reaches its number. Those born in the first half of a tick appear
+    when it begins, the others when it ends (Strang's splitting). So on average new particles are carried,
+    heated and burnt for the right time, to second order in dt. Each has the Age of its own moment of birth,
+    and the center, density and temperature that the emitter had then. Within a tick, what carries the emitter
+    moves with its velocity and turns with its spin. Inertial particles are placed where their own velocities
+    have brought them since their birth, or where they have to start to be right later. So streams show no
+    clumps from tick to tick, except where bodies are in the way.
 
     Random numbers are counter-based (Philox), keyed by the world's seed, the emitter's name and the half
     tick, so they do not depend on what else draws random numbers, nor on a resume. An emitter whose entity
     has BirthCells gives off in them, all alike, in place of its `shape` of the size `spread`. A
     CollisionSystem keeps back particles inside a body, or outside all containers.
 
-    A puff is many particles that are born at one moment, all rows that its recipe makes: a ring gives the
-    flow its circulation and its impulse, and no total strength.
+    A puff is many particles born at one moment: all rows that its recipe makes. A ring, for example, gives
+    the flow its circulation and its impulse, but no total strength.
 
-    Populations with a Density, Temperature or Species get those of the puff or of the emitter, where neither
-    names any those of the ambient at the place of each row; with an equation of state the density follows
-    from the temperature, and the temperature from the density of a puff.
+    Populations with a Density, Temperature or Species get the values of the puff or of the emitter; where
+    neither sets any, the ambient values at the place of each row. With an equation of state the density
+    follows from the temperature, or the temperature from the density of a puff.
     Source: Fluid Simulation for Video Games, part 7.
     """
 
@@ -201,7 +201,7 @@ class EmissionSystem(System):
     def __post_init__(self) -> None:
         self._puffs = Puffs()
         self._flying: list[tuple[NewRows, Array]] = []
-        """What was born in the first half of the tick, and its way (n, 3) m since its own moment"""
+        """Rows born in the first half of the tick, and their displacements (n, 3) m since birth"""
 
     def spawns(self, world: World) -> None:
         """Make the entity that keeps each emitter's state."""
@@ -212,7 +212,8 @@ class EmissionSystem(System):
                 world.attach(emitter.name, Emission)
 
     def added(self, world: World) -> None:
-        """Refuse emitters of one name, and entities that can receive or carry nothing."""
+        """Refuse emitters of the same name, and entities that cannot receive particles or carry an
+        emitter."""
         systems = [system for system in world.systems if isinstance(system, EmissionSystem)]
         names = [emitter.name for system in systems for emitter in system.emitters]
         for emitter in self.emitters:
@@ -234,7 +235,7 @@ class EmissionSystem(System):
             refuse_twice(emitter, self._puffs.of(emitter, world), world)
 
     def must_hold(self, world: World) -> None:
-        """An emitter that has cells of birth has one at least."""
+        """Check that an emitter with BirthCells has at least one."""
         for emitter in self.emitters:
             state = world[emitter.name]
             if BirthCells in state and not len(state[BirthCells].x):
@@ -243,7 +244,7 @@ class EmissionSystem(System):
                 )
 
     def lint(self, world: World) -> list[str]:
-        """Fuel that nothing burns; puffs whose rows bodies keep back, as these stand now."""
+        """Warn of fuel that nothing burns, and of puffs whose rows bodies, as they stand now, keep back."""
         said = []
         burns = any(system.kind == "combustion" for system in world.systems)
         if fuel := [emitter.name for emitter in self.emitters if emitter.fuel and not burns]:
@@ -272,19 +273,19 @@ class EmissionSystem(System):
         return said
 
     def process(self, dt: float) -> None:
-        """Give off the particles that are due in this half of the tick."""
+        """Release the particles that are due in this half of the tick."""
         ended, growth = bool(self.world.stage.c), Growth(self.world)
         if ended:
             self._fly_on()
         self._flying = []
         given = [self._give_off(emitter, growth) for emitter in self.emitters]
-        if any(given) and not ended:  # at the end of the tick it does so by itself
+        if any(given) and not ended:  # at the end of the tick CollisionSystem does so by itself
             for system in self.world.systems:
                 if isinstance(system, CollisionSystem):
                     system.keep_back()
 
     def _give_off(self, emitter: Emitter, growth: Growth) -> bool:
-        """Spawn what is due of one emitter; whether anything is."""
+        """Spawn the particles due from one emitter; returns whether there are any."""
         ended, carrying = bool(self.world.stage.c), None
         if emitter.attached is not None:
             follow(self.world, emitter.attached, not ended)
@@ -314,7 +315,8 @@ class EmissionSystem(System):
         return True
 
     def _due(self, emitter: Emitter) -> tuple[Array, Array]:
-        """Moments (n,) s of births in this half of the tick, and the numbers (n,) of those that are born."""
+        """Moments (n,) s of births in this half of the tick, and the consecutive numbers (n,) of those
+        born."""
         state, tick = self.world[emitter.name][Emission], self.world.tick + 0.5 * self.world.stage.c
         begin, end = tick * self.world.dt, (tick + 0.5) * self.world.dt
         _, moments = births(emitter.rate, emitter.start, emitter.stop, begin, end)
@@ -325,7 +327,7 @@ class EmissionSystem(System):
         return moments, np.arange(given, given + len(moments))
 
     def _alike(self, emitter: Emitter, target: Tables, moments: Array) -> list[Component]:
-        """What is the same for all particles of an emitter, but for their ages."""
+        """Components with the same values for all particles of an emitter, and their ages."""
         made, count = list[Component](), len(moments)
         if CoreRadius in target:
             made.append(CoreRadius.unchecked(sigma=np.full(count, emitter.core)))
@@ -347,13 +349,13 @@ class EmissionSystem(System):
         return made
 
     def _drawn(self, emitter: Emitter, target: Tables, moments: Array) -> list[Component]:
-        """What is drawn for each particle or puff, in the emitter's axes: places, strengths, velocities."""
+        """Random values for each particle or puff, in the emitter's axes: places, strengths, velocities."""
         count, half = len(moments), int(self.world.stage.c)
         draw = stream(self.world.seed, emitter.name, 2 * self.world.tick + half)
         x = self._places(emitter, draw, moments)
         tables: list[Component] = [Position.unchecked(x=x)]
         if Strength in target or InertialVelocity in target:
-            # Both are drawn for either, so that no draw depends on what else the target has.
+            # Always draw both, so that no draw depends on which components the target has.
             swirl, speed = draw.random((count, 3)) - 0.5, draw.random((count, 3)) - 0.5
             if Strength in target:
                 swirl *= emitter.strength_spread
@@ -368,7 +370,7 @@ class EmissionSystem(System):
     def _temperature_and_density(
         self, emitter: Emitter, target: Tables, rows: list[Component], moments: Array
     ) -> list[Component]:
-        """Temperature and density of the new rows (n,), as far as the target has them and a puff has not."""
+        """Temperature and density of the new rows (n,), if the target has them and the puff does not."""
         if Temperature not in target and Density not in target:
             return []
         own = {type(table): table for table in rows}
@@ -412,17 +414,18 @@ class EmissionSystem(System):
         numbers: Array,
         carrying: Carriers | None,
     ) -> Array | None:
-        """Turn new rows from the axes of what carries the emitter to the world's.
+        """Transform new rows, in place, from the axes of the emitter's carrier to the world's.
 
-        What is inertial has the emitter's velocity too, and flies by its own. When the tick ends, it is where
-        it has come to since its moment (n,) s of birth. When the tick begins, it is where the emitter is, as
-        if it left then, and returned is the way (n, 3) m by which `_fly_on` makes up for that.
+        Inertial particles get the emitter's velocity too, and move with their own. When the tick ends, they
+        are placed where they have come since their moments (n,) s of birth. When the tick begins, they are
+        placed at the emitter, as if they left now; the displacements (n, 3) m, by which `_fly_on` corrects
+        that later, are returned.
         """
         own = {type(table): vars(table) for table in rows}
         local, now = own[Position]["x"], self.world.time
         frames = None if carrying is None else carrying.frames(moments, numbers)
         if frames is not None:
-            for kind, columns in own.items():  # vectors are those of which a plane allows a part
+            for kind, columns in own.items():  # vector columns are those that a plane restricts to a part
                 for name, field in kind.columns.items():
                     if field.plane is not None and name in columns:
                         columns[name] = frames.turned(columns[name])
@@ -444,14 +447,15 @@ class EmissionSystem(System):
         return np.asarray(end - start)
 
     def _fly_on(self) -> None:
-        """Move what was born in the first half of the tick to where it has come to since its own moment."""
+        """Displace particles born in the first half of the tick to where they have come since their birth."""
         for batch, way in self._flying:
             entity = self.world[batch.name]
             rows, _ = rows_of(entity[RowId].id, batch.ids)
             entity[Position].x[rows] += way[batch.kept].astype(self.world.dtype)
 
     def _clear_way(self, emitter: Emitter, start: Array, end: Array) -> Array:
-        """Ends (n, 3) m of ways as far as bodies let them go; what would start in one stays there."""
+        """Ends (n, 3) m of paths as far as bodies allow; a path that would start in a body is not
+        followed."""
         for system in self.world.systems:
             if isinstance(system, CollisionSystem) and system.keeps(self.world[emitter.into]):
                 clear = system.overlap(start) <= 0.0
@@ -466,8 +470,8 @@ def further(emitter: Emitter) -> list[tuple[type[Component], dict[str, Any]]]:
 
 
 def _of_rows(own: Tables, kind: type[Component], name: str, told: Any, moments: Array) -> Array | None:
-    """A column (n,) of new rows: of the puff, or what the emitter tells, keyed in time or not, at the moments
-    of birth; None if neither has it."""
+    """A column (n,) of new rows: from the puff, or from the emitter's parameter, which may be keyed in time,
+    at the moments of birth; None if neither has it."""
     if kind in own:
         return column(own, kind, name)
     return None if told is None else np.full(len(moments), value_at(told, moments))

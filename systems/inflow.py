@@ -35,15 +35,15 @@ from ecs_fluid.world import World
 LARGER = "use a larger spacing"
 
 LOOSE = 1.01
-"""Distance of particles across a jet over that of liquid at rest. As dense as that, or denser, its pressure
-throws new layers back, the next ones meet them, and the jet bursts."""
+"""Spacing of particles across a jet over that of liquid at rest. At the density of liquid at rest, or above,
+pressure would throw new layers back against the next ones, and the jet would burst."""
 
 SAME_DENSITY = 1e-3
-"""Relative difference of densities up to which liquids of one entity count as one."""
+"""Relative difference of densities up to which liquids in one entity count as the same."""
 
 
 class Inflow(Settings):
-    """An opening from which liquid flows, where, how fast and when."""
+    """An opening from which liquid flows: where, how fast and when."""
 
     name: Name
     into: Name
@@ -95,7 +95,7 @@ class Inflow(Settings):
 
     @property
     def jumps(self) -> bool:
-        """Whether the opening is at once elsewhere, and may be in what it has let out."""
+        """Whether the opening jumps from place to place, so that it may land in liquid of its own."""
         keyed = (key for key in (self.center, self.direction) if isinstance(key, Keyed))
         return any(key.between == "step" for key in keyed)
 
@@ -136,8 +136,11 @@ class Inflow(Settings):
 
 @lru_cache
 def _layer(shape: str, size: tuple[float, float], spacing: float, area: float) -> Array:
-    """Of the lattices with a particle or a corner of cells in the middle, that whose number of particles is
-    nearest to the area over that of a cell; `LOOSE` times as wide as fills the opening."""
+    """Places (n, 2) m on a square lattice in an opening, `LOOSE` times as wide as one that fills it.
+
+    Of the lattices with a particle or the corner of a cell in the middle, the one is taken whose number of
+    particles is nearest to the area of the opening over that of a cell.
+    """
     widths = np.array(size)
     if shape == "rectangle":
         counts = np.maximum(np.round(widths / spacing), 1)
@@ -158,19 +161,18 @@ class InflowSystem(System):
 
         volume so far = area of the opening x integral of the speed over time, to half a layer
 
-    A layer is born as often as the opening has let its volume through. It appears at the end of that tick,
-    where it has flown by then: x = c + u t + g t^2 / 2, v = u + g t, t the time since it was born and g what
-    its surroundings leave of gravity. From there on it is liquid like any other. The layers that will follow
-    it stand in the end of a pipe, three spacings long: they go on at the speed whatever pushes them, and push
-    what is before them. What is in the pipe is no entity: the SphSystem adds it as neighbours of the others,
-    and nothing draws it. An opening that moves, by keys or with what carries it, gives the liquid its
-    velocity beside the speed.
-    What the liquid brings with it, and what the pump does, is in no book (LiquidBudget).
+    A layer is born each time that its volume has passed the opening. It appears at the end of that tick,
+    where it has flown by then: x = c + u t + g t^2 / 2, v = u + g t, with t the time since its birth and g
+    gravity, as far as its surroundings do not carry it. From then on it is liquid like any other. The layers
+    that follow it stand in the end of a pipe, three spacings long: they move at the speed of the inflow
+    whatever pushes them, and push the liquid before them. The liquid in the pipe is no entity: the SphSystem
+    adds it as neighbours of other particles, and nothing draws it. An opening that moves, by keys or with its
+    carrier, adds its velocity to that of the liquid. LiquidBudget does not count the energy that the liquid
+    brings, or the work of the pump.
 
-    Particles have no room, in the pipe or before it, and are kept back, where they would lie within 0.4
-    spacings of a solid or a wall of their container, outside all containers, or in liquid. As long as liquid
-    stands around the pipe nothing flows: an opening may look down into a pool, and be reached by it, but lies
-    above it.
+    Particles are kept back, in the pipe or before it, where they have no room: within 0.4 spacings of a solid
+    or a wall of their container, outside all containers, or in liquid. As long as liquid stands around the
+    pipe nothing flows: an opening may point down into a pool, and be reached by it, but must lie above it.
     """
 
     reads = (Fluid,)
@@ -184,7 +186,7 @@ class InflowSystem(System):
     """the openings of the world"""
 
     def spawns(self, world: World) -> None:
-        """Make the liquids that they fill."""
+        """Make the liquid entities that the openings fill."""
         for inflow in self.inflows:
             if inflow.into not in world:
                 kinds: list[type[Component]] = [Position, InertialVelocity, Liquid]
@@ -192,8 +194,8 @@ class InflowSystem(System):
                 world.spawn(inflow.into, *(kind.blank(0, np.float64) for kind in kinds))
 
     def added(self, world: World) -> None:
-        """Refuse openings of one name, entities that are no liquid alone, and what memory cannot hold."""
-        from ecs_fluid.systems.sph import SphSystem  # which knows this one
+        """Refuse openings of the same name, entities other than plain liquid, and more than memory holds."""
+        from ecs_fluid.systems.sph import SphSystem  # imported here because it imports this module
 
         world.require(SphSystem)
         self.inflows = [_completed(inflow, self.inflows, world) for inflow in self.inflows]
@@ -213,7 +215,7 @@ class InflowSystem(System):
             checked_rows(world[inflow.into], tuple(_rows(inflow, none, none)))
 
     def must_hold(self, world: World) -> None:
-        """An inflow is attached to one body; one that is gone may come back."""
+        """Check that an attached inflow is attached to one body; one that is gone may come back."""
         for inflow in self.inflows:
             if inflow.attached is not None and (count := len(world[inflow.attached])) > 1:
                 raise RecipeError(
@@ -222,8 +224,8 @@ class InflowSystem(System):
                 )
 
     def lint(self, world: World) -> list[str]:
-        """Jets too thin for their spacing, liquids of two densities, and openings without room, as the world
-        is now."""
+        """Warn of jets too thin for their spacing, liquids of two densities, and openings without room
+        now."""
         said = []
         for inflow in self.inflows:
             across = min(inflow.size) / inflow.edge
@@ -244,7 +246,7 @@ class InflowSystem(System):
                         "same, or let it flow into an entity of its own"
                     )
                     break
-            if world.time > inflow.start:  # a resumed one, with its own liquid before it
+            if world.time > inflow.start:  # in a resumed run its own liquid is in front of it
                 continue
             opening = Opening(inflow, world)
             x, _ = opening.pipe(inflow.start)
@@ -257,8 +259,8 @@ class InflowSystem(System):
         return said
 
     def process(self, dt: float) -> None:
-        """Let in what is due in this tick."""
-        from ecs_fluid.systems.sph import SphSystem  # which knows this one
+        """Add the layers that are due in this tick."""
+        from ecs_fluid.systems.sph import SphSystem  # imported here because it imports this module
 
         liquid = self.world.require(SphSystem)
         begin, end = self.world.tick * dt, (self.world.tick + 1) * dt
@@ -283,13 +285,13 @@ class InflowSystem(System):
                 self.warn(
                     f"{np.count_nonzero(~free)} of {len(x)} particles of inflow {inflow.name!r} have no "
                     "room, as there is liquid, a solid or no container, and are kept back; more may follow",
-                    (inflow.name, bool(free.any())),  # once that it lacks some, once that nothing flows
+                    (inflow.name, bool(free.any())),  # warn once of missing particles, once of no flow
                 )
             self.world.spawn_rows(inflow.into, *_rows(inflow, x[free], v[free]))
 
 
 def _completed(inflow: Inflow, inflows: list[Inflow], world: World) -> Inflow:
-    """An opening with what it leaves open: that of the liquid there is, or of another opening."""
+    """An opening with defaults filled in from the liquids of the world, or from another opening."""
     liquids = [(entity.name, liquid) for entity, (liquid,) in world.entities_with(Liquid) if len(entity)]
     own = [liquid for name, liquid in liquids if name == inflow.into]
     told: dict[str, float] = {}
@@ -321,7 +323,7 @@ def inflows(world: World) -> list[Inflow]:
 
 
 def in_pipes(world: World) -> tuple[Array, Array, Array, Array]:
-    """What is in the ends of the pipes of a world: places (n, 3) m, velocities (n, 3) m/s, masses (n,) kg and
+    """Particles in the ends of a world's pipes: places (n, 3) m, velocities (n, 3) m/s, masses (n,) kg and
     volumes (n,) m^3."""
     found = [(np.empty((0, 3)), np.empty((0, 3)), np.empty(0), np.empty(0))]
     for inflow in inflows(world):
@@ -344,7 +346,7 @@ def _rows(inflow: Inflow, x: Array, v: Array) -> list[Component]:
     ]
     for kind, table in _further(inflow):
         whole = filled(kind, table, len(x), f"inflow {inflow.name!r}", "a tick makes")
-        if isinstance(whole, Component):  # else all of its values are the default
+        if isinstance(whole, Component):  # otherwise all its values are defaults
             rows.append(whole)
     return rows
 
@@ -355,5 +357,5 @@ def _further(inflow: Inflow) -> list[tuple[type[Component], dict[str, Any]]]:
 
 
 def _pairs(first: Any, second: Any) -> Array:
-    """All pairs (n, 2) of numbers of two lists."""
+    """All pairs (n, 2) of one number from each of two lists."""
     return np.stack(np.meshgrid(first, second, indexing="ij"), axis=-1).reshape(-1, 2)

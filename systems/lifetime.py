@@ -51,23 +51,23 @@ class AgeLimitSystem(System):
     """entities it works on, to which it gives an Age; default all that have one"""
 
     def added(self, world: World) -> None:
-        """Give the named entities an Age, and see to it that ages grow."""
+        """Give the named entities an Age, and add the LifetimeSystem, which makes ages grow."""
         for name in self.on:
             if Age not in world[name]:
                 world.attach(name, Age)
         world.require(LifetimeSystem)
 
     def process(self, dt: float) -> None:
-        """Remove what gets too old in this half of the tick."""
+        """Remove particles that get too old in this half of the tick."""
         world = self.world
-        # Ages are sums of dt in the world's precision. This is the most that rounding makes of so many terms.
+        # Ages are sums of dt in the world's precision: this bounds the rounding of so many terms.
         rounding = 0.5 * float(np.finfo(world.dtype).eps) * self.seconds**2 / world.dt
         limit = self.seconds - dt * (1 - world.stage.c) - min(rounding, 0.5 * dt)
         for entity, (age,) in self.chosen(Age):
             entity.kill(age.t >= limit)
 
     def lint(self, world: World) -> list[str]:
-        """A limit that is shorter than the time for which particles are there at least."""
+        """Warn of a limit below half a tick, the least time for which particles exist."""
         if self.seconds >= 0.5 * world.dt:
             return []
         return [
@@ -98,14 +98,14 @@ class KillBoxSystem(System):
     """entities it works on; default all"""
 
     def added(self, world: World) -> None:
-        """Refuse a box turned inside out."""
+        """Refuse a box whose least corner is not below its greatest."""
         if any(a >= b for a, b in zip(self.low, self.high, strict=True)):
             raise RecipeError(
                 f"KillBoxSystem: low = {self.low} must be below high = {self.high} on every axis"
             )
 
     def process(self, dt: float) -> None:
-        """Queue the removal of everything on the wrong side."""
+        """Queue the removal of all particles on the wrong side."""
         from ecs_fluid.kernels.compiled.columns import inside
 
         box = np.array(self.low), np.array(self.high)
@@ -118,7 +118,7 @@ class KillBoxSystem(System):
 class SpeciesLimitSystem(System):
     """Removal of particles whose mass fraction of one species or several is below or above a limit.
 
-    For example `species` = ["fuel", "flame"], `below` = 0.01: what has burnt out and is no flame any more.
+    For example `species` = ["fuel", "flame"], `below` = 0.01 removes what has burnt out.
     """
 
     reads = (Species,)
@@ -144,7 +144,7 @@ class SpeciesLimitSystem(System):
             )
 
     def process(self, dt: float) -> None:
-        """Queue the removal of everything past the limit."""
+        """Queue the removal of all particles past the limit."""
         for entity, (species,) in self.chosen(Species):
             total = sum(getattr(species, name) for name in dict.fromkeys(self.species))
             entity.kill(total < self.below if self.below is not None else total > self.above)

@@ -1,4 +1,4 @@
-"""What accelerates liquid beside gravity."""
+"""Accelerations of liquid other than gravity."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from ecs_fluid.system import System
 class LiquidPushSystem(System):
     """Mean acceleration of liquid over a tick, by the weights of the integrator's stages.
 
-    The SphSystem, which moves the liquid in steps of its own, gives each step its part, as it does with
-    gravity.
+    The SphSystem, which moves the liquid in steps of its own, applies it in each step, as it does gravity.
     """
 
     reads = (Liquid,)
@@ -26,7 +25,7 @@ class LiquidPushSystem(System):
         return any(Acceleration in system.adds for system in self.world.systems)
 
     def process(self, dt: float) -> None:
-        """Add those of this stage; where nothing integrates them accelerations are without effect."""
+        """Add this stage's accelerations; without a system that integrates them they have no effect."""
         stage, integrated = self.world.stage, any(system.integrates for system in self.world.systems)
         for entity, (push,) in self.entities(LiquidPush):
             if stage.c == 0.0:

@@ -16,7 +16,7 @@ from ecs_fluid.system import System
 from ecs_fluid.world import World
 
 ALONG = 0.99
-"""Cosine of the angle between two directions from which on they count as one."""
+"""Two directions count as the same from this cosine of the angle between them on."""
 
 
 class WindSystem(System):
@@ -55,7 +55,7 @@ def wind_at(world: World, time: float) -> Array:
 class InertiaSystem(System):
     """Inertia of particles with an own velocity v: u += v, and dv/dt = -drag v.
 
-    Those of a liquid are moved by the SphSystem, its whitewater by the WhitewaterSystem.
+    The SphSystem moves particles of liquid, and the WhitewaterSystem its whitewater.
     """
 
     reads = (InertialVelocity,)
@@ -69,7 +69,7 @@ class InertiaSystem(System):
     """rate at which the own velocity is lost to the fluid, 1/s"""
 
     def process(self, dt: float) -> None:
-        """Add own velocities, and their drag."""
+        """Add own velocities to velocities, and drag to their rates."""
         for entity, (inertial, velocity) in self.entities(InertialVelocity, Velocity):
             if Liquid not in entity and Whitewater not in entity:
                 velocity.u += inertial.v
@@ -99,11 +99,11 @@ class AccelerateSystem(System):
     """entities that feel it; default all with an own velocity"""
 
     def added(self, world: World) -> None:
-        """An own velocity needs the InertiaSystem to move anything."""
+        """Add the InertiaSystem, without which own velocities move nothing."""
         world.require(InertiaSystem)
 
     def lint(self, world: World) -> list[str]:
-        """An acceleration along the fluid's gravity: either gravity told twice, or two of them."""
+        """Warn of an acceleration along the fluid's gravity: is it gravity stated twice, or in addition?"""
         gravity = world.fluid[Fluid].gravity
         for own in map(np.asarray, key_values(self.acceleration)):
             along = gravity @ own > ALONG * np.linalg.norm(own) * np.linalg.norm(gravity, axis=1)

@@ -1,4 +1,4 @@
-"""Between particles and fields: density, temperature and species on a grid, and from there to tracers."""
+"""Transfer between particles and fields: density, temperature and species to a grid, and on to tracers."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ from ecs_fluid.systems.shared.walls import Walls, containers, fillers, mirrored,
 from ecs_fluid.world import World
 
 MOST_CELLS, CELLS_PER_PARTICLE = 2**21, 32
-"""Cells grow beyond the particles' size when there would be more than FEW_CELLS and than those per particle,
-or than the most."""
+"""Cells grow beyond the particles' size where there would be more than MOST_CELLS, or more than FEW_CELLS and
+than CELLS_PER_PARTICLE per particle."""
 CELLS_REACHED = {"linear": 1, "m4": 2}
-"""How many cells away a particle still shares something, by the kernel."""
+"""How many cells away a particle still has a share, by kernel."""
 SPARE = 2
-"""Cells of the TransferGrid around the particles, or around the box of a world that repeats."""
+"""Spare cells of the TransferGrid around the particles, or around the box of a periodic world."""
 STEFAN_BOLTZMANN = 5.670374419e-8
 """W/(m^2 K^4)"""
 
@@ -57,14 +57,14 @@ FIELDS = frozenset({TransferGrid, DensityField, TemperatureField, SpeciesField, 
 
 
 class CarriedAmounts(NamedTuple):
-    """What the particles bring to the grid."""
+    """The amounts that particles bring to the grid."""
 
     x: Array
     """(n, 3) positions, m"""
     volume: Array
     """(n,) m^3"""
     amounts: Array
-    """(5 + species, n) what they share: volume, mass, excess mass, m T, the volume of those that fill a
+    """(5 + species, n) amounts to share: volume, mass, excess mass, m T, the volume of those that fill a
     container, and m Y of each species"""
 
 
@@ -78,18 +78,18 @@ class TransferSystem(System):
         excess = sum w (rho - rho_a) V / V_c, whose integral is their excess mass exactly,
         rho, T, Y = mass-weighted means of the particles and of the ambient that fills max(V_c - sum w V, 0).
 
-    Means lie between the values that enter with the linear kernel; with m4 they are held to these limits. The
-    TransferGrid encloses the particles with two cells to spare; its cells have the edge `cell`, or that of a
-    particle's mean volume, larger where they would be many. Strays of a population that would make them many
-    are left out, and share nothing.
+    With the linear kernel means lie between the values that enter; with m4 they are clipped to that range.
+    The TransferGrid encloses the particles with two cells to spare. Its cells have the edge `cell`, or by
+    default that of a particle's mean volume, and are larger where there would be too many. Strays of a
+    population that would cause too many cells are left out of the fields.
 
-    Fluid goes on behind the walls of containers, as in mirrors, and beyond a box that repeats: points there
-    hold images, so that no ambient is mixed in at a wall, and the integral over all points counts these too.
-    Where other particles are behind a wall, images have the room that these leave.
-    To particles in containers that they fill, to nine tenths or more, no ambient is mixed at all.
+    Fluid continues behind the walls of containers, as in mirrors, and beyond a periodic box: points there
+    hold images, so that no ambient fluid is mixed in at a wall. The integral over all points includes the
+    images. If other particles are behind a wall, images get only the room that these leave. Where particles
+    fill nine tenths of a container or more, no ambient fluid is mixed in at all.
 
-    Between the stages of the integrator the fields are refilled only for those who read them there
-    (`filled_now`); what a finished tick shows is always of its last stage.
+    Between the stages of the integrator the fields are refilled only if a system reads them there
+    (`filled_now`); after a finished tick they are always those of its last stage.
 
     Light and smoke: luminosity 4 `absorption` flame sigma_SB (T^4 - T_a^4), opacity `extinction` rho smoke.
     Source: Fluid Simulation for Video Games, parts 8, 11 and 17 (which divide fractions by weights alone).
@@ -116,7 +116,7 @@ class TransferSystem(System):
             return
         fluid = fluid_at_rest(self.world)
         clouds = carrying_matter(self.world)
-        with np.errstate(over="ignore", invalid="ignore"):  # the guard says what is not finite
+        with np.errstate(over="ignore", invalid="ignore"):  # the guard reports what is not finite
             load = self._enclose(self._load(fluid, clouds), clouds)
             walls = containers(self.world)
             alone = fillers(walls, load.x, load.volume, float(self.field(TransferGrid).spacing.max()))
@@ -126,7 +126,8 @@ class TransferSystem(System):
     def filled_now(self) -> bool:
         """Whether the fields are refilled in this stage: the last of a tick, or one in which they are read.
 
-        A system that reads them in prepare or rates may say by `needs_fields = False` that it does not now.
+        A system that reads them in the phases prepare or rates may set `needs_fields = False` while it does
+        not.
         """
         return self.world.stage.last or any(
             system.phase in ("prepare", "rates")
@@ -154,9 +155,9 @@ class TransferSystem(System):
         return CarriedAmounts(x, volume, amounts)
 
     def _enclose(self, load: CarriedAmounts, clouds: list[Tables]) -> CarriedAmounts:
-        """Make the grid; returns what is brought to it, of strays that it leaves out nothing.
+        """Make the grid; returns the amounts without those of strays, which it leaves out.
 
-        Populations are looked at one by one: a flame far from a large room is no stray of the room's.
+        Strays are determined for each population: a flame far from a large room is no stray of the room's.
         """
         from ecs_fluid.kernels.compiled.columns import bounds, inside
 
@@ -168,7 +169,7 @@ class TransferSystem(System):
         lo, hi = bounds(load.x)
         mean = float(load.volume.mean(dtype=np.float64))
         if not (np.isfinite(hi - lo).all() and 0.0 < mean < math.inf):
-            # Any grid does: the guard ends this tick and says what is not finite.
+            # Any grid will do: the guard ends this tick and reports what is not finite.
             lo, hi, mean = np.zeros(3), np.zeros(3), 1.0
         periods = self.world.periods
         lo, hi = np.where(periods, -0.5 * periods, lo), np.where(periods, 0.5 * periods, hi)
@@ -197,7 +198,7 @@ class TransferSystem(System):
         return load
 
     def _with_images(self, load: CarriedAmounts, walls: list[Walls]) -> CarriedAmounts:
-        """And what images of a world that repeats bring, and in the grid those behind walls of containers."""
+        """The amounts, with those of periodic images and of images behind containers' walls in the grid."""
         from ecs_fluid.kernels.compiled.columns import inside
 
         grid = self.field(TransferGrid)
@@ -219,7 +220,7 @@ class TransferSystem(System):
         return CarriedAmounts(x, amounts[:, 0], np.ascontiguousarray(amounts.T))
 
     def _room(self, x: Array, volume: Array, places: Array) -> Array:
-        """Part of the space at places (m, 3) m that particles at x (n, 3) m of volumes (n,) m^3 leave."""
+        """Fraction (m,) of space at `places` (m, 3) m that particles x (n, 3) m of volumes (n,) m^3 leave."""
         from ecs_fluid.kernels.grids.interpolation import interpolate, scatter
         from ecs_fluid.kernels.grids.partition import gather_sorted, partition
 
@@ -232,7 +233,7 @@ class TransferSystem(System):
         return room.astype(volume.dtype)
 
     def _fill(self, fluid: FluidAtRest, load: CarriedAmounts, clouds: list[Tables]) -> None:
-        """Fill the fields from what particles bring, and from the ambient fluid that fills the rest."""
+        """Fill the fields from the particles' amounts, and from the ambient fluid that fills the rest."""
         from ecs_fluid.kernels.grids.mixture import MEANS, mix, share
         from ecs_fluid.kernels.grids.partition import partition
 
@@ -275,7 +276,7 @@ class TransferSystem(System):
 
 
 def extremes(columns: list[Array]) -> tuple[float, float]:
-    """The least and the largest number in them; not all are empty."""
+    """The least and the largest number in the columns, not all of which may be empty."""
     columns = [values for values in columns if len(values)]
     return min(values.min() for values in columns), max(values.max() for values in columns)
 
@@ -295,7 +296,7 @@ class SamplingSystem(System):
     phase = "rates"
     distribution = "rows"
     dimensions = (2, 3)
-    # Whoever reads these of the vortons reads them before tracers are given theirs.
+    # Systems that read these components of vortons run before tracers are given theirs.
     after = ("*",)
     needs_fields = False
 
@@ -307,7 +308,7 @@ class SamplingSystem(System):
     """entities that take it; default all tracers"""
 
     def added(self, world: World) -> None:
-        """Give the tracers the components, as the ambient has them."""
+        """Give the tracers the components, with ambient values."""
         world.require(TransferSystem)
         for entity in self._tracers(world):
             for kind in CARRIED:
@@ -315,7 +316,7 @@ class SamplingSystem(System):
                     attach_ambient(entity, kind)
 
     def must_hold(self, world: World) -> None:
-        """Tracers alone take values."""
+        """Check that only tracers take values."""
         for name in self.on:
             if Strength in world[name] or Volume in world[name]:
                 raise RecipeError(
@@ -361,7 +362,7 @@ class SamplingSystem(System):
         return fields, [(kind, name) for kind, name, _ in found]
 
     def _outside(self, entity: Entity, x: Array) -> None:
-        """Above and below the grid a stratified ambient is not that of the nearest point."""
+        """Set tracers outside the grid to the ambient, which, if stratified, is not the nearest point's."""
         from ecs_fluid.kernels.compiled.columns import inside
 
         fluid, grid = fluid_at_rest(self.world), self.field(TransferGrid)

@@ -18,11 +18,11 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.shared.populations import some_rows
 
 MANY = 2**20
-"""Cells from which on their memory is checked."""
+"""From this number of cells on, memory is checked."""
 PER_CORE = 2.0
-"""Field cells per core radius unless something else is asked for."""
+"""Default number of field cells per core radius."""
 MOST_FINE_CELLS = 2**17
-"""Cells that `cells_per_core` may ask for; a thin core in a wide world stays unresolved beyond."""
+"""Most cells that `cells_per_core` leads to; beyond, a thin core in a wide world stays unresolved."""
 MOST_ADVISED_CELLS = 2**24
 """Most cells that a warning advises."""
 
@@ -30,8 +30,8 @@ MOST_ADVISED_CELLS = 2**24
 VORTONS = Position, Strength, CoreRadius
 
 GHOSTS = 4
-"""Points of the field grid beyond a box that repeats, on both sides: what reads or shares by third order, or
-takes differences of fourth, needs no other rule at its faces."""
+"""Points of the field grid beyond a periodic box, on both sides: so third-order interpolation and sharing,
+and fourth-order differences, need no special rule at its faces."""
 
 
 Rows = list[tuple[Entity, Array]]
@@ -42,15 +42,15 @@ class GridNeeds(NamedTuple):
     """What a velocity solver needs of the field grid."""
 
     padding: float = 0.0
-    """core radii around the vortons"""
+    """room around the vortons, core radii"""
     per_core: float = PER_CORE
-    """cells per core radius, where the partition leaves it open"""
+    """cells per core radius, if the partition does not set it"""
     all_inside: bool = False
-    """whether all particles have to lie in it, also strays"""
+    """whether all particles, also strays, must lie in the grid"""
 
 
 class Cloud(NamedTuple):
-    """What the field grid needs to know of the vortons."""
+    """The facts about the vortons by which the field grid is chosen."""
 
     low: Array
     """(3,) m"""
@@ -68,11 +68,11 @@ class Cloud(NamedTuple):
 class PartitionSystem(System):
     """Uniform grid around the particles, and all vortons sorted by the cells of a second one.
 
-    The Grid encloses vortons and tracers and carries the velocity field. It has about `cells` cells, or
+    The Grid encloses vortons and tracers, and the velocity field lies on it. It has about `cells` cells, or
     `cells_per_vorton` per vorton, as in the articles, and more where few vortons with small cores would leave
     it coarser than `cells_per_core` cells per core radius. Strays that would make it coarse for all others
-    are left out, unless a solver needs all inside. The Sources are all vortons in one structure of
-    arrays, sorted by the cells of a second grid that encloses the vortons alone; the tree is built on it.
+    are left out, unless a solver needs all particles inside. The Sources are all vortons as a structure of
+    arrays, sorted by the cells of a second grid that encloses only the vortons; the tree is built on it.
     Both are remade in each stage.
 
     Source: Fluid Simulation for Video Games, part 3.
@@ -101,7 +101,7 @@ class PartitionSystem(System):
 
     def __post_init__(self) -> None:
         self.leaves_out = False
-        """Whether strays lie outside of the Grid of this stage"""
+        """Whether strays lie outside the Grid of this stage"""
 
     def process(self, dt: float) -> None:
         """Refill Grid and Sources."""
@@ -109,7 +109,7 @@ class PartitionSystem(System):
         self.leaves_out = self._fill(*fields, "sources", divisible=self._divisible)
 
     def _divisible(self) -> bool:
-        """Whether every system that reads the Sources needs only a part of them on each machine."""
+        """Whether every system that reads the Sources needs only a part of them on each rank."""
         return not any(
             Sources in system.reads and getattr(system, "needs_all_sources", True)
             for system in self.world.systems
@@ -118,9 +118,9 @@ class PartitionSystem(System):
     def present(self, needs: GridNeeds | None = None, around: Array | None = None) -> tuple[Sources, Grid]:
         """New Sources and Grid of the present vortons, for use between ticks.
 
-        The world's own stay those of the last stage, to which its fields belong. The grid is made for
-        `needs`, or else for those of the world's systems, and is extended by whole cells to all points
-        `around` (m, 3) m.
+        The world's own Sources and Grid stay those of the last stage, to which its fields belong. The grid is
+        made for `needs`, by default those of the world's systems, and extended by whole cells to enclose the
+        points `around` (m, 3) m.
         """
         sources, grid = Sources.blank(0, self.world.dtype), Grid.blank(0, self.world.dtype)
         assert isinstance(sources, Sources) and isinstance(grid, Grid)
@@ -130,7 +130,8 @@ class PartitionSystem(System):
         return sources, grid
 
     def farthest(self, sources: Sources, grid: Grid) -> str | None:
-        """What makes the grid much larger than most vortons need: "entity 'name'", "a few vortons", None."""
+        """What makes the grid much larger than most vortons need: "entity 'name'", "a few vortons" or
+        None."""
         from ecs_fluid.kernels.compiled.columns import bounds
 
         (lo, hi), found, reach = bounds(sources.x.T), None, 0.25 * float((grid.spacing * grid.cells).max())
@@ -147,7 +148,7 @@ class PartitionSystem(System):
         return found
 
     def finer(self, sources: Sources, grid: Grid, radius: float, per_core: float) -> str | None:
-        """The parameter, with its value, that gives that many cells per radius; None if none does."""
+        """The parameter, with a value, that gives `per_core` cells per core radius; None if there is none."""
         count = float(np.prod(np.maximum(grid.spacing * grid.cells * (per_core / radius), 1.0)))
         ratio = per_core * float(sources.sigma.mean(dtype=np.float64)) / radius
         if self.cells is None and count <= MOST_FINE_CELLS and ratio <= 16:
@@ -155,7 +156,8 @@ class PartitionSystem(System):
         return f"cells = {math.ceil(count):,}".replace(",", "_") if count <= MOST_ADVISED_CELLS else None
 
     def unsorted(self, most: int) -> Sequence[Array] | None:
-        """x (3, n), alpha (3, n) and sigma (n,) of the vortons as they are now; None if n is above `most`."""
+        """x (3, n), alpha (3, n) and sigma (n,) of the present vortons, unsorted; None if n is above
+        `most`."""
         processes, (entities, own) = self.world.processes, self.joined(*VORTONS)
         if processes.total(entities, len(own[0])) > most:
             return None
@@ -174,7 +176,7 @@ class PartitionSystem(System):
         needs: GridNeeds | None = None,
         divisible: Callable[[], bool] | None = None,
     ) -> bool:
-        """Fill both; returns whether the grid leaves particles out."""
+        """Fill Sources and Grid; returns whether the grid leaves particles out."""
         from ecs_fluid.kernels.compiled.columns import bounds
         from ecs_fluid.kernels.grids.grid import uniform_grid
 
@@ -190,13 +192,13 @@ class PartitionSystem(System):
         found = processes.sorted_vortons(name, entities, (x, alpha, sigma), mesh, divisible)
         names = "origin", "spacing", "cells", "start", "order", "x", "alpha", "sigma"
         sources.put(**dict(zip(names, (*mesh, *found), strict=True)))
-        if needs is None:  # the most that a system needs; parameters may have changed since the last tick
+        if needs is None:  # the largest needs of the systems; parameters may change between ticks
             every = [getattr(system, "grid_needs", GridNeeds()) for system in self.world.systems]
             needs = GridNeeds(*map(max, zip(*every, strict=True)))
         return self._enclose(grid, needs, cloud, vortons)
 
     def _cloud(self, low: Array, high: Array, alpha: Array, sigma: Array, count: int) -> Cloud:
-        """What is to be known of all vortons, `count` in a box, from the rows that this system sees."""
+        """The Cloud of all vortons, `count` in a box, from the rows that this process holds."""
         processes, own = self.world.processes, [bool(alpha[:, a].any()) for a in range(3)]
         extremes = float(sigma.max(initial=0.0)), -float(sigma.min(initial=np.inf))
         *along, widest, least = processes.largest((*own, *extremes))
@@ -205,7 +207,7 @@ class PartitionSystem(System):
             across = np.arange(3) == self.world.across
         mean = widest
         if 0.0 < widest < np.inf and -least != widest:
-            # Whole numbers have one sum, whoever holds which rows.
+            # Sums of whole numbers do not depend on which process holds which rows.
             some = (sigma[k : k + 2**15].astype(np.float64) for k in range(0, len(sigma), 2**15))
             units = sum(int(np.rint(part / widest * 2.0**32).sum(dtype=np.int64)) for part in some)
             mean *= int(processes.summed(np.array(units))) / 2.0**32 / count
@@ -218,8 +220,8 @@ class PartitionSystem(System):
 
         pad = max(self.padding, needs.padding) * cloud.widest
         lo, hi = cloud.low, cloud.high
-        # A plane ring's flow is none in its plane, so vorticity across it is asked for. Gradients across a
-        # plane, a line or a point of other vortons need points on both sides.
+        # A plane population counts as flat only if its vorticity points across the plane: a plane ring does
+        # not. Gradients across a plane, line or point of other vortons need grid points on both sides.
         room = np.where(flat_axes(lo, hi), np.where(cloud.across, 0.0, max(pad, cloud.widest)), pad)
         lo, hi = lo - room, hi + room
         summed = [entity for entity, _ in vortons]
@@ -250,7 +252,7 @@ class PartitionSystem(System):
     def _around_most(
         self, low: Array, high: Array, cloud: Cloud, *groups: Rows
     ) -> tuple[Array, Array] | None:
-        """The part of the box in which most vortons are, and most others; None where that saves little."""
+        """The part of the box that holds most vortons and most others; None if it saves little."""
         if self.world.periods.any():
             return None
 
@@ -260,7 +262,7 @@ class PartitionSystem(System):
         return around_most(low, high, cloud.mean / PER_CORE, 2.0 * cloud.widest, some)
 
     def _widen(self, grid: Grid, around: Array) -> None:
-        """More cells along open axes, so that all of the points lie in the grid."""
+        """Add cells along open axes, so that all the points `around` lie in the grid."""
         open_axes = self.world.periods == 0
         low = np.maximum(np.ceil((grid.origin - around.min(axis=0)) / grid.spacing), 0) * open_axes
         high = (
@@ -273,9 +275,10 @@ class PartitionSystem(System):
         grid.cells = grid.cells + (low + high).astype(np.int64)
 
     def _count(self, extent: Array, core: float, vortons: int, needed: float) -> int:
-        """Cells wanted for a field grid of that extent (3,) m around vortons of that mean core radius.
+        """Number of cells wanted for a field grid of that extent (3,) m, for vortons of the mean radius
+        `core`.
 
-        `needed` are the cells per core radius where the partition leaves them open.
+        `needed` are the cells per core radius if the partition does not set them.
         """
         wanted = self.cells or round(vortons * self.cells_per_vorton)
         if wanted > MANY:

@@ -1,4 +1,4 @@
-"""Strengths kept along the vorticity (Pedrizzetti's relaxation)."""
+"""Alignment of strengths with the vorticity (Pedrizzetti's relaxation)."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ class AlignmentSystem(System):
     """Pedrizzetti's relaxation: strengths turn towards the vorticity at their place.
 
     Every `every` ticks alpha <- (1 - f) alpha + f |alpha| omega/|omega| with omega = curl u from the velocity
-    gradient and f = 1 - exp(-rate every dt). It cleans the vortons' vorticity of divergence, which grows as
-    they are carried apart. Plain, it also shortens a strength at the angle t to the vorticity by the factor
-    sqrt(1 - 2 f (1 - f) (1 - cos t)); `corrected` brings it back to its length, so that sum |alpha| stays to
-    rounding. Neither keeps total strength and impulses exactly: `changes` holds what the last application did
-    to them, and DiagnosticsSystem(budget=True) the sums over a run.
+    gradient and f = 1 - exp(-rate every dt). It reduces the divergence of the vortons' vorticity, which grows
+    as they are carried apart. The plain form also shortens a strength at the angle t to the vorticity by the
+    factor sqrt(1 - 2 f (1 - f) (1 - cos t)); `corrected` restores its length, so that sum |alpha| stays to
+    rounding. Neither form keeps total strength and impulses exactly: `changes` holds their changes in the
+    last application, and DiagnosticsSystem(budget=True) the sums over a run.
 
-    The gradient is that of the integrator's last stage; the vorticity equation carries its curl to the end of
-    the tick. Remeshing makes vortons at the rims point against the vorticity, which this system turns around:
-    together they raise the energy, so use one or the other. Source: Pedrizzetti, Fluid Dyn. Res. 10 (1992).
+    The gradient is that of the integrator's last stage; the vorticity equation advances its curl to the end
+    of the tick. Remeshing makes vortons at the rims that point against the vorticity, which this system would
+    turn around: together they raise the energy, so use one or the other. Source: Pedrizzetti, Fluid Dyn. Res.
+    10 (1992).
     """
 
     reads = (Position, VelocityGradient)
@@ -61,7 +62,7 @@ class AlignmentSystem(System):
         self.changes = {name: after[name] - before[name] for name in after}
 
     def lint(self, world: World) -> list[str]:
-        """Aligning turns around what remeshing makes at the rims."""
+        """Warn of a RemeshSystem: alignment turns around the vortons that it makes at the rims."""
         if world.system(RemeshSystem) is None:
             return []
         return [

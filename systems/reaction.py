@@ -1,4 +1,4 @@
-"""What particles give back to bodies: impulses from tracers, angular impulses from vortons."""
+"""Reaction of particles on bodies: impulses from tracers, angular impulses from vortons."""
 
 from __future__ import annotations
 
@@ -37,32 +37,32 @@ if TYPE_CHECKING:
 
 Source = Literal["tracers", "vortons", "none"]
 LEAST = 3.0
-"""Mass over that of the fluid displaced, below which impulses of vortons are warned of."""
+"""Mass of a body over that of the fluid displaced, below which impulses of vortons cause a warning."""
 
 
 class ReactionSystem(System):
-    """Reaction on bodies: the momentum that fluid loses at them, and its record FluidReaction.
+    """Reaction on bodies: the momentum that fluid loses at them, recorded in FluidReaction.
 
-    tracers: each stands for the mass `density` times `tracer_volume` of fluid. One that meets a body loses
-    its velocity relative to the surface there, along the normal (contact "sliding"; a stream of speed U
-    against a plate exerts rho U^2 A), or all of it ("sticking", part 4). It gives its momentum once, at the
-    first tick of a contact, so that forces do not depend on dt. All meetings of a tick are solved together
-    and implicitly (`kernels.collision.reaction`): momentum is exact, and a light body is never thrown back.
+    tracers: each represents the mass `density` times `tracer_volume` of fluid. One that meets a body loses
+    its velocity relative to the surface: the normal component (contact "sliding"; a stream of speed U against
+    a plate exerts rho U^2 A), or all of it ("sticking", part 4). It gives its momentum once, in the first
+    tick of a contact, so that forces do not depend on dt. All contacts of a tick are solved together and
+    implicitly (`kernels.collision.reaction`): momentum is exact, and a light body is never thrown back.
 
-    vortons: -`density` times the impulse, and the angular impulse about the body's centre, that the
-    BoundarySystem gave to the vortons near that body (its BoundaryExchange). With `boundary` "layer" the
-    BoundarySystem itself moves the bodies by them, as they and their sheets have to be solved for together;
-    the record counts the fluid in the body with it, as that does.
+    vortons: the body gets -`density` times the impulse, and the angular impulse about its centre, that the
+    BoundarySystem gave to the vortons near it (its BoundaryExchange). With `boundary` "layer" the
+    BoundarySystem itself moves the bodies, since bodies and sheets must be solved for together; the record
+    then includes the fluid in the body.
 
-    `linear` and `angular` choose which of the two sets the bodies' velocity and spin. The article takes
-    momentum from tracers, which resolve it finer, and spin from vortons, which is what the BoundarySystem's
-    own `reaction` does; `angular` is for worlds without that. Only free bodies are moved, and along `axes`
-    alone, as on rails: a cylinder that may swing across its wind, say. Weight, loads and contacts move them
-    along the others too.
+    `linear` and `angular` choose which of the two changes the bodies' velocity and spin. The article takes
+    momentum from tracers, which resolve it better, and spin from vortons, as the BoundarySystem's own
+    `reaction` does; `angular` is for worlds without that. Only free bodies are moved, and only along `axes`,
+    as on rails: a cylinder that may swing across its wind, say. Weight, loads and contacts move them along
+    the other axes too.
     Source: Fluid Simulation for Video Games, parts 4 and 7; Saffman, Vortex Dynamics, section 3.
     """
 
-    # BoundaryExchange too, where it is filled: a world may go without a BoundarySystem.
+    # It also reads BoundaryExchange, but a world may have no BoundarySystem to fill it.
     reads = (Pose, Body, Position, Fluid)
     may_read = (*SHAPES, Velocity, Strength, Contact, BoundaryExchange)
     writes = (RigidMotion, FluidReaction)
@@ -88,7 +88,7 @@ class ReactionSystem(System):
     """tracers that count; default all particles without strength"""
 
     def added(self, world: World) -> None:
-        """Particles remember whom they met."""
+        """Attach the component in which particles remember the body that they touched."""
         if "tracers" in (self.linear, self.angular) and self.tracer_volume is None:
             raise RecipeError("ReactionSystem: tracer_volume is missing; that of a tracer is cell^3/per_cell")
         told = ", ".join(repr(axis) for axis in self.axes)
@@ -111,12 +111,12 @@ class ReactionSystem(System):
                 world.attach(entity.name, Contact)
 
     def lint(self, world: World) -> list[str]:
-        """Another density than the fluid's, and bodies that the impulses of vortons throw about.
+        """Warn of another density than the fluid's, and of bodies that impulses of vortons would throw about.
 
-        A sheet of panels that stops the flow around a body at rest carries (1 + c) times the fluid that they
-        enclose, with c = 1/2 for a ball. Given to the body after the tick, that throws it by (1 + c) rho V/m
-        times the difference of velocity, and beyond 2 each throw is wider than the one before. Coarse panels
-        enclose up to three times V.
+        A sheet of panels that stops the flow around a body at rest carries the momentum of (1 + c) times the
+        enclosed fluid, with c = 1/2 for a ball. Given to the body after the tick, that changes its velocity
+        by (1 + c) rho V/m times the difference of velocity, and where this factor is above 2 each change is
+        larger than the one before. Coarse panels enclose up to three times V.
         """
         said = constant_lint(self, world, "density")
         if _layered(world) or "vortons" not in (self.linear, self.angular):
@@ -180,7 +180,7 @@ class ReactionSystem(System):
         }
 
     def _meetings(self, bodies: Bodies, hulls: Hulls) -> tuple[Array, Array]:
-        """A (n, 6, 6) and b (n, 6) of all tracers that met a body."""
+        """Matrices A (n, 6, 6) and right sides b (n, 6), for each body, of all tracers that met it."""
         from ecs_fluid.kernels.collision.reaction import meeting_matrices
 
         n = len(bodies.x)
@@ -210,6 +210,6 @@ class ReactionSystem(System):
 
 
 def _layered(world: World) -> bool:
-    """Whether a boundary layer moves bodies by its vortons itself, together with its sheets."""
+    """Whether a BoundarySystem with `boundary` "layer" moves the bodies itself, together with its sheets."""
     boundary = world.system(BoundarySystem)
     return boundary is not None and boundary.boundary == "layer"

@@ -22,21 +22,21 @@ class ReformulationSystem(System):
     """Reformulated stretching (rVPM): d(alpha)/dt -= 3 g s alpha, d(sigma)/dt = -g s sigma.
 
     With s = alpha . J alpha / |alpha|^2, the rate at which the flow stretches a vorton along its strength, it
-    adds to the rates of StretchSystem, in whatever form these are (`limited` lessens this s too),
+    adds to the rates of StretchSystem, for any form of these (`limited` reduces this s too),
 
         d(alpha)/dt: -3 g s alpha,        dsigma/dt = -g s sigma.
 
     The first line keeps the vorticity equation at the vorton's centre, where omega ~ alpha/sigma^3; the
     second, with g = 1/5, keeps the angular momentum ~ sigma^5 |omega| of the sphere of fluid that a vorton
     is. So |alpha| sigma^2 is constant along every path, and |alpha| grows with 2/5 of the stretching, which
-    is why runs last longer. g = 0 is the classic method. In gas that swells (ExpansionSystem), s is less by a
-    third of a vorton's divergence: what grows alike in all directions, as its core does, is not stretched.
+    is why runs last longer. g = 0 is the classic method. In gas that swells (ExpansionSystem), s is reduced
+    by a third of the vorton's divergence: growth alike in all directions, as of its core, is no stretching.
 
     The circulation of a stretched tube, |alpha| over length, is not kept: it falls as its length to the power
-    -3/5, and comes back when the tube shortens. So rings that stay whole follow the classic method better;
-    this one is for flows that break down below the cores. Derivation:
-    docs/notes/vorticity.md. Source: Alvarez and Ning, Phys. Fluids 35 (2023), arXiv
-    2206.03658, with their f = 0.
+    -3/5, and returns when the tube shortens. So rings that stay whole are better described by the classic
+    method; this one is for flows that break down to scales below the cores. Derivation:
+    docs/notes/vorticity.md. Source: Alvarez and Ning, Phys. Fluids 35 (2023), arXiv 2206.03658, with their
+    f = 0.
     """
 
     reads = (VelocityGradient, Strength, CoreRadius)
@@ -48,7 +48,7 @@ class ReformulationSystem(System):
     """part of the stretching that goes into the core radius, 1"""
 
     def process(self, dt: float) -> None:
-        """Add what the reformulation changes, at the rate of the stretching itself."""
+        """Add the changes of the reformulation to the rates, scaled like the stretching itself."""
         rate = _stretching_rate(self.world)
         if rate == 0.0 or self.g == 0.0:
             return
@@ -64,13 +64,13 @@ class ReformulationSystem(System):
             reshape_cores(du, strength.alpha, core.sigma, g, own, dalpha.dalpha, dsigma2.dsigma2)
 
     def lint(self, world: World) -> list[str]:
-        """Without stretching there is nothing to reformulate."""
+        """Warn of a world without stretching: there is nothing to reformulate."""
         if _stretching_rate(world) > 0.0:
             return []
         return ["ReformulationSystem does nothing without stretching; add StretchSystem()"]
 
 
 def _stretching_rate(world: World) -> float:
-    """Factor on the physical stretching rate, 0 when nothing stretches."""
+    """Factor on the physical stretching rate; 0 without a StretchSystem."""
     stretch = world.system(StretchSystem)
     return stretch.rate if stretch is not None and stretch.scheme != "none" else 0.0

@@ -21,22 +21,23 @@ from ecs_fluid.systems.shared.populations import of_bodies
 from ecs_fluid.world import World
 
 ROUNDING = 1e-13
-"""Part of sum |alpha| that is rounding of the weights; points that hold no more together are empty."""
+"""Points that together hold less than this fraction of sum |alpha| are empty: it is rounding of the
+weights."""
 
 MOST_MISSED, FEWER = 1e-14, 4.0
-"""What the moments may miss in a pass, see `with_moments`; where so few points are left that they miss more,
-`loss` is taken this much smaller, and again."""
+"""Allowed error of the moments, see `with_moments`; and the factor on `loss` for another pass if the points
+left are too few to keep them."""
 
 
 class _Lattice(NamedTuple):
-    """Where new vortons may stand."""
+    """The lattice of places for new vortons."""
 
     spacing: float
-    """m, as asked for"""
+    """spacing as set, m"""
     edges: Array
-    """(3,) m, from one point to the next: whole numbers of them in a period"""
+    """(3,) m, from one point to the next: a period is a whole number of these"""
     cells: Array
-    """(3,) how many are in a period"""
+    """(3,) number of points in a period"""
     again: Array
     """(3,) whether space repeats along the axis"""
     flat: Array
@@ -53,30 +54,29 @@ class RemeshSystem(System):
     `m6_prime`, for vortons without matter, keep moments 0 to 4, at 216 points in place of 64. A wave of
     0.8/h loses 0.5 % of itself by M4' each time and 0.06 % by M6', and twice that of its energy.)
 
-    The weakest new vortons, together at most the part `loss` of sum |alpha| (and of the volume, if they carry
-    matter), are left out; the others take up what that changes in the moments, by alpha += |alpha| times a
-    quadratic polynomial of the position, the least change in the sense of sum |change|^2/|alpha|. Where so
-    few are left that they cannot, fewer are left out. `report` holds counts and figures of the last
-    remeshing, by entity.
+    The weakest new vortons, together at most the fraction `loss` of sum |alpha| (and of the volume, if they
+    carry matter), are left out. The others compensate the change of the moments, by alpha += |alpha| times a
+    quadratic polynomial of the position: the least change in the sense of sum |change|^2/|alpha|. If too few
+    are left for that, fewer are left out. `report` holds counts and figures of the last remeshing, by entity.
 
     Core radii become overlap times spacing. By default the spacing is such that the mean square core radius,
-    weighted by |alpha|, stays. With a spacing of its own, narrower cores undo what core spreading has spread.
+    weighted by |alpha|, stays. With a `spacing` that makes cores narrower, remeshing undoes core spreading.
 
-    Volumes become spacing^3 (spacing^2 in a plane), shared where several populations have a vorton at one
-    point. Vortons that carry matter (density,
-    temperature, species, or what else the population has) instead share their volume, and each value times
-    volume, by weights of the same reach that are never negative: nothing leaves its range and the totals
-    (mass, and heat and fuel as ThermalSystem counts them: by volume, or by mass where gas swells) stay, at
-    the price of a spread by h^2/4 on average each time. New rows get new RowIds; tracers are left
-    alone. It is for filled cores: a line of single vortons becomes a bundle of lines.
+    Volumes become spacing^3 (spacing^2 in a plane), divided where several populations have a vorton at one
+    point. Vortons that carry matter (density, temperature, species, or other components of the population)
+    instead share their volume, and each value times volume, by weights of the same reach that are never
+    negative. So no value leaves its range and the totals stay (mass, and heat and fuel as ThermalSystem
+    counts them: by volume, or by mass where gas swells), at the price of a spread by h^2/4 on average each
+    time. New rows get new RowIds; tracers are left alone. Remeshing is for filled cores: a line of single
+    vortons becomes a bundle of lines.
 
-    Where a CollisionSystem keeps vortons out of bodies and in containers, lattice points that are not where a
-    vorton may be are moved to the surface, and the others take up what that changes in the moments too.
+    Where a CollisionSystem keeps vortons out of bodies and in containers, lattice points where no vorton may
+    be are moved to the surface, and the others compensate that change of the moments too.
 
-    In a world that repeats the spacing is adjusted to whole numbers in a period, and points between two
-    others are vortons even without strength, since exchange needs them: of matter, where they get some, else
-    as old as the mean. With `solenoidal` the part of the strengths that is a gradient is taken off; it grows
-    where vortons are stretched, and gives energy to the flow.
+    In a periodic world the spacing is adjusted so that a period is a whole number of it. Points between two
+    others become vortons even without strength, since exchange needs them; those that get no matter get the
+    mean age. `solenoidal` removes the part of the strengths that is a gradient, which grows where vortons are
+    stretched, and adds energy to the flow.
 
     It runs after all observers, on the finished state of the tick, and the next tick starts from the lattice.
     Source: Cottet and Koumoutsakos, Vortex Methods (2000), chapter 7; Monaghan, J. Comput. Phys. 60 (1985).
@@ -111,7 +111,7 @@ class RemeshSystem(System):
         self.report: dict[str, dict[str, float]] = {}
 
     def added(self, world: World) -> None:
-        """Without an end all around, vectors have one part without divergence, found by Fourier sums."""
+        """Refuse `solenoidal` unless all axes repeat: Fourier sums split off the gradient only there."""
         if self.solenoidal and not world.periods.all():
             raise RecipeError(
                 "RemeshSystem: solenoidal = true is for worlds that repeat along x, y and z; leave it out, "
@@ -119,7 +119,7 @@ class RemeshSystem(System):
             )
 
     def process(self, dt: float) -> None:
-        """Queue the exchange of old rows for new ones, when due."""
+        """Queue the replacement of old rows by new ones, when due."""
         if self.world.tick % self.every:
             return
         made = []
@@ -132,7 +132,7 @@ class RemeshSystem(System):
             entity.spawn(*tables)
 
     def _remesh(self, entity: Entity) -> tuple[list[Any], bool]:
-        """Tables of the vortons that replace those of the entity; whether the last has volumes of space."""
+        """Tables of the vortons that replace the entity's; and whether their volumes are shares of space."""
         from ecs_fluid.kernels.vorticity.moments import with_moments
 
         lattice, cargo = self._lattice(entity), Cargo(entity)
@@ -145,7 +145,7 @@ class RemeshSystem(System):
             kept, out = _chosen(strength, volume, loss)
             if again.any():
                 kept, out = _filled(kept, out, shape, again)
-            if volume is not None:  # what carries matter needs some
+            if volume is not None:  # a vorton that carries matter needs a volume
                 kept, out = kept[volume[kept] > 0], np.union1d(out, kept[volume[kept] == 0])
             places, far = (
                 np.where(flat, x[0], edges * (np.stack(np.unravel_index(rows, shape), axis=1) + low))
@@ -154,10 +154,10 @@ class RemeshSystem(System):
             new, residue = strength[kept], 0.0
             moved, former = self._clear(entity, places)
             if len(out) + len(moved) and new.any():
-                # What is left out, and what was moved as it stood on the lattice less as it stands now.
+                # The points left out, and the moved points at their old places less those at their new ones.
                 x_from = np.concatenate([far, former, places[moved]])
                 alpha_from = np.concatenate([strength[out], new[moved], -new[moved]])
-                # Along an axis that repeats a moment depends on where the box begins.
+                # Along a periodic axis a moment would depend on where the box begins, so it is not kept.
                 new, residue = with_moments(places * ~again, new, x_from * ~again, alpha_from)
             if residue <= MOST_MISSED or loss == ROUNDING:
                 break
@@ -177,7 +177,7 @@ class RemeshSystem(System):
         return tables, cargo.has_volume and not cargo.matter
 
     def _lattice(self, entity: Entity) -> _Lattice:
-        """The lattice around the vortons of an entity, refused where it has too many points."""
+        """The lattice around the vortons of an entity; raises an error if it has too many points."""
         alpha, sigma = entity[Strength].alpha, entity[CoreRadius].sigma
         spacing = self.spacing or _core_radius(alpha, sigma) / self.overlap
         periods = self.world.periods
@@ -188,7 +188,7 @@ class RemeshSystem(System):
         return _Lattice(spacing, edges, cells, again, flat)
 
     def _shared(self, entity: Entity, cargo: Cargo, lattice: _Lattice) -> tuple[Array, Array, Array]:
-        """The lowest index (3,), and on the points what they get of strengths and of the cargo."""
+        """The lowest lattice index (3,), and the strengths and the cargo that the points get."""
         from ecs_fluid.kernels.grids.lattice import to_lattice
         from ecs_fluid.kernels.poisson.periodic import folded, solenoidal
 
@@ -208,9 +208,11 @@ class RemeshSystem(System):
         return low, solenoidal(field, edges) if self.solenoidal else field, load
 
     def _clear(self, entity: Entity, places: Array) -> tuple[Array, Array]:
-        """Move places in bodies, or beyond walls, to the surface: which (m,), and where they were (m, 3).
+        """Move places in bodies, or beyond walls, to the surface; returns which (m,), and where they were (m,
+        3).
 
-        Only where a CollisionSystem keeps the entity's vortons out; from the nearest of these, as it would.
+        This is done if a CollisionSystem keeps the entity's vortons out: it follows the path from the nearest
+        of these vortons to the place.
         """
         collision = self.world.system(CollisionSystem)
         if collision is None or not collision.keeps(entity):
@@ -234,9 +236,9 @@ class RemeshSystem(System):
 
 
 def narrow_lattice(world: World) -> float:
-    """Spacing, m, of the lattice to which vortons narrower than it are brought, else 0.
+    """Spacing, m, of a RemeshSystem whose vortons are narrower than its spacing; 0 if there is none.
 
-    A grid of the velocity as fine as that smooths them by the weights with which it takes them.
+    A velocity grid as fine as that lattice smooths such vortons by the weights that bring them to it.
     """
     found = (other for other in world.systems if isinstance(other, RemeshSystem) and other.overlap < 1)
     return max((other.spacing or 0.0 for other in found), default=0.0)
@@ -256,15 +258,16 @@ def _core_radius(alpha: Array, sigma: Array) -> float:
 
 
 def _share_volume(populations: list[tuple[Array, Array]]) -> None:
-    """Divide the volumes at points (n, 3) m that several populations have among them, in equal parts.
+    """Divide the volume at points (n, 3) m that several populations share into equal parts, in place.
 
-    Exchange would count that space once for each; the rates of m vortons with V/m add up to that of one.
+    Otherwise exchange would count that space once per population; the rates of m vortons of volume V/m add up
+    to that of one vorton of volume V.
     """
     from ecs_fluid.kernels.compiled.columns import equal_rows
 
     if len(populations) < 2:
         return
-    # Spacings that follow from core radii differ by rounding.
+    # Spacings derived from core radii differ by rounding.
     grain = 1e-6 * min(float(volume.min()) for _, volume in populations) ** (1 / 3)
     places = np.concatenate([np.rint(x / grain) for x, _ in populations])
     _, group = equal_rows(list(places.T))
@@ -275,7 +278,7 @@ def _share_volume(populations: list[tuple[Array, Array]]) -> None:
 
 
 def _filled(kept: Array, out: Array, shape: tuple[int, ...], again: Array) -> tuple[Array, Array]:
-    """What `_chosen` gives, with points between two others along an axis among those kept."""
+    """The result of `_chosen`, but with the points between two kept ones along an axis kept too."""
     mask = np.zeros(shape, dtype=bool)
     mask.reshape(-1)[kept] = True
     filled = 0
@@ -289,9 +292,10 @@ def _filled(kept: Array, out: Array, shape: tuple[int, ...], again: Array) -> tu
 
 
 def _chosen(strength: Array, volume: Array | None, loss: float) -> tuple[Array, Array]:
-    """Numbers, in order, of the lattice points that become vortons, and of the others that hold something.
+    """Numbers, ascending, of the lattice points that become vortons, and of other points that are not empty.
 
-    The others are the least, as many as hold the part `loss` of sum |alpha| (and of the volume) together.
+    The others are the weakest, which together hold at most the fraction `loss` of sum |alpha| (and of the
+    volume).
     """
     size = _size(strength)
     score = size / size.sum() if size.any() else np.zeros(len(size))

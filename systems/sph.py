@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from ecs_fluid.systems.shared.liquid_march import Bodies
 
 NEAREST_START = 0.4
-"""Spacings from solid bodies at the start, at least; walls of containers are the recipe's business."""
+"""Least distance from solid bodies at the start, in spacings; the recipe minds the walls of containers."""
 
 SQUEEZED = 0.05
-"""Compression by accelerations beside gravity from which on a warning tells of them."""
+"""Compression by accelerations other than gravity from which on a warning is given."""
 
 
 class SphSystem(System):
@@ -56,53 +56,56 @@ class SphSystem(System):
 
         m du/dt = - sum_j (P_i + P_j) grad W_ij - P_i grad G_i + viscosity + m g (1 - rho_s / rho),  dx/dt = u
 
-    P = V p / nu^2, nu the compression (1 at rest) by neighbours, walls and the excess e that each particle
-    carries, p = (rho c^2 / 7) (nu^7 - 1) but never below 0. Pairs push each other equally along their line:
-    momentum and angular momentum are kept to rounding. Pressure, gravity and walls at rest have an energy,
-    which only viscosity, the diffusion of e, and impacts on bodies take. Planes that are parallel or at right
-    angles to all others of their container mirror the liquid (those of a box); other planes, balls and
-    polytopes add G; all are smooth, and get the reaction (BodyLoad). A particle that
-    passes a plane of a container goes on as its image. e starts, in `hydrostatic` entities, with what the sum
+    P = V p / nu^2 and p = (rho c^2 / 7) (nu^7 - 1), but never below 0. nu is the compression (1 at rest) by
+    neighbours, walls and the excess e that each particle carries. Pairs push each other equally along their
+    line, so momentum and angular momentum are kept to rounding. Pressure, gravity and walls at rest have an
+    energy, which only viscosity, the diffusion of e, and impacts on bodies take. Planes of a container that
+    are parallel or at right angles to all its others, as in a box, mirror the liquid; other planes, balls and
+    polytopes add G. All are smooth, and get the reaction (BodyLoad). A particle that passes a plane of a
+    container continues as its image. In `hydrostatic` entities, e starts with what the sum over neighbours
     lacks at their upper surface. Equations: `kernels.sph.forces`, `kernels.sph.walls`, `kernels.sph.images`.
-    Source: Monaghan, Rep. Prog. Phys. 68 (2005), and those named there; it takes the place of the liquid of
-    Fluid Simulation for Video Games, parts 15 to 17, which has the order of its pairs and its random numbers
-    decide.
+    Source: Monaghan, Rep. Prog. Phys. 68 (2005), and the sources named there. It replaces the liquid of Fluid
+    Simulation for Video Games, parts 15 to 17, whose results depend on the order of pairs and on random
+    numbers.
 
-    Speed of sound. c is not that of water; it bounds the compression, to (u / c)^2. The default is 10 sqrt(g
-    H), H the height from the top of the liquid to the bottom of the lowest container (or of the liquid): 1 %
-    at rest. Of all keys of gravity that with the largest g H counts, and another gravity later on gives
-    another c.
+    Speed of sound. c is not that of water; it limits the compression, to (u / c)^2. The default is 10 sqrt(g
+    H), with H the height from the top of the liquid to the bottom of the lowest container (or of the liquid):
+    a compression of 1 % at rest. Of all keys of gravity the one with the largest g H counts; if gravity is
+    changed later, so is c.
 
     Surroundings. The Fluid surrounds the liquid. Its weight is left out, unless `surrounded` is set or a
-    BuoyancySystem has it bear bodies: then rho_s is its density, so that the liquid's pressure and the
-    BuoyancySystem together bear what is under the liquid by rho g V, and what is above by rho_s g V.
-    Where rho_s is above 2 rho, speed of sound and steps go by the force, |1 - rho_s / rho| g, in place of g.
+    BuoyancySystem lets it carry bodies: then rho_s is its density. The liquid's pressure and the
+    BuoyancySystem together then carry a body in the liquid by rho g V, and one above by rho_s g V. Where
+    rho_s is above 2 rho, speed of sound and steps follow from the force, |1 - rho_s / rho| g, in place of g.
 
-    Pushes. What else adds to the Acceleration of liquid counts as gravity does: each step gives each particle
-    its mean over the tick (LiquidPushSystem), the strongest bounds the steps and, as the first tick begins,
-    c. LiquidBudget has its energy and momentum.
+    Pushes. Other systems that add to the Acceleration of liquid act like gravity: each step applies each
+    particle's mean acceleration over the tick (LiquidPushSystem). The largest one limits the steps and, when
+    the first tick begins, c. LiquidBudget includes their energy and momentum.
 
-    Time. Before each step what is left of the tick is cut into as few equal ones as the liquid then allows:
-    step <= `courant` (R / 2) / (c nu^3 + u), R the reach and nu the largest compression, step^2 <= 0.06 R / g
-    and step <= R^2 / (45 nu), nu the viscosity; with `steps` set, a tick that needs more is refused.
+    Time. Before each step the rest of the tick is divided into as few equal steps as the liquid then allows:
+    step <= `courant` (R / 2) / (c nu^3 + u), with R the reach and nu the largest compression, step^2 <= 0.06
+    R / g and step <= R^2 / (45 nu), with nu the viscosity. With `steps` set, a tick that needs more is
+    refused.
 
-    Implicit pressure. With `pressure = "implicit"` the pressure of a step is that of the compression which
-    the velocities at its end lead to, found by Chebyshev's iteration to a mean error of `tolerance`. Sound is
-    damped, not followed, so a step is at most `stride` R / (u + g dt) and 3.5 R / c instead. u is the speed
-    of the fastest particle; of one in 64, the fastest, only what meets another or a wall in the tick counts,
-    with half the speed of one relative to the other, and that towards the wall: what flies alone needs no
-    short steps. Impacts take energy that is in no book. Lists of pairs need 1.3 kB a particle, 4.3 kB in
-    double precision. Equations: `kernels.sph.implicit`, `kernels.sph.meetings`.
+    Implicit pressure. With `pressure = "implicit"` the pressure of a step is that of the compression to which
+    the velocities at its end lead, found by Chebyshev's iteration to a mean error of `tolerance`. Sound is
+    damped, not resolved, so a step is at most `stride` R / (u + g dt) and 3.5 R / c instead. u is the speed
+    of the fastest particle. But the fastest particles, one in 64, count only if they meet another or a wall
+    in the tick, with half their speed relative to the other, or their speed towards the wall: a particle that
+    flies alone needs no short steps. The energy lost in impacts is not in LiquidBudget. Lists of pairs need
+    1.3 kB per particle, 4.3 kB in double precision. Equations: `kernels.sph.implicit`,
+    `kernels.sph.meetings`.
 
-    Viscosity. The liquid has its own plus `artificial` c R / 20; the second part steadies it and is needed
-    for flows with little viscosity of their own (0.01 to 0.1). All liquids of a world have one viscosity.
-    With `walls = "no_slip"` both act between liquid and walls too, as if it went on behind them in a shear
-    flow that is 0 at the wall; steps are then at most R^2 / (75 nu). Equations: `kernels.sph.friction`.
+    Viscosity. The liquid has its own viscosity plus `artificial` c R / 20; the second part stabilises it, and
+    is needed (0.01 to 0.1) for flows with little viscosity of their own. All liquids of a world have the same
+    viscosity. With `walls = "no_slip"` both parts act between liquid and walls too, as if the liquid
+    continued behind them in a shear flow that is 0 at the wall; steps are then at most R^2 / (75 nu).
+    Equations: `kernels.sph.friction`.
 
-    Surface tension. With `surface_tension` the surface of all liquid, made of triangles anew in each step,
-    pulls at the particles within reach, so that momentum and angular momentum are kept; planes that mirror
-    meet it at 90 degrees, other walls and bodies repel it. A step is at most half of sqrt(rho a^3 / (2 pi
-    sigma)), a the spacing. Equations: `kernels.sph.tension`.
+    Surface tension. With `surface_tension` the surface of all liquid, a mesh of triangles made anew in each
+    step, pulls at the particles within reach, such that momentum and angular momentum are kept. Planes that
+    mirror meet the surface at 90 degrees; other walls and bodies repel the liquid. A step is at most half of
+    sqrt(rho a^3 / (2 pi sigma)), with a the spacing. Equations: `kernels.sph.tension`.
 
     Particles with a Strength and a CoreRadius too are moved by the vortices as well: the hybrid of the
     articles, experimental, see docs/liquids.md.
@@ -118,7 +121,7 @@ class SphSystem(System):
     phase = "move"
     periodic = False
     unchanging = ("pressure",)
-    # What works where particles are waits until the liquid has moved.
+    # Systems that act at the particles' places must wait until the liquid has moved.
     before = (BodySystem, "AlignmentSystem", "ConductionSystem", "CoolingSystem", "HeaterSystem")
 
     pressure: Literal["explicit", "implicit"] = "explicit"
@@ -152,7 +155,7 @@ class SphSystem(System):
             self.writes = tuple(kind for kind in type(self).writes if kind is not LiquidPressure)
 
     def added(self, world: World) -> None:
-        """Check names, and give the world its books."""
+        """Check names, and attach the LiquidBudget."""
         for name in self.hydrostatic:
             world[name][Liquid]
         world.require(LoadSystem)
@@ -163,11 +166,11 @@ class SphSystem(System):
             world.attach("fluid", LiquidBudget)
 
     def must_hold(self, world: World) -> None:
-        """Liquids have one viscosity."""
+        """Check that all liquids have the same viscosity."""
         common_viscosity(world)
 
     def _remove_in_solids(self, world: World) -> None:
-        """Remove liquid in solid bodies, and so near to them that it would burst away."""
+        """Remove liquid in solid bodies, or so near to them that pressure would throw it away."""
         for entity, (position, liquid) in world.entities_with(Position, Liquid):
             if len(entity):
                 lost = near_solids(world, position.x, NEAREST_START * float(liquid.volume.mean()) ** (1 / 3))
@@ -175,7 +178,7 @@ class SphSystem(System):
                     entity.kill(lost)
 
     def lint(self, world: World) -> list[str]:
-        """Constants of the Fluid that look like the liquid's, and liquid where none should be."""
+        """Warn of constants of the Fluid that look like the liquid's, and of misplaced liquid."""
         said = surroundings_lint(world, self._density_around > 0)
         if self.walls == "no_slip" and self.artificial == 0 and common_viscosity(world) == 0:
             said.append(
@@ -199,7 +202,7 @@ class SphSystem(System):
         real = len(liquid.x)
         if push is not None:
             self._tell_of_push(push, liquid)
-            # The integrator has given them all of it at once; each step gives its part.
+            # The integrator has applied the whole push at once: undo that, as each step applies its part.
             liquid.v[...] -= self.world.dtype(dt) * push
         liquid = Particles(*map(np.concatenate, zip(liquid, self._particles_in_pipes(), strict=True)))
         last = self._advance(law, liquid, real, push, dt)
@@ -208,7 +211,7 @@ class SphSystem(System):
         spread(liquid.x, [position.x for position, *_ in tables])
         spread(liquid.v, [inertial.v for _, inertial, *_ in tables])
         spread(liquid.excess, [table.excess for _, _, table, *_ in tables])
-        # For frames and pictures; the integrator empties it before it is used again.
+        # Only for frames and pictures: the integrator clears it before it is used again.
         for _, inertial, _, velocity, _ in tables:
             velocity.u += inertial.v
         spread(load * nu**2 / (size**2 * law.volume), [state.pressure for *_, state in tables])
@@ -217,7 +220,7 @@ class SphSystem(System):
     def _advance(
         self, law: LiquidLaw, liquid: Particles, real: int, push: Array | None, dt: float
     ) -> Evaluation:
-        """Move all particles through a tick, and write the books and the loads of bodies.
+        """Move all particles through a tick, and write the LiquidBudget and the loads of bodies.
 
         Rows from `real` on are in the pipes of inflows.
         """
@@ -241,15 +244,15 @@ class SphSystem(System):
         if push is not None:
             books, force = self.field(LiquidBudget), mass[:real, None].astype(np.float64) * push
             books.pushes += dt * force.sum(axis=0)
-            # It stays as it is all through the tick, so this is the sum over its steps.
+            # The push is constant through the tick, so this is the sum over its steps.
             books.work += float((force * (x[:real] - began)).sum())
         return done.last
 
     def _step_limits(self, law: LiquidLaw, mass: Array, size: Array, pull: Array | None) -> StepLimits:
-        """What bounds the steps of a tick; `pull` (n, 3) m/s^2 where more than gravity accelerates."""
+        """The limits on steps of a tick; `pull` (n, 3) m/s^2 if more than gravity accelerates the liquid."""
         from ecs_fluid.kernels.compiled.columns import max_norm
 
-        # A light liquid beside a heavy one is as stiff, so sound is faster in it.
+        # A light liquid beside a heavy one is equally stiff, so sound is faster in it.
         c = math.sqrt(7 * law.stiffness * law.volume * float((size / mass).max()))
         if pull is None:
             weight = self._largest_weight(mass / (size * law.volume))
@@ -262,7 +265,7 @@ class SphSystem(System):
     def _forces_of_steps(
         self, law: LiquidLaw, pull: Array, dt: float
     ) -> Callable[[Particles, Bodies, float], Evaluation]:
-        """What finds the forces in a step: of the pressure as it is, or solved for."""
+        """The function that finds the forces in a step, by explicit or implicit pressure."""
         from ecs_fluid.kernels.sph.implicit import solve
         from ecs_fluid.kernels.sph.pairs import Lists
         from ecs_fluid.kernels.sph.step import evaluate
@@ -284,7 +287,7 @@ class SphSystem(System):
         return solved
 
     def _book(self, done: Marched, mass: Array, size: Array, dt: float) -> None:
-        """Write what a tick of `dt` s has done to particles of so many kg and V / V_0, and to bodies."""
+        """Add a tick of `dt` s to the LiquidBudget, for particles of masses (kg) and sizes V / V_0."""
         books, weight = self.field(LiquidBudget), self._weights_left(mass, size)
         books.dissipated += done.lost
         books.walls -= dt * done.loads[:, :3].sum(axis=0)
@@ -297,7 +300,7 @@ class SphSystem(System):
     # ------------------------------------------------------------------ particles and their weight
 
     def _particles(self) -> Particles:
-        """Copies of what the particles have."""
+        """Copies of all particles' columns."""
         entities, (x, v, mass) = self.joined(Position, InertialVelocity, Liquid)
         number = self.world.dtype
         volume = joined([entity[Liquid].volume for entity in entities], (), number)
@@ -306,9 +309,9 @@ class SphSystem(System):
         return Particles(x.copy(), v.copy(), mass, size, excess.copy())
 
     def _particles_in_pipes(self) -> Particles:
-        """What is in the pipes of inflows."""
+        """The particles in the pipes of inflows."""
         mean = float(self.field(LiquidModel).volume[0])
-        for inflow in inflows(self.world):  # one may be added to a world that runs
+        for inflow in inflows(self.world):  # one may be added to a running world
             if abs(inflow.particle - mean) > SAME_SIZE * mean:
                 raise FluidError(
                     f"inflow {inflow.name!r}: spacing = {inflow.edge:g} m, but the liquid there is has "
@@ -318,41 +321,41 @@ class SphSystem(System):
         return Particles(*(a.astype(self.world.dtype) for a in (x, v, mass, volume / mean, 0 * mass)))
 
     def _push(self) -> Array | None:
-        """Accelerations (n, 3) m/s^2 of all particles beside gravity; None where there are none."""
+        """Accelerations (n, 3) m/s^2 of all particles other than gravity; None if there are none."""
         pushes = [push.a for _, _, push in self.query(Position, Liquid, LiquidPush)]
         push = joined(pushes, (3,), self.world.dtype)
         return push if push.any() else None
 
     def _pull(self, mass: Array, size: Array, push: Array | None) -> Array:
-        """Accelerations (n, 3) m/s^2 by what is left of gravity, and of the first by a push."""
+        """Accelerations (n, 3) m/s^2 by the remaining gravity, plus the push for the first particles."""
         pull = self._weights_left(mass, size)[:, None] * self.world.gravity.astype(self.world.dtype)
         if push is not None:
             pull[: len(push)] += push
         return np.asarray(pull)
 
     def _weights_left(self, mass: Array, size: Array) -> Array:
-        """That part (n,) of all particles."""
+        """`weight_left` (n,) of all particles."""
         volume = float(self.field(LiquidModel).volume[0])
         return np.asarray(self.weight_left(mass / (size * volume)).astype(self.world.dtype))
 
     def weight_left(self, rho: Any) -> Any:
-        """Part 1 - rho_s / rho of a liquid's weight that its surroundings leave."""
+        """Fraction 1 - rho_s / rho of a liquid's weight that its surroundings do not carry."""
         return 1 - self._density_around / rho
 
     def _largest_weight(self, rho: Array) -> float:
-        """Largest force on a liquid over its weight: 1, or more where what surrounds it drives it up."""
+        """Largest force on a liquid over its weight: 1, or more if its surroundings drive it up."""
         return max(1.0, -float(self.weight_left(rho).min())) if rho.size else 1.0
 
     @property
     def _density_around(self) -> float:
-        """Density of what takes weight away, kg/m^3; 0 where nothing does."""
+        """Density of the surroundings that carry weight, kg/m^3; 0 if they do not."""
         lifted = self.surrounded or self.world.system(BuoyancySystem) is not None
         return float(self.field(Fluid).density) if lifted else 0.0
 
     # ------------------------------------------------------------------ constants
 
     def _law(self, push: Array | None = None) -> LiquidLaw:
-        """Constants of the liquid in this tick; its gravity has the mean of a push (n, 3) m/s^2 in it."""
+        """Constants of the liquid in this tick; gravity includes the mean of the push (n, 3) m/s^2."""
         from ecs_fluid.kernels.sph.step import LiquidLaw
 
         model = self.field(LiquidModel)
@@ -386,7 +389,7 @@ class SphSystem(System):
     # ------------------------------------------------------------------ the first tick
 
     def _fill_model(self) -> None:
-        """Fill the model before the first tick, and find the stiffness for a gravity that is another."""
+        """Fill the model before the first tick, and update the stiffness if gravity has changed."""
         model, gravity = self.field(LiquidModel), self.field(Fluid).gravity
         first = not model.reach[0]
         if not first and (np.array_equal(model.gravity, gravity) or not gravity.any()):
@@ -400,7 +403,7 @@ class SphSystem(System):
             self._start()
 
     def _start(self) -> None:
-        """Compress what is to start at rest, with the excess that its surface needs."""
+        """Compress the `hydrostatic` entities, and set the excess that their surfaces need."""
         model, gravity, push = self.field(LiquidModel), self.world.gravity, self._push()
         if self.hydrostatic:
             nu = self._forces_now().nu.astype(np.float64) / self._particles().size
@@ -411,12 +414,12 @@ class SphSystem(System):
                 liquid.excess = lacking(self.world, x, nu[rows], down, self._spacing, self.support)
                 weight = self.weight_left(float((liquid.mass.astype(np.float64) / liquid.volume).mean()))
                 settle(x, liquid, weight * gravity + _mean(push), float(model.stiffness[0]))
-        # A crowded start wants short steps from the first on.
+        # A crowded start needs short steps from the first one on.
         model.peak[0] = self._forces_now().nu.max()
 
     def _default_sound(self) -> float:
-        """10 sqrt(g H), of all keys of gravity and the strongest push the largest; without any 10 times the
-        largest velocity."""
+        """10 sqrt(g H), the largest by all keys of gravity and the strongest push; without these, 10 times
+        the largest velocity."""
         weight = max(self._largest_weight(liquid.mass / liquid.volume) for (liquid,) in self.query(Liquid))
         pulls = [weight * gravity for gravity in self.field(Fluid).gravity]
         liquid, push = self._particles(), self._push()
@@ -427,7 +430,7 @@ class SphSystem(System):
             own = (velocity.v for _, velocity in self.query(Liquid, InertialVelocity))
             fastest = [float((v.astype(np.float64) ** 2).sum(axis=1).max(initial=0.0)) for v in own]
             most = max([*fastest, *(inflow.fastest**2 for inflow in inflows(self.world))])
-        # Capillary pressure 4 sigma / (rho 4 a) of the smallest drops that are resolved.
+        # Capillary pressure over density of the smallest drops that are resolved, 4 sigma / (rho 4 a).
         most = max(most, self.surface_tension / (densest(self.world) * self._spacing))
         if most == 0.0:
             raise RecipeError(
@@ -437,7 +440,7 @@ class SphSystem(System):
         return 10 * math.sqrt(most)
 
     def _head(self, push: Array, liquid: Particles) -> float:
-        """g H, m^2/s^2, of the strongest pull on a particle, by gravity and a push (n, 3) m/s^2."""
+        """g H, m^2/s^2, for the largest acceleration of a particle by gravity and a push (n, 3) m/s^2."""
         x, _, mass, size, _ = liquid
         pull = self._pull(mass, size, push).astype(np.float64)
         strongest = pull[(pull**2).sum(axis=1).argmax()]
@@ -446,11 +449,11 @@ class SphSystem(System):
     # ------------------------------------------------------------------ warnings in a tick
 
     def _tell_of_push(self, push: Array, liquid: Particles) -> None:
-        """Warn once of a push (n, 3) m/s^2 that is strong for the speed of sound."""
+        """Warn once of a push (n, 3) m/s^2 that is too strong for the speed of sound."""
         if "push" in self._warned:
             return
         c, head = self._speed_of_sound, self._head(push, liquid)
-        own = head - self._head(0 * push, liquid)  # what gravity compresses is not theirs
+        own = head - self._head(0 * push, liquid)  # without the compression by gravity
         if own > SQUEEZED * c**2:
             most = float(np.linalg.norm(push.astype(np.float64), axis=1).max())
             self.warn(
@@ -470,7 +473,7 @@ class SphSystem(System):
             )
 
     def _tell_of_error(self, error: float, dt: float) -> None:
-        """Warn once where a solve ended far from its tolerance."""
+        """Warn once if an implicit solve ended far above its tolerance."""
         if error > 10 * self.tolerance:
             self.warn(
                 f"the pressure of a liquid ends with an error of {error:.2g} of its density, far above "
@@ -509,7 +512,7 @@ class SphSystem(System):
             raise FluidError("SphSystem: there is no liquid to measure")
         unknown = not self.field(LiquidModel).reach[0] and not self.world._ticker.busy
         if unknown and self.world.require(LiquidPushSystem).pushed:
-            self.world.evaluate()  # what pushes as the first tick begins is part of the default sound_speed
+            self.world.evaluate()  # pushes at the start of the first tick affect the default sound_speed
         self._fill_model()
         x, v, mass, size, _ = self._particles()
         law, found = self._law(), self._forces_now()
@@ -535,5 +538,5 @@ class SphSystem(System):
 
 
 def _mean(push: Array | None) -> Array:
-    """Mean (3,) m/s^2 of a push, along which pressure grows at rest."""
+    """Mean (3,) m/s^2 of a push: at rest, pressure grows along it."""
     return np.zeros(3) if push is None else push.mean(axis=0, dtype=np.float64)

@@ -23,10 +23,10 @@ WEIGHTS = {
 }
 
 OPEN = 0.1
-"""Total strength over the sum of strengths above which lint speaks of open ends."""
+"""Ratio of |sum alpha| to sum |alpha| above which lint warns of open ends of vortex lines."""
 
 ALIKE = 1 + 1e-6
-"""Ratio of core radii up to which they differ by rounding alone."""
+"""Core radii whose ratio is up to this differ only by rounding."""
 
 
 class StretchSystem(System):
@@ -34,23 +34,24 @@ class StretchSystem(System):
 
     Forms, with J_ij = du_i/dx_j:
 
-    * auto: transposed where a system of the world makes vorticity (`makes_vorticity`: buoyancy, walls,
-      surface tension), since lines that are made between vortons begin and end there, and what is made has
-      to add up; where the velocity comes from a grid, whose error differs from cell to cell, transposed as
-      well, since it differs along a line, but classical where a RemeshSystem fills cores with vortons;
-      limited elsewhere, also in worlds that repeat, whose grid is read as strengths are shared out.
-    * limited: J alpha, a material line's own stretching, as long as blobs overlap. Where a vorton's own blob
-      makes more than half of the vorticity at its place, it is held back from growing, and from 0.8 on it
-      turns without growing: a line that is drawn out until its blobs no longer touch loses circulation,
-      where the other forms run away. A blob alone would make all of it, 2/3 zeta(0) alpha/sigma^3.
+    * auto: transposed if a system of the world makes vorticity (`makes_vorticity`: buoyancy, walls, surface
+      tension), because vortex lines made there begin and end between vortons, and the total strength must be
+      kept. Transposed too if the velocity comes from a grid, whose error varies from cell to cell and so
+      along a line; but classical if a RemeshSystem fills cores with vortons. Limited otherwise, also in
+      periodic worlds, whose grid is read with the weights that share out the strengths.
+    * limited: J alpha, the stretching of a material line, as long as blobs overlap. Where a vorton's own blob
+      makes more than half of the vorticity at its place, its growth is reduced, and from 0.8 on it turns
+      without growing. So a line that is stretched until its blobs no longer touch loses circulation, where
+      the other forms diverge. A lone blob makes all of the vorticity there, 2/3 zeta(0) alpha/sigma^3.
     * classical: J alpha.
-    * transposed: J^T alpha, which conserves the total strength of any vortons with one core radius exactly,
-      open ends and all (two with different radii do not change each other by equal and opposite parts). It
-      turns the strengths of a bent line out of the line, as the blobs smooth the vorticity that it follows.
+    * transposed: J^T alpha, which conserves exactly the total strength of any vortons with one core radius,
+      even with open ends (two vortons of different radii do not change each other by equal and opposite
+      amounts). It turns the strengths of a bent line out of the line, as the blobs smooth the vorticity that
+      it follows.
     * mixed: the mean of the last two.
 
-    They agree where the vortons' vorticity is the curl of u and the blobs are narrow; measured in
-    docs/notes/vorticity.md. Source: Winckelmans and Leonard, J. Comput. Phys. 109 (1993); Fluid Simulation
+    The forms agree where the vortons' vorticity is the curl of u and the blobs are narrow; measurements are
+    in docs/notes/vorticity.md. Source: Winckelmans and Leonard, J. Comput. Phys. 109 (1993); Fluid Simulation
     for Video Games, part 3 (whose code uses the transposed form at half the rate).
     """
 
@@ -67,7 +68,7 @@ class StretchSystem(System):
 
     @property
     def form(self) -> str:
-        """The scheme, and what `auto` stands for in this world."""
+        """The form of the stretching term; for `auto`, the one chosen for this world."""
         if self.scheme != "auto":
             return self.scheme
         velocity = self.world.system(VelocitySystem)
@@ -81,7 +82,7 @@ class StretchSystem(System):
 
     @property
     def follows_lines(self) -> bool:
-        """Whether strengths change as a piece of their vortex line does, which moves with the velocity."""
+        """Whether strengths change like a piece of their vortex line that moves with the velocity."""
         return self.form in ("limited", "classical")
 
     def process(self, dt: float) -> None:
@@ -106,14 +107,14 @@ class StretchSystem(System):
             )
 
     def lint(self, world: World) -> list[str]:
-        """A plane, where nothing is stretched; open lines whose total strength the form does not keep."""
+        """Warn of a plane, where nothing is stretched, and of open lines whose total strength is not kept."""
         if world.dimension == 2:
             return [
                 "StretchSystem has no effect in a world of dimension = 2, where vorticity is across the flow;"
                 " leave it out"
             ]
         strength, size = total_strength(world)
-        total = np.linalg.norm(np.where(world.periods > 0, 0.0, strength))  # lines may close by the faces
+        total = np.linalg.norm(np.where(world.periods > 0, 0.0, strength))  # lines may close across periods
         if not self.follows_lines or self.rate == 0.0 or total <= OPEN * size:
             return []
         return [
@@ -124,7 +125,7 @@ class StretchSystem(System):
 
 
 def _kept_so_far(world: World) -> str:
-    """What keeps the transposed form from conserving the total strength exactly, as the end of a sentence."""
+    """End of a sentence: why the transposed form does not conserve the total strength exactly."""
     radii = np.concatenate([core.sigma for core, _ in world.query(CoreRadius, Strength)])
     least, most, velocity = radii.min(), radii.max(), world.system(VelocitySystem)
     said = ""
@@ -136,7 +137,7 @@ def _kept_so_far(world: World) -> str:
 
 
 def own_curl(world: World) -> np.floating[Any]:
-    """Vorticity at a vorton's centre by its own blob over alpha/sigma^3; 0 where its growth has no limit."""
+    """Vorticity of a vorton's own blob at its centre, over alpha/sigma^3; 0 if its growth is not limited."""
     stretch, velocity = world.system(StretchSystem), world.system(VelocitySystem)
     if stretch is None or velocity is None or stretch.form != "limited":
         return world.dtype(0.0)

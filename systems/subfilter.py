@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 HANDED_OVER = 1.5
-"""Distance up to which neighbours get what is taken from a vorton, core radii."""
+"""Distance, in core radii, within which neighbours get the strength that is taken from a vorton."""
 
 
 class SubfilterSystem(System):
@@ -40,22 +40,22 @@ class SubfilterSystem(System):
         d(alpha_p)/dt = -C sigma_p^3/zeta(0) E(x_p),
         E(x) = sum_q zeta_sigma(x - x_q) (alpha_q . grad)(u(x) - u(x_q)),
 
-    an anisotropic model: where neighbours are stretched alike, as in a smooth core, it does nothing.
+    The model is anisotropic: where neighbours are stretched alike, as in a smooth core, it does nothing.
 
     The coefficient C of a vorton is `constant`, or `dynamic`: the ratio of two terms that compare the
-    stretching at the cores with that at a narrower test filter, `test_filter` core radii wide, each averaged
-    over about `average` ticks along the path (SubfilterAverage), and kept within -1 to 1. It is the paper's
-    pseudo three-level procedure with finite differences between the filters. Where C alpha . E is negative,
-    enstrophy would come back from below the cores; there the term is left out. No strength decays faster than
-    1/dt.
+    stretching at the cores with that at a narrower test filter, `test_filter` core radii wide. Each term is
+    averaged over about `average` ticks along the path (SubfilterAverage), and C is kept within -1 to 1. This
+    is the paper's pseudo three-level procedure with finite differences between the filters. Where C alpha . E
+    is negative, enstrophy would return from below the cores; there the term is left out. No strength decays
+    faster than at the rate 1/dt.
 
-    Total strength and impulse, sum alpha and sum x cross alpha, are not kept: of the impulse that buoyancy
-    gives to a flame the model takes three quarters and more. With `keeps_impulse` what is taken from a vorton
-    is handed over to its neighbours, weighted such that sum and first moments stay
-    (`kernels.vorticity.handing_over`), for stresses below the cores change neither. Then only what is finer
-    than the distances between neighbours goes, and a vorton's enstrophy may grow by what it gets.
+    Total strength and impulse, sum alpha and sum x cross alpha, are not kept: the model takes three quarters
+    or more of the impulse that buoyancy gives to a flame. With `keeps_impulse` the strength taken from a
+    vorton is given to its neighbours, weighted such that sum and first moments stay
+    (`kernels.vorticity.handing_over`), because stresses below the cores change neither. Then only structures
+    finer than the distances between neighbours are damped, and a vorton's enstrophy may grow by what it gets.
 
-    Sums run over neighbours within the `reach` of the regularisation, so its cost is that of a viscous
+    Sums run over neighbours within the `reach` of the regularisation, so the cost is that of a viscous
     exchange.
     Derivation: docs/notes/vorticity.md. Source: Alvarez and Ning, Phys. Fluids 35 (2023),
     arXiv 2206.03658; Alvarez, dissertation, Brigham Young University (2022), chapter 3.
@@ -80,7 +80,7 @@ class SubfilterSystem(System):
     """length of the average of the dynamic terms, ticks"""
 
     def added(self, world: World) -> None:
-        """Vortons get their averages; the sums run over sorted vortons."""
+        """Attach the averages to vortons, and add the PartitionSystem that sorts them."""
         world.require(PartitionSystem)
         world.require(VelocitySystem)
         if self.coefficient == "dynamic":
@@ -93,7 +93,7 @@ class SubfilterSystem(System):
                 averages.average = self.average
 
     def lint(self, world: World) -> list[str]:
-        """Buoyancy whose impulse the model would take."""
+        """Warn of buoyancy, whose impulse the model would take."""
         if self.keeps_impulse or world.system(BaroclinicSystem) is None:
             return []
         return [
@@ -102,7 +102,7 @@ class SubfilterSystem(System):
         ]
 
     def process(self, dt: float) -> None:
-        """Add the model's rate; at the first stage of a tick also fill the terms of its coefficient."""
+        """Add the model's rate; in the first stage of a tick also fill the terms of its coefficient."""
         sources = self.field(Sources)
         tables = list(self.query(Position, Strength, CoreRadius, VelocityGradient, StrengthRate))
         if sources.x.shape[1] == 0:
@@ -133,7 +133,7 @@ class SubfilterSystem(System):
         add_spread(rows, [table.dalpha for *_, table in tables])
 
     def _dynamic(self, order: Array) -> Array:
-        """C of every sorted vorton from the averages, 0 where there are none yet."""
+        """C of every sorted vorton from the averages; 0 where there are none yet."""
         averages = []
         for entity, _ in self.entities(Position, Strength, CoreRadius):
             if SubfilterAverage not in entity:
@@ -149,7 +149,7 @@ class SubfilterSystem(System):
         return np.asarray(np.clip(ratio, -1, 1))
 
     def _terms(self, code: Code, sources: Sources, du: Array, plain: Array, model: Array) -> None:
-        """alpha . L and alpha . m of every vorton, but for a common factor, into SubfilterTerms."""
+        """Write alpha . L and alpha . m of every vorton, up to a common factor, into SubfilterTerms."""
         from ecs_fluid.kernels.biot_savart.regularisation import record
         from ecs_fluid.kernels.vorticity import subfilter
 

@@ -15,25 +15,25 @@ from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.world import World
 
 STEPS = 4
-"""Steps along the normal that bring a particle to the surface; one does where distances are exact."""
+"""Most steps along the normal to bring a particle to the surface; one suffices where distances are exact."""
 
 
 class SurfaceBarrierSystem(System):
     """Barrier at the SignedDistance of the fluid: particles stay on one side, whatever its shape.
 
-    A particle closer than `clearance` to the surface, or beyond it, is put back along the normal,
-    x += (c - phi) grad phi (with `side` = "inside" phi and its gradient change sign), as a step or four,
-    until phi = c to rounding or to what the grid resolves. An InertialVelocity loses its part into the
-    surface, v -= (1 + e) min(v . n, 0) n, e the `restitution`; the surface counts as at rest. Paths are not
-    followed: a particle must not cross a thin part in one tick. The distance is that of the last observation,
-    or one attached to world.fluid, a landscape or a sculpture, say.
+    A particle closer than c = `clearance` to the surface, or beyond it, is moved back along the normal,
+    x += (c - phi) grad phi (with `side` = "inside" phi and its gradient change sign), in one to four steps,
+    until phi = c to rounding or to the resolution of the grid. An InertialVelocity loses its component into
+    the surface, v -= (1 + e) min(v . n, 0) n, with e the `restitution`; the surface counts as at rest. Paths
+    are not followed, so a particle must not cross a thin part in one tick. The distance is that of the last
+    observation, or one attached to world.fluid: a landscape or a sculpture, say.
     """
 
     reads = (SignedDistance,)
     writes = (Position, InertialVelocity)
     phase = "constrain"
     periodic = False
-    # Last, so that whatever the others move or shed ends on its side too.
+    # Last, so that particles which other systems move or shed end on the right side too.
     after = (CollisionSystem, "BoundarySystem", "ReactionSystem")
 
     side: Literal["outside", "inside"] = "outside"
@@ -46,12 +46,12 @@ class SurfaceBarrierSystem(System):
     """entities it works on; default all particles"""
 
     def added(self, world: World) -> None:
-        """Bring a distance to fill."""
+        """Attach a SignedDistance for others to fill."""
         if SignedDistance not in world.fluid:
             world.attach("fluid", SignedDistance)
 
     def process(self, dt: float) -> None:
-        """Put back what has crossed."""
+        """Move back the particles that have crossed."""
         table = self.field(SignedDistance)
         if not table.phi.size or not ((table.phi < 0).any() and (table.phi >= 0).any()):
             return

@@ -42,38 +42,38 @@ TURBULENT_PRANDTL = 0.85
 """Eddy viscosity over the diffusivity of heat and species by the same eddies."""
 
 MOST_GROWN = 2
-"""Volume after a tick over that before it, or the inverse, from which on a warning says so."""
+"""Ratio of volumes after and before a tick, or its inverse, above which a warning is given."""
 
 STEPS = 4
-"""Steps of a tick in which radiation is taken."""
+"""Number of steps in a tick in which radiation is integrated."""
 
 WORDS = Words("ThermalSystem", "heat", "diffusivity")
 
 EXCHANGING: tuple[type[Component], ...] = (Position, CoreRadius, Volume)
-"""What an entity needs, beside what is conducted, to take part in the exchange."""
+"""Components that an entity needs, beside the exchanged one, to take part in the exchange."""
 
 
 SWELLS: tuple[type[Component], ...] = (Volume, CoreRadius, Dilatation)
-"""What changes of vortons that swell."""
+"""Components that change as vortons swell."""
 
 
 class ThermalSystem(System):
     """Conduction of heat and mixing of species: dT/dt = kappa laplacian(T), dY/dt = D laplacian(Y).
 
-    kappa is the fluid's conductivity over rho_0 c_p, and D `species_diffusivity`, each plus what eddies mix
-    that the vortons do not resolve: `eddy_diffusivity`, or by itself the eddy viscosity of the world's
-    DiffusionSystem over the turbulent Prandtl number, 0.85 (Kays, J. Heat Transfer 116 (1994)), for the same
-    eddies carry momentum, heat and species.
+    kappa is the fluid's conductivity over rho_0 c_p, and D is `species_diffusivity`. To each the mixing by
+    unresolved eddies is added: `eddy_diffusivity`, or by default the eddy viscosity of the world's
+    DiffusionSystem over the turbulent Prandtl number, 0.85 (Kays, J. Heat Transfer 116 (1994)), since the
+    same eddies carry momentum, heat and species.
 
-    By particle strength exchange of V T between particles within some core radii, like the viscosity of
-    DiffusionSystem: sum V T is kept exactly (it is temperature that is exchanged, not density, whose sum the
-    articles keep), and nothing leaves a cloud at its edge. Heat is counted per volume as rho_0 c_p V T with
-    the reference density; with `flow` of the ExpansionSystem by mass, as rho c_p V T, so that rates are
-    rho_0 / rho times as large, and mixing changes no volume of an ideal gas in all. What else changes
-    temperatures at a rate, such as conduction from bodies, adds to TemperatureRate as this does.
+    The method is particle strength exchange of V T between particles within a few core radii, like the
+    viscosity of DiffusionSystem. The sum of V T is kept exactly (temperature is exchanged, not density, whose
+    sum the articles keep), and nothing leaves a cloud at its edge. Heat is counted per volume, rho_0 c_p V T,
+    with the reference density. With `flow` of the ExpansionSystem it is counted by mass, rho c_p V T: rates
+    are then rho_0 / rho times as large, and mixing does not change the total volume of an ideal gas. Another
+    system that changes temperatures at a rate adds to TemperatureRate too.
 
-    Vortons without a Temperature are given the ambient one, and where species mix, those without are given
-    species of 0. Raises FluidError when a step of dt is unstable (kappa dt / eps^2 > 0.55 on a full lattice).
+    Vortons without a Temperature get the ambient one, and if species mix, those without get species of 0.
+    Raises FluidError when a step of dt is unstable (kappa dt / eps^2 > 0.55 on a full lattice).
     Source: Degond and Mas-Gallic, Math. Comput. 53 (1989); Fluid Simulation for Video Games, part 10.
     """
 
@@ -95,7 +95,7 @@ class ThermalSystem(System):
     """exchange radius eps, core radii"""
 
     def added(self, world: World) -> None:
-        """Every vorton has a temperature, and species if they mix and are somewhere; the density follows."""
+        """Give every vorton a temperature, and species if these mix and occur; add the equation of state."""
         attach_to_vortons(world, Temperature)
         if self.diffusivities[1] and any(Species in entity for entity in world.entities):
             attach_to_vortons(world, Species)
@@ -103,7 +103,7 @@ class ThermalSystem(System):
 
     @property
     def by_eddies(self) -> float:
-        """What eddies add to kappa and D, m^2/s."""
+        """Diffusivity that unresolved eddies add to kappa and D, m^2/s."""
         if self.eddy_diffusivity is not None:
             return self.eddy_diffusivity
         diffusion = self.world.system(DiffusionSystem)
@@ -130,7 +130,7 @@ class ThermalSystem(System):
                     add_spread(rate[:, k], [table[column] for table in tables])
 
     def lint(self, world: World) -> list[str]:
-        """Populations in which exchange takes another diffusivity than is told."""
+        """Warn of populations in which exchange has another diffusivity than was set."""
         if not any(self.diffusivities):
             return []
         entities, (x, sigma, volume, warmth) = self.joined(*EXCHANGING, Temperature)
@@ -142,7 +142,7 @@ class ThermalSystem(System):
     def _exchanged(
         self, dt: float, kind: type[Component], of: type[Component], kappa: float, name: str
     ) -> Array:
-        """Rates (n, k) of intensive values by exchange."""
+        """Rates (n, k) of intensive values by exchange with the diffusivity `kappa`, m^2/s."""
         from ecs_fluid.kernels.vorticity.exchange import stable_step
 
         number = self.world.dtype
@@ -154,7 +154,7 @@ class ThermalSystem(System):
         low, high = self.world.processes.enclosing(low, high)
         if (low > high).all():  # no rows
             return value
-        # Differences alone matter; taken from a value in the middle they lose fewer digits.
+        # Only differences matter; relative to a middle value they lose fewer digits.
         value = value - (low + number(0.5) * (high - low))
         amounts = np.ascontiguousarray(value * volume[:, None])
         how = kappa, self.order, self.world.dimension
@@ -173,7 +173,7 @@ class ThermalSystem(System):
         return np.asarray(rate / volume[:, None])
 
     def _thinness(self, entity: Entity) -> Array:
-        """Reference density over mass per volume (n,) of vortons that swell."""
+        """Ratio rho_0 / rho (n,) for vortons that swell, with which rates are multiplied."""
         fluid = fluid_at_rest(self.world)
         if Dilatation not in entity:
             return np.asarray(fluid.density / particle_density(entity.tables, fluid))
@@ -233,7 +233,8 @@ def cooled(T: Array, around: Array, rate: float, factor: float, dt: float) -> Ar
     step = number(dt / STEPS)
     for _ in range(STEPS):
         away, first = T - around, coefficient(T)
-        # Over a long step the start alone would take too much: implicit Euler tells what is left at its end.
+        # In a long step the coefficient at its start is too large; implicit Euler predicts the end of the
+        # step.
         ahead = around + away / (1 + step * first)
         mean = number(0.5) * (first + coefficient(ahead))
         T = around + away * np.exp(-step * mean)
@@ -268,14 +269,14 @@ class HeaterSystem(System):
     """entities it heats; default all with a volume"""
 
     def added(self, world: World) -> None:
-        """Refuse temperatures below absolute zero; the density follows the temperature."""
+        """Refuse temperatures below absolute zero; add the equation of state."""
         for value in key_values(self.temperature):
             if not value > 0:
                 raise RecipeError(f"HeaterSystem: temperature {value} K; numbers above 0 are needed")
         world.require(ExpansionSystem)
 
     def process(self, dt: float) -> None:
-        """Heat what is inside."""
+        """Heat the particles inside the region."""
         number = self.world.dtype
         middle = value_at(self.center, self.world.time).astype(number)
         goal = number(value_at(self.temperature, self.world.time))
@@ -293,19 +294,19 @@ class HeaterSystem(System):
 class ExpansionSystem(System):
     """Equation of state: density from temperature, and with `flow` volume too.
 
-    rho T = rho_0 T_0 for an ideal gas at constant pressure; see FluidOptions for liquids. It runs last of
-    the phase move, so that a finished tick is consistent; within the tick, systems derive the density from
-    the temperature themselves.
+    rho T = rho_0 T_0 for an ideal gas at constant pressure; see FluidOptions for liquids. The system runs
+    last in the phase move, so that a finished tick is consistent; within the tick, systems derive the density
+    from the temperature themselves.
 
-    With `flow` vortons keep their mass: where the density falls from rho to rho', a vorton's volume becomes
-    V rho / rho', its core radius grows by the cube root of that (in a plane by the square root), and in the
-    next tick it pushes all around it away, div u = (1 - rho' / rho) / dt in it:
+    With `flow` vortons keep their mass. Where the density falls from rho to rho', a vorton's volume becomes
+    V rho / rho', its core radius grows by the cube root of the ratio (in a plane by the square root), and in
+    the next tick the vorton is a source, with div u = (1 - rho' / rho) / dt inside it:
 
     u(x) = sum_p q(|x - x_p| / sigma_p) div u_p V_p (x - x_p) / (4 pi |x - x_p|^3)
 
-    is part of every velocity. Strengths grow as that flow stretches their lines (StretchSystem), so
-    circulations stay, in a plane strengths themselves. Without `flow` it is that of a fluid whose differences
-    of density are small.
+    is part of every velocity. Strengths grow as that flow stretches their vortex lines (StretchSystem), so
+    that circulations (in a plane, strengths) stay. Without `flow` the fluid moves as if differences of
+    density were small.
     Source: Fluid Simulation for Video Games, part 10 (the density).
     """
 
@@ -315,7 +316,7 @@ class ExpansionSystem(System):
     distribution = "rows"
     dimensions = (2, 3)
     after = ("*",)
-    unchanging = ("flow",)  # vortons that have swelled would have volumes of neither
+    unchanging = ("flow",)  # volumes of vortons that have swelled would fit neither setting
 
     flow: bool = False
     """vortons take up more room as they get warm, and push away what is around them"""
@@ -325,17 +326,17 @@ class ExpansionSystem(System):
             self.writes = (Density,)
 
     def added(self, world: World) -> None:
-        """Densities are put right at once."""
+        """Set the densities to those of the temperatures."""
         if self.flow and world.periods.any():
             raise RecipeError(
                 "ExpansionSystem: flow = true, but a world that repeats has no room for gas that swells; "
                 "make the world's periods 0"
             )
         for density, rho in self._found(world):
-            vars(density)["rho"] = rho.astype(world.dtype)  # not in place: joining may be refused
+            vars(density)["rho"] = rho.astype(world.dtype)  # not in place: the system may still be refused
 
     def must_hold(self, world: World) -> None:
-        """What is to swell expands."""
+        """Check that with `flow` the fluid has a law of expansion."""
         if self.flow and world.fluid[Fluid].law == LAWS["none"]:
             raise RecipeError(
                 "ExpansionSystem: flow = true, but with the fluid's law = 'none' nothing expands; "
@@ -343,14 +344,14 @@ class ExpansionSystem(System):
             )
 
     def process(self, dt: float) -> None:
-        """Refill the densities, and with `flow` the volumes."""
+        """Update the densities, and with `flow` the volumes."""
         if self.flow:
             self._swell(dt)
         for density, rho in self._found(self.world):
             density.rho = rho
 
     def lint(self, world: World) -> list[str]:
-        """Gas that swells between walls, or beside buoyancy for small differences of density."""
+        """Warn of gas that swells between walls, or with buoyancy for small differences of density."""
         baroclinic, found = world.system(BaroclinicSystem), list[str]()
         if self.flow and baroclinic is not None and baroclinic.model != "full":
             found.append(
@@ -366,7 +367,7 @@ class ExpansionSystem(System):
         return found
 
     def _swell(self, dt: float) -> None:
-        """Volumes and core radii follow the temperatures; the flow is that of the next tick."""
+        """Update volumes and core radii by the temperatures, and set the divergence for the next tick."""
         fluid, number = fluid_at_rest(self.world), self.world.dtype
         root = number(1 / self.world.dimension)
         for entity, tables in self.entities(*SWELLS, Temperature):
@@ -381,7 +382,7 @@ class ExpansionSystem(System):
             core.sigma *= grown**root
 
     def _tell(self, name: str, grown: Array, dt: float) -> None:
-        """Warn, once for each population, of volumes that change too much in a tick for their flow."""
+        """Warn, once per population, of volumes that change too much in a tick for their flow."""
         if not len(grown):
             return
         largest, least = float(grown.max()), float(grown.min())

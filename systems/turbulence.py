@@ -39,7 +39,7 @@ class TurbulenceSystem(System):
     """entities it blows on; default all"""
 
     def process(self, dt: float) -> None:
-        """Add the wind of this moment."""
+        """Add the wind at this time."""
         from ecs_fluid.kernels.compiled.columns import add_products
 
         waves, amplitude, phase = self._waves()

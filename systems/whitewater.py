@@ -31,23 +31,24 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.sph.whitewater import Search
 
 SURFACE = 0.3
-"""Slope from which on a particle is one of the surface: half of that in the first layer of a flat one."""
+"""A particle with at least this slope belongs to the surface: half the slope in the first layer of a flat
+one."""
 
 FORWARD = 0.6
-"""Cosine between velocity and normal from which on a crest breaks; Ihmsen et al., section 3."""
+"""A crest breaks from this cosine between velocity and normal on; Ihmsen et al., section 3."""
 
 AIR, WATER = 0.45, 0.75
-"""Share of liquid around spray at most, and with bodies around bubbles at least: foam is less than 0.1
-spacings above a flat surface and 0.5 below it."""
+"""Most liquid around spray, and least liquid and bodies around bubbles, as a share of space: foam lies from
+0.5 spacings below a flat surface to 0.1 above it."""
 
 CLOSING = 0.2, 0.6
-"""Default `closing` over the speed of eddies as large as a spacing."""
+"""Default `closing`, over the speed of eddies as large as a spacing."""
 
 CREST = 0.05, 0.2
 """Default `crest`."""
 
 SPEED = 1.4, 4.5
-"""Default `speed` over the speed of those eddies: what rises by one spacing, and by ten."""
+"""Default `speed`, over the speed of those eddies: the speeds to rise by one spacing, and by ten."""
 
 
 def _two_rising(ends: tuple[float, float]) -> tuple[float, float]:
@@ -60,33 +61,33 @@ Range = Annotated[tuple[float, float], AfterValidator(_two_rising)]
 
 
 class WhitewaterSystem(System):
-    """Whitewater of all liquids: particles of spray, foam and bubbles, which do nothing to the liquid.
+    """Whitewater of all liquids: particles of spray, foam and bubbles, which do not act on the liquid.
 
-    Births. A particle of liquid gives off so many a second:
+    Births. A particle of liquid releases n particles per second:
 
         n = I_k (`trapped_air` I_ta + `wave_crests` I_wc)
 
-    each I rising from 0 at the first to 1 at the second number of its range: I_ta with the mean speed at
-    which its neighbours close in on it (`closing`), I_wc with how much the surface bends at it, where it is
-    convex and moves forward, v . n > 0.6 |v| (`crest`), I_k with its kinetic energy, v^2 (`speed`). The
-    defaults go by the speed c of eddies as large as a spacing a, c^2 = g a + sigma / (rho a) (without both:
-    a fortieth of the speed of sound), below which weight and surface tension keep air out (Hirt, Flow
-    Science TN61, 2003): `closing` 0.2 c to 0.6 c, `speed` 1.4 c to 4.5 c. Liquid at rest, and liquid that
-    moves or turns as a whole, gives off none by trapped air; `speed` and the crests' v are relative to the
-    world.
+    Each I rises from 0 at the first to 1 at the second number of its range. I_ta depends on the mean speed at
+    which neighbours approach the particle (`closing`); I_wc on the bending of the surface, where it is convex
+    and moves forward, v . n > 0.6 |v| (`crest`); I_k on the kinetic energy, v^2 (`speed`). The defaults are
+    multiples of the speed c of eddies as large as a spacing a, c^2 = g a + sigma / (rho a) (without both: a
+    fortieth of the speed of sound), below which weight and surface tension keep air out (Hirt, Flow Science
+    TN61, 2003): `closing` 0.2 c to 0.6 c, `speed` 1.4 c to 4.5 c. Liquid at rest, and liquid that moves or
+    turns as a whole, releases none by trapped air; `speed` and the crests' v are relative to the world.
 
-    The whole part of the sum over all particles is born, rounded at random so that the mean is right for
-    any tick, in cylinders as wide as the volume of a particle about its way in the tick; each with the
-    velocity of the liquid and up to `spread` of it across. What would lie in a body or outside all
-    containers does not appear.
+    The sum over all particles is rounded to a whole number, at random, so that the mean is right for any
+    tick. Births lie in cylinders around a particle's path in the tick, as wide as its volume; each has the
+    velocity of the liquid, plus up to the fraction `spread` of it across. One that would lie in a body or
+    outside all containers does not appear.
 
-    Motion. What has less than 0.45 of a full liquid around it is spray, what has more than 0.75 bubbles,
-    the rest foam. Spray flies: dv/dt = g - `drag` v, exactly. Foam has the mean velocity U of the liquid
-    around it, of second order in time. Bubbles follow dv/dt = (U + w - v) 2 g / |w|, exactly for a constant
-    U, w being `rise` upwards: a bubble without mass and with its added mass begins to rise with 2 g. Winds
-    and vortons carry all of it as they carry the liquid; CollisionSystem holds it back.
+    Motion. A particle with less than 0.45 of a full liquid around it is spray, one with more than 0.75 a
+    bubble, and others are foam. Spray flies: dv/dt = g - `drag` v, solved exactly. Foam moves with the mean
+    velocity U of the liquid around it, to second order in time. Bubbles follow dv/dt = (U + w - v) 2 g / |w|,
+    solved exactly for a constant U, with w the velocity `rise` upwards: a bubble without mass, but with its
+    added mass, begins to rise with 2 g. Winds and vortons carry whitewater as they carry the liquid;
+    CollisionSystem keeps it out of bodies.
 
-    Life. Spray, foam and bubbles go at rates of 1 over `spray_life`, `foam_life` and `bubble_life`.
+    Life. Spray, foam and bubbles vanish at rates of 1 over `spray_life`, `foam_life` and `bubble_life`.
 
     Random numbers are counter-based (Philox), keyed by the world's seed, `into` and the tick.
 
@@ -104,7 +105,7 @@ class WhitewaterSystem(System):
     unchanging = ("into",)
     periodic = False
     after = (SphSystem,)
-    # Bodies stand as the tick begins; what works where particles are waits.
+    # Before bodies move; systems that act at the particles' places come later.
     before = (BodySystem, "AlignmentSystem", "ConductionSystem", "CoolingSystem", "HeaterSystem")
 
     into: Name = "whitewater"
@@ -149,7 +150,7 @@ class WhitewaterSystem(System):
         check_memory(TRACER, self.most, "particles of whitewater", "use a smaller most")
 
     def process(self, dt: float) -> None:
-        """Move what is there, and give off what is due."""
+        """Move the present particles, and release new ones."""
         reach = float(self.field(LiquidModel).reach[0])
         _, (x, v, mass) = self.joined(Position, InertialVelocity, Liquid)
         if not reach:
@@ -160,7 +161,7 @@ class WhitewaterSystem(System):
             self._give_off(dt, liquid, x, v)
 
     def lint(self, world: World) -> list[str]:
-        """A range of `speed` that begins above what falling gives the liquid."""
+        """Warn of a range of `speed` that begins above the speed that liquid gets by falling."""
         if self.speed is None or any(Acceleration in system.adds for system in world.systems):
             return []
         if any((entity[Body].motion != FIXED).any() for entity, _ in world.entities_with(Body)):
@@ -196,7 +197,7 @@ class WhitewaterSystem(System):
         return _LiquidAround(law, near, hulls, search(law, near))
 
     def _ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """`closing` and `speed`, m/s, by the speed of eddies as large as a spacing unless they are told."""
+        """`closing` and `speed`, m/s, as set, or from the speed of eddies as large as a spacing."""
         model, liquid = self.field(LiquidModel), self.world.require(SphSystem)
         spacing = float(model.volume[0]) ** (1 / 3)
         rho = densest(self.world)
@@ -212,7 +213,8 @@ class WhitewaterSystem(System):
     # ------------------------------------------------------------------ motion
 
     def _carry(self, dt: float, liquid: _LiquidAround | None) -> None:
-        """Move all whitewater, tell what it is, and take what has lived its life; without liquid it flies."""
+        """Move all whitewater, classify it, and remove what has ended its life; without liquid all is
+        spray."""
         from ecs_fluid.kernels.sph.whitewater import SPRAY, around, carry
 
         for entity, (position, inertial, white, velocity) in self.entities(
@@ -236,7 +238,7 @@ class WhitewaterSystem(System):
                 position.x, inertial.v, white.kind, white.life, share, walls, flow, AIR, WATER, dt, pull,
                 _gliding(self.drag, dt), rise, _following(late, dt), dt / lives,
             )  # fmt: skip
-            # For frames and pictures; the integrator empties it before it is used again.
+            # Only for frames and pictures: the integrator clears it before it is used again.
             velocity.u += inertial.v
             entity.kill(white.life <= 0)
 
@@ -262,7 +264,7 @@ class WhitewaterSystem(System):
         return np.asarray(kinetic * rates)
 
     def _give_off(self, dt: float, liquid: _LiquidAround, x: Array, v: Array) -> None:
-        """Give off what is due in the tick."""
+        """Release the particles that are due in the tick."""
         from ecs_fluid.kernels.sph.whitewater import BUBBLE, FOAM, SPRAY, around
 
         expected = dt * self._rates(liquid, x, v)
@@ -293,7 +295,7 @@ class WhitewaterSystem(System):
 
 
 class _LiquidAround(NamedTuple):
-    """What whitewater sees of a liquid."""
+    """The liquid as whitewater needs it."""
 
     law: LiquidLaw
     near: Around
@@ -301,20 +303,20 @@ class _LiquidAround(NamedTuple):
     search: Search
 
     def walls(self, x: Array) -> Array:
-        """What bodies, and walls that do not mirror, add to the share of liquid at `x` (n, 3) m."""
+        """Share (n,) of space at `x` (n, 3) m that bodies, and walls that do not mirror, take."""
         from ecs_fluid.kernels.sph.step import touched
 
         return touched(self.law, self.near, self.hulls, x)[0]
 
     def normals(self, x: Array, slope: Array) -> Array:
-        """Unit normals and 1 (m, 4) of particles at the surface, of images mirrored; 0 of all others.
+        """Unit normals and 1 (m, 4) of particles at the surface and of their mirror images; 0 for others.
 
-        `x` (n, 3) m and `slope` (n, 3) of the particles.
+        `x` (n, 3) m and `slope` (n, 3) are those of the particles.
         """
         from ecs_fluid.kernels.sph.step import touched
 
         images, many = self.near.images, len(slope)
-        # G has twice the slope of the liquid that it stands for.
+        # G has twice the slope of the liquid that it represents.
         part = self.law.reach / (40 * self.search.weight)
         _, body, push = touched(self.law, self.near, self.hulls, x)
         slope = slope - part * np.where(body[..., None] >= 0, push, 0).sum(axis=1)
@@ -332,12 +334,12 @@ class _LiquidAround(NamedTuple):
 
 
 def _rising(value: Array, low: float, high: float) -> Array:
-    """From 0 at `low` to 1 at `high`, linearly (n,)."""
+    """Linear ramp (n,) from 0 at `low` to 1 at `high`, clipped."""
     return np.asarray(np.clip((value.astype(np.float64) - low) / (high - low), 0.0, 1.0))
 
 
 def _gliding(drag: float, dt: float) -> Array:
-    """e, a, b with v = e v + a g and x += a v + b g, the solution of dv/dt = g - drag v after `dt` s."""
+    """Factors e, a, b of the solution of dv/dt = g - drag v after `dt` s: v = e v + a g, x += a v + b g."""
     lost = drag * dt
     if lost < 1e-4:  # by series, to 1e-9 of them
         return np.array([1 - lost + lost**2 / 2, dt * (1 - lost / 2 + lost**2 / 6), dt**2 * (0.5 - lost / 6)])
@@ -346,7 +348,8 @@ def _gliding(drag: float, dt: float) -> Array:
 
 
 def _following(late: float, dt: float) -> Array:
-    """e, a by which v - w and its way are e (v - w) and a (v - w) after `dt` s of dv/dt = (w - v) / late."""
+    """Factors e, a of the solution of dv/dt = (w - v) / late after `dt` s: v - w becomes e (v - w), and its
+    integral is a (v - w)."""
     if not late:
         return np.zeros(2)
     gone = -math.expm1(-dt / late)
@@ -354,10 +357,11 @@ def _following(late: float, dt: float) -> Array:
 
 
 def _across(way: Array, radius: Array, angle: Array) -> Array:
-    """Points (n, 3) of unit discs across `way` (n, 3), even where `radius` and `angle` (n,) are, 0 to 1."""
+    """Points (n, 3) of unit discs across `way` (n, 3): uniform if `radius` and `angle` (n,) are, in 0 to
+    1."""
     length = np.linalg.norm(way, axis=1, keepdims=True)
     along = np.where(length > 0, way / np.where(length > 0, length, 1), [0.0, 0.0, 1.0])
-    # The axis least along it is never near to it.
+    # The coordinate axis least aligned with `way` is never parallel to it.
     other = np.eye(3)[np.abs(along).argmin(axis=1)]
     one = np.cross(along, other)
     one /= np.linalg.norm(one, axis=1, keepdims=True)

@@ -41,9 +41,9 @@ def extent(bodies: Sequence[Placed]) -> Array:
 
 
 def fluid_within(bodies: Sequence[Placed]) -> Callable[[Array], Array] | None:
-    """A function of points (m, 3) m: which are in the fluid, inside a container, if any, and in no body.
+    """A function from points (m, 3) m to a mask of those in the fluid; None if there are no bodies.
 
-    None where there are no bodies.
+    In the fluid means inside a container, if there are any, and in no solid body.
     """
     if not bodies:
         return None
@@ -79,7 +79,7 @@ def surface(bodies: Sequence[Placed]) -> pv.PolyData | None:
     solid = [body for body in bodies if not (body.ball or body.container)]
     if not solid:
         return None
-    # Every face has corners of its own, so that it is shaded evenly.
+    # Every face has separate corners, so that it is shaded uniformly.
     points = np.concatenate([body.vertices[body.mesh.corners] for body in solid])
     sizes = np.concatenate([body.mesh.sizes for body in solid])
     cells = np.insert(np.arange(len(points)), np.cumsum(sizes) - sizes, sizes)

@@ -63,16 +63,16 @@ def check_camera(camera: Camera) -> None:
 
 
 def facing(lo: Vector, hi: Vector, camera: str) -> str:
-    """The camera, which for `auto` looks down a thin axis of the box, if it has one."""
+    """The camera; `auto` becomes one that looks down a thin axis of the box, if there is one."""
     extent = hi - lo
     thin = camera == "auto" and extent.min() < 0.02 * extent.max()
     return FACING["xyz"[int(extent.argmin())]] if thin else camera
 
 
 def of_world(world: WorldOptions, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a picture of that world: with its periods, and for a flow in a plane with slices in it.
+    """Options of a picture of that world: with its periods, and for flow in a plane with slices in the plane.
 
-    The camera looks straight at the plane unless it is told otherwise, as bodies reach across it.
+    By default the camera looks straight at a plane, since bodies reach across it.
     """
     found = {**options, "periods": world.periodic}
     if world.across is not None:
@@ -111,8 +111,9 @@ def place(camera: Camera, lo: Vector, hi: Vector, aspect: float, points: Vector 
 def turning(camera: str, lo: Vector, hi: Vector, aspect: float, points: Vector) -> Placement:
     """A named camera from which `points` (n, 3) m stay in the picture while it turns about the vertical.
 
-    The vertical goes through the middle of the box from `lo` to `hi` (3,) m. To turn the camera is to turn
-    the points the other way, so it must see them at 24 angles at once; their middle then stands still.
+    The vertical goes through the middle of the box from `lo` to `hi` (3,) m. Turning the camera is the same
+    as turning the points the other way, so the camera must see the points turned by all of 24 angles; the
+    middle then stays fixed in the picture.
     """
     check_camera(camera)
     axes, up_hint = _axes(camera)

@@ -42,7 +42,7 @@ class Canvas:
         """The layer of that key, made when first needed, and visible."""
         if key not in self._layers:
             self._layers[key] = make()
-            for each in sorted(self._layers, key=self._order):  # whichever was needed first
+            for each in sorted(self._layers, key=self._order):  # independent of the order of first use
                 self.plotter.renderer.RemoveActor(self._layers[each].actor)
                 self.plotter.renderer.AddActor(self._layers[each].actor)
         layer: Any = self._layers[key]

@@ -20,7 +20,7 @@ PAINTED = {"dye": RHO, "temperature": HEAT}
 """Column that colours the tracers, by the look's kind of paint."""
 
 FAINT = 0.02
-"""Share of the thickest smoke, or of the strongest flame, that nobody sees."""
+"""Invisible share, relative to the thickest smoke or the strongest flame."""
 
 GLOW = np.array(
     [(0.0, 0.0, 0.0), (0.55, 0.09, 0.01), (1.0, 0.38, 0.05), (1.0, 0.75, 0.28), (1.0, 0.95, 0.75)]
@@ -28,8 +28,8 @@ GLOW = np.array(
 """Colours of flame from cool to hot: dark red, orange, yellow, nearly white."""
 
 LEAST_FLAME = 0.01
-"""Mass fraction of flame below which none is bright: even oil, of 4.5e7 J/kg, heats air by just 450 K, too
-little to glow. Otherwise what is left where a fire goes out would blaze."""
+"""Mass fraction of flame below which it is not bright: there even oil, of 4.5e7 J/kg, heats air by only 450
+K, too little to glow. Without this bound the remains of a fire that goes out would blaze."""
 
 DULL, WHITE = 750.0, 2200.0
 """Temperatures at which a body begins to glow in the dark (Draper: 798 K) and at which it is white, K."""
@@ -44,9 +44,9 @@ def colours_of_bodies(
 
 
 def heat_colours(look: Look, plain: Colours, temperature: Array, span: tuple[float, float] | None) -> Colours:
-    """Colours (n, 3) of bodies at temperatures (n,) K, NaN for none, which are `plain` (n, 3) when cold.
+    """Colours (n, 3) of bodies at temperatures (n,) K, NaN for none; `plain` (n, 3) are those of cold bodies.
 
-    Those of the look's map of temperatures where `span` is its range; else bodies glow as hot metal does.
+    With the range `span` they follow the look's map of temperatures; without it, bodies glow like hot metal.
     """
     known = np.isfinite(temperature)
     heat = np.where(known, temperature, 0.0)
@@ -132,7 +132,7 @@ def _shares(columns: Columns, limits: tuple[float, float]) -> tuple[Array, Array
     and the rim of a flame, where fractions have fallen by mixing.
     """
     flame, smoke = (np.asarray(columns[name], np.float64) for name in (FLAME, SMOKE))
-    # A glow in much smoke stays a glow: flame counts as bright when there is half as much of it as of smoke.
+    # Flame within thick smoke is dim: it counts as bright if there is half as much flame as smoke.
     most_smoke = max(limits[1], 1e-9)
     most_flame = max(limits[0], 0.5 * most_smoke, LEAST_FLAME)
     parts = (smoke / most_smoke, flame / most_flame)

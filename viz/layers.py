@@ -24,7 +24,7 @@ SHINING: dict[str, Any] = {"ambient": 0.25, "diffuse": 0.8, "specular": 0.12, "s
 
 
 class Layer:
-    """Points or a mesh with one actor; `VALUES` of the points are colours, or numbers for a table of colours.
+    """Points or a mesh with one actor; `VALUES` of the points are colours, or numbers for a colour table.
 
     `material` is that of `pyvista.Property`.
     """
@@ -81,7 +81,7 @@ class Smoke(Puffs):
     """
 
     def __init__(self, look: Look, puff: Puff) -> None:
-        # Puffs end where they are down to 6 %; the rest would take time and not be visible.
+        # Puffs end where they have fallen to 6 %; the rest would take time and be invisible.
         super().__init__(puff, 2.4, opacity=puff.opacity)
         self._look = look
 
@@ -103,9 +103,9 @@ class Smoke(Puffs):
 class Flame(Puffs):
     """Light of glowing tracers: puffs that add their colour to what is in front of and behind them.
 
-    Their opacity is such that where most of them lie behind one another in the brightest frame, of the
-    `glare` given, the sum is `BRIGHTEST`: sums beyond 1 turn dark in VTK's floating-point pass, and the smoke
-    layer draws the body of a flame already.
+    Their opacity is chosen such that the sum is `BRIGHTEST` where most of them lie behind one another in the
+    brightest frame, the one of the given `glare`. Sums beyond 1 turn dark in VTK's floating-point pass, and
+    the smoke layer already draws the body of a flame.
     """
 
     def __init__(self, puff: Puff, glare: float) -> None:

@@ -40,7 +40,7 @@ class Slider:
     put: Callable[[float], None]
     whole: bool = False
     refused: str = field(default="", init=False)
-    """Why the last value was not taken: another slider may have made it impossible"""
+    """Why the last value was refused: another slider may have made it impossible"""
 
     @property
     def logarithmic(self) -> bool:
@@ -56,7 +56,7 @@ class Slider:
         return min(max(share, 0.0), 1.0)
 
     def move(self, share: float) -> float:
-        """Set the parameter to that share of the slider's length, if it can be; return its value."""
+        """Set the parameter to that share of the slider's length, if possible; return its value."""
         share = min(max(share, 0.0), 1.0)
         if self.logarithmic:
             value = self.low * (self.high / self.low) ** share
@@ -73,7 +73,7 @@ class Slider:
 
     @property
     def text(self) -> str:
-        """Label and value, or why there is no other."""
+        """Label and value, or why the last value was refused."""
         return self.refused or f"{self.label} = {self.value:.3g}"
 
 
@@ -116,7 +116,7 @@ class Live:
         self.over = True
 
     def advance(self) -> bool:
-        """Make a tick if one is due; whether there is something new to show.
+        """Make a tick if one is due; returns whether there is something new to show.
 
         A world that diverges stays at its last good state, and `failed` says why.
         """
@@ -140,7 +140,7 @@ class Live:
                 return self._survey(frame := self.frame())
             except FluidError:
                 if any(True for _ in drawable(frame)):
-                    raise  # there is something, but not what the options ask for
+                    raise  # there are particles or bodies, but not what the options ask for
                 self.world.step()
         raise FluidError(f"there is nothing to look at: no particle in {PATIENCE} ticks")
 

@@ -148,7 +148,7 @@ class Scene(Canvas):
         return view.lo - pad, view.hi + pad
 
     def _blend_in_floating_point(self) -> None:
-        """Thousands of puffs of opacity 0.01 would be lost in 8 bits per colour."""
+        """Blend in floating point: thousands of puffs of opacity 0.01 would be lost in 8 bits per colour."""
         steps = vtkRenderStepsPass()
         floating = vtkToneMappingPass()
         floating.SetToneMappingType(vtkToneMappingPass.Clamp)
@@ -224,13 +224,14 @@ class Scene(Canvas):
             self._aim = self._aimed(*self._wanted_camera)
 
     def _of_liquid(self, what: str) -> bool:
-        """Whether a picture shows liquid as such, in this frame or in others."""
+        """Whether the picture draws liquid as a surface, in this frame or in others."""
         return self.look.paint == "liquid" and what == "particles" and self.view.puff is not None
 
     def _liquid(self, frame: Frame) -> None:
         """Tracers as the surface of a liquid, and its whitewater.
 
-        All liquids have one surface, in their colours: where they mix, none is whole alone.
+        All liquids have one common surface, in their colours: where they mix, none has a closed surface
+        alone.
         """
         assert self.view.puff is not None
         surfaces: dict[str, list[tuple[str, Columns, NDArray]]] = {}
@@ -417,9 +418,11 @@ class Scene(Canvas):
         self._surface("streamlines", table, True).update(tubes, tubes.point_data["speed"])
 
     def _flow_colours(self, colour: str, values: NDArray) -> pv.LookupTable:
-        """Colours of a velocity picture, whose range is that of the view, or of its first frame: of what the
-        fluid carries the whole of it, for a flame is a small part of a slice; of velocities, which have
-        spikes, all but a hundredth."""
+        """Colour table of a velocity picture; its range is that of the view, or of the first frame.
+
+        For carried quantities it is the whole range, since a flame is a small part of a slice; for
+        velocities, which have spikes, it leaves out a hundredth of the values.
+        """
         if self._flow is None:
             lo, hi = np.percentile(values, [0, 100] if colour in FIELDS else [0.5, 99.5])
             self._span = float(lo), float(hi)

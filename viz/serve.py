@@ -37,10 +37,10 @@ def require_trame() -> None:
 
 
 def doorkeeper(key: str, loopback: bool) -> Any:
-    """Middleware of aiohttp that answers 403 to whoever lacks the key, and to pages of other sites.
+    """Middleware of aiohttp that answers 403 to requests without the key, and to pages of other sites.
 
-    Where only this machine is let in, the name that a browser used must be one of its own too: a stranger's
-    name that leads here (DNS rebinding) is refused before it can ask for anything.
+    If only this machine is let in, the host name that the browser used must be one of this machine too: a
+    foreign name that resolves to it (DNS rebinding) is refused before any other check.
     """
     from aiohttp import web
 
@@ -101,7 +101,7 @@ class Page:
         self._build()
 
     def guard(self, host: str) -> None:
-        """Let in those alone who have the key, once the server starts at that address."""
+        """Let in only requests with the key, once the server starts at that address."""
         keeper = doorkeeper(self.key, host in LOOPBACK)
         self.server.controller.on_server_bind.add(lambda served: served.app.middlewares.append(keeper))
 

@@ -112,7 +112,8 @@ def kept(frame: Frame, options: Options) -> Frame:
 
 
 def hides_vortons(options: Options) -> bool:
-    """Whether a look that paints tracers shows no vortons where there are any: it does on demand."""
+    """Whether vortons are hidden where there are tracers: so in looks that paint tracers, unless asked
+    for."""
     asked = options.populations is not None or options.color_by is not None or options.what != "particles"
     return not asked and LOOKS[options.look].paint not in ("", "vorticity")
 
@@ -196,7 +197,7 @@ class _Seen:
             self.names.update(known_scalars(columns))
             wanted = self._colours(columns)
             seen = {colour: scalar(columns, colour) for colour in wanted}
-            # The fullest frame sets the sizes: a fountain starts with a handful of tracers.
+            # The frame with most tracers sets the sizes: a fountain starts with a handful.
             if len(x) > self.rows.get(name, 0):
                 self.rows[name] = len(x)
                 self.radii[name] = _radius(columns)
@@ -216,13 +217,16 @@ class _Seen:
         if sum(map(len, tracers)) > self.most:
             x = np.concatenate(tracers)
             self.most = len(x)
-            # Few tracers show as lumps: their puffs overlap more, at the price of detail they lack.
+            # Few tracers would show as lumps, so their puffs overlap more, at the price of detail.
             wider = min(max((20_000 / len(x)) ** (1 / 6), 1.0), 1.6)
             self.puff = puff(x, self.look.depth, wider * self.look.softness)
 
     def _enclose(self, x: NDArray, whole: bool = False, aside: bool = False) -> None:
-        """Keep the box of points, of more than 200 but for strays unless it is to be the whole, and some of
-        them for the camera; those set `aside` are for pictures in which there is nothing else."""
+        """Extend the box to these points, and keep some of them for the camera.
+
+        Of more than 200 points strays are left out, unless the `whole` box is wanted. Points set `aside` are
+        used only for pictures in which there is nothing else.
+        """
         stray = 0.0 if whole or len(x) <= 200 else 0.5
         lo, hi = np.percentile(x, [stray, 100.0 - stray], axis=0)
         self.boxes.append((lo, hi, np.asarray(x[:: -(-len(x) // OUTLINE)], np.float64), aside))

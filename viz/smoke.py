@@ -43,7 +43,7 @@ def puff(x: Array, depth: float, softness: float) -> Puff:
     cell = 2.0 * spacing
     index = np.floor(x / cell).astype(np.int64)
     shadows = [distinct(np.delete(index, axis, axis=1)) for axis in range(3)]
-    # Small shadows are left out: cameras do not look at a flat cloud edge-on.
+    # Axes with small shadows are left out: cameras do not look at a flat cloud edge-on.
     area = float(np.mean([s for s in shadows if s >= 0.3 * max(shadows)])) * cell**2
     radius = softness * spacing
     opacity = depth * area / (len(x) * 2.0 * np.pi * radius**2)
@@ -70,7 +70,7 @@ def illumination(
     lo, hi = q.min(axis=0), q.max(axis=0)
     central = np.full(len(q), True)
     if np.prod(hi - lo + 4.0 * spacing) > MAX_CELLS * (2.0 * spacing) ** 3:
-        # Strays, which nothing shades, would widen the cells until a cloud casts no shadow.
+        # Strays, which are not shaded, would widen the cells until a cloud casts no shadow.
         low, high = np.percentile(q, [0.5, 99.5], axis=0)
         central = ((q >= 2.0 * low - high) & (q <= 2.0 * high - low)).all(axis=1)
         q, cover = q[central], None if cover is None else cover[central]
@@ -78,7 +78,7 @@ def illumination(
     cell = max(2.0 * spacing, float(np.prod(hi - lo + 4.0 * spacing) / MAX_CELLS) ** (1.0 / 3.0))
     where = (q - lo) / cell + 1.0
     shape = tuple(int(n) for n in np.floor(where).max(axis=0) + 3)
-    # Shares, not counts by cell, which would show a beat between the grid and tracers on a lattice.
+    # Tracers are shared among cells: counts would show a moire pattern of the grid and a tracers' lattice.
     counts = scatter(where, np.ones((len(q), 1)) if cover is None else cover[:, None], shape)
     density = ndimage.gaussian_filter(counts.reshape(shape), 0.7)
     before = np.cumsum(density[:, :, ::-1], axis=2)[:, :, ::-1] - 0.5 * density

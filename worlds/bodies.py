@@ -49,7 +49,7 @@ Motion = Literal["fixed", "scripted", "free"]
 
 
 class Warmth(Settings):
-    """What a body needs to exchange heat with the fluid, by a ConductionSystem, and to expand."""
+    """Properties with which a body exchanges heat with the fluid, by a ConductionSystem, and expands."""
 
     temperature: float | None = Field(default=None, gt=0, le=1e6)
     """temperature at the start, K; default the fluid's at the body's height"""
@@ -63,7 +63,7 @@ class Warmth(Settings):
     """temperature at which the volume is that of the shape, K; default that at the start"""
 
     def table(self, world: World, centers: Array, mass: Array) -> BodyHeat:
-        """Temperatures and heat capacities of bodies of these masses (n,) with their centres (n, 3) there."""
+        """Temperatures and heat capacities of bodies with these masses (n,) kg and centres (n, 3) m."""
         one = np.ones(len(mass))
         fluids = temperature_at(fluid_at_rest(world), centers[:, 2])
         temperature = fluids if self.temperature is None else self.temperature * one
@@ -85,7 +85,7 @@ def _rotations(vector: Array, rows: int) -> Array:
 
 
 class _Placed(Recipe):
-    """What one body has, solid or container: a place, a rotation, a script."""
+    """Base of recipes of one body, solid or container: its place, rotation and script."""
 
     center: KeyedVector | None = None
     """centre of mass, m; may be keyed in time; default where the shape's own coordinates have it"""
@@ -121,7 +121,7 @@ class _Placed(Recipe):
         return [key for key in ("center", "rotation") if hasattr(getattr(self, key), "keys")]
 
     def systems(self) -> list[System]:
-        """What moves bodies, with the script of one that has keys, and what keeps particles out of them."""
+        """Systems that move bodies, with a script if this one has keys, and keep particles out of them."""
         keyed = {key: getattr(self, key) for key in self._keyed()}
         return [
             BodySystem(scripts=[BodyScript(name=self.name, **keyed)] if keyed else []),
@@ -150,9 +150,9 @@ def _hull_tables(hull: Hull, container: bool) -> tuple[Component, Component]:
 class BodyRecipe(_Placed):
     """One rigid body: a ball or a convex polytope.
 
-    In a world of two dimensions it is what the plane cuts out of the shape through its centre of mass: a disk
-    of a ball, and of a cylinder across the plane; a rectangle of a box. Its mass is that of a metre of it,
-    and it turns about the axis across the plane.
+    In a world of two dimensions it is the section of the shape by the plane through its centre of mass: a
+    disk for a ball, or for a cylinder across the plane; a rectangle for a box. Its mass is that of a metre
+    across the plane, and it turns about the axis across the plane.
 
     Mass and inertia follow from the shape and the density, exactly. A free body moves by gravity and
     contacts, a scripted one along its keys, or steadily by `velocity` and `angular_velocity`.
@@ -185,7 +185,7 @@ class BodyRecipe(_Placed):
             if across is None:
                 mass = self.mass or self.density * 4 / 3 * np.pi * radius**3
                 inertia = 0.4 * mass * radius**2 * np.eye(3)
-            else:  # a metre of a cylinder
+            else:  # one metre of a cylinder
                 mass = self.mass or self.density * np.pi * radius**2
                 arms = np.where(np.arange(3) == across, radius**2 / 2, radius**2 / 4)
                 inertia = mass * np.diag(arms)
@@ -197,7 +197,7 @@ class BodyRecipe(_Placed):
         self._spawn(world, hull.center, mass, hull.inertia * (mass / hull.volume), *tables)
 
     def _check_plane(self, across: int) -> None:
-        """What turns about an axis in the plane is for space."""
+        """Refuse rotations and spins about an axis in the plane."""
         axis = AXES[across]
         turns = self.rotation.values if isinstance(self.rotation, Keyed) else np.array([self.rotation])
         for name, values in (("rotation", turns), ("angular_velocity", np.array([self.angular_velocity]))):
@@ -211,10 +211,10 @@ class BodyRecipe(_Placed):
 
 
 class ContainerRecipe(_Placed):
-    """A convex polytope inside out: particles and bodies that are in it stay in it.
+    """A convex polytope that is hollow: particles and bodies inside it stay inside.
 
     It moves along its keys, or steadily by `velocity` and `angular_velocity`, whatever it meets. Its `mass`
-    matters for its heat alone: the shape is that of the room inside, and says nothing of the walls.
+    matters only for its heat: the shape is that of the room inside, not of the walls.
     """
 
     kind: ClassVar[str] = "container"
@@ -239,7 +239,7 @@ class ContainerRecipe(_Placed):
         return "fixed" if still else "scripted"
 
     def spawn(self, world: World) -> None:
-        """Spawn the container; without heat its mass is of no consequence, since nothing moves it."""
+        """Spawn the container; without heat its mass has no effect, since nothing pushes it."""
         hull = self.shape.hull()
         self._spawn(world, hull.center, self.mass or 1.0, np.eye(3), *_hull_tables(hull, True))
 
@@ -290,14 +290,14 @@ class Spheres(Recipe):
         return self
 
     def _places(self) -> tuple[Array, Array]:
-        """Centres (n, 3), and the edges (3,) of the cells around them."""
+        """Centres (n, 3) m, and the edges (3,) m of the cells around them."""
         if self.box is None or self.spacing is None:
             return np.array(self.centers, dtype=np.float64), np.zeros(3)
         most, space = (SPHERE, "spheres", "use a larger spacing"), self.box.space()
         return lattice_of_at_most(*most, space.low, space.high, self.spacing)
 
     def systems(self) -> list[System]:
-        """What moves bodies, and what keeps particles out of them."""
+        """Systems that move bodies and keep particles out of them."""
         return [BodySystem(), CollisionSystem()]
 
     def spawn(self, world: World) -> None:

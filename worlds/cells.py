@@ -12,7 +12,7 @@ from ecs_fluid.input_limits import TRACER, check_memory
 from ecs_fluid.systems.shared.nearest import nearest_distances
 
 CANDIDATES = 1_000_000
-"""Cells looked at in one go; bounds the memory, not the result."""
+"""Number of cells examined at once; limits the memory, does not change the result."""
 
 
 def typical_distance(x: Array) -> float:
@@ -28,7 +28,7 @@ def flat_axes(x: Array, reach: float, across: int | None) -> Array:
 
 
 def candidates(x: Array, reach: float, cell: float, across: int | None = None) -> tuple[float, float]:
-    """Cells around one particle and cells of the whole lattice that `occupied_cells` would look at."""
+    """Numbers of cells that `occupied_cells` would examine: around one particle, and in the whole lattice."""
     around = np.where(flat_axes(x, reach, across), 1.0, 2 * np.ceil(reach / cell) + 1)
     whole = np.ptp(x, axis=0) / cell + around + 1
     return float(np.prod(around)), float(np.prod(whole))
@@ -65,7 +65,7 @@ def occupied_cells(x: Array, reach: float, cell: float, across: int | None = Non
         square: Any = 0.0
         key: Any = 0
         here: Any = True
-        # Axis by axis, and of the cells around each particle only the sums of three.
+        # Squared distances along each axis first; for each cell around a particle only three are added.
         for axis, tick in enumerate(ticks):
             at = own[rows, axis, None] + tick
             gap = (at + shift[axis]) * cell + middle[axis] - x[rows, axis, None]
@@ -92,7 +92,7 @@ def lattice(low: Array, high: Array, cell: float) -> tuple[Array, Array]:
 def lattice_of_at_most(
     each: int, what: str, remedy: str, low: Array, high: Array, cell: float, per_cell: int = 1
 ) -> tuple[Array, Array]:
-    """What `lattice` gives; LimitError where cells with `per_cell` of `each` bytes are too many."""
+    """Like `lattice`; LimitError if the cells, with `per_cell` items of `each` bytes, exceed the memory."""
     check_memory(each, float(np.prod(lattice_counts(high - low, cell))) * per_cell, what, remedy)
     return lattice(low, high, cell)
 
@@ -103,9 +103,9 @@ def lattice_counts(size: Array, cell: float) -> Array:
 
 
 def piece_counts(size: Any, spacing: float, least: float = 1.0) -> Any:
-    """Pieces of at most `spacing` along lengths of that `size`, at least so many; numbers as those above.
+    """Number of pieces, of length at most `spacing`, along lengths `size`; at least `least`, as a float.
 
-    Rounding must not give a spacing that divides the length one piece too many.
+    Where `spacing` divides the length, rounding does not add a piece.
     """
     return np.maximum(np.ceil(size / spacing - 1e-6), least)
 

@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 ROOM = 6
-"""Layers of points around the drops."""
+"""Layers of grid points around the drops."""
 WAVY_POINT, DROP_POINT = 500, 20
-"""Bytes that a point of the grid takes while wavy drops are made, and more for each drop."""
+"""Memory, bytes, of a grid point while wavy drops are made, and the addition for each drop."""
 OVERLAP: float = SurfaceTensionSystem.Parameters.model_fields["overlap"].default
 """Core radius of the vortons of moving drops, in spacings, as SurfaceTensionSystem makes them."""
 COARSE = 6.0
 """Cells per radius below which surface tension is noisy."""
 TURNS = 40
-"""Newton steps to the nearest point of a wavy drop; they end long before."""
+"""Most Newton steps to the nearest point of a wavy drop; far fewer are needed."""
 
 
 class Drop(Settings):
@@ -55,12 +55,12 @@ class Drop(Settings):
     """velocity of the liquid inside at the start, m/s"""
 
     def profile(self, cosine: Array) -> Array:
-        """Radius over R at cos theta, before the volume is set right."""
+        """Radius over R at cos theta, before the volume is corrected."""
         return np.asarray(1.0 + self._wave(cosine))
 
     @property
     def _wave(self) -> Legendre:
-        """Change of the radius over R, of cos theta."""
+        """Relative change of the radius, a polynomial in cos theta."""
         return self.amplitude * Legendre.basis(self.mode)
 
     def scale(self) -> float:
@@ -86,7 +86,7 @@ class Drop(Settings):
         for _ in range(TURNS):
             before = angle[moving]
             p, first, second = self._curve(before, least)
-            # Half the slope of the squared distance to the point at that angle, and a bound of its own slope.
+            # Half the derivative of the squared distance by the angle, and a bound of its own derivative.
             a, b = s[moving] - p[0], z[moving] - p[1]
             slope = -(a * first[0] + b * first[1])
             bend = first[0] ** 2 + first[1] ** 2 - (a * second[0] + b * second[1])
@@ -116,11 +116,11 @@ class Drop(Settings):
 class Drops(Recipe):
     """Drops: attaches their SignedDistance to the fluid, on a cubic grid with room around.
 
-    A SurfaceSystem that comes with it lets the flow carry it. Give the world the system `surface_tension`,
-    with `on` the name of this entity, which holds the vortons of the surface. A drop with a `velocity` V
-    starts with the sheet of strength 3/2 V cross n, which moves the liquid of a ball by V everywhere and what
-    is around as if the ball were solid: the flow that a sudden push leaves. Drops that touch or overlap are
-    one drop from the start. One such entity is allowed in a world.
+    The recipe adds a SurfaceSystem, with which the flow carries the surface. Give the world the system
+    `surface_tension`, with `on` the name of this entity, which holds the vortons of the surface. A drop with
+    a `velocity` V starts with a vortex sheet of strength 3/2 V cross n. For a ball this moves the liquid
+    inside with V everywhere, and the fluid outside as if the ball were solid: the flow after a sudden push.
+    Drops that touch or overlap are one drop from the start. A world may have one such entity.
     """
 
     kind: ClassVar[str] = "drops"
@@ -170,13 +170,13 @@ class Drops(Recipe):
         )
 
     def systems(self) -> list[System]:
-        """What lets the flow carry the surface."""
+        """The system by which the flow carries the surface."""
         return [SurfaceSystem(of="flow", carried=True)]
 
     def _sheet(self, distances: list[Array]) -> Array:
         """Strengths (px, py, pz, 3) m^3/s that move the drops: the curl of 3/2 V in each.
 
-        The part of a uniform field in a ball that is free of divergence is 2/3 of it inside.
+        The divergence-free part of a field that is uniform in a ball is 2/3 of it inside, hence the factor.
         """
         from ecs_fluid.kernels.surface.surface_tension import CELLS, rotation, step
 
@@ -186,7 +186,7 @@ class Drops(Recipe):
         return rotation(push, np.full(3, self.spacing)) * self.spacing**3
 
     def lint(self) -> list[str]:
-        """A sentence on drops that are too coarse."""
+        """Warn of drops that the grid resolves too coarsely."""
         least = min(drop.radius for drop in self.drops) / self.spacing
         if least >= COARSE * (1 - 1e-6):
             return []

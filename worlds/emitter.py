@@ -61,11 +61,11 @@ class EmitterRecipe(Recipe, Emitter):
     the velocity of the emitter beside their own, as what is thrown from a car does, or with a part of it
     (`inherit`).
 
-    A `density`, a `temperature` or a mass fraction of a species makes the population carry it
+    A `density`, a `temperature` or a mass fraction of a species makes the population carry that quantity
     (BaroclinicSystem, ThermalSystem and CombustionSystem work on them).
 
-    The population `into` is made, empty, if the world has none of that name. This recipe holds parameters
-    only: the EmissionSystem does the work.
+    The population `into` is made, empty, if the world has none of that name. This recipe only holds
+    parameters: the EmissionSystem does the work.
     """
 
     kind: ClassVar[str] = "emitter"
@@ -88,7 +88,7 @@ class EmitterRecipe(Recipe, Emitter):
         }
         for population, keys in special.items():
             for key in keys:
-                # Compared with the default, not with what was set: a stored recipe spells everything out.
+                # Compared with the defaults, not with the fields set: a stored recipe sets all of them.
                 changed = getattr(self, key) != type(self).model_fields[key].default
                 if changed and self.population != population and not (self.puff and key == "inherit"):
                     raise ValueError(
@@ -113,19 +113,19 @@ class EmitterRecipe(Recipe, Emitter):
         return self.into
 
     def build(self, world: World) -> None:
-        """Make the population, whose rows have what they have as they are born, and the cells of birth."""
+        """Make the population, with the components of its future rows, and the cells of birth."""
         self.spawn(world)
         if self.solid is not None:
             cells = BirthCells(*self.solid.space().cells(self.skin, world.across))
             world.spawn(self.name, Emission, cells)
 
     def spawn(self, world: World) -> None:
-        """Make the population that receives the particles, unless it is there already."""
+        """Make the population that receives the particles, unless it exists."""
         own = POPULATIONS[self.population] if self.puff is None else tuple(rows_of_puff(self, world)[0])
         kinds = tuple(dict.fromkeys(own + self._carried()))
         if self.into in world:
             if Strength in world[self.into] and Strength not in own:
-                # They would be vortons of the default core and volume.
+                # Otherwise they would be vortons of the default core and volume.
                 given = "its puffs hold no vortons" if self.puff else f"population is {self.population!r}"
                 raise RecipeError(
                     f"entity {self.into!r} holds vortons, but {given}; give off vortons, or emit into "
@@ -141,24 +141,24 @@ class EmitterRecipe(Recipe, Emitter):
         world.spawn(self.into, *(kind.blank(0, np.float64) for kind in kinds))
 
     def _carried(self) -> tuple[type[Component], ...]:
-        """What the emitter gives its particles to carry."""
+        """Components that the emitter adds to its particles."""
         given = (self.density is not None, self.temperature is not None, any(self.fractions.values()))
         kinds = list[type[Component]](compress((Density, Temperature, Species), given))
         for number, (kind, table) in enumerate(further(self), start=1):
             place = f"[[entity.component]] {number}"
-            # Of no rows: a list, one value per row, is refused before the first particle is born.
+            # Made without rows: so a list, one value per row, is refused before the first birth.
             filled(kind, table, 0, place, f"{self.into!r} begins with")
             kinds.append(kind)
         return tuple(kinds)
 
     def systems(self) -> list[System]:
-        """What emits."""
+        """The system that emits the particles."""
         emitter = Emitter(**{key: getattr(self, key) for key in Emitter.model_fields})
         of_puff = [] if self.puff is None else recipe_of_puff(self).systems()
         return [EmissionSystem(emitters=[emitter]), *of_puff]
 
     def lint(self) -> list[str]:
-        """Sentences on an emitter that fills memory or does nothing to the flow."""
+        """Warn of an emitter that fills the memory or has no effect on the flow."""
         said = [] if self.puff is None else recipe_of_puff(self).lint()
         passive = not any((*self.strength, *self.strength_spread)) and not self._carried()
         if self.population == "vortons" and passive:

@@ -1,4 +1,4 @@
-"""Data files that recipes read: where they may lie, and what a readable one is."""
+"""Data files that recipes read: where they may lie, and which are accepted."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _outside: ContextVar[bool] = ContextVar("files outside are allowed", default=Fal
 
 
 MOST_BYTES = 8 * 2**30
-"""Bytes that a data file of a world may have, packed and unpacked; 50 million vortons need 4 GB."""
+"""Largest size of a world's data file, bytes, packed and unpacked; 50 million vortons need 4 GB."""
 
 MOST_ARRAYS = 1000
-"""Arrays that an archive may hold."""
+"""Most arrays in an archive."""
 
 
 @contextmanager
 def files_from(folder: Path | str, outside: bool = False) -> Iterator[None]:
-    """While this holds, recipes read files relative to `folder` and, unless `outside`, only below it."""
+    """In this context recipes read files relative to `folder` and, unless `outside`, only below it."""
     first, second = _folder.set(Path(folder).resolve()), _outside.set(outside)
     try:
         yield
@@ -41,8 +41,8 @@ def files_from(folder: Path | str, outside: bool = False) -> Iterator[None]:
 def data_file(file: str) -> Path:
     """The path of a recipe's data file.
 
-    Outside of `files_from` (recipes made in Python) the path is taken as it is. Links are followed first, so
-    one that leads out of the folder counts as a file outside.
+    Outside `files_from` (for recipes made in Python) the path is taken as it is. Links are followed first, so
+    a link that leads out of the folder counts as a file outside.
 
     Raises:
         RecipeError: the file does not exist, is a folder, a device or a pipe, is larger than `MOST_BYTES`,
@@ -56,7 +56,7 @@ def data_file(file: str) -> Path:
                 f"file = {file!r} lies outside the folder of the world file ({folder}); "
                 "only files in that folder and below are allowed"
             )
-        # Asked, not opened: opening a pipe waits for somebody to write to it.
+        # Check the type without opening it: opening a pipe would wait until somebody writes to it.
         found = path.stat()
     except FileNotFoundError:
         raise RecipeError(f"file = {file!r} does not exist ({path})") from None
@@ -71,13 +71,13 @@ def data_file(file: str) -> Path:
 
 
 UNREAD = np.empty(0)
-"""Stands for columns that nobody wants: of use is their name alone."""
+"""Placeholder for columns that are not wanted: only their names are used."""
 
 
 def read_npz(path: Path, wanted: Container[str], each: float = VORTON / 3) -> dict[str, Array]:
     """Arrays of a NumPy archive, `UNREAD` if not `wanted`; pickled objects are refused.
 
-    They are counted by the bytes that `each` number will take: three of them are a vorton's strength.
+    Memory is checked with `each` bytes per number: three numbers are a vorton's strength.
 
     Raises:
         RecipeError: it is no archive, is damaged, too large, or holds something else than arrays of numbers.

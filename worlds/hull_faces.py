@@ -1,7 +1,7 @@
-"""Faces of a convex hull out of the triangles that qhull makes of it.
+"""Faces of a convex hull, merged from the triangles that qhull makes.
 
-Which triangles meet decides, not their planes: the planes of slivers, and of corners that were rounded, are
-not to be compared, and a face whose corners were looked for by distance may take those of its neighbour.
+Triangles are merged by adjacency, not by comparing planes: the planes of slivers, and of rounded corners, are
+unreliable, and a search for corners near a plane may find those of a neighbouring face.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 from ecs_fluid.component import Array
 
 FLAT = 1e-6
-"""Triangles that lean by less against one another, rad, are one face; so are those that the rounding of the
-corners' coordinates alone may have made lean."""
+"""Adjacent triangles belong to one face if the angle between them is below this, rad, or if rounding of the
+corners' coordinates alone may have caused the angle."""
 
 
 def closed_triangles(points: Array, simplices: Array, outward: Array) -> Array | None:
-    """Triangles (t, 3), all counterclockwise seen from outside; None where they do not close.
+    """Triangles (t, 3), all counterclockwise seen from outside; None if they do not form a closed surface.
 
-    Each is turned as its neighbour was, from the largest on: the normal of a sliver says nothing.
+    The orientation spreads from the largest triangle to its neighbours: a sliver's normal is unreliable.
 
     Args:
         points: (n, 3), any unit. simplices: vertex numbers (t, 3), in any sense. outward: normals (t, 3).
@@ -53,9 +53,9 @@ def closed_triangles(points: Array, simplices: Array, outward: Array) -> Array |
 def face_loops(points: Array, triangles: Array, outward: Array, rounding: Array) -> list[Array]:
     """Vertex numbers of each face, counterclockwise seen from outside, in the order of the triangles.
 
-    A face is its largest triangle, and all that are reached from it over sides in common and lie in its
-    plane: the corner of theirs that is not of that side is off it by less than FLAT times its distance from
-    the side, and than `rounding`.
+    A face is its largest triangle and all triangles that are reached from it over common sides and lie in its
+    plane: the corner opposite to that side is off the plane by less than FLAT times its distance from the
+    side, or than `rounding`.
 
     Args:
         points: (n, 3), any unit. triangles: of `closed_triangles`. outward: their unit normals (t, 3), also
@@ -81,7 +81,7 @@ def face_loops(points: Array, triangles: Array, outward: Array, rounding: Array)
                     continue
                 far = points[triangles[there].sum() - a - b]
                 height = area[there] / max(float(np.linalg.norm(points[b] - points[a])), np.finfo(float).tiny)
-                # A sliver about as thin as the rounding has no normal; others must look the same way.
+                # A sliver about as thin as the rounding has no normal; the normals of others must agree.
                 alike = height <= 16.0 * noise or normals[there] @ normal > 0.9 * area[there]
                 if alike and abs(float((far - base) @ normal)) <= FLAT * height + noise:
                     taken[there] = True
@@ -95,9 +95,9 @@ def face_loops(points: Array, triangles: Array, outward: Array, rounding: Array)
 
 
 def _started(points: Array, loop: Array, normal: Array) -> Array:
-    """The loop from the corner on that comes first after the place opposite to that of the lowest number.
+    """The loop, begun with the first corner after the place opposite to the corner of the lowest number.
 
-    Whatever cuts a face into triangles begins there, so it must not depend on how the face was found.
+    Code that cuts a face into triangles begins there, so it must not depend on how the face was found.
     """
     on = np.sort(loop)
     middle = points[on].mean(axis=0)
@@ -119,7 +119,7 @@ def _normals(points: Array, triangles: Array) -> Array:
 
 
 def _outline(triangles: list[list[int]]) -> Array | None:
-    """Vertices around triangles that hang together; None where their rim is more than one simple loop."""
+    """Vertices around connected triangles; None if their rim is not one simple loop."""
     sides = {side for corners in triangles for side in _sides(corners)}
     rim = {a: b for a, b in sides if (b, a) not in sides}
     if not rim or len(rim) != sum((b, a) not in sides for a, b in sides):

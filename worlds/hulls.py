@@ -16,28 +16,28 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.polytope import Hulls
 
 MOST_FACES = 4096
-"""Faces a polytope may have; every one of them is looked at for particles that touch it."""
+"""Most faces of a polytope: every one is checked for particles that touch the polytope."""
 
 COARSE = 0.05
-"""Rounding of corners over the mean width of a polytope, its volume over its surface, at which its planes are
-wrong by some 5 % of its volume, and beyond which faces that are none are taken for one."""
+"""Largest rounding of corners over the mean width of a polytope (its volume over its surface): here its
+planes are wrong by some 5 % of its volume, and beyond it, separate faces are taken for one."""
 
 HOLLOW = 1e-3
-"""Depth of a point within the hull of all, over their largest extent, beyond which it is told."""
+"""Depth of a given corner inside the hull, over the largest extent, above which there is a warning."""
 
 FILLED = 1.02
-"""Volume of a mesh's hull over that within its faces beyond which it is told."""
+"""Volume of a mesh's hull over that within its faces above which there is a warning."""
 
 MOST_CORNERS = 8 * MOST_FACES
-"""Corners of a hull before rounding errors in its faces are put right, which takes 0.3 ms for each of them.
-A polytope has at most twice as many corners as faces."""
+"""Most corners of a hull before rounding errors in its faces are corrected, which takes 0.3 ms per corner. A
+polytope has at most twice as many corners as faces."""
 
 
 class Hull(NamedTuple):
     """A polytope in axes about its centre of mass.
 
-    table: one-hull `Hulls`, m. center (3,): where the centre of mass was in the axes of what it was made
-    from, m. volume: m^3. inertia (3, 3): per density about the centre, m^5.
+    table: `Hulls` with this one hull, m. center (3,): the centre of mass in the axes of the points or planes
+    that it was made from, m. volume: m^3. inertia (3, 3): about the centre, over the density, m^5.
     """
 
     table: Hulls
@@ -49,8 +49,8 @@ class Hull(NamedTuple):
 def hull_of_vertices(points: Array, flat: str = "") -> Hull:
     """The convex hull of points (n, 3), m.
 
-    Raises RecipeError when the points are fewer than four, not finite, or lie in a plane; `flat` is what it
-    says then.
+    Raises RecipeError if there are fewer than four points, if they are not finite, or if they lie in a plane;
+    in that case the message is `flat`.
     """
     from scipy.spatial import ConvexHull, QhullError
 
@@ -62,7 +62,7 @@ def hull_of_vertices(points: Array, flat: str = "") -> Hull:
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
     size = float(np.abs(points - middle).max())
     try:
-        # About its middle and of size 1, so that tolerances mean the same for every hull.
+        # Centred and scaled to size 1, so that tolerances mean the same for every hull.
         found = ConvexHull((points - middle) / max(size, 1e-300))
     except (QhullError, ValueError):
         said = (
@@ -80,7 +80,7 @@ def hull_of_vertices(points: Array, flat: str = "") -> Hull:
         )
     triangles = closed_triangles(found.points, found.simplices, found.equations[:, :3])
     if triangles is None:
-        # Corners shaken by rounding errors until no four lie in a plane.
+        # Rounding errors may have moved corners such that no four lie in a plane.
         found = ConvexHull(found.points, qhull_options="QJ Pp")
         triangles = closed_triangles(found.points, found.simplices, found.equations[:, :3])
     if triangles is None:
@@ -112,7 +112,7 @@ def hull_of_planes(planes: Array) -> Hull:
             f"plane {int(np.argmin(size))} has no direction; a normal that is not zero is needed"
         )
     n, d = planes[:, :3] / size[:, None], planes[:, 3] / size
-    # The centre of the largest ball inside; its radius is unbounded or not positive for bad planes.
+    # The centre of the largest inscribed ball; its radius is unbounded or not positive for bad planes.
     best = linprog(
         [0, 0, 0, -1], A_ub=np.column_stack([n, np.ones(len(n))]), b_ub=d, bounds=[(None, None)] * 4
     )
@@ -135,9 +135,9 @@ def hull_of_planes(planes: Array) -> Hull:
 
 
 def hull_of_mesh(file: str, scale: float = 1.0) -> Hull:
-    """Convex hull of the points of a mesh file, m, that many times as large: what `read_mesh` reads.
+    """Convex hull of the points of a mesh file that `read_mesh` reads, m, scaled by `scale`.
 
-    A mesh that is not convex is filled up, with a warning; split it and give its parts as several bodies.
+    Hollows of a mesh that is not convex are filled, with a warning; split it into several bodies instead.
     """
     from ecs_fluid.worlds.meshes import read_mesh
 
@@ -154,12 +154,12 @@ def hull_of_mesh(file: str, scale: float = 1.0) -> Hull:
 
 
 def prism_of(section: Array, across: int) -> Hull:
-    """The prism on the convex hull of points (n, 3) m of a plane; volume and inertia are those of a metre.
+    """The prism on the convex hull of points (n, 3) m in a plane; volume and inertia are those of a metre.
 
-    About axes in the plane the inertia is that of a thin slice, whose metre has no part in it.
+    The inertia about axes in the plane is that of a thin slice, without the contribution of the length.
 
-    It reaches 3/4 of its largest extent to either side of the plane: sides are nearer than ends everywhere in
-    the plane. What lies in the plane, or across it, is so exactly.
+    The prism extends 3/4 of its largest extent to either side of the plane, so that everywhere in the plane
+    its sides are nearer than its ends. Normals in or across the plane are so exactly.
     """
     points = np.where(np.arange(3) == across, 0.0, section)
     half = 0.75 * float(np.ptp(points, axis=0).max())
@@ -180,7 +180,7 @@ def prism_of(section: Array, across: int) -> Hull:
 
 
 def tell_left_out(points: Array, hull: Hull) -> None:
-    """Warn of points (n, 3) m, given as corners, that lie within their hull, which fills hollows up."""
+    """Warn of points (n, 3) m, given as corners, that lie inside their hull, which fills hollows."""
     planes = hull.table.planes
     depth = (planes[:, 3] - (points - hull.center) @ planes[:, :3].T).min(axis=1)
     within = np.flatnonzero(depth > HOLLOW * float(np.ptp(points, axis=0).max()))
@@ -196,7 +196,7 @@ def tell_left_out(points: Array, hull: Hull) -> None:
 
 
 def section_of(hull: Hull, across: int) -> Hull:
-    """The prism on what the plane through its centre of mass, across an axis, cuts out of a polytope."""
+    """The prism on the section of a polytope by the plane through its centre of mass across an axis."""
     start, end = (hull.table.vertices[hull.table.edges[:, k]] for k in (0, 1))
     low, high = start[:, across], end[:, across]
     cut = low * high < 0.0
@@ -210,13 +210,14 @@ def section_of(hull: Hull, across: int) -> Hull:
 
 
 def _rounding(points: Array) -> Array:
-    """How wrong each coordinate (3,) may be, m: half a digit, of float32 where all are such numbers."""
+    """Largest rounding error of each coordinate (3,), m: half a digit, of float32 if all values fit
+    float32."""
     single = bool((points == points.astype(np.float32)).all())
     return np.asarray(np.abs(points).max(axis=0) * (2.0**-24 if single else 2.0**-53))
 
 
 def _finished(points: Array, triangles: Array, faces: list[Array]) -> Hull:
-    """Recentred table of a closed polytope; planes are fitted to the faces' own corners again."""
+    """The Hull of a closed polytope, about its centre of mass, with planes fitted to the faces' corners."""
     from ecs_fluid.kernels.bodies.mass_properties import mass_properties
     from ecs_fluid.kernels.bodies.polytope import Hulls
 

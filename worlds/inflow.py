@@ -31,13 +31,13 @@ class InflowRecipe(Recipe, Inflow):
         return self.into
 
     def build(self, world: World) -> None:
-        """Check the world; what its particles have is given to each as it flows in."""
+        """Check the world; components are given to each particle as it flows in."""
         check_dimension(type(self), world, RecipeError, f"kind = {self.kind!r}")
 
     def spawn(self, world: World) -> None:
         """Nothing stands at the start: the InflowSystem makes the liquid."""
 
     def systems(self) -> list[System]:
-        """What lets it in, and what moves it."""
+        """The systems that let the liquid in and move it."""
         inflow = Inflow(**{key: getattr(self, key) for key in Inflow.model_fields})
         return [InflowSystem(inflows=[inflow]), SphSystem()]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 MOST = VORTON, "particles of liquid", "use a larger spacing"
-"""How many there may be, and what else to do."""
+"""Advice in messages of too many particles."""
 
 
 class LiquidRecipe(Recipe):
@@ -39,9 +39,9 @@ class LiquidRecipe(Recipe):
 
     It fills a `box`, a `sphere`, a `solid`, or the container named in `fills` (which must stand before it in
     the file) up to the height `level`. The first layer of particles lies half a spacing from the walls; the
-    spacing is changed a little so that layers fill a box, or the one around a shape, exactly. With
-    `hydrostatic` it is compressed by its own weight before the first tick, as a column that rests on a floor
-    is; leave it out for what falls.
+    spacing is adjusted a little so that layers exactly fill a box, or the bounding box of a shape. With
+    `hydrostatic` the liquid is compressed by its own weight before the first tick, like a column that rests
+    on a floor; leave it out for liquid that falls.
 
     `vortons` gives the particles a vortex strength too (0 at first), and the density from which
     BaroclinicSystem makes strength: the hybrid of vortices and liquid of the articles. Experimental, see
@@ -107,7 +107,8 @@ class LiquidRecipe(Recipe):
         world.spawn(self.name, *tables)
 
     def systems(self) -> list[System]:
-        """What moves the liquid, and compresses it before the first tick where `hydrostatic` is set."""
+        """The system that moves the liquid, and compresses it before the first tick if `hydrostatic` is
+        set."""
         return [SphSystem(hydrostatic=(self.name,) if self.hydrostatic else ())]
 
     def _places(self, world: World) -> tuple[Array, float]:
@@ -147,7 +148,7 @@ class LiquidRecipe(Recipe):
                     f"level = {self.level:g} m is below the floor of {name!r}, {low[2] + center[2]:g} m"
                 )
         r, edge = lattice_of_at_most(*MOST, low, high, self.spacing)
-        # 0.4 and not 0.5: layers of a box are kept whatever rounding does, and curved walls lose less.
+        # 0.4 and not 0.5: rounding cannot remove a box's outer layers, and curved walls lose less.
         r = r[(planes[:, 3] - r @ planes[:, :3].T).min(axis=1) > 0.4 * self.spacing]
         x = r @ turn.T + center
         if self.level is not None and not upright:

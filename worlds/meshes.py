@@ -1,4 +1,4 @@
-"""Meshes of triangles from files, and what lies inside of them."""
+"""Meshes of triangles from files, and which places lie inside them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.windings import Columns
 
 MOST_LOOKED_AT = 3_000_000_000
-"""Pairs of a place and a triangle near its ray up that are looked at, which takes about a minute."""
+"""Most pairs of a place and a triangle near its upward ray to examine, which takes about a minute."""
 
 FLAT = 1e-7
-"""Volume, over area times extent, up to which it may be that of rounding: corners are often kept in single
-precision. A closed plate has half of its thickness over its width."""
+"""A volume up to this, over area times extent, may be rounding: corners are often stored in single precision.
+For a closed plate the ratio is half of its thickness over its width."""
 
 
 class Mesh(NamedTuple):
     """Points (n, 3) and triangles (m, 3, 3), m.
 
-    volume, m^3, and center (3,), m: of what is inside of the triangles, if they close; NaN if there are none.
+    volume, m^3, and center (3,), m: of the space inside the triangles, if they close; NaN without triangles.
     """
 
     x: Array
@@ -35,7 +35,7 @@ class Mesh(NamedTuple):
 
 
 def read_mesh(file: str, scale: float) -> Mesh:
-    """A mesh file of the world file's folder, that many times as large: one of the formats `MESHES`.
+    """Read a mesh file, scaled by `scale`, from the world file's folder: one of the formats `MESHES`.
 
     Raises:
         RecipeError: the file lies outside that folder, has another format, is damaged, or has more than
@@ -52,14 +52,14 @@ def read_mesh(file: str, scale: float) -> Mesh:
     x, triangles = scale * read["x"], scale * read["triangles"]
     if not len(triangles):
         return Mesh(x, triangles, math.nan, np.full(3, math.nan))
-    with np.errstate(all="ignore"):  # whoever needs the volume looks at it
+    with np.errstate(all="ignore"):  # code that needs the volume checks it
         corners = np.arange(3 * len(triangles)).reshape(-1, 3)
         volume, center, _ = mass_properties(triangles.reshape(-1, 3), corners)
     return Mesh(x, triangles, volume, center)
 
 
 def tell_open(mesh: Mesh, file: str) -> None:
-    """Refuse a mesh without an inside; warn of sides of triangles that do not lie against one other."""
+    """Refuse a mesh without an inside; warn of sides of triangles without exactly one neighbour."""
     from ecs_fluid.kernels.compiled.columns import equal_rows
 
     if not abs(mesh.volume) > FLAT * _largest_volume(mesh.triangles):
@@ -70,7 +70,7 @@ def tell_open(mesh: Mesh, file: str) -> None:
     number = equal_rows(list(mesh.triangles.reshape(-1, 3).T))[1].reshape(-1, 3)
     ways = np.stack([number, np.roll(number, -1, axis=1)], axis=-1).reshape(-1, 2)
     ways = ways[ways[:, 0] != ways[:, 1]]
-    # A side is passed once in each sense: else it is at a hole, or at a face that faces the other way.
+    # In a closed mesh each side occurs once in each direction: else there is a hole, or a reversed face.
     sides, which = equal_rows(list(np.sort(ways, axis=1).T))
     sense = np.where(ways[:, 0] < ways[:, 1], 1, -1)
     loose = int(np.count_nonzero(np.bincount(which, sense, len(sides))))
@@ -84,7 +84,7 @@ def tell_open(mesh: Mesh, file: str) -> None:
 
 
 def inside(columns: Columns, x: Array, file: str) -> Array:
-    """Which of the places (n, 3), m, lie inside: those about which the triangles of that file wind."""
+    """Mask (n,) of the places x (n, 3), m, inside the mesh: those around which its triangles wind."""
     from ecs_fluid.kernels.bodies.windings import looked_at, windings
 
     if (pairs := looked_at(x, columns)) > MOST_LOOKED_AT:

@@ -15,10 +15,10 @@ from ecs_fluid.worlds.world_tables import SECTIONS, TABLES
 def override(tables: dict[str, Any], assignment: str) -> None:
     """Apply one ``path=value`` in place: ``world.dt=0.01``, ``ring.radius=2``, ``entity.0.core=0.1``.
 
-    A path may start with the name of an entity. Items of lists are named by their number, systems also by
-    their kind (the first of it), components of vectors by x, y, z. A kind of system that is not in the list
-    is added to it. The value is read as TOML, else as text. ``world.dt`` replaces ``world.fps``, and the
-    other way round.
+    A path may start with the name of an entity. Items of lists are addressed by their number, systems also by
+    their kind (the first of that kind), components of vectors by x, y, z. A kind of system that is not in the
+    list is added to it. The value is read as TOML, or else as text. ``world.dt`` replaces ``world.fps``, and
+    vice versa.
     """
     place = f"setting {shown(assignment)}"
     path, sign, text = assignment.partition("=") if isinstance(assignment, str) else ("", "", "")
@@ -46,7 +46,7 @@ def override(tables: dict[str, Any], assignment: str) -> None:
         )
     last: Any = _number(target, parts[-1], place) if isinstance(target, list) else parts[-1]
     target[last] = value_of(text)
-    # Both set the time step, so the one that comes later takes the place of the other.
+    # Both set the time step, so the later one replaces the other.
     if parts[:-1] == ["world"] and (former := {"dt": "fps", "fps": "dt"}.get(parts[-1])):
         target.pop(former, None)
 
@@ -89,7 +89,7 @@ def _kinds(item: Any) -> list[str]:
 
 
 def _number(items: list[Any], part: str, place: str) -> int:
-    """Number of the item that a part of a path means: that number, x, y or z, or the kind of a table."""
+    """Index of the item that a part of a path denotes: a number, x, y or z, or the kind of a table."""
     names = [item.get("kind") if isinstance(item, dict) else "xyz"[n : n + 1] for n, item in enumerate(items)]
     numbers = [str(n) for n in range(len(items))]
     short = [kinds[-1] if (kinds := _kinds(item)) else None for item in items]

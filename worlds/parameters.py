@@ -28,7 +28,7 @@ Direction = Annotated[Point, AfterValidator(_not_zero)]
 
 
 def one_of(recipe: object, names: Sequence[str]) -> str:
-    """The parameter of that list that is given; raises ValueError unless it is one alone."""
+    """The one of these parameters that is given; raises ValueError unless it is exactly one."""
     given = [name for name in names if getattr(recipe, name) is not None]
     if len(given) != 1:
         said = " and ".join(given) or "none"
@@ -37,7 +37,7 @@ def one_of(recipe: object, names: Sequence[str]) -> str:
 
 
 def waves_lint(spacing: float, *waves: float) -> list[str]:
-    """Sentences on wavelengths, m, along which there are too few blobs."""
+    """Warn of wavelengths, m, along which there are too few blobs."""
     return [
         f"{wave / spacing:.1f} blobs per wave < 8; use spacing <= {wave / 8:.3g} m"
         for wave in waves
@@ -46,7 +46,7 @@ def waves_lint(spacing: float, *waves: float) -> list[str]:
 
 
 def overlap_lint(overlap: float, what: str) -> list[str]:
-    """A sentence where the blobs of a vortex, flow, ... do not overlap."""
+    """Warn if the blobs of a vortex, flow, ... do not overlap."""
     if overlap >= LEAST_OVERLAP:
         return []
     return [

@@ -21,7 +21,7 @@ class Region(Settings):
 
     @abstractmethod
     def space(self) -> Space:
-        """What it fills."""
+        """The space that it fills."""
 
 
 class Box(Region):
@@ -41,7 +41,7 @@ class Box(Region):
         return self
 
     def space(self) -> Space:
-        """All between the corners."""
+        """The space between the corners."""
         return Space(np.array(self.low), np.array(self.high))
 
 
@@ -58,7 +58,7 @@ class Slab(Region):
     """thickness, m; 0 makes a plane"""
 
     def space(self) -> Space:
-        """Local z is the normal."""
+        """The plate, in axes whose local z is its normal."""
         half = np.array([self.size, self.size, self.thickness]) / 2
         return Space(-half, half, origin=np.array(self.center), axes=frame(self.normal))
 
@@ -72,7 +72,7 @@ class Sphere(Region):
     """radius, m"""
 
     def space(self) -> Space:
-        """Distance from the centre at most the radius."""
+        """The places at most the radius from the centre."""
         return ball(self.radius)._replace(origin=np.array(self.center))
 
 
@@ -89,7 +89,7 @@ class Torus(Region):
     """radius of the tube, m"""
 
     def space(self) -> Space:
-        """Local z is the axis; distance from the core circle at most `core`."""
+        """The places at most `core` from the core circle; local z is the axis."""
         half = np.array([self.radius + self.core, self.radius + self.core, self.core])
         radius, square = self.radius, self.core**2
 

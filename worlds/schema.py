@@ -16,7 +16,7 @@ from ecs_fluid.worlds.world_tables import FLUID, PRESETS, TABLES
 def schema() -> dict[str, Any]:
     """JSON Schema of world files, so that editors complete and check them.
 
-    A kind of the user's own stands there by its name alone: its parameters are in the user's code.
+    A user's own kind appears only by its name: its parameters are in the user's code.
     """
     tables: dict[str, Any] = {name: table.model_json_schema() for name, table in TABLES.items()}
     for key, kind in FLUID.items():

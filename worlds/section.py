@@ -28,7 +28,7 @@ GAUSSIAN_REACH = 3.0
 """Radius, in core radii, where a Gaussian core is cut off: exp(-9) = 1.2e-4 of it lies outside."""
 
 KERNEL: str = VelocitySystem().kernel
-"""Regularisation of a world that tells none."""
+"""Regularisation of a world that does not name one."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,10 @@ def enclosed(profile: Profile, s: Array, core: float) -> Array:
 
 
 def shrunk(core: float, sigma: float, blobs: str) -> float:
-    """Core radius to lay out so that the blobs' own width brings it back to `core` (Gaussian core), m.
+    """Core radius, m, for the places of blobs, so that with their own width the core (Gaussian) is `core`
+    wide.
 
-    A core exp(-s^2/a^2) made of blobs has a^2 larger by twice a blob's variance per axis.
+    A core exp(-s^2/a^2) made of blobs has an a^2 that is larger by twice a blob's variance per axis.
     """
     if blobs == "points":
         return core
@@ -98,13 +99,13 @@ def ring_moments(profile: Profile, edges: Array, core: float) -> tuple[Array, Ar
 
 
 def _distances(r0: float, share: Array, square: Array) -> Array:
-    """Distances (m,) from the middle of the cells of a disc and rings, from their moments.
+    """Distances (m,) from the core's centre of the cells of a disc and rings, from their moments.
 
-    Of blobs at distances s = 2 j r0 the sum 8 j pi r0^2 zeta(s) and the disc's pi r0^2 zeta(0) are the
-    trapezoidal rule for the integral of 2 pi s zeta(s), and pi r0^2 zeta(0)/3 too much (Euler and Maclaurin).
-    At s + c r0/j they are 4 c pi r0^2 zeta(0) less: with c = 1/12, s^2 = (4 j^2 + 1/3) r0^2, the vorticity in
-    the middle is right. Then all move out by one factor, so that the core keeps its second moment, and a
-    ring its impulse.
+    For blobs at the distances s = 2 j r0, the sum of 8 j pi r0^2 zeta(s), plus pi r0^2 zeta(0) of the disc,
+    is the trapezoidal rule for the integral of 2 pi s zeta(s), and too large by pi r0^2 zeta(0)/3 (Euler and
+    Maclaurin). At s + c r0/j the sum is smaller by 4 c pi r0^2 zeta(0): with c = 1/12, s^2 = (4 j^2 + 1/3)
+    r0^2, the vorticity at the centre is right. Then all distances are scaled by one factor, so that the core
+    keeps its second moment, and a ring its impulse.
     """
     places = (4.0 * np.arange(len(share)) ** 2 + 1.0 / 3.0) * r0**2
     places[0] = 0.0
@@ -137,7 +138,7 @@ def section(profile: Profile, core: float, spacing: float, overlap: float, blobs
 def section_lint(
     profile: Profile, core: float, spacing: float, overlap: float, blobs: str, thing: str
 ) -> list[str]:
-    """Sentences on a core that is coarse or wider than it says."""
+    """Warn of a core that is coarse or wider than the parameter says."""
     if profile == "thin":
         ratio = core / spacing
         if ratio >= LEAST_OVERLAP * (1 - 1e-6):
@@ -147,7 +148,7 @@ def section_lint(
             f"{LEAST_OVERLAP}, the {thing} will be noisy and its speed off; use spacing <= "
             f"{core / LEAST_OVERLAP:.3g} m"
         ]
-    # Points are smoothed elsewhere: by a grid, or by remeshing.
+    # Blobs of the kind "points" are smoothed elsewhere: by a grid, or by remeshing.
     said = [] if blobs == "points" else overlap_lint(overlap, thing)
     sigma = overlap * spacing
     if sigma > 0.75 * core and not (profile == "gaussian" and blobs != "points"):
@@ -171,7 +172,7 @@ Blobs = Annotated[SHIPPED_KERNELS | Literal["points"] | str, AfterValidator(_kno
 
 
 class CoredVortex(Settings):
-    """What rings and tubes have in common: a core, thin or filled with blobs."""
+    """Base of rings and tubes: a vortex with a core, thin or filled with blobs."""
 
     core: Length = 0.2
     """core radius, m (thin: of a blob)"""
@@ -187,7 +188,7 @@ class CoredVortex(Settings):
     _kernel: str = PrivateAttr(KERNEL)
 
     def made_for(self, world: World) -> None:
-        """Take over the world's regularisation if it is told; RecipeError if the core is too thin for it."""
+        """Use the world's regularisation if it is known; RecipeError if the core is too thin for it."""
         if velocity := world.system(VelocitySystem):
             self._kernel = velocity.kernel
         try:
@@ -200,7 +201,8 @@ class CoredVortex(Settings):
         return self.profile, self.core, self.spacing, self.overlap, self.blobs or self._kernel
 
     def core_lint(self, thing: str) -> list[str]:
-        """A core that is coarse, wider than it says, or made of other blobs than the world's."""
+        """Warn of a core that is coarse, wider than the parameter says, or made for other blobs than the
+        world's."""
         said = section_lint(*self._core, thing)
         if self.profile == "gaussian" and self.blobs not in (None, "points", self._kernel):
             said.append(

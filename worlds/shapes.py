@@ -34,7 +34,7 @@ class Ball(Settings):
     """radius, m"""
 
     def space(self) -> Space:
-        """What it fills, for recipes that fill it with particles."""
+        """The space that it fills, for recipes that fill it with particles."""
         return ball(self.radius)
 
 
@@ -46,7 +46,7 @@ class Polytope(Settings):
         """The polytope, in axes about its centre of mass."""
 
     def space(self) -> Space:
-        """What it fills, about its centre of mass: within all planes, or on them but for rounding."""
+        """The space that it fills, about its centre of mass: inside all planes or, to rounding, on them."""
         hull = self.hull()
         planes, corners = hull.table.planes, hull.table.vertices
         most = planes[:, 3] + 1e-12 * hull.table.radius[0]
@@ -60,7 +60,7 @@ class Polytope(Settings):
         return Space(corners.min(axis=0), corners.max(axis=0), holds, hull.center)
 
     def section(self, across: int) -> Hull:
-        """The prism on what the plane through its centre of mass, across an axis, cuts out of it."""
+        """The prism on its section by the plane through its centre of mass across an axis."""
         return section_of(self.hull(), across)
 
 
@@ -199,7 +199,7 @@ class PointsShape(Cornered):
         return np.array(self.points)
 
     def hull(self) -> Hull:
-        """The hull of the points; a warning tells of those within it."""
+        """The hull of the points, with a warning of points inside it."""
         hull = super().hull()
         tell_left_out(self.corners(), hull)
         return hull
@@ -229,8 +229,8 @@ class PlanesShape(Polytope):
 class MeshShape(Polytope):
     """A mesh file (STL, OBJ, PLY, VTK, ...).
 
-    A body is the convex hull of its points; where that fills it up, a warning. Particles fill the inside of
-    its faces, hollows and all: where a surface of outward faces winds about a place.
+    A body is the convex hull of its points, with a warning if the hull fills hollows. Particles fill the
+    actual inside of its faces: the places around which a surface of outward faces winds.
     """
 
     shape: Literal["mesh"] = "mesh"
@@ -244,7 +244,7 @@ class MeshShape(Polytope):
         return hull_of_mesh(self.file, self.scale)
 
     def space(self) -> Space:
-        """The inside of the faces; a warning tells of those that do not close."""
+        """The inside of the faces, with a warning if they do not close."""
         from ecs_fluid.kernels.bodies.windings import columns_of
         from ecs_fluid.worlds.meshes import inside, read_mesh, tell_open
 

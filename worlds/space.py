@@ -1,4 +1,4 @@
-"""What a region or a shape fills, and the lattices and cells that fill it."""
+"""The space that a region or a shape fills, and the lattices and cells that fill it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ecs_fluid.strays import some_of
 from ecs_fluid.worlds.cells import lattice, lattice_counts
 
 LEAST_CELLS = 2_000
-"""Cells that a space is cut into, or the skin around it, unless it is too thin for that."""
+"""Number of cells into which a space, or the skin around it, is divided, unless it is too thin for that."""
 
 MOST_CELLS = 4_000_000
-"""Cells that are looked at for them, which takes seconds."""
+"""Most cells examined for that, which takes seconds."""
 
 MOST_KEPT = 50_000
-"""Cells of them that stand for all, as each tick copies them."""
+"""Most of these cells that are kept to represent all, since each tick copies them."""
 
 
 def _all(local: Array) -> Array:
@@ -28,10 +28,10 @@ def _all(local: Array) -> Array:
 
 
 class Space(NamedTuple):
-    """A body in a frame of its own: the box around it, and which places in that lie inside.
+    """A region of space in a frame of its own: its bounding box, and a test of which places lie inside.
 
-    low, high (3,): corners of the box, m. holds: which of the places (n, 3) m lie inside. origin (3,) m and
-    axes (3, 3), orthonormal rows: of the frame.
+    low, high (3,): corners of the box, m. holds: function from places (n, 3) m to a mask of those inside.
+    origin (3,) m and axes (3, 3), orthonormal rows, define the frame.
     """
 
     low: Array
@@ -41,7 +41,7 @@ class Space(NamedTuple):
     axes: Array = np.eye(3)
 
     def cut(self, across: int | None) -> tuple[Array, Array]:
-        """The box, or what a plane through the origin of the world, across that axis, cuts out of it."""
+        """The box, or its section by the plane through the origin of the world across that axis."""
         low, high = np.array(self.low, np.float64), np.array(self.high, np.float64)
         if across is not None:
             along = int(np.abs(self.axes[:, across]).argmax())
@@ -60,14 +60,15 @@ class Space(NamedTuple):
         return low, high
 
     def filled(self, local: Array, what: str, remedy: str = "use a smaller spacing") -> Array:
-        """World coordinates of those of the local places (n, 3) that lie within; RecipeError if none does."""
+        """World coordinates of the local places (n, 3) m that lie inside; RecipeError if none does."""
         local = local[self.holds(local)]
         if not len(local):
             raise RecipeError(f"no {what} falls into the region; {remedy}")
         return np.asarray(local @ self.axes + self.origin)
 
     def cells(self, skin: float, across: int | None) -> tuple[Array, Array]:
-        """Middles (n, 3) and edges, vectors (3, 3), m, of cells inside, or outside at most `skin` m away."""
+        """Centres (n, 3) m and edge vectors (3, 3) m of cells inside or, with a `skin`, within it outside,
+        m."""
         low, high = self.cut(across)
         low, high = np.where(high > low, low - skin, low), np.where(high > low, high + skin, high)
         extents = (high - low)[high > low]
@@ -80,7 +81,7 @@ class Space(NamedTuple):
             shown = bool(held.any())
             if skin and shown:
                 held, shown = _around(held.reshape(counts.astype(int)), size, skin + 0.2 * cell)
-            # Of a solid thinner than the cells they show parts, and of its skin less than of all.
+            # The cells miss parts of a solid that is thinner than they are, and of its skin.
             volume = np.count_nonzero(held) * float(np.prod(size[size > 0]))
             if volume and not (skin and volume < most):
                 middles, edge, most = local[held], size, volume
@@ -96,11 +97,12 @@ class Space(NamedTuple):
 
 
 def _around(held: Array, size: Array, skin: float) -> tuple[Array, bool]:
-    """Which cells (n,) of a lattice (a, b, c), of edges (3,) m, lie outside of those held, at most `skin` m
-    from the nearest; and whether a cell that is held has nothing but such ones around it.
+    """Mask (n,) of the cells of a lattice (a, b, c) outside the cells `held`, at most `skin` m from the
+    nearest.
 
-    From the nearest middle inside, which lies 0.2 cells below the surface in the mean of all directions:
-    volumes of skins around balls and boxes, turned or not, are right to 2 %.
+    `size` (3,) m are the edges of a cell. Second result: whether a held cell is surrounded only by such
+    cells. Distances count from the nearest held centre, which lies 0.2 cells below the surface on average
+    over all directions: volumes of skins around balls and boxes, turned or not, are right to 2 %.
     """
     from scipy.ndimage import distance_transform_edt, minimum_filter
 

@@ -16,7 +16,7 @@ Request = tuple[str, System]
 
 
 def needed_by(recipe: Recipe) -> list[Request]:
-    """The systems that a recipe needs, checked, since its method may be a user's."""
+    """The systems that a recipe needs; checked, since the method may be a user's own."""
     place, what = f"[[entity]] {recipe.name!r}", f"systems of {recipe.kind}"
     with users_code(f"{place}: {what}"):
         given: Any = recipe.systems()
@@ -30,11 +30,12 @@ def needed_by(recipe: Recipe) -> list[Request]:
 def merged(fluid: Iterable[Request], needed: Iterable[Request], chosen: Iterable[Request]) -> list[System]:
     """Systems of [fluid], those that entities need, and those of [[system]], in this order.
 
-    A needed system is merged with another of its class, or of a class derived from it: lists add up, and a
-    parameter that one leaves open is the other's. Of two [[system]] of that class the first is taken.
+    A needed system is merged with another of its class, or of a class derived from it: lists are joined, and
+    a parameter that one leaves open is taken from the other. Of two [[system]] of that class the first is
+    used.
 
     Raises:
-        RecipeError: two of them set a parameter that is no list to different values.
+        RecipeError: two of them set a parameter, other than a list, to different values.
     """
     first, last = [[request] for request in fluid], [[request] for request in chosen]
     for request in needed:
@@ -53,7 +54,7 @@ def _related(kind: type[System], other: type[System]) -> bool:
 
 
 def _one(group: list[Request]) -> System:
-    """The system that stands for all of a group."""
+    """The system into which all requests of a group are merged."""
     if len(group) == 1:
         return group[0][1]
     kind = max((type(system) for _, system in group), key=lambda kind: len(kind.__mro__))
@@ -62,7 +63,7 @@ def _one(group: list[Request]) -> System:
     for place, system in group:
         for name, value in system.parameters:
             field = type(system.parameters).model_fields[name]
-            # A None that is the default leaves the parameter open too.
+            # A value None that equals the default leaves the parameter open too.
             if name not in system.parameters.model_fields_set or value is None is field.default:
                 continue
             if name in values and _is_list(field.annotation):

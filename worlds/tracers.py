@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PLACES = ("fills", "box", "slab", "sphere", "torus", "solid", "line", "plane", "points")
 FEWER = "use a smaller per_cell, a larger cell or a smaller region"
 MOST_AROUND, MOST_LOOKED_AT = 1e6, 1e9
-"""Cells that are looked at around a particle, and around all of an entity, which takes about a minute."""
+"""Most cells examined around one particle, and around all particles of an entity (about a minute)."""
 
 
 class Tracers(Recipe):

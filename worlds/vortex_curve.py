@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 SAMPLES = 4096
-"""Points of the curve through which its spline goes."""
+"""Number of points of the curve through which its spline goes."""
 
 
 class VortexCurve(Recipe, CoredVortex):
@@ -32,9 +32,9 @@ class VortexCurve(Recipe, CoredVortex):
 
         alpha = Gamma_k (1 - K . d) T ds,
 
-    so that vorticity is along T everywhere and every section has the circulation Gamma. Sections are turned
-    from one to the next as little as possible. The helicity of a slender tube without twist is Gamma^2 times
-    the curve's writhe (Moffatt and Ricca, Proc. R. Soc. Lond. A 439, 1992).
+    so that vorticity is along T everywhere and every section has the circulation Gamma. From one section to
+    the next the blobs turn as little as possible. The helicity of a slender tube without twist is Gamma^2
+    times the curve's writhe (Moffatt and Ricca, Proc. R. Soc. Lond. A 439, 1992).
 
     Errors: the curve is not closed, or bends more sharply than the core is wide.
     """
@@ -108,7 +108,7 @@ class VortexCurve(Recipe, CoredVortex):
 
 
 def _normals(tangent: Array) -> Array:
-    """A unit vector (n, 3) across each tangent, each the one before it with its part along T taken off."""
+    """Unit vectors (n, 3) across the tangents; each is the one before it, less its component along T."""
     normal = np.empty_like(tangent)
     last = np.eye(3)[np.abs(tangent[0]).argmin()]
     for row, along in enumerate(tangent):

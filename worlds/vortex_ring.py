@@ -93,7 +93,7 @@ class VortexRing(Recipe, CoredVortex):
         check_memory(VORTON, around * cells, "vortons", "use a larger spacing")
         core = section(*self._core)
         radius = self.radius + core.s * np.cos(core.angle)
-        # Loops of a wavy ring need four blobs a wave, however small they are.
+        # Loops of a wavy ring need four blobs per wave, however small the loops are.
         counts = loop_counts(radius, self.spacing, max(8, 4 * self.wavenumber))
         x, alpha, volume = loops(
             radius,

@@ -114,7 +114,7 @@ class VortexSheet(Recipe):
         ripple = self.ripple * np.sin(2 * np.pi * x / (self.ripple_wavelength or self.length))
         positions = np.stack([x, y, ripple + zeta * thickness], axis=1)
         lines = np.stack([np.zeros_like(y), np.ones_like(y), zeta * slope], axis=1)
-        if across == 2:  # turned about x: what was up lies along y
+        if across == 2:  # turned about x, so that the former upward axis is y
             positions, lines = (part[:, [0, 2, 1]] * (1.0, 1.0, -1.0) + 0.0 for part in (positions, lines))
         positions += np.asarray(self.center)
         alpha = (2 * self.speed * dx * dy * share)[:, None] * lines

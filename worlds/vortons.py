@@ -1,4 +1,4 @@
-"""What every recipe of vortons ends with: closed loops and straight lines of blobs, and the spawn."""
+"""Common parts of all recipes of vortons: closed loops of blobs, turning to world axes, and spawning."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def loops(
 
 
 def placed(x: Array, alpha: Array, axis: Sequence[float], center: Sequence[float]) -> tuple[Array, Array]:
-    """Positions and strengths (n, 3) in the world of local ones, whose z axis points along `axis`."""
+    """World positions and strengths (n, 3), from local ones whose z axis points along `axis`."""
     axes = frame(axis)
     # The sum with 0 makes -0.0 a plain zero.
     return np.asarray(x @ axes + np.asarray(center, dtype=np.float64)), np.asarray(alpha @ axes + 0.0)

@@ -34,7 +34,7 @@ LABELS = {
 
 X, ALPHA = ("x", "y", "z"), ("alpha_x", "alpha_y", "alpha_z")
 WANTED = {*LABELS, *LABELS.values(), *X, *ALPHA}
-"""Columns that are read; others are let be."""
+"""Columns that are read; others are ignored."""
 
 _LONGEST = 2**20  # characters of a line
 
@@ -122,10 +122,10 @@ def read_csv(path: Path) -> dict[str, Array]:
     Raises:
         RecipeError: no header, a line of the wrong length, too many lines, or a field that is no number.
     """
-    values = Doubles("d")  # not a list of lines, which would take a hundred times as much memory
+    values = Doubles("d")  # a list of lines would take a hundred times as much memory
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            # A line without end becomes several that do not fit the header.
+            # An overlong line is read as several, which then do not match the header.
             lines = csv.reader(iter(lambda: file.readline(_LONGEST), ""))
             rows = (line for line in lines if any(field.strip() for field in line))
             header = [field.strip().removeprefix("#").strip() for field in next(rows, [])]

@@ -67,7 +67,7 @@ class VortonsFromVelocity(Recipe):
                 raise ValueError(
                     f"high {list(self.high)} must lie above low {list(self.low)} along every axis"
                 )
-        # Compared with the defaults, not with what was set: a stored recipe spells everything out.
+        # Compared with the defaults, not with the fields that were set: a stored recipe sets all of them.
         keys = ("ux", "uy", "uz", "low", "high", "spacing")
         fields = type(self).model_fields
         changed = [key for key in keys if getattr(self, key) != fields[key].default]
@@ -128,7 +128,7 @@ class VortonsFromVelocity(Recipe):
         return arrays["u"], arrays["origin"], arrays["spacing"]
 
     def lint(self) -> list[str]:
-        """A sentence when the blobs do not overlap; narrower ones are for a grid, see `DiagnosticsSystem`."""
+        """Warn if blobs do not overlap; narrower ones are meant for a grid, see `DiagnosticsSystem`."""
         return overlap_lint(self.overlap, "flow") if self.overlap >= 1 else []
 
 

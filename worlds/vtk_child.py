@@ -1,9 +1,9 @@
-"""What reads a mesh file in a process of its own.
+"""Program that reads a mesh file in a process of its own.
 
     python vtk_child.py FILE OUT BYTES SECONDS MOST_POINTS [NAME OF POINT DATA ...]
 
-A file can make VTK take all memory, or end the process, and no handler of exceptions can catch either. So
-this process limits itself first. It imports nothing of ours, and writes an archive of numbers.
+A file can make VTK take all memory, or crash the process, and no exception handler can catch either. So this
+process first limits its own resources. It imports nothing of ecs_fluid, and writes an archive of numbers.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import Any
 
 
 def limit(bytes_: int, seconds: int) -> None:
-    """Let the system end this process when it takes more, where the system can."""
+    """Let the operating system end this process when it takes more, where it can."""
     try:
         import resource
     except ImportError:  # Windows
         return
     asked = {resource.RLIMIT_CORE: 0, resource.RLIMIT_AS: bytes_, resource.RLIMIT_CPU: seconds}
     for kind, most in asked.items():
-        # What the process came with may be less, and cannot be raised.
+        # The inherited limit may be lower, and cannot be raised.
         hard = resource.getrlimit(kind)[1]
         given = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(kind, (given, given))
 
 
 def dataset(path: str) -> Any:
-    """What VTK reads from the file, by its ending; it says on standard error what it does not like."""
+    """The data that VTK reads from the file, by its ending; VTK reports problems on standard error."""
     match path.lower().rpartition(".")[2]:
         case "stl":
             from vtkmodules.vtkIOGeometry import vtkSTLReader as Reader
@@ -52,7 +52,7 @@ def dataset(path: str) -> Any:
 
 
 def triangles_of(data: Any) -> Any:
-    """Corners (m, 3, 3), m, of triangles that are its faces, which may be none; None if a corner of one is no
+    """Corners (m, 3, 3), m, of the triangles of the data's faces (m may be 0); None if a corner is not a
     point of the file."""
     import numpy as np
     from vtkmodules.util.numpy_support import vtk_to_numpy
@@ -60,7 +60,7 @@ def triangles_of(data: Any) -> Any:
     if data.IsA("vtkUnstructuredGrid"):
         from vtkmodules.vtkFiltersGeometry import vtkGeometryFilter
 
-        outside = vtkGeometryFilter()  # of cells that fill the room
+        outside = vtkGeometryFilter()  # the outer faces of volume cells
         outside.SetInputData(data)
         outside.Update()
         data = outside.GetOutput()
@@ -78,16 +78,16 @@ def triangles_of(data: Any) -> Any:
         sides, first = np.diff(first), first[:-1]
         for k in range(1, int(sides.max()) - 1):
             of = first[sides > k + 1]
-            # Faces are fans of triangles; in strips every other triangle has its corners the other way.
+            # Faces are fans of triangles; in strips every other triangle has the opposite orientation.
             numbers = (of + k - k % 2, of + k - 1 + k % 2, of + k + 1) if strips else (of, of + k, of + k + 1)
             parts.append(x[np.stack([corners[of] for of in numbers], axis=1)])
     return np.concatenate(parts)
 
 
 def main(path: str, out: str, bytes_: int, seconds: int, most: int, wanted: list[str]) -> str:
-    """Read; write points, triangles of faces, and what is wanted of the points' data, else its names.
+    """Read the file; write points, triangles of faces, the wanted point data, and the names of other data.
 
-    Returns what is wrong, or "".
+    Returns an error message, or "".
     """
     limit(bytes_, seconds)
     import numpy as np
@@ -105,7 +105,7 @@ def main(path: str, out: str, bytes_: int, seconds: int, most: int, wanted: list
     arrays = {"points": vtk_to_numpy(points.GetData()), "triangles": triangles}
     table = data.GetPointData()
     for number in range(table.GetNumberOfArrays()):
-        array = table.GetArray(number)  # None where it does not hold numbers
+        array = table.GetArray(number)  # None if it does not hold numbers
         name = table.GetArrayName(number)
         if array is not None and name and array.GetNumberOfTuples() == rows:
             arrays["data " + name] = vtk_to_numpy(array) if name in wanted else np.empty(0)

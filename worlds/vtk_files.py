@@ -1,4 +1,4 @@
-"""Mesh files of worlds, read by VTK in a process of its own, which a forged file can end."""
+"""Mesh files of worlds, read by VTK in a process of its own, since a malicious file may crash it."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from ecs_fluid.worlds.files import read_npz
 
 CHILD = Path(__file__).with_name("vtk_child.py")
 MESHES = (".stl", ".obj", ".ply", ".vtk", ".vtp", ".vtu")
-"""Formats that are read: each file is whole by itself. Others (.vtm, .pvd, .gltf, .xdmf, ...) name further
+"""Formats that are read: each file is self-contained. Others (.vtm, .pvd, .gltf, .xdmf, ...) refer to further
 files, which may lie anywhere."""
 
 MOST_POINTS = 10_000_000
-"""Points that a mesh file may have."""
+"""Most points of a mesh file."""
 
 MEMORY = 2 * 2**30
-"""Bytes that reading may take, beside `MEMORY_PER_BYTE`; the libraries alone reserve 1 GiB of addresses."""
+"""Memory limit of reading, bytes, beside `MEMORY_PER_BYTE`; the libraries alone reserve 1 GiB of
+addresses."""
 
 MEMORY_PER_BYTE = 40
-"""Bytes of memory for a byte of the file, within the limit of memory: numbers that compress well become a few
-times larger, and VTK holds them more than once."""
+"""Additional memory limit, bytes per byte of the file: numbers that compress well become a few times larger,
+and VTK holds them more than once."""
 
 SECONDS, SECONDS_PER_BYTE = 60.0, 1e-7
 
@@ -35,12 +36,12 @@ SECONDS, SECONDS_PER_BYTE = 60.0, 1e-7
 def read_vtk(path: Path, most: int, wanted: Collection[str] = ()) -> dict[str, Array]:
     """Points as ``x`` (n, 3) m, and point data by their names, of one of the formats `MESHES`.
 
-    What is not `wanted` of the point data is `UNREAD`. ``triangles`` (m, 3, 3) m are the corners of its faces
-    cut into triangles.
+    Point data that is not `wanted` is `UNREAD`. ``triangles`` (m, 3, 3) m are the corners of its faces, cut
+    into triangles.
 
     Raises:
         RecipeError: it is damaged, holds no points or more than `most`, or reading it takes more memory or
-            time than a file of its size may.
+            time than a file of its size may take.
     """
     if find_spec("vtkmodules") is None:
         raise_sentence(ModuleNotFoundError(name="vtkmodules"))
@@ -49,7 +50,7 @@ def read_vtk(path: Path, most: int, wanted: Collection[str] = ()) -> dict[str, A
     seconds = SECONDS + SECONDS_PER_BYTE * size
     with tempfile.TemporaryDirectory(prefix="ecs_fluid-") as folder:
         out = Path(folder) / "arrays.npz"
-        # -P: what lies beside the child must not stand in for modules of Python.
+        # -P: files beside the child's script must not shadow Python's modules.
         numbers = [str(memory), str(int(seconds)), str(most)]
         command = [sys.executable, "-P", str(CHILD), str(path.resolve()), str(out), *numbers, *wanted]
         try:
@@ -68,7 +69,7 @@ def read_vtk(path: Path, most: int, wanted: Collection[str] = ()) -> dict[str, A
 
 
 def _reason(child: subprocess.CompletedProcess[bytes], memory: int) -> str:
-    """Why the child failed, in words: its own last line, or that VTK ended it."""
+    """Why the child failed, in words: its last line, or that VTK crashed it."""
     said = child.stderr.decode(errors="replace").strip().splitlines()
     if child.returncode == 1 and said and (said[-1].startswith("it ")):
         return said[-1]

@@ -159,7 +159,7 @@ class WorldRecipe(Settings):
             return self._built()
 
     def _built(self) -> World:
-        # A recipe made in Python has not been checked as a whole yet.
+        # A recipe made in Python has not yet been checked as a whole.
         checked = WorldRecipe.from_tables(self._as_given(), allow_code=self._allow_code)
         world = World(**checked.world.model_dump(include=set(WorldOptions.model_fields)))
         world.set_fluid(**checked.fluid.constants())
@@ -184,11 +184,11 @@ class WorldRecipe(Settings):
         for number, item in enumerate(checked.system, start=1):
             place = f"[[system]] {number}"
             chosen.append((place, _system_of(item, place, self._allow_code)(**without_kind(item))))
-        # All at once: a system that another one requires is taken from the list, whatever its order.
+        # All at once: a system that another one requires is found in the list, in any order.
         systems = merged(checked._fluid_systems(), needed, chosen)
         world.add_systems(systems)
         for system in systems:
-            # Systems of [fluid] and of entities come by themselves, as those that other systems add.
+            # Systems of [fluid], of entities, and those that other systems add come by themselves.
             system._implied = not any(system is named for _, named in chosen)
         return world
 
@@ -214,7 +214,7 @@ class WorldRecipe(Settings):
         yield "[fluid]", AdvectionSystem()
 
     def lint(self) -> list[str]:
-        """Sentences on coarse recipes before they are built, temperatures in Celsius, turns in degrees."""
+        """Warn, before building, of coarse recipes, temperatures in Celsius and angles in degrees."""
         parts = {"[fluid]": self.fluid, **{repr(item.name): item for item in self.entity}}
         temperatures = {place: getattr(part, "temperature", None) for place, part in parts.items()}
         cold = [
@@ -273,7 +273,7 @@ def named_systems() -> dict[str, type[System]]:
     others = (*FLUID, AdvectionSystem.kind, EmissionSystem.kind)
     for kind in System.registry.values():
         free = kind.kind not in others and not kind.__name__.startswith("_")
-        # A name that ships keeps its meaning, whatever else is loaded.
+        # The name of a shipped system keeps its meaning, whatever else is loaded.
         if free and not (kind.kind in found and ships(found[kind.kind])):
             found[kind.kind] = kind
     return found
@@ -360,7 +360,7 @@ def load(
 ) -> World:
     """The world of a shipped name, a file, the tables of a file, or a WorldRecipe, ready to step.
 
-    What looks wrong in the recipe before anything is built is a FluidWarning, as it is of `run`.
+    Problems of the recipe that show before anything is built are FluidWarnings, as with `run`.
 
     Args:
         source: what to load; tables are those of a world file as a dict: ``{"entity": [{"kind": ...}]}``.

@@ -1,4 +1,4 @@
-"""The tables [world], [fluid] and [output] of a world file: their keys, and what presets put there."""
+"""The tables [world], [fluid] and [output] of a world file: their keys, and the values of presets."""
 
 from __future__ import annotations
 
@@ -139,4 +139,4 @@ class OutputTable(Settings):
 
 
 TABLES: dict[str, type[Settings]] = {"world": WorldTable, "fluid": FluidTable, "output": OutputTable}
-"""Those of a file that are models, by name."""
+"""The tables of a file that are checked by a model, by name."""

@@ -1,4 +1,4 @@
-"""The articles' boundary condition: vortons near a surface get the place and strength that stop the slip."""
+"""The articles' boundary condition: vortons near a surface get a place and strength that stop the slip."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
-    """Change the vortons near the surfaces of bodies; fills BoundaryExchange.
+    """Change the vortons near the surfaces of bodies, and fill BoundaryExchange.
 
-    With the spin momentum of a vorton, 0.4 m r^2 omega/2 = 0.2 rho sigma^2 alpha of a ball of its core
-    radius, free bodies get back what their vortons gain, all taken for as wide as they are in the mean.
+    A vorton's spin momentum is that of a ball of its core radius, 0.4 m r^2 omega/2 = 0.2 rho sigma^2 alpha.
+    Free bodies lose what their vortons gain; for this, all vortons count with their mean width.
     """
     from ecs_fluid.kernels.bodies.table import CONTAINER
     from ecs_fluid.kernels.collision.surface_slip import Sums, corrections, go, vortons_near
@@ -67,20 +67,21 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
 
 
 def _volumes(entity: Entity, sigma: Array) -> Array:
-    """Volumes (n,) m^3 of the vortons: their own, or that of balls of their core radius."""
+    """Volumes (n,) m^3 of the vortons: their own, or those of balls of their core radii."""
     if Volume in entity:
         return entity[Volume].volume
     return np.asarray(4 / 3 * np.pi * sigma**3, dtype=sigma.dtype)
 
 
 def flow_at(world: World, points: Array) -> Array:
-    """Velocity (m, 3) m/s of the fluid at points (m, 3) m at the end of the tick, with a wind on all."""
+    """Velocity (m, 3) m/s of the fluid at points (m, 3) m at the end of the tick, with winds that blow on
+    all."""
     flow = world.require(VelocitySystem).velocity_at_few(points).astype(np.float64)
     return flow + wind_at(world, world.time + world.dt)
 
 
 def astray(bodies: Bodies, hulls: Hulls, x: Array) -> Array:
-    """Mask of places inside a body, or outside all containers."""
+    """Mask (n,) of the places x (n, 3) m inside a body or outside all containers."""
     return depths(standing(bodies, 0.0), hulls, x) > 0.0
 
 
@@ -92,7 +93,7 @@ def exchange_of(
     after: tuple[Array, Array],
     slip: Array,
 ) -> tuple[Array, Array, Array]:
-    """The columns of BoundaryExchange, by vortons (x, alpha) before and after, of the bodies `who`."""
+    """The columns of BoundaryExchange, from vortons (x, alpha) of the bodies `who` before and after."""
     from ecs_fluid.kernels.collision.surface_slip import exchanged
 
     impulse, moment, found = exchanged(centers, who, *before, *after, slip)
@@ -101,16 +102,17 @@ def exchange_of(
 
 
 def record_exchange(entities: list[Entity], impulse: Array, moment: Array, rms: Array) -> None:
-    """Fill BoundaryExchange."""
+    """Fill the entities' BoundaryExchange."""
     spread(impulse, [entity[BoundaryExchange].impulse for entity in entities])
     spread(moment, [entity[BoundaryExchange].moment for entity in entities])
     spread(rms, [entity[BoundaryExchange].slip for entity in entities])
 
 
 def _turn_by_strength(bodies: Bodies, reacting: Array, who: Array, momentum: Array) -> Array:
-    """How fast bodies turn by the strengths that their vortons lose, (n, 3, 3) 1/m^3; 0 if not `reacting`.
+    """Spin that bodies gain per strength that their vortons lose, (n, 3, 3) 1/m^3; 0 if not `reacting`.
 
-    The inverse inertia in world axes, times the mean `momentum` (c,) over strength, kg/m, of its vortons.
+    It is the inverse inertia in world axes times the mean ratio `momentum` (c,), kg/m, of spin momentum to
+    strength of the body's vortons.
     """
     from ecs_fluid.kernels.bodies.rotation import in_world
 
@@ -124,5 +126,5 @@ def _turn_by_strength(bodies: Bodies, reacting: Array, who: Array, momentum: Arr
 
 
 def summed(values: Array, who: Array, count: int) -> Array:
-    """Sums (count, 3) over the rows of each body, in the order of the rows."""
+    """Sums (count, 3) of the values of each body, added in the order of the rows."""
     return np.stack([np.bincount(who, values[:, k], count) for k in range(3)], axis=1)

@@ -1,4 +1,4 @@
-"""Free bodies and the fluid around them, advanced together: force, torque and added mass by the sheets."""
+"""Free bodies and the fluid around them, advanced together: force, torque and added mass from the sheets."""
 
 from __future__ import annotations
 
@@ -21,43 +21,45 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 HELD = 0.25
-"""Part of the friction taken at once that stays on account with each later tick.
+"""Fraction of the friction applied in advance that stays on account after each later tick.
 
-Layers that begin to spread in the middle of a tick, not at its end, have taken 0.27 and 0.21 of a tick's
-friction more after two and three ticks: the integral of sqrt(t) over a ramp, less its sum a tick late.
+Layers that begin to spread in the middle of a tick, not at its end, have taken more friction after two and
+three ticks, by 0.27 and 0.21 of a tick's friction: the integral of sqrt(t) over a ramp, less its sum one tick
+late.
 """
 
 SWEEPS = 1000
-"""Most rounds over the contacts that keep bodies apart."""
+"""Most iterations over the contacts that keep bodies apart."""
 
 
 class Coupling(NamedTuple):
-    """What the fluid moves in this tick."""
+    """Which bodies the fluid moves in this tick, and along which axes."""
 
     rows: Array
-    """numbers of the bodies"""
+    """numbers of the f free bodies"""
     axes: Array
-    """of velocity (0 to 2) and spin (3 to 5), those that it changes"""
+    """axes of velocity (0 to 2) and spin (3 to 5) along which the fluid changes their motion"""
     rho: float
     """density of the fluid, kg/m^3"""
 
 
 class UnitSheets(NamedTuple):
-    """What follows as one of the f free bodies is faster by 1 m/s or 1 rad/s along one axis."""
+    """The response to a unit change, 1 m/s or 1 rad/s, of the motion of one of the f free bodies on one
+    axis."""
 
     rings: Array
-    """strengths (f, 6, p, 3) of the rings of all bodies"""
+    """strengths (f, 6, p, 3) of the rings on the p panels of all bodies"""
     response: Array
-    """R (n, 6, f, 6): impulses over the density that all n bodies give"""
+    """R (n, 6, f, 6): impulses and angular impulses, over the density, that all n bodies give to the fluid"""
     clinging: Array
-    """C (f, 6, f, 6): volume, in these units, of the fluid that clings to surfaces until the next tick"""
+    """C (f, 6, f, 6): mass, over the density, of the fluid that clings to surfaces until the next tick"""
 
 
 def coupling_of(system: BoundarySystem, bodies: Bodies) -> Coupling:
-    """Free bodies of a world with a ReactionSystem by vortons."""
+    """The free bodies that the fluid moves: those of a world with a ReactionSystem by vortons."""
     world, axes = system.world, np.zeros(6, bool)
     rho = float(system.field(Fluid).density)
-    # By its kind: ReactionSystem has to come after BoundarySystem, and knows it.
+    # Found by name: ReactionSystem imports this package and cannot be imported here.
     reactions: list[Any] = [each for each in world.systems if each.kind == "reaction"]
     for reaction in reactions:
         axes |= reaction.moved["vortons"]
@@ -70,7 +72,7 @@ def coupling_of(system: BoundarySystem, bodies: Bodies) -> Coupling:
 
 
 def filled(bodies: Bodies, volume: Array, spin: Array) -> Array:
-    """Angular momentum (n, 3) m^5/s over the density of fluid in bodies that turns with them at `spin`."""
+    """Angular momentum (n, 3) m^5/s, over the density, of fluid in bodies that turns with them at `spin`."""
     from ecs_fluid.kernels.bodies.rotation import in_world
 
     inertia = bodies.inertia * (volume / bodies.mass)[:, None, None]
@@ -87,25 +89,27 @@ def moved(
     given: tuple[Array, Array, Array],
     units: UnitSheets,
 ) -> tuple[Array, Array]:
-    """(Changes (n, 6) of velocities and spins as the fluid lets the bodies move, added masses by `added_of`).
+    """Changes (n, 6) of velocities and spins that the fluid causes, and the added masses from `added_of`.
 
-    Bodies that move as w = (v, spin) give the fluid the impulses and angular impulses J(w) over the density;
-    they are linear, J(w + d) = `given` + R d, where R has what each body gives as any of them moves. The
-    sheet lets the fluid in the bodies follow them too, whose momentum rho V v is not theirs. So after the
-    BodySystem's impulses (m + m_a) (v - v0), v0 the velocity of the tick before,
+    Bodies that move as w = (v, spin) give the fluid the impulses and angular impulses J(w), over the density.
+    J is linear: J(w + d) = `given` + R d, where R holds what each body gives when any of them moves. With the
+    sheet, the fluid inside the bodies follows them too, but its momentum rho V v is not that of the bodies.
+    So after the BodySystem's impulses (m + m_a) (v - v0), with v0 the velocity in the tick before,
 
         (M - rho V + rho R) d = (m_a + rho V) (v - v0) - rho `given`,
 
-    where rho V stands for velocities alone: of the spin J leaves out what the fluid in the body gains, except
-    for its tensor I_f, which turns: rho (I_f - I_f0) spin0 is added. R has the added mass in it, so that the
-    matrix is that of bodies and fluid, and no body is too light. The sheet with which a new body starts is
-    not its work: J(w0) is left out of `given`. In m_a v contacts count with the mass that they took.
+    where rho V applies to velocities only: for spins, J already leaves out what the fluid in the body gains,
+    except that its inertia tensor I_f turns with the body: rho (I_f - I_f0) spin0 is added. R includes the
+    added mass, so the matrix is that of bodies and fluid together, and no body is too light. A new body does
+    not pay for the sheet with which it starts: J(w0) is left out of `given`. In m_a v, contacts count with
+    the mass that they were solved with.
 
-    Friction of what a tick changes is found in the next one only, which would throw light bodies about. So
-    the fluid C that clings to the surfaces until then is accelerated at once, and taken off later accounts:
-    rho C d on the left, rho C ((1 - h) d' - (w - w0)) on the right, d' what is on account: all changes so
-    far, each h = `HELD` times as much with every tick. A new body's account begins with the motion that it
-    has. Source: Lamb, Hydrodynamics, chapter 6; Eldredge, J. Comput. Phys. 227 (2008).
+    The friction of a change of motion appears only in the next tick, which would throw light bodies about.
+    So the fluid C that will cling to the surfaces by then is accelerated at once, and later friction is
+    reduced by this advance: rho C d on the left, rho C ((1 - h) d' - (w - w0)) on the right. d' is the
+    account of the advances: the sum of all changes so far, each multiplied by h = `HELD` with every tick. A
+    new body's account begins with the motion that it has. Source: Lamb, Hydrodynamics, chapter 6; Eldredge,
+    J. Comput. Phys. 227 (2008).
     """
     from ecs_fluid.kernels.collision.reaction import mass_matrices
 
@@ -143,9 +147,10 @@ def moved(
 
 
 def taken_by(world: World, entities: list[Entity], bodies: Bodies, fluid: Array, gained: Array) -> Array:
-    """Impulses (n, 3) N s that the BodySystem gave to the fluid it took along, and to that in the bodies.
+    """Impulses (n, 3) N s that the BodySystem gave to the bodies' added mass and to the fluid inside them.
 
-    Its contacts changed the velocities of bodies by themselves, each with the mean of its added mass.
+    `gained` (n, 3) m/s are the changes of velocity. Contacts changed each body's velocity alone, with the
+    mean of its added mass over the axes.
     """
     drive = drive_of(world, entities, bodies)
     taken = _times(drive.added + fluid, gained)
@@ -160,9 +165,10 @@ def taken_by(world: World, entities: list[Entity], bodies: Bodies, fluid: Array,
 
 
 def parted(bodies: Bodies, hulls: Hulls, coupling: Coupling, whole: Array, motion: Array, dt: float) -> Array:
-    """Changes (f, k) by the impulses that keep bodies apart which touch, with the fluid that moves with them.
+    """Changes (f, k) of motion by impulses that keep touching bodies apart, with the fluid that moves with
+    them.
 
-    Where the fluid would drive them into each other, v_n >= -gap/dt, impulses without friction between them.
+    Where the fluid would drive bodies into each other, frictionless impulses ensure v_n >= -gap/dt.
     """
     from ecs_fluid.kernels.bodies.rigid import find_contacts
 
@@ -196,9 +202,9 @@ def parted(bodies: Bodies, hulls: Hulls, coupling: Coupling, whole: Array, motio
 
 
 def added_of(coupling: Coupling, response: Array, volume: Array) -> Array:
-    """Added masses kg along the axes of velocity that the fluid changes, from R (n, 6, f, 6).
+    """Added masses, kg, along the axes of velocity that the fluid changes, from R (n, 6, f, 6).
 
-    (n, 3, 3), or (n n, 3, 3) of all pairs of bodies where several are free.
+    Their shape is (n, 3, 3), or (n n, 3, 3) for all pairs of bodies where several are free.
     """
     n, axes = len(volume), coupling.axes[coupling.axes < 3]
     added = np.zeros((n, n, 3, 3))

@@ -1,4 +1,4 @@
-"""The boundary layer condition: the panels' sheet becomes vortons on a lattice that is fine enough for it."""
+"""The boundary layer condition: the panels' sheet becomes vortons on a lattice that resolves the layer."""
 
 from __future__ import annotations
 
@@ -43,33 +43,34 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 FILLED = 4.0
-"""Lattice spacings on either side of a surface in which every point has a vorton.
+"""Distance from a surface, on both sides, within which every lattice point has a vorton; in spacings.
 
-As far as an exchange of vorticity in one tick matters: with three points inside a flat wall stands 0.002
-spacings from the mirror, with two 0.05.
+The exchange of vorticity in one tick reaches that far: with three points inside, a flat wall is effectively
+0.002 spacings from the mirror plane, with two points 0.05.
 """
 
 MARGIN = 1
-"""Lattice spacings beyond the vorticity in which points have vortons, of no strength at first."""
+"""Layers of lattice points around the vorticity that get vortons too, at first of strength 0."""
 
 FINE = 20
-"""Lattice spacings along the smallest body where none is given."""
+"""Default number of lattice spacings along the smallest body."""
 
 
 class LayerBoundary(SheetBoundary):
     """Solves for the sheets of all bodies and keeps them, with the wake, on a lattice of vortons.
 
-    Each tick
+    In each tick:
 
-    1. vortons inside of bodies go to their mirror images outside; the part of their strength along the normal
-       changes sign, so that this part is zero at the wall while the rest does not flow through it;
-    2. the sheet that stops the flow at the surfaces is solved for as with `panels`;
-    3. M4' shares all of it among the points of a lattice.
+    1. Vortons inside bodies move to their mirror images outside. The normal component of their strength
+       changes sign, so that this component is zero at the wall, while the tangential one has no flux through
+       it.
+    2. The sheet that stops the flow at the surfaces is solved for as with `panels`.
+    3. M4' weights share vortons and sheet among the points of a lattice.
 
     Diffusion over the whole lattice between two reflections is then diffusion from the wall outwards, exactly
-    so at flat walls. Inside of bodies that turn, points have the vorticity 2 spin too, which diffuses out as
-    its part along the normal must; what this and the mirrors change in the total strength is shed as
-    n x (a x r), with one a per body.
+    so at flat walls. Points inside turning bodies also carry the vorticity 2 spin, whose normal component
+    diffuses out, as it must. What this and the mirrors change in the total strength is shed as n x (a x r),
+    with one vector a per body.
     """
 
     def __init__(self, system: BoundarySystem) -> None:
@@ -78,7 +79,7 @@ class LayerBoundary(SheetBoundary):
         self._seen = b""
 
     def spawns(self, world: World) -> None:
-        """Make the entity of the vortons, and the memory of the spin shed."""
+        """Make the entity of the vortons, and the component that remembers the spin shed."""
         nothing = np.zeros((0, 3))
         name = self.system.wake
         if name not in world:
@@ -87,7 +88,8 @@ class LayerBoundary(SheetBoundary):
         self.memory.attach(world)
 
     def lint(self, entities: list[Entity], method: str, viscosity: float) -> list[str]:
-        """Diffusion that the lattice undoes or does not resolve, and more than a spacing of way in a tick."""
+        """Warn of diffusion that the lattice undoes or does not resolve, and of more than a spacing per
+        tick."""
         speed, extent = self.speeds_and_extents(entities)
         if not speed.any():
             return []
@@ -121,14 +123,15 @@ class LayerBoundary(SheetBoundary):
     # ------------------------------------------------------------------ the tick
 
     def process(self, entities: list[Entity]) -> None:
-        """Reflect what came into bodies, find the sheets, and put everything on the lattice."""
+        """Reflect vortons that came into bodies, find the sheets, and put everything on the lattice."""
         former = self.memory.former(entities)
         if not len(former.ids):
             self.memory.keep_none(former)
             return
         tick = self._reflected(entities, former)
         bodies, _, surfaces, sheet = tick.covered
-        # Sheets for spins that have changed, for totals that mirrors have, and rings for what is left.
+        # Sheets for changes of spin, sheets that cancel the mirrors' change of totals, and rings for the
+        # rest.
         missing, mirrored = self._missing(tick), tick.mirrored()
         left = self._left(sheet, missing, tick.spun() + mirrored)
         strengths = mirrored + self._rings(tick.covered, left[None])[0]
@@ -136,7 +139,7 @@ class LayerBoundary(SheetBoundary):
         returned = put_back(self.world, bodies.x, tick.old.carried, tick.inner.vortons(former.spin))
 
         def given(strengths: Array) -> tuple[Array, Array, Array]:
-            """The columns of BoundaryExchange, with sheets of these strengths (p, 3)."""
+            """The columns of BoundaryExchange, for sheets of these strengths (p, 3)."""
             impulse, moment, found = tick.exchanged(self.world, strengths, slip)
             return impulse + returned, moment, found
 
@@ -154,7 +157,7 @@ class LayerBoundary(SheetBoundary):
             self._to_lattice(tick, strengths)
 
     def _reflected(self, entities: list[Entity], former: FormerMotion) -> Tick:
-        """Vortons in bodies go to their mirror images; the lattice replaces them when the tick ends."""
+        """Reflect vortons in bodies to their mirror images; the lattice replaces them when the tick ends."""
         covered = self.covered(*gathered(entities))
         bodies = covered.bodies
         spacing, coupling = self._spacing(covered.surfaces), coupling_of(self.system, bodies)
@@ -170,9 +173,10 @@ class LayerBoundary(SheetBoundary):
     def _with_free_bodies(
         self, entities: list[Entity], tick: Tick, given: tuple[Array, Array, Array], strengths: Array
     ) -> tuple[Array, Array]:
-        """(Strengths (p, 3), added masses by `added_of`) once free bodies have gone on with the fluid.
+        """Advance free bodies with the fluid; returns the new strengths (p, 3), and `added_of`'s added
+        masses.
 
-        Each change of their motion has rings of its own.
+        The strengths include the rings that each change of motion brings.
         """
         bodies, hulls, _, _ = tick.covered
         units = self._unit_sheets(tick.covered, tick.pieces, tick.inner, tick.coupling, tick.spacing)
@@ -186,7 +190,7 @@ class LayerBoundary(SheetBoundary):
         return strengths, added
 
     def covered(self, bodies: Bodies, hulls: Hulls) -> Covered:
-        """All bodies with their panels, and the matrices of several, which stay as long as none has moved."""
+        """All bodies with their panels; for several, their matrices, which are kept until one moves."""
         covered = super().covered(bodies, hulls)
         key = covered.sheet.center.tobytes()
         if len(covered.surfaces) == 1:
@@ -197,7 +201,7 @@ class LayerBoundary(SheetBoundary):
         return covered
 
     def _missing(self, tick: Tick) -> Array:
-        """What the flow lacks (p, 3) m/s to go with the surfaces; its part along normals is the residual."""
+        """The velocity (p, 3) m/s that the flow lacks to move with the surfaces; sets `residual` from it."""
         sheet, spins = tick.covered.sheet, tick.inner.vortons(tick.covered.bodies.angular_velocity)
         flow = flow_at(self.world, sheet.center)
         flow = flow + self._flow_of_spin(spins, sheet.center, tick.spacing)
@@ -207,7 +211,8 @@ class LayerBoundary(SheetBoundary):
         return missing
 
     def added_masses(self, entities: list[Entity]) -> Array:
-        """Fluid kg that free bodies take along, by the sheets that they have where they are: `added_of`."""
+        """Added masses, kg, of free bodies from sheets at their present places, in the shape of
+        `added_of`."""
         bodies, hulls = gathered(entities)
         coupling = coupling_of(self.system, bodies)
         if not len(coupling.rows):
@@ -225,7 +230,7 @@ class LayerBoundary(SheetBoundary):
         return np.asarray(np.arange(3) == self.world.across)
 
     def _spacing(self, surfaces: list[Surface]) -> float:
-        """Of the lattice, m."""
+        """Spacing of the lattice, m."""
         extents = np.array([np.ptp(s.panels.vertices, axis=0) for s in surfaces])
         spacing = self.system.lattice or float(extents.max(axis=1).min()) / FINE
         points = np.prod(np.where(self._flat, 1.0, extents / spacing + 2 * FILLED), axis=1).sum()
@@ -241,10 +246,10 @@ class LayerBoundary(SheetBoundary):
         return min(edge, self.system.lattice or extent / FINE)
 
     def _fluid_vortons(self, covered: Covered, former: FormerMotion) -> Vortons:
-        """The vortons of the wake, without the vorticity 2 spin inside bodies.
+        """The vortons of the wake, without the vorticity 2 spin inside present bodies.
 
-        That of a body that was removed stays, as the fluid's. Rows that end with this tick, by a kill box
-        say, have no strength any more: they are not put on the lattice again.
+        The vorticity of a body that was removed stays, and now belongs to the fluid. Rows that end with this
+        tick, by a kill box say, get strength 0, so that they are not put on the lattice again.
         """
         wake = self.world[self.system.wake]
         x, alpha = wake[Position].x.astype(np.float64), wake[Strength].alpha.astype(np.float64)
@@ -267,7 +272,7 @@ class LayerBoundary(SheetBoundary):
     # ------------------------------------------------------------------ spin
 
     def _points_inside(self, covered: Covered, spacing: float, some: Array) -> Inside:
-        """Lattice points in or at `some` (n,) bodies."""
+        """Lattice points in or at the bodies of the mask `some` (n,)."""
         bodies, hulls, surfaces, _ = covered
         places, who, parts = [np.zeros((0, 3))], [np.zeros(0, np.int64)], [np.zeros(0)]
         for i in np.flatnonzero(some):
@@ -285,14 +290,14 @@ class LayerBoundary(SheetBoundary):
         return Inside(np.concatenate(places), np.concatenate(who), np.concatenate(parts))
 
     def _flow_of_spin(self, spins: SpinVortons, points: Array, spacing: float) -> Array:
-        """Velocity (p, 3) of the vorticity inside of bodies."""
+        """Velocity (p, 3) m/s at points (p, 3) m, induced by the vorticity inside bodies."""
         sigma = np.full(len(spins.x), self.system.overlap * spacing)
         return self.velocity_at(points, spins.x, spins.alpha, sigma)
 
     # ------------------------------------------------------------------ sheets
 
     def _left(self, sheet: Sheet, missing: Array, given: Array) -> Array:
-        """Normal velocity (p,) that is `missing` (p, 3), beside what sheets `given` (p, 3) bring."""
+        """Normal part (p,) of the velocity `missing` (p, 3), less what the sheets `given` (p, 3) bring."""
         left = (missing * sheet.normal).sum(axis=1)
         if given.any():
             made = self.velocity_at(sheet.center, sheet.center, given, sheet.sigma)
@@ -300,7 +305,7 @@ class LayerBoundary(SheetBoundary):
         return np.asarray(left)
 
     def _rings(self, covered: Covered, left: Array) -> Array:
-        """Strengths (k, p, 3) of the rings that bring each of the normal velocities (k, p)."""
+        """Strengths (k, p, 3) of the rings that produce each of the normal velocities `left` (k, p)."""
         from ecs_fluid.kernels.panels.panel_flow import ring_circulations
 
         surfaces = covered.surfaces
@@ -315,13 +320,14 @@ class LayerBoundary(SheetBoundary):
     def _unit_sheets(
         self, covered: Covered, pieces: Pieces, inner: Inside, coupling: Coupling, spacing: float
     ) -> UnitSheets:
-        """What follows as one of the free bodies is faster along one of the axes that the fluid changes.
+        """The response to a unit change of the motion of each free body, along each axis that the fluid
+        changes.
 
-        The sheet n x (spin x r), which has no normal flow together with the vorticity in the body, is not
-        among the rings. The fluid that clings is int slip . slip dS times the thickness of the sheet by the
-        next tick: by how much cores and diffusion have taken of it into the body, found at balls and disks,
-        lattice of R/6 to R/16. The slip is that of the whole sheet, so that C is Basset's impulse: pressure
-        has its part of the drag.
+        The sheet n x (spin x r) has no normal flow together with the vorticity in the body, so it is not
+        among the rings. The fluid that clings is the integral of slip . slip over the surface, times the
+        thickness of the sheet by the next tick. The thickness follows from how much of the sheet cores and
+        diffusion bring into the body; it was measured at balls and disks with lattices of R/6 to R/16. The
+        slip is that of the whole sheet, so that C is Basset's impulse, which includes the drag by pressure.
         """
         bodies, _, surfaces, sheet = covered
         diffusion = self.world.system(DiffusionSystem)
@@ -356,7 +362,7 @@ class LayerBoundary(SheetBoundary):
         return UnitSheets(units, response, clinging)
 
     def _store_account(self, former: FormerMotion, coupling: Coupling) -> None:
-        """Keep the changes of motion whose friction free bodies have taken beforehand: see `moved`."""
+        """Store the changes of motion whose friction free bodies have taken in advance: see `moved`."""
         memory, rows = self.system.field(ShedMotion), coupling.rows
         gained = np.concatenate([memory.v - former.v, memory.angular_velocity - former.spin], axis=1)
         change = HELD * former.change + gained
@@ -387,7 +393,7 @@ class LayerBoundary(SheetBoundary):
         strength = field.reshape(-1, 3)
         size = np.sqrt((strength**2).sum(axis=1))
         strong = _strong(size, self.system.loss).reshape(field.shape[:3])
-        # Room for what diffuses out in the next tick.
+        # Room for vorticity that diffuses outwards in the next tick.
         stay = ndimage.binary_dilation(strong, iterations=MARGIN).ravel()
         x = spacing * (np.stack(np.unravel_index(np.arange(len(size)), field.shape[:3]), axis=1) + low)
         bodies = covered.bodies
@@ -417,7 +423,7 @@ class LayerBoundary(SheetBoundary):
 
 
 def _strong(size: Array, loss: float) -> Array:
-    """Mask (n,) of all but the weakest, whose sizes are up to the part `loss` of the sum of all."""
+    """Mask (n,) of all but the weakest, whose sizes together are up to the fraction `loss` of the sum."""
     order = np.argsort(size, kind="stable")
     sums = np.cumsum(size[order])
     strong = np.ones(len(size), bool)

@@ -1,4 +1,4 @@
-"""What a tick of the boundary layer condition works on: vortons, mirror images, pieces of panels."""
+"""The data of a tick of the boundary layer condition: vortons, mirror images, pieces of panels."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 class Vortons(NamedTuple):
-    """Vortons (n rows) of the fluid around bodies, without those that stand for the bodies' own rotation."""
+    """Vortons (n rows) of the fluid around bodies, without those that represent the bodies' own rotation."""
 
     x: Array
     alpha: Array
     rows: Array
-    """of those that came into a body (c,)"""
+    """row numbers (c,) of the vortons that came into a body"""
     who: Array
-    """these bodies (c,)"""
+    """numbers (c,) of these bodies"""
     carried: SpinVortons
-    """those that stand for their rotation, where these flowed"""
+    """the vortons that represent rotation, at the places to which the flow carried them"""
 
 
 class Pieces(NamedTuple):
@@ -39,10 +39,10 @@ class Pieces(NamedTuple):
     panel: Array
     """numbers of the panels"""
     of: Array
-    """number of pieces of that panel"""
+    """number of pieces into which that panel is cut"""
 
     def shares(self, strengths: Array) -> Array:
-        """Strengths (q, 3) of the pieces of panels of these strengths (p, 3)."""
+        """Strengths (q, 3) of the pieces, from the strengths (p, 3) of the panels."""
         return np.asarray(strengths[self.panel] / self.of[:, None])
 
 
@@ -53,41 +53,41 @@ class Inside(NamedTuple):
     who: Array
     """numbers of the bodies"""
     volume: Array
-    """volume inside the body that each has, m^3"""
+    """volume inside the body that each point represents, m^3"""
 
     def vortons(self, spin: Array) -> SpinVortons:
-        """The vorticity 2 spin of bodies of these spins (n, 3) rad/s."""
+        """Vortons with the vorticity 2 spin of bodies of these spins (n, 3) rad/s."""
         return SpinVortons(self.x, 2.0 * self.volume[:, None] * spin[self.who], self.who)
 
 
 class Tick(NamedTuple):
-    """What a tick has found before it solves for the sheets."""
+    """What is known in a tick before the sheets are solved for."""
 
     covered: Covered
     former: FormerMotion
     coupling: Coupling
     spacing: float
-    """of the lattice, m"""
+    """spacing of the lattice, m"""
     pieces: Pieces
     inner: Inside
-    """points in bodies that turn or turned, and in those that the fluid moves"""
+    """lattice points in bodies that turn or turned, and in bodies that the fluid moves"""
     old: Vortons
     new: Vortons
-    """the same at their mirror images"""
+    """the same vortons after reflection of those inside bodies"""
 
     def spun(self) -> Array:
-        """Strengths (p, 3) of the sheets of what the fluid does not know yet of the bodies' spins."""
+        """Strengths (p, 3) of the sheets for the changes of spin that are not yet in the fluid."""
         return self.covered.sheet.around(-(self.covered.bodies.angular_velocity - self.former.spin))
 
     def mirrored(self) -> Array:
-        """Strengths (p, 3) that cancel what mirrors did to the total around each body."""
+        """Strengths (p, 3) of sheets that cancel the mirrors' change of the total strength at each body."""
         old, new, volumes = self.old, self.new, self.covered.volumes
         gained = new.alpha[new.rows] - old.alpha[old.rows]
         total = summed(gained, new.who, len(volumes))
         return self.covered.sheet.around(-total / (2.0 * volumes[:, None]))
 
     def exchanged(self, world: World, strengths: Array, slip: Array) -> tuple[Array, Array, Array]:
-        """The columns of BoundaryExchange of what was mirrored, and of sheets of these strengths (p, 3)."""
+        """The columns of BoundaryExchange, for the reflections and sheets of these strengths (p, 3)."""
         old, new, pieces = self.old, self.new, self.pieces
         who, shares = np.concatenate([new.who, pieces.who]), pieces.shares(strengths)
         places = [np.concatenate([each.x[old.rows], pieces.x]) for each in (old, new)]
@@ -98,7 +98,7 @@ class Tick(NamedTuple):
 
 
 def mirror_images(covered: Covered, old: Vortons) -> Vortons:
-    """Those inside at their mirror images outside, with the part along the normal reversed."""
+    """The vortons, with those inside bodies moved to their mirror images, normal components reversed."""
     x, alpha = old.x.copy(), old.alpha.copy()
     at_most = np.full(len(old.rows), 1e-300)
     rows, _, gap, normal = near_bodies(covered.bodies, covered.hulls, x[old.rows], at_most)
@@ -125,7 +125,7 @@ def cut(covered: Covered, spacing: float) -> Pieces:
 
 
 def _sub_centers(parts: int, corners: int) -> Array:
-    """Barycentric weights of the middles of equal parts of triangles (parts^2, 3), segments (parts, 2)."""
+    """Barycentric weights of the centres of equal parts of a triangle (parts^2, 3) or segment (parts, 2)."""
     if corners == 2:
         second = (np.arange(parts) + 0.5) / parts
         return np.stack([1.0 - second, second], axis=1)

@@ -1,4 +1,4 @@
-"""The potential flow outside of several bodies: each of them is in the flow of the sheets of all others."""
+"""The potential flow outside several bodies: each of them is in the flow of the sheets of all others."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from ecs_fluid.systems.boundary.sheets import Covered, Sheet, Surface
 
 CLOSEST = 0.25
-"""Least distance from which a panel sees another body, in roots of its area (lengths of segments).
+"""Least distance at which a panel counts from another body, in roots of its area (or lengths of segments).
 
-Where surfaces touch, what is between them has no room to flow: two panels that face each other at no distance
+Where surfaces touch, the fluid between them cannot flow: two panels that face each other at distance 0 would
 make the matrix singular.
 """
 
 PAIR = 90.0
-"""Bytes that a pair of panels takes while the matrices are made; measured 64 to 81 in a plane."""
+"""Memory of a pair of panels while the matrices are made, bytes; 64 to 81 measured in a plane."""
 
 
 class Outside(NamedTuple):
-    """The problem outside of all bodies, for p panels: S (p, p) m, and factors of 1/2 - K."""
+    """The problem outside all bodies, with p panels: the matrix S (p, p) m, and the factors of 1/2 - K."""
 
     single: Array
     factors: tuple[Array, Array]
 
 
 def outside_of(covered: Covered) -> Outside:
-    """Matrices of all surfaces where they are, (1/2 - K) phi = -S g as for one body."""
+    """The matrices for all surfaces at their present places; (1/2 - K) phi = -S g, as for one body."""
     from ecs_fluid.kernels.panels.panel_flow import factorise
 
     bodies, hulls, surfaces, sheet = covered
@@ -53,10 +53,10 @@ def outside_of(covered: Covered) -> Outside:
 
 
 def circulations(outside: Outside, surfaces: list[Surface], normal_velocities: Array) -> list[list[Array]]:
-    """Circulations m^2/s of the rings of each surface, for each of the velocities (k, p) m/s along normals.
+    """Circulations, m^2/s, of the rings of each surface, for each of the k normal velocities (k, p) m/s.
 
-    As `kernels.panels.panel_flow.ring_circulations` has them for one body. The potential in a body is that
-    body's own affair.
+    This generalises `kernels.panels.panel_flow.ring_circulations`, for one body. The potential inside a body
+    is still solved for each body by itself.
     """
     from ecs_fluid.kernels.panels.panel_flow import product_many, solve_many
 
@@ -76,7 +76,7 @@ def circulations(outside: Outside, surfaces: list[Surface], normal_velocities: A
 
 
 def _layers(bodies: Bodies, surfaces: list[Surface], seen: Array) -> tuple[Array, Array]:
-    """S in m and K in 1 (p, p): potentials of all panels j at the places `seen` (p, 3) of the panels i."""
+    """S (p, p) m and K (p, p) 1: potentials of all panels j at the places `seen` (p, 3) of the panels i."""
     from ecs_fluid.kernels.panels.outlines import segment_layers
     from ecs_fluid.kernels.panels.panel_flow import layers
 
@@ -104,7 +104,7 @@ def _joined(bodies: Bodies, surfaces: list[Surface]) -> Panels:
 
 
 def _set_back(bodies: Bodies, hulls: Hulls, sheet: Sheet) -> Array:
-    """Centres (p, 3) of the panels, set back into their bodies where another one is closer than CLOSEST."""
+    """Centres (p, 3) of the panels, moved into their bodies where another body is closer than CLOSEST."""
     from ecs_fluid.kernels.bodies.table import Bodies
 
     seen = sheet.center.copy()

@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 LEFT = 0.85
-"""Part of the missing normal velocity that a sweep leaves where most of it is too fine for the sheet."""
+"""If a sweep leaves this fraction of the missing normal velocity, most of that is too fine for the sheet."""
 
 
 class PanelBoundary(SheetBoundary):
     """Solves for the sheets of all bodies and sheds them."""
 
     def spawns(self, world: World) -> None:
-        """Make the entities of vortons shed and bound, and the memory of the spin shed."""
+        """Make the entities of shed and bound vortons, and the component that remembers the spin shed."""
         nothing = np.zeros((0, 3))
-        # Bound vorticity is not there before a body moves, but such a body may come at any time.
+        # There is no bound vorticity before a body spins, but such a body may appear at any time.
         for name in (self.system.wake, self.bound_name):
             if name not in world:
                 kind = Volume(np.zeros(0)) if name == self.system.wake else BoundVorticity()
@@ -41,7 +41,7 @@ class PanelBoundary(SheetBoundary):
 
     @property
     def bound_name(self) -> str:
-        """Entity of the vorticity of spinning bodies."""
+        """Name of the entity that holds the vorticity of spinning bodies."""
         return f"{self.system.wake}-bound"
 
     # ------------------------------------------------------------------ the tick
@@ -65,7 +65,7 @@ class PanelBoundary(SheetBoundary):
         flow = self._update_bound(bodies, sheet, np.flatnonzero(bound)) + flow_at(self.world, sheet.center)
         if len(released.x):
             flow += self.velocity_at(sheet.center, released.x, released.alpha, released.sigma)
-        # Closes the lines of the bound vorticity: the sum of both stays zero though the flow stretches it.
+        # Closes the lines of the bound vorticity: the total stays zero even though the flow stretches it.
         spin = _solid_spin(bodies)
         spun = -sheet.around(spin - summed(carried.alpha, carried.who, len(spin)) / (2.0 * volume[:, None]))
         number = np.bincount(sheet.who[bound], minlength=len(bodies.x))
@@ -77,7 +77,7 @@ class PanelBoundary(SheetBoundary):
         impulse, moment, found = exchange_of(self.world, bodies.x, sheet.who, *shed, slip)
         moment += filled(bodies, volume, spin - former.spin)
         record_exchange(entities, impulse + returned, moment, found)
-        # Numbers that are not finite are in BoundaryExchange, where the guard finds them.
+        # Numbers that are not finite are in BoundaryExchange too, where the guard finds them.
         if np.isfinite(strengths).all():
             shed_sheets(self.system, covered, strengths, released)
 
@@ -86,8 +86,8 @@ class PanelBoundary(SheetBoundary):
     def _released(self, former: FormerMotion) -> WakeVortons:
         """Bound vortons of bodies that were removed; from now on they belong to the fluid.
 
-        The vorticity 2 spin V that a body had stays where it was, so that neither the flow nor the total of
-        wake and bound vorticity, zero, changes as the body goes: what fills its place turns as it did.
+        The strength 2 spin V of a removed body stays where it was, so that neither the flow nor the total of
+        wake and bound vorticity, zero, changes: the fluid that fills its place turns as the body did.
         """
         entity = self.world[self.bound_name]
         rows = np.repeat(former.gone, self.system.field(ShedMotion).bound)
@@ -119,10 +119,10 @@ class PanelBoundary(SheetBoundary):
         return SpinVortons(x, alpha, owner[there])
 
     def _update_bound(self, bodies: Bodies, sheet: Sheet, solid: Array) -> Array:
-        """Bring the bound vortons up to date; returns the velocity (p, 3) that is not in the tables yet.
+        """Bring the bound vortons up to date; returns the velocity (p, 3) m/s of those not in the tables yet.
 
-        The vorticity 2 spin of a turning body is seen from outside as the sheet n x (spin x r) on its
-        surface, of the same total 2 spin V; on the panels `solid` (s,) of bodies that may turn.
+        Outside a turning body, its vorticity 2 spin acts like the sheet n x (spin x r) on its surface, of the
+        same total strength 2 spin V. The sheet lies on the panels `solid` (s,) of bodies that may turn.
         """
         strength = sheet.around(bodies.angular_velocity)[solid]
         place, core = sheet.center[solid], sheet.sigma[solid]
@@ -130,7 +130,7 @@ class PanelBoundary(SheetBoundary):
         if len(entity) == len(solid):
             entity[Position].x, entity[Strength].alpha, entity[CoreRadius].sigma = place, strength, core
             return np.zeros_like(sheet.arm)
-        # Made, or made anew, when the tick ends; until then it is summed here.
+        # The new rows are spawned when the tick ends; until then their velocity is summed here.
         entity[Strength].alpha = np.zeros_like(entity[Strength].alpha)
         entity.kill(np.ones(len(entity), bool))
         entity.spawn(Position(place), Strength(strength), CoreRadius(core))
@@ -139,19 +139,21 @@ class PanelBoundary(SheetBoundary):
     # ------------------------------------------------------------------ solution
 
     def _solved(self, covered: Covered, missing: Array, given: Array) -> Array:
-        """Strengths (p, 3) of the rings that bring, once they are vortons, what is `missing` along normals.
+        """Strengths (p, 3) m^3/s of the rings that produce, as vortons, the normal velocity that is
+        `missing`.
 
-        `missing` (p, 3) m/s is wanted of them and of the vortons `given` (p, 3) m^3/s together.
+        The rings and the vortons `given` (p, 3) m^3/s together must produce `missing` (p, 3) m/s.
 
-        The rings' own matrix is that of a sheet on the surface; what the vortons at their places beyond it,
-        with their cores, and those of other bodies leave over is solved for again.
+        The matrix of the rings is that of a sheet on the surface. But the vortons have cores and lie off the
+        surface, and those of other bodies act too, so a residual is left, which is solved for again: a sweep.
 
-        A pattern of which the vortons bring the part m is left at 1 - m of it by a sweep. Patterns of the
-        size of a panel, by vortons close to the wall, have a small m: rings that are asked for them sweep
-        after sweep, and tick after tick, become 1/m times as strong, hardly change the flow at the wall, and
-        stir the fluid. So after a sweep that leaves `LEFT` or more, what its rings bring is asked for in
-        place of what is missing, which is the part m of each pattern, and that is the last one: the step of
-        steepest descent of Landweber, Amer. J. Math. 73 (1951), which is regular when it is ended early.
+        If the vortons produce the fraction m of some pattern of normal velocity, a sweep leaves 1 - m of it.
+        For vortons close to the wall, patterns of the size of a panel have a small m. Rings solved for them
+        sweep after sweep, and tick after tick, would become 1/m times as strong, hardly change the flow at
+        the wall, and stir the fluid. So after a sweep that leaves `LEFT` or more, a last sweep solves for the
+        velocity that the last rings produced in place of the missing one: the fraction m of each pattern.
+        That is a step of steepest descent of Landweber, Amer. J. Math. 73 (1951), which is regular when it
+        ends early.
         """
         sheet = covered.sheet
         scale = max(rms(missing, sheet.area), 1e-300)
@@ -174,7 +176,7 @@ class PanelBoundary(SheetBoundary):
         return strengths
 
     def _answer(self, covered: Covered, asked: Array) -> tuple[Array, Array]:
-        """Strengths (p, 3) of the rings for the normal velocity `asked` (p,), and what they bring of it."""
+        """Strengths (p, 3) of the rings for the normal velocity `asked` (p,), and what they produce of it."""
         from ecs_fluid.kernels.panels.panel_flow import ring_circulations
 
         surfaces = covered.surfaces
@@ -183,13 +185,13 @@ class PanelBoundary(SheetBoundary):
         return strengths, -self._missing_normal(covered.sheet, np.zeros_like(strengths), strengths)
 
     def _missing_normal(self, sheet: Sheet, missing: Array, strengths: Array) -> Array:
-        """Velocity (p,) along the normals that is still missing once vortons of these strengths are shed."""
+        """Normal velocity (p,) m/s that is still missing after vortons of these strengths are shed."""
         made = self.velocity_at(sheet.center, sheet.shed, strengths, sheet.sigma)
         return np.asarray(((missing - made) * sheet.normal).sum(axis=1))
 
 
 def _solid_spin(bodies: Bodies) -> Array:
-    """Spin (n, 3) rad/s of bodies; 0 for containers, which slip along their fluid."""
+    """Spin (n, 3) rad/s of bodies; 0 for containers, along which the fluid slips."""
     from ecs_fluid.kernels.bodies.table import CONTAINER
 
     return np.asarray(np.where((bodies.shape != CONTAINER)[:, None], bodies.angular_velocity, 0.0))

@@ -1,4 +1,4 @@
-"""The motion of bodies that the fluid knows of, and vortons that stand for their rotation."""
+"""The motion of bodies whose vorticity is in the fluid already, and vortons that represent their rotation."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ class FormerMotion(NamedTuple):
     ids: Array
     """RowId (n,) of the present bodies"""
     known: Array
-    """mask (n,) of those that are not new"""
+    """mask (n,) of the bodies that are not new"""
     v: Array
-    """(n, 3) m/s, 0 for new bodies"""
+    """velocity (n, 3) m/s, 0 for new bodies"""
     spin: Array
-    """(n, 3) rad/s that was shed, 0 for new bodies"""
+    """spin (n, 3) rad/s that was shed, 0 for new bodies"""
     change: Array
-    """(n, 6) of both in the last tick, 0 for bodies that were new in it"""
+    """changes (n, 6) of both in the last tick, 0 for bodies that were new then; for bodies that the fluid
+    moves, the account of `coupling.moved`"""
     gone: Array
     """mask of the rows of ShedMotion whose bodies were removed"""
 
 
 class SpinVortons(NamedTuple):
-    """Vortons (b rows) that stand for the vorticity 2 spin of bodies."""
+    """Vortons (b rows) that represent the vorticity 2 spin of bodies."""
 
     x: Array
     alpha: Array
@@ -44,7 +45,7 @@ class SpinVortons(NamedTuple):
 
 
 class MotionMemory:
-    """Keeps the motion that the fluid knows of in the fluid's ShedMotion, for a BoundarySystem."""
+    """Stores the motion whose vorticity is in the fluid in the component ShedMotion, for a BoundarySystem."""
 
     def __init__(self, system: BoundarySystem) -> None:
         self._system = system
@@ -57,7 +58,7 @@ class MotionMemory:
             world.attach("fluid", ShedMotion(none, *4 * [nothing], np.zeros((0, 3, 3)), none))
 
     def former(self, entities: list[Entity]) -> FormerMotion:
-        """The motion of the present bodies that the fluid knows of, and which bodies were removed."""
+        """The stored motion of the present bodies, and which bodies were removed."""
         memory = self._system.field(ShedMotion)
         ids = row_ids(entities)
         rows, known = rows_of(memory.id, ids)
@@ -70,7 +71,8 @@ class MotionMemory:
     def keep(
         self, former: FormerMotion, v: Array, spin: Array, bound: Array, added: Array | None = None
     ) -> None:
-        """Keep the motion (n, 3) that the fluid knows of now; `bound` (n,) vortons stand for each spin."""
+        """Store the motion (n, 3) whose vorticity is now in the fluid; `bound` (n,) vortons hold each
+        spin."""
         memory, number = self._system.field(ShedMotion), self._system.world.dtype
         known = former.known[:, None]
         memory.v, memory.angular_velocity = v.astype(number), spin.astype(number)
@@ -80,16 +82,16 @@ class MotionMemory:
         memory.id, memory.bound = former.ids, bound
 
     def keep_none(self, former: FormerMotion) -> None:
-        """The same where there are no bodies any more."""
+        """Empty the memory, as there are no bodies any more."""
         self.keep(former, np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0, np.int64))
 
 
 def put_back(world: World, centers: Array, carried: SpinVortons, placed: SpinVortons) -> Array:
-    """Impulses (n, 3) over the density as the vorticity that stands for rotation returns to its bodies.
+    """Impulses (n, 3), over the density, of returning the vorticity that represents rotation to its bodies.
 
-    From where it flowed, `carried`, to where it is `placed`. The flow takes it along nearly as the body goes;
-    what is left is the force of what blows past it, density times circulation times the difference of
-    velocity, as Magnus's is.
+    It is moved from where the flow `carried` it to where it is `placed`. The flow carries it almost along
+    with the body; the difference is the force of the flow past the body, density times circulation times the
+    difference of velocity: the Magnus force.
     """
     x, who = np.concatenate([carried.x, placed.x]), np.concatenate([carried.who, placed.who])
     before = np.concatenate([carried.alpha, 0.0 * placed.alpha])

@@ -1,4 +1,4 @@
-"""Panels that cover bodies, and what the conditions that solve for their vortex sheets share."""
+"""Panels that cover bodies, and the common base of the conditions that solve for vortex sheets on them."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 class Surface(NamedTuple):
-    """Panels of one body where it is now, and the factors of its matrix."""
+    """Panels of one body at its present place, and the factors of its matrix."""
 
     panels: Panels
-    """in axes of the body"""
+    """panels in the axes of the body"""
     factors: Factors
     turn: Array
-    """(3, 3) from there to the world; 1 for balls, whose spin carries no panels along"""
+    """rotation (3, 3) from these axes to the world's; 1 for balls, whose panels do not turn with them"""
     outward: float
     """1 for solids, -1 for containers, whose fluid is inside"""
     first: int
@@ -39,7 +39,7 @@ class Surface(NamedTuple):
 
     @property
     def rows(self) -> slice:
-        """Its rows among the panels of all bodies."""
+        """The slice of its rows among the panels of all bodies."""
         return slice(self.first, self.first + len(self.panels.area))
 
 
@@ -47,29 +47,30 @@ class Sheet(NamedTuple):
     """The panels of all bodies in the world (p rows)."""
 
     who: Array
-    """number of the body"""
+    """number of the panel's body"""
     center: Array
     arm: Array
-    """from the centre of the body to there"""
+    """vector from the centre of the body to the panel's centre"""
     wall: Array
-    """velocity of the body there, m/s"""
+    """velocity of the surface at the panel's centre, m/s"""
     normal: Array
-    """into the fluid"""
+    """unit normal, into the fluid"""
     area: Array
     shed: Array
-    """where vortons are shed"""
+    """place where the panel's vorton is shed"""
     sigma: Array
-    """their core radii"""
+    """core radius of that vorton"""
     volume: Array
-    """volumes they stand for"""
+    """volume of that vorton"""
 
     def around(self, spin: Array) -> Array:
-        """n x (spin x r) A (p, 3) of spins (n, 3) of the bodies: 2 spin V over each closed surface."""
+        """Strengths n x (spin x r) A (p, 3) for spins (n, 3) of the bodies; a closed surface's sum is 2 spin
+        V."""
         return np.asarray(self.area[:, None] * np.cross(self.normal, np.cross(spin[self.who], self.arm)))
 
 
 class Covered(NamedTuple):
-    """All bodies where they are now, and the panels that cover them."""
+    """All bodies at their present places, and the panels that cover them."""
 
     bodies: Bodies
     hulls: Hulls
@@ -83,9 +84,9 @@ class Covered(NamedTuple):
 
 
 class SheetBoundary(ABC):
-    """A condition by the vortex sheets of all bodies; keeps the factors of shapes met before.
+    """Base of the conditions with vortex sheets on all bodies; caches the matrix factors of each shape.
 
-    Nothing kept here is state: the factors follow from the shapes.
+    The cache is not state: the factors follow from the shapes.
     """
 
     def __init__(self, system: BoundarySystem) -> None:
@@ -101,11 +102,11 @@ class SheetBoundary(ABC):
 
     @abstractmethod
     def spawns(self, world: World) -> None:
-        """Make the entities of what is shed, and the memory of the motion that the fluid knows of."""
+        """Make the entities of shed vortons, and the component ShedMotion."""
 
     @abstractmethod
     def process(self, entities: list[Entity]) -> None:
-        """Find the sheets, and give them to the fluid."""
+        """Solve for the sheets, and shed them into the fluid."""
 
     def speeds_and_extents(self, entities: list[Entity]) -> tuple[Array, Array]:
         """Speeds (n,) m/s of the wind past bodies, and their extents (n,) m."""
@@ -123,7 +124,7 @@ class SheetBoundary(ABC):
         return Covered(bodies, hulls, surfaces, self._sheet(bodies, hulls, surfaces))
 
     def _surfaces(self, bodies: Bodies, hulls: Hulls) -> Iterator[Surface]:
-        """The panels of each body, made and factorised when one of its shape is first met."""
+        """The panels of each body, made and factorised when a body of that shape first occurs."""
         from ecs_fluid.kernels.bodies.rotation import matrix_of
         from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
         from ecs_fluid.kernels.panels.panel_flow import ring_factors
@@ -158,7 +159,7 @@ class SheetBoundary(ABC):
         return hull_panels(hulls, hull, edge) if across is None else prism_outline(hulls, hull, edge, across)
 
     def _extent(self, bodies: Bodies, hulls: Hulls, i: int) -> float:
-        """Longest extent of body i along its axes, in a plane along those in it, m."""
+        """Longest extent of body i along its axes (in a plane, along those in the plane), m."""
         corners = _corners(bodies, hulls, i)
         if not len(corners):
             return 2.0 * float(bodies.radius[i])
@@ -176,7 +177,7 @@ class SheetBoundary(ABC):
         size = np.concatenate([np.full(len(s.panels.area), self._size(s.panels)) for s in surfaces])
         shed = center + (self.system.offset * size)[:, None] * normal
         for part in (0.5, 0.25, 0.0):
-            # Where bodies are closer than that, nearer to the surface.
+            # Nearer to the surface where another body is closer than that.
             lost = astray(bodies, hulls, shed)
             shed[lost] = center[lost] + (part * self.system.offset * size[lost])[:, None] * normal[lost]
         arm = center - bodies.x[who]
@@ -185,12 +186,12 @@ class SheetBoundary(ABC):
         return Sheet(who, center, arm, wall, normal, area, shed, sigma, size * area)
 
     def _size(self, panels: Panels) -> float:
-        """Root of the triangles' area, or length of the segments, in the mean over the surface, m."""
+        """Mean over the surface of the root of the triangles' area, or of the length of segments, m."""
         mean = float((panels.area**2).sum() / panels.area.sum())
         return mean if self.world.dimension == 2 else float(np.sqrt(mean))
 
     def velocity_at(self, points: Array, x: Array, alpha: Array, sigma: Array) -> Array:
-        """Velocity (m, 3) m/s of vortons at points (m, 3), by the direct sum in double precision."""
+        """Velocity (m, 3) m/s that vortons induce at points (m, 3), by the direct sum in double precision."""
         from ecs_fluid.kernels.biot_savart.direct import velocity
 
         u = np.empty_like(points)
@@ -201,14 +202,14 @@ class SheetBoundary(ABC):
 
 
 def _corners(bodies: Bodies, hulls: Hulls, i: int) -> Array:
-    """Corners (m, 3) of body i, m, in its own axes; none of a ball."""
+    """Corners (m, 3) of body i, m, in its own axes; none for a ball."""
     from ecs_fluid.kernels.bodies.table import BALL
 
     return hulls.vertices[:0] if bodies.shape[i] == BALL else corners_of(hulls, int(bodies.hull[i]))
 
 
 def strengths_of_rings(surfaces: list[Surface], mu: list[Array]) -> Array:
-    """Strengths (p, 3) m^3/s in the world of the rings of circulations mu, m^2/s, of each surface."""
+    """Strengths (p, 3) m^3/s, in world axes, of rings with the circulations mu, m^2/s, of each surface."""
     from ecs_fluid.kernels.panels.panel_flow import sheet_strengths
 
     parts = [turned(s.turn, sheet_strengths(s.panels, m)) for s, m in zip(surfaces, mu, strict=True)]
@@ -216,10 +217,10 @@ def strengths_of_rings(surfaces: list[Surface], mu: list[Array]) -> Array:
 
 
 def turned(turn: Array, vectors: Array) -> Array:
-    """Vectors (n, 3) turned by a matrix, without a library whose sums depend on its threads."""
+    """Vectors (n, 3) turned by a matrix (3, 3); not by BLAS, whose sums depend on its threads."""
     return np.asarray(np.einsum("ij,nj->ni", turn, vectors))
 
 
 def rms(values: Array, area: Array) -> float:
-    """Root of the mean square over the surface."""
+    """Root mean square of values over the surface, weighted by area."""
     return float(np.sqrt(((values**2).sum(axis=1) * area).sum() / area.sum()))

@@ -1,4 +1,4 @@
-"""The wake of panels: vortons are shed into it, and joined where they lie close together."""
+"""The wake of panels: vortons are shed into it, and merged where they lie close together."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class WakeVortons(NamedTuple):
 
 
 def shed_sheets(system: BoundarySystem, covered: Covered, strengths: Array, released: WakeVortons) -> None:
-    """Add the vortons to the wake, with those released, and join those that lie close together."""
+    """Add the sheets' vortons and the released ones to the wake, and merge those that lie close together."""
     wake, sheet = system.world[system.wake], covered.sheet
     old = len(wake)
     shed = WakeVortons(sheet.shed, strengths, sheet.sigma, sheet.volume)
@@ -57,9 +57,9 @@ def shed_sheets(system: BoundarySystem, covered: Covered, strengths: Array, rele
 
 
 def _merged(system: BoundarySystem, covered: Covered, every: WakeVortons) -> tuple[Array, WakeVortons]:
-    """Vortons that share a cell joined, and of each that is left the first row that is in it.
+    """Merge vortons that share a cell; returns the first row merged into each vorton, and the vortons.
 
-    Cells are `merge` core radii wide, coarser with the distance from bodies as far as `most` demands.
+    Cells are `merge` core radii wide, and coarser with the distance from bodies as far as `most` demands.
     """
     from ecs_fluid.kernels.vorticity.merging import cell_levels, merge
 
@@ -77,7 +77,7 @@ def _merged(system: BoundarySystem, covered: Covered, every: WakeVortons) -> tup
             f"BoundarySystem: {len(sheet.area)} panels shed more vortons than most = {system.most} "
             "allows; use fewer panels or a larger most"
         )
-    # The middle of several vortons may lie in a body that curves between them.
+    # The centre of merged vortons may lie in a body whose surface curves between them.
     lost = astray(bodies, hulls, found.x)
     found.x[lost] = x[found.first[lost]]
     return found.first, WakeVortons(found.x, found.alpha, found.sigma, found.volume)

@@ -1,4 +1,4 @@
-"""Bodies that are fixed or scripted, which nothing parts, where they overlap or reach into a wall."""
+"""Warnings of fixed or scripted bodies that overlap or reach into a wall, which nothing would separate."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.table import Bodies
 
 THIN = 1e-3
-"""Overlap, in radii of the ball inside the thinner body, up to which bodies touch."""
+"""Overlap, in radii of the ball inside the thinner body, up to which bodies count as touching."""
 
 FAR = 1e-6
-"""Rounding of places in single precision, some digits of it, over their distance from the origin."""
+"""Rounding of a position in single precision, with some digits to spare, over its distance from the
+origin."""
 
 TOLD = 3
-"""Pairs that a sentence names."""
+"""Most pairs that a sentence names."""
 
 MOST_EDGES = 10_000
-"""Pairs of edges of two polytopes beyond which their faces are so many that these alone part them."""
+"""Above this many pairs of edges, two polytopes have so many faces that face normals alone suffice as
+separating directions."""
 
 
 class Solid(NamedTuple):
@@ -37,13 +39,13 @@ class Solid(NamedTuple):
     corners: Array
     """(v, 3) m; of a ball its centre"""
     normals: Array
-    """of the faces, outward (f, 3)"""
+    """outward normals of the faces (f, 3)"""
     starts: Array
-    """of the edges (e, 3) m"""
+    """start of each edge (e, 3) m"""
     along: Array
-    """from there to their ends (e, 3) m"""
+    """vector from the start of each edge to its end (e, 3) m"""
     radius: float
-    """of a ball, m, else 0"""
+    """radius of a ball, m, else 0"""
 
 
 Told = dict[tuple[str, str], float]
@@ -51,7 +53,10 @@ Told = dict[tuple[str, str], float]
 
 
 def overlap_lint(entities: list[Entity], bodies: Bodies, hulls: Hulls) -> list[str]:
-    """Sentences on `bodies`, those of the entities end to end, that nothing parts where they overlap now."""
+    """Sentences on bodies that overlap now and that nothing separates.
+
+    `bodies` are the bodies of all `entities`, end to end.
+    """
     from ecs_fluid.kernels.bodies.close_bodies import close_pairs
     from ecs_fluid.kernels.bodies.table import BALL, CONTAINER, Bodies
 
@@ -96,7 +101,7 @@ def _listed(found: Told, pair: Callable[[str, str], str]) -> str:
 
 
 def _depths(bodies: Bodies, hulls: Hulls, pairs: Array, walls: Array) -> Array:
-    """How far the bodies of each pair (m, 2) overlap, m; 0 or less where they do not."""
+    """Overlap (m,) m of the bodies of each pair (m, 2); 0 or less where they do not overlap."""
     solids = {k: _solid(bodies, hulls, k) for k in np.unique(pairs)}
     measures = (_beyond if wall else _depth for wall in walls)
     return np.array([f(solids[a], solids[b]) for f, (a, b) in zip(measures, pairs, strict=True)])
@@ -118,10 +123,10 @@ def _solid(bodies: Bodies, hulls: Hulls, k: int) -> Solid:
 
 
 def _depth(a: Solid, b: Solid) -> float:
-    """How far two solids have to be parted, m: the least overlap of their shadows along any direction.
+    """Distance, m, to move two solids apart: the least overlap of their projections onto any direction.
 
-    It is found along a normal of a face or, of polytopes, across an edge of each; of a ball, along the way
-    from a corner or an edge to its centre. Less than 0 is a distance.
+    The candidate directions are the normals of faces; for two polytopes, the cross products of an edge of
+    each; for a ball, the directions from corners and edges to its centre. A negative value is a gap.
     """
     directions = [np.eye(3), a.normals, b.normals]
     if len(a.along) * len(b.along) <= MOST_EDGES:
@@ -142,7 +147,7 @@ def _depth(a: Solid, b: Solid) -> float:
 
 
 def _reach(corners: Array, directions: Array) -> Array:
-    """Largest coordinate (m,) m of corners (v, 3) along each direction (m, 3)."""
+    """Largest coordinate (m,) of the corners (v, 3) along each direction (m, 3), m."""
     parts = np.array_split(directions, 1 + len(directions) * len(corners) // 10**6)
     return np.concatenate([(part @ corners.T).max(axis=1) for part in parts])
 

@@ -1,4 +1,4 @@
-"""How many pairs of bodies are close, before memory is taken for them."""
+"""How many pairs of bodies are close: counted before memory is allocated for them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.table import Bodies
 
 NEAR, TOUCHING = 50, 1000
-"""Bytes of a pair of bodies that may meet within the tick (its arrays have 48), and of one that touches
+"""Bytes for a pair of bodies that may meet within the tick (its arrays take 48), and for a pair that touches
 (930 measured)."""
 
 
 def most_pairs(x: Array, reach: Array, free: Array) -> float:
-    """Pairs of balls of radius `reach` about x (n, 3) that meet, one of them free.
+    """Number of pairs of balls of radii `reach` (n,) at x (n, 3) that meet, at least one of them free.
 
-    Exact where all have one radius; else it may be more, as if radii were up to twice as large.
+    It is exact where all radii are equal; otherwise it may be too large, as if radii were up to twice as
+    large.
     """
     from scipy.spatial import cKDTree
 
     octave = np.frexp(reach)[1]
-    total = -0.5 * np.count_nonzero(free)  # each meets itself
+    total = -0.5 * np.count_nonzero(free)  # the count below includes each body's pair with itself
     for number, moves in set(zip(octave.tolist(), free.tolist(), strict=True)):
         alike = (octave == number) & (free == moves)
         within = reach[free] + reach[alike].max()
@@ -36,11 +37,11 @@ def most_pairs(x: Array, reach: Array, free: Array) -> float:
 
 
 def check_pairs(bodies: Bodies, push: Array, dt: float) -> None:
-    """Raise LimitError where lists of the pairs that are close would be too long."""
+    """Raise LimitError if the lists of close pairs would not fit into memory."""
     from ecs_fluid.kernels.bodies.table import CONTAINER
 
     if 0.5 * TOUCHING * len(bodies.x) ** 2 <= limits().memory or not np.isfinite([bodies.x, bodies.v]).all():
-        return  # few, or numbers that the guard will name
+        return  # few bodies, or numbers that are not finite, which the guard reports
     solid = bodies.shape != CONTAINER
     x, radius, free = bodies.x[solid], 1.01 * bodies.radius[solid], bodies.motion[solid] == FREE
     speed, growth = (np.linalg.norm(each, axis=1).max() for each in (bodies.v, push))

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 SHAPES = (BallShape, HullShape, HullTable)
-"""A body has a BallShape, or the other two."""
+"""Shape components: a body has a BallShape, or both of the others."""
 
 BODIES = (Pose, RigidMotion, Body, *SHAPES)
-"""Components that tell where bodies are and how they move."""
+"""Components that describe where bodies are and how they move."""
 
 
 def body_entities(world: World) -> list[Entity]:
@@ -64,7 +64,7 @@ def body_entities(world: World) -> list[Entity]:
 
 
 def gathered(entities: list[Entity]) -> tuple[Bodies, Hulls]:
-    """Copies of all bodies' tables laid end to end, in entity order, and of the polytopes they refer to."""
+    """Copies of all bodies' tables, concatenated in the order of the entities, and of their polytopes."""
     from ecs_fluid.kernels.bodies.polytope import joined_hulls
     from ecs_fluid.kernels.bodies.table import BALL, CONTAINER, SOLID, Bodies
 
@@ -96,7 +96,7 @@ def gathered(entities: list[Entity]) -> tuple[Bodies, Hulls]:
 
 
 def go_on(bodies: Bodies, dt: float) -> None:
-    """Let all bodies that move go on for dt seconds at their present velocities, turning freely, in place."""
+    """Move all moving bodies, in place, for dt seconds at their present velocities, turning freely."""
     from ecs_fluid.kernels.bodies.isolated import drift
 
     nothing = np.zeros_like(bodies.x)
@@ -104,7 +104,7 @@ def go_on(bodies: Bodies, dt: float) -> None:
 
 
 def _laid(arrays: list[Array], width: int) -> Array:
-    """Rows (n, width) end to end, in double precision."""
+    """The arrays concatenated, as rows (n, width) in double precision."""
     return np.concatenate(arrays, dtype=np.float64) if arrays else np.empty((0, width))
 
 
@@ -112,7 +112,7 @@ def _exact(table: HullTable) -> Hulls:
     from ecs_fluid.kernels.bodies.polytope import Hulls
 
     planes = table.planes.astype(np.float64)
-    # Normals of a single-precision world are of length 1 to 1e-7 only.
+    # In a single-precision world the length of a normal is 1 only to 1e-7.
     planes /= np.linalg.norm(planes[:, :3], axis=1, keepdims=True)
     return Hulls(**{**{name: getattr(table, name) for name in Hulls._fields}, "planes": planes})
 
@@ -137,12 +137,12 @@ def faces_of(hulls: Hulls, h: int) -> list[Array]:
 
 
 def row_ids(entities: Iterable[Entity]) -> Array:
-    """RowId of every body, in the order of `gathered`; rising within each entity."""
+    """RowId of every body, in the order of `gathered`; ascending within each entity."""
     return np.concatenate([np.zeros(0, np.int64), *(entity[RowId].id for entity in entities)])
 
 
 def rows_of(ids: Array, wanted: Array) -> tuple[Array, Array]:
-    """Row among `ids` (n,) of each of the RowIds `wanted`, of any shape, and a mask of those found."""
+    """Index in `ids` (n,) of each of the RowIds `wanted` (any shape), and a mask of those found."""
     if not len(ids):
         return np.zeros(wanted.shape, np.int64), np.zeros(wanted.shape, bool)
     order = np.argsort(ids, kind="stable")
@@ -151,7 +151,7 @@ def rows_of(ids: Array, wanted: Array) -> tuple[Array, Array]:
 
 
 def write_back(entities: list[Entity], bodies: Bodies) -> None:
-    """Write poses and velocities of moving bodies into their tables; free bodies get theirs from impulses."""
+    """Write the poses of moving bodies, and the velocities of free ones, into their tables."""
     for entity, rows in rows_of_each(entities):
         pose, motion, kinds = entity[Pose], entity[RigidMotion], entity[Body].motion
         moved, free = kinds != FIXED, kinds == FREE
@@ -161,11 +161,12 @@ def write_back(entities: list[Entity], bodies: Bodies) -> None:
 
 
 def added_masses(world: World, entities: list[Entity]) -> tuple[Array, Array | None]:
-    """Fluid (n, 3, 3) kg that bodies take along as the BodySystem accelerates them.
+    """Added mass (n, 3, 3) kg of the bodies that the BodySystem accelerates, and that of pairs or None.
 
-    That of their BodyLoad, or, where it has none, what sheets of a boundary layer took along last; of new
-    bodies, what they would take along where they are. Second: that of pairs (n, n, 3, 3), of the first body
-    as the second moves, where those sheets move several free bodies; it stands for all of their fluid then.
+    It is that of their BodyLoad or, if it has none, that of the vortex sheets of a boundary layer when they
+    were last solved; for new bodies, what the sheets would give where they are. The second result
+    (n, n, 3, 3) kg is the added mass of the first body as the second accelerates. It is given where sheets
+    move several free bodies, and then stands for all of their added mass.
     """
     ids = row_ids(entities)
     added, between = np.zeros((len(ids), 3, 3)), None
@@ -177,7 +178,7 @@ def added_masses(world: World, entities: list[Entity]) -> tuple[Array, Array | N
             between = pairs[np.ix_(places, places)]
         elif known.any():
             added[known] = memory.added[places[known]]
-        # By its kind: BoundarySystem has to come after BodySystem, and knows it.
+        # Found by name: BoundarySystem imports this module and cannot be imported here.
         boundaries: list[Any] = [each for each in world.systems if each.kind == "boundary"]
         if boundaries and boundaries[0].boundary == "layer" and not known.all():
             fresh = boundaries[0].sheets.added_masses(entities)
@@ -192,20 +193,20 @@ def added_masses(world: World, entities: list[Entity]) -> tuple[Array, Array | N
 
 
 def column_of(entities: list[Entity], kind: type[Component], name: str) -> Array:
-    """A column of all bodies, laid end to end; 0 where an entity has no such component."""
+    """A column of all bodies, concatenated; 0 where an entity lacks the component."""
     tables = (entity[kind] if kind in entity else kind.blank(len(entity), np.float64) for entity in entities)
     return np.concatenate([vars(table)[name] for table in tables], dtype=np.float64)
 
 
 def add_loads(entities: list[Entity], **loads: Array) -> None:
-    """Add to columns of the BodyLoads of all bodies, laid end to end."""
+    """Add `loads`, columns of all bodies concatenated, to the columns of their BodyLoads."""
     for name, values in loads.items():
         columns = [vars(entity[BodyLoad])[name] for entity in entities]
         add_spread(values.astype(columns[0].dtype), columns)
 
 
 def set_motion(entities: list[Entity], bodies: Bodies, changed: Array) -> None:
-    """Write velocities and spins of the bodies with the numbers `changed` into their tables."""
+    """Write velocities and spins of the bodies with the indices `changed` into their tables."""
     some = np.zeros(len(bodies.x), bool)
     some[changed] = True
     for entity, rows in rows_of_each(entities):
@@ -215,7 +216,7 @@ def set_motion(entities: list[Entity], bodies: Bodies, changed: Array) -> None:
 
 
 def standing(bodies: Bodies, clearance: float) -> Obstacles:
-    """The bodies where they are, as obstacles with a clearance, m."""
+    """The bodies at rest where they are now, as obstacles with a clearance, m."""
     from ecs_fluid.kernels.collision.swept_bodies import obstacles
 
     pose = (bodies.x, bodies.q)
@@ -225,9 +226,9 @@ def standing(bodies: Bodies, clearance: float) -> Obstacles:
 
 
 def depths(obstacles: Obstacles, hulls: Hulls, x: Array) -> Array:
-    """Depth (n,) m of places x (n, 3) m inside a body or outside all containers, as these stand at the end.
+    """Depth (n,) m of places x (n, 3) m inside a body or outside all containers; elsewhere 0 or less.
 
-    Not above 0 elsewhere.
+    Obstacles count as they stand at the end of the tick.
     """
     from ecs_fluid.kernels.collision.collide import misplaced
 
@@ -238,7 +239,7 @@ def depths(obstacles: Obstacles, hulls: Hulls, x: Array) -> Array:
 
 
 def near_bodies(bodies: Bodies, hulls: Hulls, x: Array, reach: Array) -> tuple[Array, Array, Array, Array]:
-    """(row, body, distance m, normal) of the places within reach (n,) m of a surface."""
+    """(row, body, distance in m, normal) of the places x (n, 3) m within reach (n,) m of a surface."""
     from ecs_fluid.kernels.collision.closest_surface import near_surfaces
 
     n = len(x)

@@ -1,4 +1,4 @@
-"""Momentum that bodies gain, and spin that they lose, while a resistance brakes them."""
+"""Momentum that bodies gain, and spin that they lose, under linear resistance: exact solutions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def gained(mass: Array, loss: Array, pull: Array, motion: Array, dt: float) -> Array:
-    """M (w(dt) - w(0)) (n, 3) of M dw/dt = p - K w, exactly.
+    """The momentum gained, M (w(dt) - w(0)) (n, 3), by the exact solution of M dw/dt = p - K w.
 
     Args:
         mass: M (n, 3, 3), kg or kg m^2; symmetric and positive.
@@ -37,9 +37,10 @@ def gained(mass: Array, loss: Array, pull: Array, motion: Array, dt: float) -> A
 
 
 def brake_spin(bodies: Bodies, brake: Array, swirl: Array, dt: float) -> None:
-    """Follow I dw/dt = s - b w for dt seconds exactly, the bodies turned as they are, in place.
+    """Advance the spins by the exact solution of I dw/dt = s - b w over dt seconds, in place.
 
-    `brake` b (n,) N m s, 0 where the spin is left as it is, and `swirl` s (n, 3) N m in world axes.
+    Orientations are held fixed. `brake` b (n,) N m s is 0 where the spin stays as it is; `swirl` s (n, 3) N m
+    is in world axes.
     """
     from ecs_fluid.kernels.bodies.decay import turns
 

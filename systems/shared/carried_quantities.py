@@ -27,19 +27,19 @@ from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest
 from ecs_fluid.systems.shared.properties import particle_density
 
 REPLACED = (Position, Strength, CoreRadius, Volume, RowId)
-"""Tables that new vortons get elsewhere."""
+"""Tables that new vortons get from elsewhere."""
 
 RESTARTED = (VelocityHistory, SubfilterAverage, CarrierMotion)
 """Tables that belong to the path of an old vorton: new vortons start with the defaults."""
 
 BY_MASS = (*Temperature.columns.values(), Dilatation.columns["temperature"], *Species.columns.values())
-"""What mixes by mass in gas that swells."""
+"""Components that mix by mass, not by volume, in gas that swells."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its table and name, its place among the extensive quantities, that of what it is a value
-    per (volume, or mass), its values' range."""
+    """One column: its table and name, its index among the extensive quantities, the index of the quantity
+    that it is a value per (volume or mass), and the range of its values."""
 
     kind: type[Component]
     name: str
@@ -53,9 +53,9 @@ class Column:
 class Cargo:
     """Extensive quantities of every vorton of an entity: volume, and value times volume of every column.
 
-    So mass is kept with the Density, and heat and fuel as ThermalSystem and CombustionSystem count them, per
-    volume; where vortons swell, value times mass of what is `BY_MASS`. Without Volume every vorton counts as
-    1. `matter` says whether there is more than an Age.
+    So the Density keeps the total mass, and heat and fuel stay as ThermalSystem and CombustionSystem count
+    them, per volume; where vortons swell, components in `BY_MASS` count as value times mass. Without a Volume
+    every vorton counts as 1. `matter` says whether vortons carry more than an Age.
 
     Raises FluidError when a table can neither be shared nor started anew.
     """
@@ -85,7 +85,7 @@ class Cargo:
         self.matter = any(column.kind is not Age for column in self.columns)
 
     def tables(self, load: Array, kept: Array, cell: float) -> list[Component]:
-        """Tables of new vortons at some of the points among which the cargo was shared.
+        """Tables of new vortons at some of the lattice points that took shares of the cargo.
 
         Args:
             load: extensive quantities (points, k) of all the points.
@@ -95,17 +95,17 @@ class Cargo:
         share = load[kept]
         volume = np.full(len(kept), cell)
         if self.matter:
-            # Points left out are mixed into the others: totals stay and no value leaves its range.
+            # The cargo of points left out is mixed into the others: totals and ranges of values stay.
             share = share + share[:, :1] / share[:, 0].sum() * (load.sum(axis=0) - share.sum(axis=0))
             volume = share[:, 0]
-        else:  # points that got nothing are as old as the mean
+        else:  # points that got nothing get the mean age
             share = np.where(share[:, :1] > 0, share, load.sum(axis=0))
         found: dict[type[Component], dict[str, Array]] = {}
         for column in self.columns:
             width = int(np.prod(column.shape))
             held = share[:, column.first : column.first + width]
             value = held / share[:, column.per : column.per + 1]
-            # Only rounding is cut off: values are means of old ones.
+            # New values are means of old ones, so clipping removes only rounding.
             value = np.clip(value, column.least, column.most).reshape(len(kept), *column.shape)
             found.setdefault(column.kind, {})[column.name] = value
         tables = [kind(**columns) for kind, columns in found.items()]

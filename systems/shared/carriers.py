@@ -16,8 +16,8 @@ from ecs_fluid.world import World
 
 
 class Frames(NamedTuple):
-    """Axes of carriers at moments: origins (n, 3) m and rotation matrices (n, 3, 3), which move with v (n, 3)
-    m/s and spin (n, 3) rad/s."""
+    """Axes of carriers at n moments: origins (n, 3) m and rotation matrices (n, 3, 3), and their velocities
+    v (n, 3) m/s and spins (n, 3) rad/s."""
 
     origin: Array
     turn: Array
@@ -25,21 +25,21 @@ class Frames(NamedTuple):
     spin: Array
 
     def turned(self, vectors: Array) -> Array:
-        """Vectors (n, 3) of the carriers' axes in the world's."""
+        """Vectors (n, 3) in the carriers' axes, turned to the world's axes."""
         return np.asarray((self.turn * vectors[:, None, :]).sum(axis=2))
 
     def placed(self, x: Array) -> Array:
-        """Places (n, 3) m of the carriers' axes in the world's."""
+        """Places (n, 3) m in the carriers' axes, as places in the world."""
         return np.asarray(self.origin + self.turned(x))
 
     def velocity(self, x: Array) -> Array:
-        """Velocity (n, 3) m/s of what is fixed to the carriers at places x (n, 3) m of their axes."""
+        """Velocity (n, 3) m/s of points fixed to the carriers at places x (n, 3) m in their axes."""
         return np.asarray(self.v + np.cross(self.spin, self.turned(x)))
 
 
 class Carriers(NamedTuple):
-    """Bodies or particles as they are at the time `now`, s: places x (n, 3) m, unit quaternions q (n, 4),
-    velocities v (n, 3) m/s and spins (n, 3) rad/s."""
+    """Bodies or particles that carry something, as they are at the time `now`, s: places x (n, 3) m, unit
+    quaternions q (n, 4), velocities v (n, 3) m/s and spins (n, 3) rad/s."""
 
     x: Array
     q: Array
@@ -48,8 +48,11 @@ class Carriers(NamedTuple):
     now: float
 
     def frames(self, moments: Array, numbers: Array) -> Frames:
-        """Axes at moments (m,) s of carriers, which go on as they move now: all n in turn by `numbers` (m,),
-        and any few in a row spread over all, since neighbours are often of one age."""
+        """Axes of carriers at moments (m,) s, extrapolated from their present motion.
+
+        `numbers` (m,) choose the carriers: all n take turns, and successive numbers are spread over all rows,
+        since neighbouring rows are often of the same age.
+        """
         from ecs_fluid.kernels.bodies.rotation import matrices_after
 
         rows = numbers * _stride(len(self.x)) % len(self.x)
@@ -60,9 +63,9 @@ class Carriers(NamedTuple):
 
 
 def bodies(world: World, name: str, ended: bool) -> Carriers:
-    """The bodies of an entity as they are when a tick begins, or has `ended`.
+    """The bodies of an entity as they are when a tick begins, or when it has `ended`.
 
-    When it begins, those with a script move as they will in it.
+    When it begins, scripted bodies have the velocities that they will have in the tick.
     """
     entity = world[name]
     pose, motion = entity[Pose], entity[RigidMotion]
@@ -78,9 +81,9 @@ def bodies(world: World, name: str, ended: bool) -> Carriers:
 
 
 def carriers(world: World, name: str, ended: bool, together: bool = False) -> Carriers:
-    """The bodies or particles of an entity, or one carrier at their mean place that turns with none of them.
+    """The bodies or particles of an entity as carriers; or, with `together`, one at their mean place.
 
-    When a tick begins particles move as they did in the one before.
+    That one does not turn. When a tick begins, particles have the velocities of the tick before.
     """
     entity = world[name]
     if Pose in entity:
@@ -96,14 +99,16 @@ def carriers(world: World, name: str, ended: bool, together: bool = False) -> Ca
     if not (together and len(found.x)):
         return found
     middle = found.x[:1] + _nearest(world, found.x - found.x[0]).mean(axis=0)
-    # Particles that come or go move the mean place, but not with a velocity.
+    # Particles that come or go shift the mean place, but do not count as its velocity.
     mean = found.v[known].mean(axis=0) if known.any() else np.zeros(3)
     return Carriers(middle, _upright(1), mean[None], np.zeros((1, 3)), found.now)
 
 
 def follow(world: World, name: str, begins: bool) -> None:
-    """Note where the particles of an entity that carries something are when a tick begins, and how they have
-    moved in it when it ends; what is a body tells that by itself."""
+    """Record where the particles of a carrying entity are when a tick begins, and their motion when it ends.
+
+    Bodies need no such record: they have velocities of their own.
+    """
     entity = world[name]
     if CarrierMotion not in entity:
         return
@@ -116,7 +121,7 @@ def follow(world: World, name: str, begins: bool) -> None:
 
 
 def own_velocity(center: Any, world: World) -> Array:
-    """Velocity (3,) m/s, mean over the tick, of a middle that is keyed in time; none of one that jumps."""
+    """Mean velocity (3,) m/s over the tick of a `center` keyed in time; 0 where it jumps."""
     if not isinstance(center, Keyed) or center.between == "step":
         return np.zeros(3)
     ends = (value_at(center, (world.tick + k) * world.dt) for k in (1, 0))
@@ -124,7 +129,7 @@ def own_velocity(center: Any, world: World) -> Array:
 
 
 def _stride(count: int) -> int:
-    """The whole number next to the golden section of `count` that has no divisor in common with it."""
+    """The whole number nearest to the golden section of `count` that has no common divisor with it."""
     golden = round(count * (math.sqrt(5.0) - 1) / 2)
     near = (golden + sign * step for step in range(count + 1) for sign in (1, -1))
     return next(number for number in near if math.gcd(number, count) == 1)
@@ -135,7 +140,7 @@ def _upright(rows: int) -> Array:
 
 
 def _nearest(world: World, way: Array) -> Array:
-    """Ways (n, 3) m between two places, to the nearest image of a world that repeats."""
+    """Displacements (n, 3) m, shortened to those to the nearest image in a periodic world."""
     for axis in np.flatnonzero(world.periods):
         way[:, axis] -= world.periods[axis] * np.rint(way[:, axis] / world.periods[axis])
     return way

@@ -1,4 +1,4 @@
-"""What exchange takes of a viscosity or diffusivity from vortons as they stand, and the sentences on that."""
+"""Warnings of vortons whose arrangement makes particle strength exchange miss the constant that was set."""
 
 from __future__ import annotations
 
@@ -14,37 +14,39 @@ from ecs_fluid.systems.shared.populations import rows_of_each, with_images
 from ecs_fluid.world import World
 
 SPACINGS = {2: 1.5, 4: 1.25}
-"""Exchange radius by order, spacings."""
+"""Least exchange radius, in spacings, by order of the exchange kernel."""
 
 MOST_OFF = 0.05
-"""Of the constant, that exchange may be off before a lint says so."""
+"""Relative error of the constant (viscosity or diffusivity) above which a lint warns."""
 
 WIDE, TOO_WIDE = 2.0, 0.8
-"""Times `SPACINGS` from which on it is asked what a radius leaves to short waves, and the part of what
-`SPACINGS` take of these below which a lint says so."""
+"""From this many times `SPACINGS` on, the decay of short waves is checked; a lint warns below this fraction
+of their decay with a radius of `SPACINGS`."""
 
 SAMPLE = 128
-"""Vortons of a population that are looked at, each for an equal part of its strength."""
+"""Number of vortons of a population that are examined; each represents an equal part of its strength."""
 
 CROWDED = 1.5
-"""Volumes of vortons over their space from which on a lint says so."""
+"""Total volume of vortons over the space that they occupy, above which a lint warns."""
 
 THIN = 0.03
-"""Least over largest second moment of the neighbours of vortons on lines or sheets, at most."""
+"""Vortons lie on a line or sheet if the least second moment of their neighbours over the largest is below
+this."""
 
 CENTRED, ENOUGH = 0.1, 16
-"""First moment of neighbours over their mean distance, at most, of vortons with neighbours all round, and how
-many of these among `SAMPLE` there must be to compare directions."""
+"""A vorton has neighbours all round if their first moment over their mean distance is below the first number;
+directions are compared if at least the second number of vortons among `SAMPLE` have."""
 
 UNEVEN = 1 / 3
-"""Least over largest part by direction below which a lint says so; a cubic lattice has 1."""
+"""Least over largest effective constant by direction below which a lint warns; a cubic lattice has 1."""
 
 FINE, FAR = 0.01, 2.5
-"""Step of the table of parts, and its end, beyond which exchange on a lattice takes all; spacings."""
+"""Step and end, in spacings, of the table by radius of the fraction that exchange achieves on a lattice;
+beyond its end the fraction is 1."""
 
 
 class Words(NamedTuple):
-    """How the sentences name a system, what it spreads and by which constant, and its other way to do so."""
+    """Words of the sentences: the system, what it spreads, by which constant, and its alternative method."""
 
     system: str
     spread: str
@@ -55,7 +57,7 @@ class Words(NamedTuple):
 def crowded_lint(
     words: Words, world: World, entities: Sequence[Entity], columns: Sequence[Array]
 ) -> list[str]:
-    """Several populations whose volumes stand for the same space; ``columns`` as in `exchange_lint`."""
+    """Warn of populations whose volumes represent the same space; ``columns`` as in `exchange_lint`."""
     x, _, sigma, volume = columns
     if len(entities) < 2:
         return []
@@ -79,9 +81,9 @@ def exchange_lint(
     order: int,
     radius: float,
 ) -> list[str]:
-    """Populations across which exchange cannot spread, or from which it takes another constant than is told.
+    """Warn of populations in which exchange cannot spread, or spreads with another constant than was set.
 
-    ``columns`` are positions, amounts (strengths, say), core radii and volumes of all, ``radius`` is in core
+    ``columns`` are positions, amounts (strengths, say), core radii and volumes of all; ``radius`` is in core
     radii.
     """
     x, alpha, sigma, volume = (column.astype(np.float64) for column in columns)
@@ -122,10 +124,10 @@ def exchange_lint(
 
 
 def _crowded(x: Array, volume: Array, owner: Array, dimension: int) -> tuple[float, list[int]]:
-    """Most volume of vortons over the space they are in, a ball of three spacings, and whose they are there.
+    """Largest volume of vortons over the space around one, a ball of three spacings, and their owners there.
 
-    On a lattice it is 1.09, in a plane 1.03; looked at about 200 vortons, drawn from all, since numbers of
-    rows follow lattices.
+    On a lattice the ratio is 1.09, in a plane 1.03. About 200 vortons are examined, drawn at random, since
+    rows at even distances would follow the lattice.
     """
     from scipy.spatial import cKDTree
 
@@ -141,9 +143,10 @@ def _crowded(x: Array, volume: Array, owner: Array, dimension: int) -> tuple[flo
 
 
 def _sample(alpha: Array, spacings: Array) -> Array:
-    """Rows of strengths (n, 3), as many as `SAMPLE`, each for an equal part of sum |alpha|.
+    """`SAMPLE` rows of the strengths (n, 3), each of which represents an equal part of sum |alpha|.
 
-    Drawn from all with like core radii, which are (n,) spacings, since numbers of rows follow lattices.
+    They are drawn at random among rows of similar core radii, here (n,) `spacings`, since rows at even
+    distances would follow the lattice.
     """
     mixed = np.random.default_rng(0).permutation(len(alpha))
     mixed = mixed[np.argsort(spacings[mixed], kind="stable")]
@@ -155,7 +158,7 @@ def _sample(alpha: Array, spacings: Array) -> Array:
 
 @lru_cache
 def _table(order: int, dimension: int) -> tuple[Array, Array]:
-    """Radii in spacings, and the part of the viscosity that each takes on a lattice."""
+    """Radii in spacings, and the fraction of the viscosity that exchange with each achieves on a lattice."""
     from ecs_fluid.kernels.vorticity.exchange import part_of_viscosity
 
     spacings = FINE * np.arange(1, round(FAR / FINE) + 1)
@@ -165,14 +168,17 @@ def _table(order: int, dimension: int) -> tuple[Array, Array]:
 def _taken(
     world: World, order: int, x: Array, volume: Array, eps: Array, some: Array
 ) -> tuple[Array, Array, Array]:
-    """Part of the viscosity that exchange takes at some vortons, and how flat their neighbours lie, 0 to 1;
-    the parts (d,) along the axes where they differ most, rising, of those with neighbours all round.
+    """Fraction of the viscosity that exchange achieves at the vortons `some`, and flatness of neighbours.
 
-    A vorton exchanges with each of its neighbours over eps_pq, and over a part of a lattice's places, drawn
-    at random, a sum is that part of the lattice's. So the part is the mean of what a lattice takes by eps_pq,
-    weighted as long waves weigh neighbours, by V_q z^2 times a bell in place of eta that is at least
-    `SPACINGS` wide. Flat is the least over the largest second moment by that bell. Of the sums as they stand,
-    the tensor of sum V_q z z^T eta/(2 eps_pq^2), means alone say how it is by direction: noise has none.
+    The third result holds the fractions (d,), ascending, along the axes in which they differ most, for the
+    vortons with neighbours all round.
+
+    A vorton exchanges with each neighbour over the radius eps_pq. If a random part of a lattice's places is
+    filled, a sum is that part of the lattice's sum. So the fraction is the mean of what a lattice achieves
+    with eps_pq, weighted as long waves weigh neighbours: by V_q z^2 times a bell in place of eta that is at
+    least `SPACINGS` wide. Flatness is the least over the largest second moment with that bell, 0 to 1.
+    Fractions by direction come from the sums as they stand, the tensor sum V_q z z^T eta/(2 eps_pq^2),
+    averaged over vortons, because noise has no direction on average.
     """
     from scipy.spatial import cKDTree
 
@@ -205,9 +211,10 @@ def _taken(
 def _left_to_short_waves(
     world: World, order: int, x: Array, volume: Array, alpha: Array, eps: Array, narrow: Array, rows: slice
 ) -> float:
-    """Decay of sum |alpha|^2/V of some rows by exchange over eps (n,) m, over that by the narrow radii.
+    """Decay rate of sum |alpha|^2/V of some rows by exchange over eps (n,) m, over that with narrow radii.
 
-    A wave k decays as if the viscosity were less by (k eps)^2/8 + ... (order 2) or (k eps)^4/96 (order 4).
+    A wave of wave number k decays as if the viscosity were smaller by the fraction (k eps)^2/8 + ... (order
+    2) or (k eps)^4/96 + ... (order 4).
     """
     from ecs_fluid.kernels.vorticity.exchange import exchange_rows, reach_of
 

@@ -16,13 +16,13 @@ MIXTURE: tuple[tuple[type[Component], dict[str, str]], ...] = (
     (TemperatureField, {"T": "temperature"}),
     (SpeciesField, {name: name for name in SpeciesField.columns}),
 )
-"""Fields at the points of the TransferGrid: their columns, and what they are called outside of it."""
+"""Columns of the TransferGrid's fields, and the names under which `fields_at` yields them."""
 
 
 def fields_at(world: World, x: Array) -> Iterator[tuple[str, Array]]:
-    """Names and values (m,), at points (m, 3) m, of all fields of the evaluated world.
+    """Names and values (m,) of all fields of the evaluated world at points x (m, 3) m.
 
-    Values are linear between those of the grid; outside of it they are those of the fluid at rest.
+    Values are interpolated linearly on the grid; outside of it they are those of the fluid at rest.
     """
     tables, rest, z = world.fluid.tables, fluid_at_rest(world), x[:, 2].astype(world.dtype)
     at_rest = {"density": density_at(rest, z), "temperature": temperature_at(rest, z)}

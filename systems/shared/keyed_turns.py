@@ -1,4 +1,4 @@
-"""Rotations of scripted bodies over whole turns, as their keys make them."""
+"""Rotations of scripted bodies in one tick, counting the whole turns that their keys prescribe."""
 
 from __future__ import annotations
 
@@ -10,32 +10,33 @@ from ecs_fluid.component import Array
 from ecs_fluid.keyframes import Keyed, value_at
 
 PART = 0.5
-"""Radians of a keyed rotation vector in one part of its way, in the mean, where whole turns are counted."""
+"""Mean length, rad, of one part of a keyed rotation vector's path, where whole turns are counted."""
 
 MOST_PARTS = 1_000_000
-"""Of the way between two keys in one tick."""
+"""Most parts of the path between two keys in one tick."""
 
 LEAST_ANGLE = 1e-6
-"""Radians between two poses below which their axis says nothing."""
+"""Angle between two poses, rad, below which its axis is meaningless."""
 
 
 def with_turns(short: Array, rotation: Any, begin: float, end: float) -> Array:
-    """Rotation vector (3,) rad from a pose to one at the `end`, with the turns that keys make since `begin`.
+    """Rotation vector (3,) rad from the pose at `begin` to that at `end`, with the keys' whole turns.
 
-    The keyed vector theta turns the body by at most |d theta|, so where theta's way is below half a turn the
-    `short` rotation between both poses is it. Beyond, small parts of the way add up to int spin dt; of the
-    rotations between both poses, `short` and whole turns more about its axis, the one next to that counts.
-    If the axis turns so much meanwhile that none is near, it is int spin dt itself, the mean spin.
+    `short` is the shortest rotation between both poses. A change of the keyed vector theta turns the body by
+    at most |d theta|, so where theta's path is shorter than half a turn, the result is `short`. Beyond that,
+    the path is cut into small parts that add up to the integral of the spin over time. Among the rotations
+    between both poses, `short` and those with whole turns more about its axis, the one nearest to this
+    integral is returned. If the axis turns so much in between that none is near, the integral itself is.
     """
     from ecs_fluid.kernels.bodies.rotation import path_turned
 
-    # By chords; a smooth way is longer, but not by half.
+    # By chords: a smooth path is longer than their sum, but by less than half.
     length = float(np.linalg.norm(np.diff(_way(rotation, begin, end, 4), axis=0), axis=1).sum())
     if not length >= 2.0:
         return short
     whole = path_turned(_way(rotation, begin, end, min(int(length / PART) + 1, MOST_PARTS)))
     angle = float(np.linalg.norm(short))
-    if angle < LEAST_ANGLE:  # the same pose again, whose axis is that of rounding errors
+    if angle < LEAST_ANGLE:  # the same pose again: the axis of `short` is only rounding error
         return np.asarray(whole)
     axis = short / angle
     found = short + 2 * np.pi * np.rint((whole @ axis - angle) / (2 * np.pi)) * axis
@@ -43,7 +44,7 @@ def with_turns(short: Array, rotation: Any, begin: float, end: float) -> Array:
 
 
 def _way(rotation: Any, begin: float, end: float, parts: int) -> Array:
-    """Values (n, 3) of a keyed vector from `begin` to `end` s; `parts` from each key between to the next."""
+    """Values (n, 3) of a keyed vector from `begin` to `end`, s, with `parts` steps between adjacent keys."""
     times = rotation.edges(begin, end) if isinstance(rotation, Keyed) else np.array([begin, end])
     share = np.arange(parts) / parts
     fine = (times[:-1, None] + share * np.diff(times)[:, None]).ravel()

@@ -1,7 +1,8 @@
-"""The layered part of what fluid in a container carries: a function of the height alone, which is at rest.
+"""The layered part f(z) of the density of fluid in a container: a function of height alone, which is at rest.
 
-Of f(z) no vorticity comes, for grad(f) is along gravity. Sums over neighbours only nearly know that at a wall
-that is neither level nor upright, so f is taken off before: docs/notes/vorticity.md.
+f(z) makes no vorticity, since grad(f) is along gravity. At a wall that is neither level nor upright, sums
+over neighbours reproduce that only approximately, so f is subtracted before they are taken: see
+docs/notes/vorticity.md.
 """
 
 from __future__ import annotations
@@ -12,26 +13,28 @@ from ecs_fluid.component import Array
 from ecs_fluid.systems.shared.walls import Walls, is_filled
 
 FINEST = 3.5
-"""Wave number of f, in spacings of particles, at which it gets half of what the particles say.
+"""Wave number, times the spacing of particles, at which f has half the amplitude of the particles' values.
 
-Layers of particles have 2 pi: between them f must go on evenly, or waves lower than a spacing would be at
-rest. A tanh of the thickness of two spacings is met to 1e-4 of its height.
+Layers of particles have the wave number 2 pi. Between them f must be smooth, or fluid waves lower than a
+spacing would count as at rest. A tanh of the thickness of two spacings is matched to 1e-4 of its height.
 """
 
 GAP = 0.25
-"""Distance in height, in spacings, above which two particles do not tell where a step of density is."""
+"""Two particles farther apart in height than this, in spacings, do not locate a step of density."""
 
 EXACT = 1e-5
-"""Unevenness, in spacings, of particles that have not moved: a step may be between them."""
+"""Deviation from a lattice, in spacings, up to which particles count as not having moved, so that there may
+be a step between them."""
 
 CUBICS = np.array([[1, -3, 3, -1], [4, 0, -6, 3], [1, 3, 3, -3], [0, 0, 0, 1]]) / 6
-"""The four cubic B-splines over a piece, in powers of the place s in it, 0 to 1."""
+"""Coefficients of the four cubic B-splines on one interval, by powers of the coordinate s in it, 0 to 1."""
 
 
 def layered_part(walls: list[Walls], x: Array, values: Array, volume: Array, up: Array) -> Array:
-    """f(z) (n,) at particles at x (n, 3) m in full containers, 0 elsewhere; in the unit of `values` (n,).
+    """f(z) (n,) at particles at x (n, 3) m in full containers, 0 elsewhere, in the unit of `values` (n,).
 
-    volume (n,) m^3; up (3,), of length 1, along which z is. Full as `is_filled` says.
+    volume (n,) is in m^3; z is the height along the unit vector up (3,). `is_filled` decides which containers
+    are full.
     """
     layers = np.zeros(len(x))
     for wall in walls:
@@ -50,10 +53,10 @@ def layered_part(walls: list[Walls], x: Array, values: Array, volume: Array, up:
 
 
 def _steps(z: Array, x: Array, values: Array, spacing: float, up: Array) -> Array:
-    """The sum (n,) of all steps in values (n,) at rising heights z (n,), at the places x (n, 3) m.
+    """The sum (n,) of all steps in the values (n,) at ascending heights z (n,) and places x (n, 3) m.
 
-    A step lies between two particles whose difference is most of what two spacings above and below change:
-    not between layers of particles, of which there are several, nor where heavy fluid is above light.
+    A step lies between two particles whose difference is most of the change over two spacings above and
+    below. So the differences between several layers are no steps, nor is heavy fluid above light.
     """
     jump, gap = np.diff(values), np.diff(z)
     change = np.concatenate([[0.0], np.cumsum(np.abs(jump))])
@@ -61,7 +64,7 @@ def _steps(z: Array, x: Array, values: Array, spacing: float, up: Array) -> Arra
     last = np.searchsorted(z, z[1:] + 2 * spacing, side="right") - 1
     here = np.arange(len(jump))
     is_step = np.abs(jump) > 0.5 * (change[last] - change[first])
-    is_step &= (here - first >= 8) & (last - here > 8)  # fewer say nothing of what is between them
+    is_step &= (here - first >= 8) & (last - here > 8)  # too few particles do not locate a step
     steps = np.zeros(len(z))
     for at in np.flatnonzero(is_step):
         height = z - 0.5 * (z[at] + z[at + 1])
@@ -78,9 +81,9 @@ def _steps(z: Array, x: Array, values: Array, spacing: float, up: Array) -> Arra
 
 
 def _is_level(height: Array, across: Array, spacing: float) -> bool:
-    """Whether particles a third of a spacing above and below a step are near nearly all places in it.
+    """Whether the step is level: particles within a third of a spacing above and below it cover its area.
 
-    Those next to a wave are not: the ones below are at its crests, the ones above at its troughs.
+    Along a wave they do not: those below lie at its crests, those above at its troughs.
     """
     from scipy.spatial import cKDTree
 
@@ -92,10 +95,10 @@ def _is_level(height: Array, across: Array, spacing: float) -> bool:
 
 
 def _is_lattice(x: Array, asked: Array, spacing: float) -> bool:
-    """Whether particles of x (n, 3) m lie on a lattice, however it leans: at those `asked` (n,), at least.
+    """Whether the particles x (n, 3) m lie on a lattice of any orientation, by the rows of the mask `asked`.
 
-    Where a particle has neighbours on both sides in some direction, they lie opposite to each other. A wave
-    moves them by its curvature.
+    On a lattice, neighbours on both sides of a particle lie opposite to each other. A wave displaces them by
+    its curvature.
     """
     from scipy.spatial import cKDTree
 
@@ -108,11 +111,11 @@ def _is_lattice(x: Array, asked: Array, spacing: float) -> bool:
 
 
 def _smooth(z: Array, values: Array, volume: Array, spacing: float) -> Array:
-    """A smoothing cubic spline (n,) through values (n,) at rising heights z (n,).
+    """A smoothing cubic spline (n,) through values (n,) at ascending heights z (n,).
 
-    It minimises sum_p V_p (f(z_p) - values_p)^2 + c integral f''''^2 dz, with c such that waves of the number
-    FINEST / spacing get half. Source of the discrete form, with differences of the coefficients for the
-    derivative: Eilers and Marx, Statistical Science 11 (1996), P-splines.
+    It minimises sum_p V_p (f(z_p) - values_p)^2 + c integral f''''^2 dz, with c such that waves of the wave
+    number FINEST / spacing keep half their amplitude. Source of the discrete form, with differences of the
+    coefficients for the derivative: Eilers and Marx, Statistical Science 11 (1996), P-splines.
     """
     from scipy.linalg import solveh_banded
 
@@ -142,9 +145,10 @@ def _smooth(z: Array, values: Array, volume: Array, spacing: float) -> Array:
 
 
 def _stiffness(size: int, cut: float) -> Array:
-    """Lower bands (5, size) of the squares of fourth differences, half at `cut` radians from one to the next.
+    """Lower bands (5, size) of the matrix of squared fourth differences, scaled for half amplitude at `cut`.
 
-    And of second ones, which only matter where layers of particles are too few to tell a cubic.
+    `cut` is a phase, rad, from one coefficient to the next. Squared second differences are added with a tiny
+    weight, which only matters where there are too few layers of particles to determine a cubic.
     """
     bands = np.zeros((5, size))
     for order, weight in ((4, cut**-8), (2, 1e-6)):

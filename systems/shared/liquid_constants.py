@@ -1,4 +1,4 @@
-"""What all liquids of a world share: viscosity, size of particles, the largest density."""
+"""What all liquids of a world have in common: viscosity, particle volume, and the largest density."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ecs_fluid.systems.inflow import inflows
 from ecs_fluid.world import World
 
 SAME_SIZE = 0.25
-"""Most that the volume of a particle may differ from the mean, as a part of it."""
+"""Largest relative difference of a particle's volume from the mean volume."""
 
 
 def common_viscosity(world: World) -> float:
-    """That of all liquids, m^2/s; two of them are refused."""
+    """Kinematic viscosity of all liquids, m^2/s; raises an error if they have different ones."""
     found = [
         (float(nu), entity.name)
         for entity, (liquid,) in world.entities_with(Liquid)
@@ -34,13 +34,13 @@ def common_viscosity(world: World) -> float:
 
 
 def densest(world: World) -> float:
-    """The largest density of a particle, and of what inflows give, kg/m^3."""
+    """The largest density of a particle, now in the world or to come from an inflow, kg/m^3."""
     there = (float((liquid.mass / liquid.volume).max(initial=0)) for (liquid,) in world.query(Liquid))
     return max([*there, *(inflow.rho for inflow in inflows(world))])
 
 
 def mean_volume(world: World) -> float:
-    """That of a particle, m^3; one that differs by much is refused."""
+    """Mean volume of a particle of liquid, m^3; raises an error if one differs too much."""
     liquids = [
         (entity, liquid) for entity, (_, liquid) in world.entities_with(Position, Liquid) if len(entity)
     ]

@@ -1,4 +1,4 @@
-"""What looks wrong in a liquid: its constants and steps, and where it lies."""
+"""Warnings about a liquid: about its constants and steps, and where it lies."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ from ecs_fluid.systems.shared.walls import Walls, containers, outside_all
 from ecs_fluid.world import World
 
 HEAVY_AROUND = 0.1
-"""Density of the surroundings over the liquid's from which on their weight counts."""
+"""The weight of the surroundings matters from this ratio of their density to the liquid's."""
 
 NEAREST_PAIR = 0.4
-"""Spacings between two particles at the start, at least; a lattice with the largest jitter has 0.5."""
+"""Least distance of two particles at the start, in spacings; a lattice with the largest jitter has 0.5."""
 
 ASKEW = 0.02
-"""Cosine between planes of a container up to which they are meant to be at right angles."""
+"""Planes of a container are meant to be at right angles if the cosine between them is at most this."""
 
 CLOSEST = 2.0
-"""Reaches between two containers at least: each mirrors its liquid into one of them."""
+"""Least distance of two containers, in reaches of the kernel: each mirrors its liquid up to one reach beyond
+its walls."""
 
 
 def surroundings_lint(world: World, lifted: bool) -> list[str]:
-    """Sentences on constants of the Fluid that look like the liquid's; `lifted` is liquid by their weight."""
+    """Warn of constants of the Fluid that look like the liquid's; `lifted`: its weight is taken off the
+    liquid."""
     around, said = world.fluid[Fluid], list[str]()
     unfelt = not any(Strength in entity for entity in world.entities) and world.system(DragSystem) is None
     for name, rho, nu in _liquids(world):
@@ -50,7 +52,7 @@ def surroundings_lint(world: World, lifted: bool) -> list[str]:
 
 
 def capillary_lint(world: World, tension: float, steps: int) -> list[str]:
-    """A sentence on ticks that so many steps make too long for a surface tension, N/m."""
+    """Warn if a tick of that many `steps` is too long for the surface tension `tension`, N/m."""
     liquids = [liquid for _, (liquid,) in world.entities_with(Liquid) if len(liquid.mass)]
     masses = [float(liquid.mass.min()) for liquid in liquids]
     masses += [inflow.rho * inflow.particle for inflow in inflows(world)]
@@ -64,8 +66,8 @@ def capillary_lint(world: World, tension: float, steps: int) -> list[str]:
 
 
 def _liquids(world: World) -> list[tuple[str, float, float]]:
-    """Names, densities (kg/m^3) and largest viscosities (m^2/s) of the liquids of a world, and of those that
-    inflows will let in where there is none."""
+    """Names, densities (kg/m^3) and largest viscosities (m^2/s) of a world's liquids; or, if it has none yet,
+    of those that inflows will bring."""
     there = [(entity, liquid) for entity, (liquid,) in world.entities_with(Liquid) if len(entity)]
     found = [
         (repr(entity.name), float(liquid.mass.sum() / liquid.volume.sum()), float(liquid.viscosity.max()))
@@ -77,8 +79,11 @@ def _liquids(world: World) -> list[tuple[str, float, float]]:
 
 
 def misplaced_lint(world: World, support: float) -> list[str]:
-    """Sentences on liquid outside containers, in two that are too close or in one that is all but a box, and
-    on particles that lie on one another; `support` is the reach of the kernel over the spacing."""
+    """Warn of misplaced liquid, and of particles that lie on one another.
+
+    Misplaced is liquid outside containers, in two containers that are too close, or in one that is almost a
+    box. `support` is the reach of the kernel over the spacing.
+    """
     from scipy.spatial import cKDTree
 
     entities = [entity for entity, _ in world.entities_with(Position, Liquid) if len(entity)]
@@ -88,7 +93,7 @@ def misplaced_lint(world: World, support: float) -> list[str]:
     volume = np.concatenate([entity[Liquid].volume for entity in entities])
     walls, said = containers(world), list[str]()
     near, nearest = (np.asarray(a)[:, -1] for a in cKDTree(x).query(x, 2))
-    # Later drops and spray may come as close.
+    # Only at the start: later, drops and spray may come this close.
     crowded = (near < NEAREST_PAIR * np.cbrt(volume)) & (world.tick == 0)
     for entity, rows in rows_of_each(entities):
         outside = outside_all(walls, x[rows])
@@ -119,7 +124,7 @@ def misplaced_lint(world: World, support: float) -> list[str]:
 
 
 def _askew_lint(wall: Walls) -> list[str]:
-    """A sentence on planes that do not mirror liquid, though they all but do."""
+    """Warn of planes that do not mirror liquid because they are slightly off right angles."""
     from ecs_fluid.kernels.sph.images import SQUARE
 
     cosine = np.abs(wall.normals @ wall.normals.T)

@@ -1,4 +1,4 @@
-"""Steps of a liquid through one tick."""
+"""The time steps of a liquid through one tick."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 class Particles(NamedTuple):
-    """All particles of liquid end to end: positions (n, 3) m, velocities (n, 3) m/s, masses (n,) kg, V / V_0
-    (n,) and excess (n,)."""
+    """All particles of liquid, concatenated: positions (n, 3) m, velocities (n, 3) m/s, masses (n,) kg, V /
+    V_0 (n,) and excess (n,)."""
 
     x: Array
     v: Array
@@ -29,7 +29,8 @@ class Particles(NamedTuple):
 
 
 class Marched(NamedTuple):
-    """The last forces of a tick; loads (bodies, 6) N and N m in the mean; J that were lost; steps."""
+    """Results of a tick: the last forces; mean loads (bodies, 6) in N and N m; energy lost, J; number of
+    steps."""
 
     last: Evaluation
     loads: Array
@@ -42,12 +43,13 @@ def march(
     needed: Callable[[float, int, float | None], int],
     forces: Callable[[Particles, Bodies, float], Evaluation],
 ) -> Marched:  # fmt: skip
-    """Drift, kick, drift through a tick of `dt` s, in place, in steps as long as may be.
+    """Advance the liquid in place through a tick of `dt` s, in drift-kick-drift steps as long as allowed.
 
-    Rows from `real` on are in the pipes of inflows: they push, and go on as they are. `bodies` stand as the
-    tick begins, `pull` (n, 3) m/s^2 is what accelerates beside forces. ``needed(left, done, peak)`` are the
-    steps for the s that are left after so many, of a largest compression, None at first;
-    ``forces(liquid, bodies, step)`` those in the middle of a step, s.
+    Rows from `real` on are in the pipes of inflows: they push others, and keep their velocities. `bodies` are
+    as the tick begins; `pull` (n, 3) m/s^2 is the acceleration beside the forces. ``needed(left, done,
+    peak)`` returns the number of steps for the `left` s of the tick, after `done` steps, with the largest
+    compression `peak` (None at first). ``forces(liquid, bodies, step)`` returns the forces in the middle of a
+    step.
     """
     from ecs_fluid.kernels.sph.step import kick_and_drift, moved, put_back
 
@@ -62,7 +64,7 @@ def march(
         there = None if obstacles is None else moved(obstacles, time + step / 2)
         given, held = put_back(law, x[:real], v[:real], mass, there, hulls, held)
         loads += given / dt
-        # Half a step ahead by the last rate: of second order, but for the first step of a tick.
+        # Extrapolated by half a step with the last rate: second order, except in the first step of a tick.
         found = forces(liquid._replace(excess=excess + kind(step / 2) * ahead), (there, hulls), step)
         time, done = time + step, done + 1
         more = 0 if more == 1 else needed(dt - time, done, float(found.nu.max()))

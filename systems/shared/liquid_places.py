@@ -1,4 +1,4 @@
-"""Bodies around a liquid, and what lies too near to them."""
+"""Bodies around a liquid, and points too near to them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.collision.swept_bodies import Obstacles
 
 LEAST_ACROSS = 4
-"""Particles across the thinnest part of a liquid that is told to be coarse below it."""
+"""A liquid counts as too coarse with fewer particles than this across its thinnest part."""
 
 
 def bodies_at(world: World, dt: float, reach: float) -> tuple[Obstacles | None, Hulls | None]:
-    """Bodies as they stand when a tick of `dt` s begins, and move in it, with the reach [m] of the liquid's
-    kernel around them; None without bodies."""
+    """Bodies as a tick of `dt` s begins, and as they move in it, with the liquid's `reach`, m, around them;
+    None without bodies."""
     from ecs_fluid.kernels.collision.swept_bodies import obstacles
 
     entities = body_entities(world)
@@ -34,7 +34,7 @@ def bodies_at(world: World, dt: float, reach: float) -> tuple[Obstacles | None, 
     for entity, rows in rows_of_each(entities):
         if entity.name in moved:
             bodies.v[rows], bodies.angular_velocity[rows] = moved[entity.name]
-    # The ends of the tick are asked for only for the grid, which lists bodies by balls that do not turn.
+    # Poses at the end of the tick are needed only by the grid, which lists bodies by balls that do not turn.
     begin, end = (bodies.x, bodies.q), (bodies.x + dt * bodies.v, bodies.q)
     shapes = (bodies.shape, bodies.radius, bodies.hull)
     swept = obstacles(begin, end, (bodies.v, bodies.angular_velocity), *shapes, reach)
@@ -42,7 +42,7 @@ def bodies_at(world: World, dt: float, reach: float) -> tuple[Obstacles | None, 
 
 
 def near_solids(world: World, x: Array, distance: float) -> Array:
-    """Which points (n, 3) lie in solid bodies or nearer to them than `distance`, m."""
+    """Mask (n,) of the points (n, 3) m in solid bodies or nearer to them than `distance`, m."""
     obstacles, hulls = bodies_at(world, 0.0, distance)
     if obstacles is None or hulls is None:
         return np.zeros(len(x), bool)

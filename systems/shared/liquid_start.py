@@ -1,5 +1,4 @@
-"""What a liquid begins with: its depth in a pull, the excess of its surface, and columns that carry
-themselves."""
+"""The start of a liquid: its depth along gravity, the excess at its surface, and compressed columns."""
 
 from __future__ import annotations
 
@@ -17,8 +16,11 @@ from ecs_fluid.world import World
 
 
 def largest_head(world: World, pulls: Iterable[Array], x: Array, spacing: float) -> float:
-    """Largest g H, m^2/s^2, of these `pulls` (3,) m/s^2 on liquid at `x` (n, 3) m: H from its top, or from
-    where what inflows give comes from, to the bottom of the lowest container, or its own."""
+    """Largest g H, m^2/s^2, of the accelerations `pulls` (3,) m/s^2 on liquid at `x` (n, 3) m.
+
+    H is measured from the top of the liquid, or of what inflows will bring, to the bottom of the lowest
+    container, or of the liquid.
+    """
     walls, most = containers(world), 0.0
     for down in pulls:
         pull = float(np.linalg.norm(down))
@@ -31,16 +33,17 @@ def largest_head(world: World, pulls: Iterable[Array], x: Array, spacing: float)
         most = max(most, pull * (float(heights.max()) - low + spacing))
         for inflow in inflows(world):
             above = float(np.max(np.array(key_values(inflow.center)) @ up)) - low
-            # What an inflow gives falls from v^2 / (2 g) above it.
+            # The liquid of an inflow of speed v may fall from v^2 / (2 g) above the opening.
             most = max(most, pull * (max(above, 0.0) + spacing) + 0.5 * inflow.fastest**2)
     return most
 
 
 def lacking(world: World, x: Array, nu: Array, down: Array, spacing: float, support: float) -> Array:
-    """What the sum `nu` (n,) at places (n, 3) m lacks at the upper surface of a liquid under a pull `down`
-    (3,) m/s^2, as far as a lattice that ends there lacks it, and next to bodies, which cut it anywhere.
+    """What the compression `nu` (n,), a sum over neighbours at places x (n, 3) m, lacks at the upper surface.
 
-    Free sides are left as they are: nothing at rest has them.
+    `down` (3,) m/s^2 is the acceleration. At most the deficit of a lattice that ends at the surface counts;
+    next to bodies, which cut the lattice anywhere, all of it. Free sides keep their deficit, since liquid at
+    rest has no free sides.
     """
     from ecs_fluid.kernels.sph.walls import beyond, wall_law
 
@@ -56,9 +59,10 @@ def lacking(world: World, x: Array, nu: Array, down: Array, spacing: float, supp
 
 
 def settle(x: Array, liquid: Liquid, pull: Array, stiffness: float) -> None:
-    """Move a column at `x` (n, 3) m so that its pressure carries it: dz/dz_0 = 1/nu, p(nu) = rho g (H - z_0).
+    """Compress a column at `x` (n, 3) m, in place, so that its pressure carries its weight.
 
-    g is the size of the `pull` (3,) m/s^2 that it feels, z goes against it; `stiffness` in Pa.
+    dz/dz_0 = 1/nu and p(nu) = rho g (H - z_0), where g is the size of the acceleration `pull` (3,) m/s^2, and
+    z points against it; `stiffness` is in Pa.
     """
     g = float(np.linalg.norm(pull))
     if not len(x) or g == 0.0:
@@ -69,7 +73,7 @@ def settle(x: Array, liquid: Liquid, pull: Array, stiffness: float) -> None:
     half = 0.5 * float(liquid.volume[0]) ** (1 / 3)
     low, high = float(z.min()) - half, float(z.max()) + half
     place = np.linspace(low, high, 2001)
-    # Density at a height is taken as the mean one: an entity is one liquid.
+    # The mean density is used at every height: an entity is one liquid.
     pressure = float(rho.mean()) * g * (high - place)
     strain = 1 - (1 + pressure / stiffness) ** (-1 / 7)
     sunk = np.concatenate([[0.0], np.cumsum(0.5 * (strain[1:] + strain[:-1]) * np.diff(place))])

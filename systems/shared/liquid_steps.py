@@ -1,4 +1,4 @@
-"""How long a step of a liquid may be."""
+"""The longest stable time step of a liquid."""
 
 from __future__ import annotations
 
@@ -18,35 +18,39 @@ if TYPE_CHECKING:
 MOST_STEPS = 1000
 
 MOST_SOUND = 3.5
-"""Most reaches that sound travels in a step of implicit pressure: longer steps need more rounds in all."""
+"""Longest way of sound in a step of implicit pressure, in reaches: longer steps need more iterations in
+all."""
 
 STIFFEST = 45.0
-"""R^2 / (nu t) at least: friction of the shortest waves of a lattice, of rate 71 nu / R^2, overshoots twofold
-in a step of R^2 / (35 nu) and grows from there on; some more for liquid that is denser than the lattice."""
+"""Least R^2 / (nu step), nu the viscosity. Friction damps the shortest waves of a lattice at the rate
+71 nu / R^2, so they grow with steps above R^2 / (35 nu); there is a margin for liquid denser than the
+lattice."""
 
 HELD = 75.0
-"""The same where walls hold the liquid: the friction of three in a corner adds up to 80 nu / R^2."""
+"""The same with no-slip walls: three that meet in a corner add friction of the rate 80 nu / R^2."""
 
 CAPILLARY = 0.5
-"""Step over sqrt(rho a^3 / (2 pi sigma)), a the spacing: the shortest capillary waves (Brackbill, Kothe and
-Zemach, J. Comput. Phys. 100, 1992)."""
+"""Longest step over sqrt(rho a^3 / (2 pi sigma)), the time of the shortest capillary waves, where a is the
+spacing (Brackbill, Kothe and Zemach, J. Comput. Phys. 100, 1992)."""
 
 FEW = 64
-"""Only the fastest one in so many particles is checked for meetings; all would take longer than a step."""
+"""Only the fastest particles, one in this many, are checked for encounters: all would take longer than a
+step."""
 
 
 def capillary_step(mass: float, tension: float) -> float:
-    """Longest step, s, of particles of so many kg under so many N/m; rho a^3 is the mass."""
+    """Longest step, s, of particles of `mass` kg with the surface tension `tension`, N/m; rho a^3 is the
+    mass."""
     return CAPILLARY * math.sqrt(mass / (2 * math.pi * tension))
 
 
 class StepLimits(NamedTuple):
-    """What bounds the steps of a tick.
+    """What limits the steps of a tick.
 
-    sound: its speed c at rest where it is fastest, m/s. pull: of gravity and what pushes beside it, m/s^2.
-    courant: step over the time that sound takes for half a reach. stride: way in a step of implicit pressure
-    over the reach, of the fastest that meets another; 0 where pressure is explicit. most: steps of a tick
-    that were asked for, or 0. lightest: least mass of a particle, kg.
+    sound: largest speed of sound c at rest, m/s. pull: largest acceleration by gravity and other pushes,
+    m/s^2. courant: step over the time that sound takes for half a reach. stride: with implicit pressure, the
+    way in a step over the reach, of the fastest particle that meets another; 0 with explicit pressure. most:
+    steps per tick that the user set, or 0. lightest: least mass of a particle, kg.
     """
 
     world: World
@@ -59,15 +63,15 @@ class StepLimits(NamedTuple):
     lightest: float = 1.0
 
     def needed(self, left: float, done: int, x: Array, v: Array, speed: float, peak: float) -> int:
-        """Steps for what is left of a tick, s, of which so many are done.
+        """Number of steps for the `left` s of a tick, after `done` steps.
 
-        ``x``, ``v`` (n, 3) m and m/s, ``speed`` the largest and ``peak`` the largest compression. FluidError
-        where they are more than there may be.
+        ``x`` and ``v`` (n, 3) are in m and m/s; ``speed`` is the largest speed and ``peak`` the largest
+        compression. Raises FluidError if more steps are needed than are allowed.
         """
         if self.stride:
             longest = self._implicit(self._meeting(left, speed, x, v))
         else:
-            # By Tait's law sound in compressed liquid is faster by the third power of the compression.
+            # By Tait's law the speed of sound grows as the third power of the compression.
             way = 0.5 * self.courant * self.law.reach
             longest = way / (self.sound * max(peak, 1.0) ** 3 + speed)
         if self.pull > 0:
@@ -77,7 +81,7 @@ class StepLimits(NamedTuple):
             longest = min(longest, self.law.reach**2 / (stiffest * self.law.viscosity))
         if self.law.tension > 0:
             longest = min(longest, capillary_step(self.lightest, self.law.tension))
-        # A speed that is not finite is the guard's business.
+        # The guard reports a speed that is not finite.
         steps = math.ceil(left / longest * (1 - 1e-9)) if math.isfinite(longest) and longest > 0 else 1
         steps = max(steps, 1)
         if done + steps > (self.most or MOST_STEPS):
@@ -85,14 +89,17 @@ class StepLimits(NamedTuple):
         return self.most - done if self.most else steps
 
     def _implicit(self, meeting: float) -> float:
-        """Longest step, s, where those that meet have so many m/s."""
+        """Longest step of implicit pressure, s, for the speed `meeting`, m/s, of particles that meet."""
         meeting = max(meeting + self.pull * self.world.dt, 1e-9 * self.sound)
         return self.law.reach * min(MOST_SOUND / self.sound, self.stride / meeting)
 
     def _meeting(self, left: float, speed: float, x: Array, v: Array) -> float:
-        """The speed that counts for an implicit step, m/s: half that of any two which meet in what is left of
-        the tick, s, and that of who meets a wall. It is found for the fastest of `FEW`; the others count as
-        they are."""
+        """The speed that limits an implicit step, m/s.
+
+        It is half the relative speed of two particles that meet in the `left` s of the tick, or the speed of
+        one towards a wall that it meets. Only the fastest particles, one in `FEW`, are checked; the others
+        count with their speed.
+        """
         from ecs_fluid.kernels.sph.images import container_planes
         from ecs_fluid.kernels.sph.meetings import meeting_speed, wall_speed
 

@@ -7,10 +7,10 @@ import numpy as np
 from ecs_fluid.component import Array
 
 FEW = 1000
-"""Points up to which all pairs are compared, in at most 2 ms: importing SciPy's tree takes 150 ms."""
+"""Up to this many points all pairs are compared, in at most 2 ms: importing SciPy's tree takes 150 ms."""
 
 ROWS = 16
-"""Points that are compared with all others at once: more would leave the cache and take twice as long."""
+"""Number of points compared with all others at once: more would overflow the cache and take twice as long."""
 
 
 def nearest_distances(x: Array) -> Array:
@@ -23,7 +23,7 @@ def nearest_distances(x: Array) -> Array:
     found = np.empty(len(x))
     for first in range(0, len(x), ROWS):
         own = axes[:, first : first + ROWS, None]
-        # In the tree's order of sums, so that both give the same bits.
+        # Squares are added in the tree's order, so that both ways give the same bits.
         square = (own[0] - axes[0]) ** 2 + (own[1] - axes[1]) ** 2 + (own[2] - axes[2]) ** 2
         rows = np.arange(own.shape[1])
         square[rows, first + rows] = np.inf

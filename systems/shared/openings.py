@@ -1,4 +1,4 @@
-"""Openings of inflows in a world: the layers of liquid that come from them, and whether these have room."""
+"""Openings of inflows in a world: the layers of liquid from them, and whether new particles have room."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from ecs_fluid.systems.inflow import Inflow
 
 REACH = 3.0
-"""Spacings as far as liquid is felt, and length of the pipe before an opening."""
+"""Reach within which other liquid counts, and length of the pipe behind an opening, in spacings."""
 
 NEAREST = 0.4
-"""Spacings between what flows in and a solid, or the wall of its container, at least: nearer to its own image
-in the wall it would burst away. Half a spacing is what an opening that touches the wall has, less `LOOSE`."""
+"""Least distance, in spacings, of new particles from a solid or a wall of their container: nearer, the image
+in the wall would throw them away. An opening that touches the wall has half a spacing, less `LOOSE`."""
 
 FULL, AROUND = 0.9, 0.25
-"""Density over that at rest of the liquid that is there from which a new particle has no room, and from which
-a pipe, in its rear half, is under liquid."""
+"""Density of the liquid at a place over its density at rest from which a new particle has no room there, and
+from which, in the rear half of a pipe, the pipe is under liquid."""
 
 CLEAR = 0.8
-"""Spacings between liquid that is there and what comes from an opening that jumps, at least. Layers of others
-are kept apart by their way."""
+"""Least distance, in spacings, of new particles from present liquid, for an opening that jumps. Layers of
+other openings are kept apart by the way that they move."""
 
 
 class Opening:
-    """The opening of an inflow, as what carries it stands when a tick begins, or has `ended`."""
+    """The opening of an inflow, with its carrier as it is when a tick begins, or when it has `ended`."""
 
     def __init__(self, inflow: Inflow, world: World, ended: bool = False) -> None:
         self._inflow, self._world = inflow, world
@@ -45,13 +45,14 @@ class Opening:
 
     @property
     def gone(self) -> bool:
-        """Whether it went with its carrier; nothing comes from it then."""
+        """Whether its carrier is gone; then nothing flows from it."""
         return self._carrier is not None and not len(self._carrier.x)
 
     def layers(self, moments: Array, ahead: Array, flows: bool = True) -> tuple[Array, Array]:
-        """Places and velocities (n, 3) of layers `ahead` (m,) m of the opening as it is at moments (m,) s.
+        """Places (n, 3) m and velocities (n, 3) m/s of layers `ahead` (m,) m of the opening at moments (m,)
+        s.
 
-        Their velocity is that of the opening and, where it `flows`, the speed.
+        Their velocity is the opening's own, plus the speed of the inflow where it `flows`.
         """
         if self.gone:
             return np.empty((0, 3)), np.empty((0, 3))
@@ -74,7 +75,7 @@ class Opening:
         return frames.placed(x), frames.turned(v) + frames.velocity(x)
 
     def pipe(self, time: float) -> tuple[Array, Array]:
-        """Places and velocities (n, 3) of the layers that will leave next, as far as liquid is felt."""
+        """Places and velocities (n, 3) of the layers in the pipe, which leave next."""
         each, start, stop = self._inflow.thickness, self._inflow.start, self._inflow.stop
         now = max(time, start) if stop is None else min(max(time, start), stop)
         number, _ = births(self._inflow.speed, start, stop, now, now, each, ahead=0.5)
@@ -84,9 +85,9 @@ class Opening:
         return self.layers(np.full(len(ahead), time), ahead, flows)
 
     def room(self, x: Array) -> Array:
-        """Which new places (n, 3) m have room: away from solids and walls, in a container, and not in liquid.
+        """Mask (n,) of new places (n, 3) m with room: away from solids and walls, contained, not in liquid.
 
-        None has as long as liquid stands around the pipe, behind its opening.
+        No place has room as long as liquid stands around the pipe, behind its opening.
         """
         behind, _ = self.pipe(self._world.tick * self._world.dt)
         if not len(x) or self._crowd(behind[len(behind) // 2 :])[0].max(initial=0.0) > AROUND:
@@ -101,8 +102,8 @@ class Opening:
         return np.asarray(free & (crowd < FULL))
 
     def _crowd(self, x: Array) -> tuple[Array, Array]:
-        """Density (n,) over that at rest of the liquid that is there at places (n, 3) m, w_0 sum phi, and the
-        distance (n,) m of its nearest particle, inf where none is felt."""
+        """Density (n,) of the present liquid at places (n, 3) m, over that at rest, w_0 sum phi; and the
+        distance (n,) m of its nearest particle, inf where none is within reach."""
         from scipy.spatial import cKDTree
 
         from ecs_fluid.kernels.sph.forces import lattice_weight, phi

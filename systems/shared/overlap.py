@@ -8,11 +8,11 @@ from ecs_fluid.component import Array
 from ecs_fluid.systems.shared.nearest import nearest_distances
 
 LEAST_OVERLAP = 1.5
-"""Core radius over spacing below which vorticity between vortons is noisy; what recipes and lattices have
-unless they are told otherwise."""
+"""Core radius over spacing below which vorticity between vortons is noisy; also the default of recipes and
+lattices."""
 
 ONE_PLACE = 1e-5
-"""Core radii within which vortons are in one place."""
+"""Distance, in core radii, within which vortons count as being in one place."""
 
 
 def overlap(x: Array, sigma: Array) -> float | None:

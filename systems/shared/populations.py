@@ -1,4 +1,4 @@
-"""Populations of a world laid end to end, so that one kernel call serves them all."""
+"""Populations of a world concatenated, so that one kernel call serves them all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ecs_fluid.world import World
 
 
 def of_bodies(entity: Entity) -> bool:
-    """Whether its vortons are those of bodies, which stand at or in their surfaces."""
+    """Whether the entity's vortons belong to bodies: they lie at or in the bodies' surfaces."""
     return BoundVorticity in entity or BoundaryLayer in entity
 
 
@@ -37,7 +37,7 @@ def spread(rows: Array, targets: Iterable[Array]) -> None:
 
 
 def rows_of_each(entities: Iterable[Entity]) -> Iterator[tuple[Entity, slice]]:
-    """Every entity, and where its rows are in arrays of all of them laid end to end."""
+    """Every entity, and the slice of its rows in arrays of all entities concatenated."""
     first = 0
     for entity in entities:
         yield entity, slice(first, first + len(entity))
@@ -49,9 +49,9 @@ def some_rows(
     populations: Sequence[tuple[Entity, *tuple[Array, ...]]],
     chosen: Callable[[int], Array],
 ) -> list[Array]:
-    """Each column of populations (entity, column, ...) at some rows, laid end to end.
+    """Each column of the populations, (entity, column, ...), at some rows, concatenated.
 
-    ``chosen`` returns the numbers (m,), in ascending order, of some of so many rows.
+    ``chosen(count)`` returns the numbers (m,), ascending, of some of `count` rows.
     """
     totals = [processes.total([entity], len(columns[0])) for entity, *columns in populations]
     rows, first = chosen(sum(totals)), 0
@@ -71,14 +71,14 @@ def add_spread(rows: Array, targets: Iterable[Array]) -> None:
 
 
 def total_strength(world: World) -> tuple[Array, float]:
-    """Sum of all vortons' strengths (3,), and the sum of their sizes, m^3/s."""
+    """Sum of all vortons' strengths (3,), and the sum of their magnitudes, both in m^3/s."""
     alphas = [strength.alpha.astype(np.float64) for (strength,) in world.query(Strength)]
     total = sum((alpha.sum(axis=0) for alpha in alphas), np.zeros(3))
     return total, sum(float(np.linalg.norm(alpha, axis=1).sum()) for alpha in alphas)
 
 
 def with_images(world: World, x: Array, reach: float, *columns: Array) -> tuple[Array, ...]:
-    """Positions (n, 3) m and columns (n, ...) with those of images within `reach` m of a box that repeats."""
+    """Positions (n, 3) m and columns (n, ...), with those of images within `reach` m of a periodic box."""
     if not world.periods.any():
         return x, *columns
     rows, places = images(x, world.periods, reach)
@@ -89,7 +89,7 @@ def exchanged(
     world: World, entities: Sequence[Entity], x: Array, values: Array, eps: Array, volume: Array,
     diffusivity: float, order: int, dimension: int,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """What `World.processes.exchanged` gives, with the images of a world that repeats as neighbours."""
+    """Like `World.processes.exchanged`, with the images in a periodic world as neighbours too."""
     from ecs_fluid.kernels.vorticity.exchange import reach_of
 
     how, n = (diffusivity, order, dimension), len(x)
@@ -102,7 +102,7 @@ def exchanged(
 
 
 def particles_take(world: World) -> float:
-    """About how many bytes the rows of a world take in a tick."""
+    """Approximate memory of a world's rows in a tick, bytes."""
     each = {Strength: VORTON, Pose: SPHERE}
     return sum(
         len(entity) * next((bytes_ for kind, bytes_ in each.items() if kind in entity), TRACER)
@@ -111,12 +111,13 @@ def particles_take(world: World) -> float:
 
 
 class Growth:
-    """What the rows of a world take with those that come in a tick, refused where the memory ends."""
+    """Memory of a world's rows with those that a tick adds; raises LimitError beyond what there is."""
 
     def __init__(self, world: World) -> None:
         self._world, self._taken = world, 0.0
 
     def add(self, count: int, each: float, who: str, remedy: str) -> None:
-        """Count new rows of `each` bytes by `who`; LimitError, with the remedy, where they are too many."""
+        """Count `count` new rows of `each` bytes by `who`; LimitError, with the remedy, if they are too
+        many."""
         self._taken = (self._taken or particles_take(self._world)) + count * each
         check_bytes(self._taken, f"particles with {count:,} more by {who} would take", remedy)

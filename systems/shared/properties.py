@@ -37,7 +37,7 @@ def column(tables: Tables, kind: type[Component], name: str) -> Array:
 
 
 def carrying_matter(world: World) -> list[Tables]:
-    """Tables of the entities whose particles contribute to the fields: a Volume, and a property in it."""
+    """Tables of the entities whose particles contribute to the fields: with a Volume and a property."""
     found = []
     for entity, (_, volume) in world.entities_with(Position, Volume):
         tables = entity.tables
@@ -49,8 +49,8 @@ def carrying_matter(world: World) -> list[Tables]:
 def particle_density(tables: Tables, fluid: FluidAtRest) -> Array:
     """Density (n,) kg/m^3 of the particles of an entity.
 
-    By the equation of state where there is one and they have a temperature; else their own, or the ambient
-    density at their height.
+    It follows from the temperature by the equation of state, if the world has one and the entity has a
+    temperature; else it is the entity's own, or the ambient density at each particle's height.
     """
     if Temperature in tables and fluid.law != LAWS["none"]:
         return density_of(fluid, column(tables, Temperature, "T"))
@@ -60,14 +60,14 @@ def particle_density(tables: Tables, fluid: FluidAtRest) -> Array:
 
 
 def particle_temperature(tables: Tables, fluid: FluidAtRest) -> Array:
-    """Temperature (n,) K of the particles of an entity: their own, or the ambient's at their height."""
+    """Temperature (n,) K of the particles of an entity: their own, or the ambient one at their height."""
     if Temperature in tables:
         return column(tables, Temperature, "T")
     return temperature_at(fluid, column(tables, Position, "x")[:, 2])
 
 
 def volume_lint(system: System, world: World) -> list[str]:
-    """Sentences on vortons without a Volume, which the system does not change."""
+    """Warn of vortons without a Volume, which the system does not change."""
     return [
         f"entity {entity.name!r} has no Volume, so {type(system).__name__} leaves it as it is; give it one"
         for entity in world.entities
@@ -76,8 +76,8 @@ def volume_lint(system: System, world: World) -> list[str]:
 
 
 def temperature_lint(system: System, world: World) -> list[str]:
-    """A sentence if particles have temperatures, but neither an equation of state that makes a density of
-    them, nor one of their own."""
+    """Warn of particles with temperatures that have no density of their own, in a world without an equation
+    of state that would make one."""
     found = [entity for entity, _ in world.entities_with(Position, Volume)]
     warm = [entity.name for entity in found if Temperature in entity]
     dense = any(Density in entity and AmbientDensity not in entity for entity in found)
@@ -90,12 +90,12 @@ def temperature_lint(system: System, world: World) -> list[str]:
 
 
 def shed(world: World) -> set[str]:
-    """Names of entities that hold vorticity shed by surfaces, without heat of its own."""
+    """Names of entities whose vortons are shed by surfaces and carry no heat of their own."""
     return {name for system in world.systems for name in getattr(system, "sheds", ())}
 
 
 def attach_to_vortons(world: World, kind: type) -> None:
-    """Give every population of vortons that stand for fluid a component by `attach_ambient`."""
+    """Give every population of vortons that represent fluid a component, by `attach_ambient`."""
     without = shed(world)
     for entity in world.entities:
         if Strength in entity and Volume in entity and entity.name not in without:
@@ -103,9 +103,9 @@ def attach_to_vortons(world: World, kind: type) -> None:
 
 
 def attach_ambient(entity: Entity, kind: type) -> None:
-    """Give an entity a Density, Temperature or Species as the fluid at rest has it; nothing if it has one.
+    """Give an entity that lacks it a Density, Temperature or Species, with the values of the fluid at rest.
 
-    With an equation of state an entity that has a density gets the temperature that belongs to it.
+    With an equation of state, an entity that has a density gets the temperature that belongs to it.
     """
     if kind in entity:
         return
@@ -122,7 +122,7 @@ def attach_ambient(entity: Entity, kind: type) -> None:
 
 
 def _temperature_to(entity: Entity, fluid: FluidAtRest, z: Array) -> Array:
-    """Temperature (n,) K of an entity at the start: the ambient's, or the one that fits its density."""
+    """Temperature (n,) K of an entity at the start: the ambient one, or the one that fits its density."""
     around = temperature_at(fluid, z)
     if Density not in entity or fluid.law == LAWS["none"]:
         return around

@@ -1,4 +1,4 @@
-"""Puffs: many particles that an emitter gives off at one moment, all rows that a recipe makes."""
+"""Puffs: many particles that an emitter releases at one moment, all rows that a recipe makes."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 
 
 def recipe_of_puff(emitter: Emitter, **more: Any) -> Recipe:
-    """Recipe of what the emitter gives off at once, with further parameters."""
+    """The recipe of the emitter's puff, with further parameters."""
     return entity_recipe({**(emitter.puff or {}), "name": emitter.name, **more}, "puff of emitter")
 
 
 class _Alone(World):
-    """A world of a puff's own, which knows whether random numbers were drawn."""
+    """A world in which a puff is made, which records whether random numbers were drawn."""
 
     _drawn = False
 
     @property
     def seed(self) -> int:
-        """Seed of its random numbers."""
+        """Seed of its random numbers; reading it counts as drawing some."""
         self._drawn = True
         return super().seed
 
 
 def rows_of_puff(emitter: Emitter, world: World, number: int = 0) -> tuple[Tables, bool]:
-    """Tables of the puff of that number, as a world of its own has them, and whether it has random parts."""
+    """Tables of puff `number`, made in a world of its own, and whether it has random parts."""
     recipe, velocity = recipe_of_puff(emitter), world.system(VelocitySystem)
     if velocity is not None and getattr(recipe, "blobs", "") is None:  # a core is laid out for its blobs
         recipe = recipe_of_puff(emitter, blobs=velocity.kernel)
@@ -58,13 +58,14 @@ def rows_of_puff(emitter: Emitter, world: World, number: int = 0) -> tuple[Table
 
 
 class Puffs:
-    """Puffs of emitters, each made anew where it, or the fluid, is another, or has random parts."""
+    """Cache of emitters' puffs: one is made anew if its recipe or the fluid has changed, or if it is
+    random."""
 
     def __init__(self) -> None:
         self._made: dict[str, tuple[dict[str, Any], bytes, int, bool, Tables]] = {}
 
     def of(self, emitter: Emitter, world: World, number: int = 0) -> Tables:
-        """The puff of that number; no tables, of an emitter of single particles."""
+        """Tables of the emitter's puff `number`; none for an emitter of single particles."""
         if emitter.puff is None:
             return {}
         fluid = b"".join(numbers.tobytes() for numbers in vars(world.fluid[Fluid]).values())
@@ -76,8 +77,10 @@ class Puffs:
 
 
 def about(single: list[Component], sizes: Any, puffs: list[Tables], has: Tables) -> list[Component]:
-    """Rows of puffs of so many rows about the places of as many single particles, whose other columns all
-    get."""
+    """Rows of `puffs`, of `sizes` rows each, around the places of as many single particles.
+
+    All rows of a puff get the other columns of its single particle.
+    """
     told = {
         type(table): type(table).unchecked(
             **{name: np.repeat(rows, sizes, axis=0) for name, rows in vars(table).items()}
@@ -95,7 +98,7 @@ def about(single: list[Component], sizes: Any, puffs: list[Tables], has: Tables)
 
 
 def refuse_twice(emitter: Emitter, puff: Tables, world: World) -> None:
-    """Raise RecipeError where the emitter tells what its puff has already, or what follows from that."""
+    """Raise RecipeError if the emitter sets what its puff already has, or what follows from that."""
     law = world.fluid[Fluid].law != LAWS["none"]
     for kind, told, name in (
         (Temperature, emitter.temperature is not None, "temperature"),

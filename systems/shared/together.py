@@ -1,4 +1,4 @@
-"""Bodies that fluid accelerates together: what drives them, and linear systems of them all."""
+"""Bodies whose accelerations are coupled by the fluid: what drives them, and their linear systems."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 
 class Drive(NamedTuple):
-    """What makes free bodies faster between contacts."""
+    """What accelerates free bodies between contacts."""
 
     push: Array
-    """accelerations (n, 3) m/s^2 by weight and loads, of bodies and the fluid that they take along"""
+    """accelerations (n, 3) m/s^2 of bodies, with their added mass, by weight and loads"""
     added: Array
-    """that fluid (n, 3, 3) kg, as each moves alone"""
+    """added mass (n, 3, 3) kg of each body, moving alone"""
     between: Array | None
-    """the same (n, n, 3, 3) kg, of the first body as the second moves; None where each is alone"""
+    """added mass (n, n, 3, 3) kg of the first body as the second accelerates; None where none are coupled"""
     heavier: Array
-    """masses (n,) kg of contacts: with the mean of `added` over the axes, in a plane those in it"""
+    """masses (n,) kg for contacts: with the mean of `added` over the axes (in a plane, over those in it)"""
 
 
 def drive_of(world: World, entities: list[Entity], bodies: Bodies) -> Drive:
-    """Weight, loads and added mass, (m + m_a) dv/dt = m g + F."""
+    """The accelerations by weight and loads, (m + m_a) dv/dt = m g + F, and the added masses m_a."""
     n, free = len(bodies.x), bodies.motion == FREE
     if not free.any():
         return Drive(np.zeros((n, 3)), np.zeros((n, 3, 3)), None, bodies.mass)
@@ -55,7 +55,7 @@ def drive_of(world: World, entities: list[Entity], bodies: Bodies) -> Drive:
 
 
 def solved(matrix: Array, right: Array) -> Array:
-    """x (f, k) with A x = b of matrices (f, k, f, k): the same for any number of threads."""
+    """x (f, k) that solves A x = b for a matrix A (f, k, f, k); the same bits for any number of threads."""
     from ecs_fluid.kernels.panels.panel_flow import factorise, solve
 
     if len(right) == 1:

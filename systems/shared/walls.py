@@ -1,4 +1,5 @@
-"""Walls of containers as gradients of the fluid see them: as mirrors, or poisoned."""
+"""Walls of containers in gradients of the fluid: as mirrors, or as barriers to gradients along their
+normal."""
 
 from __future__ import annotations
 
@@ -15,21 +16,22 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 MOST_PLANES = 64
-"""Walls of a container that are mirrors; a rounder one has so little fluid at each that it has none."""
+"""Most walls of a container that are mirrors; with more, each has so little fluid that there are no
+mirrors."""
 
 FULL = 0.9
-"""Part of a container from which particles fill it: what it holds is theirs, none is ambient fluid."""
+"""From this fraction of a container's volume on, its particles fill it: it then holds no ambient fluid."""
 
 EVEN = 1e-5
-"""Largest cosine of an angle that counts as a right one: rounding of normals in single precision."""
+"""Largest cosine of an angle that counts as a right angle: normals of single precision are rounded."""
 
 BLUNT = 0.5 + EVEN
-"""Cosine of the angle between two normals above which walls meet at more than 120 degrees: images in both
+"""Above this cosine of the angle between two normals, walls meet at more than 120 degrees: images in both
 would overlap behind their edge."""
 
 
 class Walls(NamedTuple):
-    """Walls of a container: normals (k, 3) out of it, offsets (k,) m, volume m^3 and corners (m, 3) m."""
+    """Walls of a container: outward normals (k, 3), offsets (k,) m, volume in m^3 and corners (m, 3) m."""
 
     normals: Array
     offsets: Array
@@ -37,13 +39,14 @@ class Walls(NamedTuple):
     corners: Array
 
     def inside(self, x: Array, margin: float = 0.0) -> Array:
-        """Which of the places x (n, 3) m lie inside, `margin` m from all walls: n . x <= d - margin."""
+        """Mask (n,) of the places x (n, 3) m inside, `margin` m from all walls: n . x <= d - margin."""
         return np.asarray((self.normals @ x.T - self.offsets[:, None] <= -margin).all(axis=0))
 
     def continues_evenly(self, x: Array, reach: float) -> bool:
-        """Whether images of particles at x (n, 3) m are their mirrors with all around, as far as `reach` m.
+        """Whether images of the particles x (n, 3) m have mirrored surroundings, as far as `reach` m.
 
-        In a box that holds all of them and is wider: the neighbours of an image are images of the neighbours.
+        So it is in a box that holds all particles and is wider than the reach: the neighbours of an image are
+        then the images of the neighbours.
         """
         cosines = np.abs(self.normals @ self.normals.T)
         widths = self.offsets - (self.corners @ self.normals.T).min(axis=0)
@@ -51,7 +54,7 @@ class Walls(NamedTuple):
         return bool(box and self.inside(x).all())
 
     def gap(self, other: Walls) -> float:
-        """Distance of another container by the best of all walls, m: never more than the true one."""
+        """Distance, m, to another container along the best wall normal; never more than the true distance."""
         ways = ((self, other), (other, self))
         return max(float((b.corners @ a.normals.T - a.offsets).min(axis=0).max()) for a, b in ways)
 
@@ -76,7 +79,7 @@ def containers(world: World) -> list[Walls]:
 
 
 def outside_all(walls: list[Walls], x: Array) -> int:
-    """How many of the places x (n, 3) m lie outside all the walls; 0 where there are none."""
+    """Number of the places x (n, 3) m that lie outside all containers; 0 without containers."""
     return int((~np.any([wall.inside(x) for wall in walls], axis=0)).sum()) if walls else 0
 
 
@@ -88,12 +91,12 @@ def _volume(vertices: bytes) -> float:
 
 
 def is_filled(wall: Walls, volume: Array) -> bool:
-    """Whether particles in it of these volumes (n,) m^3 fill a container."""
+    """Whether particles of these volumes (n,) m^3 fill a container."""
     return float(volume.sum(dtype=np.float64)) >= FULL * wall.volume
 
 
 def fillers(walls: list[Walls], x: Array, volume: Array, margin: float) -> Array:
-    """Which particles (n,) at x (n, 3) m are in containers that particles fill, as if `margin` m wider."""
+    """Mask (n,) of the particles x (n, 3) m in filled containers, each taken as `margin` m wider."""
     found = np.zeros(len(x), bool)
     for wall in walls:
         if is_filled(wall, volume[wall.inside(x)]):
@@ -102,19 +105,19 @@ def fillers(walls: list[Walls], x: Array, volume: Array, margin: float) -> Array
 
 
 def mirrors(walls: list[Walls]) -> list[Walls]:
-    """The walls of those containers that have few enough to be mirrors."""
+    """The containers with few enough walls for these to be mirrors."""
     return [wall for wall in walls if len(wall.offsets) <= MOST_PLANES]
 
 
 def mirrored(walls: list[Walls], x: Array, reach: float, turned: bool = True) -> tuple[Array, Array, Array]:
-    """Mirror images behind the walls of particles at x (n, 3) m that are within `reach` m of them.
+    """Mirror images, behind the walls, of the particles x (n, 3) m that are within `reach` m of them.
 
-    Returns the rows (m,) of the particles, the places (m, 3) of their images, and the linear parts (m, 3, 3)
-    of the maps from a particle to its image, if `turned`, else none. A particle in an edge or a corner has
-    images of its images too, as long as these lie outside the container: with right angles that continues
-    the fluid evenly. Behind blunt edges images would overlap, in a round container thousands of times: where
-    walls meet at more than 90 degrees there are no images of images, and at more than 120 a wall has images
-    above its own face alone.
+    Returns the rows (m,) of the particles, the places (m, 3) m of their images, and, if `turned`, the linear
+    parts (m, 3, 3) of the maps from particle to image (else an empty array). A particle at an edge or corner
+    has images of its images too, as long as these lie outside the container: with right angles that continues
+    the fluid evenly. Behind blunt edges images would overlap, in a round container thousands of times. So
+    where walls meet at more than 90 degrees there are no images of images, and at more than 120 degrees a
+    wall has images only above its own face.
     """
     rows, places, turns = [np.zeros(0, np.int64)], [np.zeros((0, 3))], [np.zeros((0, 3, 3))]
     for wall in walls:
@@ -146,7 +149,8 @@ def mirrored(walls: list[Walls], x: Array, reach: float, turned: bool = True) ->
 
 
 def poison(walls: list[Walls], x: Array, reach: Array, slope: Array) -> None:
-    """Take from gradients (n, 3), in place, what is along the normals of walls nearer than reach (n,) m."""
+    """Remove from the gradients `slope` (n, 3), in place, their parts along normals of walls within reach
+    (n,) m."""
     for wall in walls:
         inside = wall.inside(x)
         for n, d in zip(wall.normals, wall.offsets, strict=True):

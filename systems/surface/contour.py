@@ -1,6 +1,6 @@
-"""Meshes of level sets by VTK's flying edges: welded, closed, outward, in an order that never changes.
+"""Meshes of level sets by VTK's flying edges: welded, closed, oriented outward, in a reproducible order.
 
-Only VTK's filters are loaded, nothing that draws.
+Only VTK's filters are loaded, none of its rendering.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import numpy as np
 from ecs_fluid.component import Array
 
 KEPT_OFF = 1e-3
-"""Values nearer to the level than this part of a cell are moved there: no two vertices fall together."""
+"""Values nearer to the level than this fraction of a cell are moved away from it, so that no two vertices
+coincide."""
 
 
 def contour(

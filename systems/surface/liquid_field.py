@@ -1,4 +1,4 @@
-"""The part of space that particles of liquid fill, on a grid."""
+"""The fraction of space that particles of liquid fill, on a grid."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def has_liquid(world: World) -> bool:
 
 
 def filled_part(world: World) -> tuple[Array, Array, Array]:
-    """Origin (3,) m, spacing (3,) m and the part (px, py, pz) of space filled: 1 in the liquid, 0 outside.
+    """Origin (3,) m, spacing (3,) m and the filled fraction (px, py, pz): 1 in the liquid, 0 outside.
 
-    Every particle shares the volume that it has at rest among the points of a lattice as fine as the
-    particles lie, by linear weights and a slight blur; a mean over some ten particles, so that their disorder
-    shows little. One half is where the liquid ends. Where no particle is left, nothing is filled.
+    Every particle shares its volume at rest among the points of a lattice with the particles' spacing, by
+    linear weights and a slight blur: a mean over some ten particles, so that their disorder hardly shows. The
+    liquid's surface is where the fraction is one half. Without particles nothing is filled.
 
     Raises:
         FluidError: no entity is a liquid, or its particles are too far apart.

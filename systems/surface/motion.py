@@ -1,4 +1,4 @@
-"""What moves a carried surface: the flow and winds, and the bodies that are in the way."""
+"""What moves a carried surface: flow and winds; and the bodies that are in its way."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ecs_fluid.world import World
 
 
 class Motion:
-    """Velocities of a surface in the tick that ends, and the space that bodies take from it.
+    """Velocities of a surface in the tick that ends, and the space that bodies occupy.
 
     The velocity is that of the flow, plus every WindSystem that blows on all particles. Bodies and containers
-    count where a CollisionSystem keeps all particles out of them.
+    count if a CollisionSystem keeps all particles out of them.
     """
 
     def __init__(self, world: World, dt: float) -> None:
         self.world = world
         self.flows = any(hasattr(system, "velocity_at") for system in world.systems)
-        # That of the tick's middle, which is exact for a wind that grows evenly.
+        # The wind in the middle of the tick, which is exact for a wind that changes linearly.
         self.wind = wind_at(world, world.time - 0.5 * dt)
         collisions = [s for s in world.systems if isinstance(s, CollisionSystem) and not s.on]
         self.collision = collisions[0] if collisions and body_entities(world) else None

@@ -1,4 +1,4 @@
-"""A signed distance carried by the flow: grid that follows it, steps of bounded length, volume kept."""
+"""A signed distance carried by the flow: its grid follows it, steps have bounded length, volume is kept."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ if TYPE_CHECKING:
     from ecs_fluid.systems.surface.motion import Motion
 
 NEAR = 5.0
-"""Cells beside the surface in which it is carried."""
+"""Distance from the surface, in cells, within which the field is advanced."""
 STRIDE = 2.0
-"""Cells that the surface goes in one step at most; longer ways are done in several."""
+"""Most cells that the surface moves in one step; longer ways take several steps."""
 SHORT = 0.5
-"""Cells of way in a tick up to which points go with the velocity of the surface point nearest to them."""
+"""If the surface moves less than this in a tick, in cells, points take the velocity of the nearest surface
+point."""
 HELD = 2.5
-"""Cells beside the surface in which carried values are kept."""
+"""Distance from the surface, in cells, within which advanced values are kept, not recomputed."""
 ROOM = 6
-"""Layers of points that the grid keeps free around the liquid."""
+"""Layers of points that the grid keeps around the liquid."""
 
 
 class Level(NamedTuple):
@@ -38,7 +39,7 @@ class Level(NamedTuple):
 
 
 def redistanced(level: Level, order: int, limit: float | None) -> tuple[Level, bool]:
-    """True distances from the surface where the field is 0, and whether there is one."""
+    """True distances from the surface where the field is 0, and whether there is such a surface."""
     from ecs_fluid.kernels.surface.eikonal import distances
     from ecs_fluid.kernels.surface.level_set import held
 
@@ -50,7 +51,7 @@ def redistanced(level: Level, order: int, limit: float | None) -> tuple[Level, b
 
 
 def refitted(level: Level) -> Level:
-    """The same points, more or fewer of them, so that `ROOM` layers are free around what is inside.
+    """The level on a larger or smaller grid of the same lattice, with `ROOM` layers around the liquid.
 
     New points hold the largest distance, as outside; the grid stays as it is while nothing is inside.
     """
@@ -61,7 +62,7 @@ def refitted(level: Level) -> Level:
     wide = shape > 1
     low = np.where(wide, inside.min(axis=0) - ROOM, 0)
     high = np.where(wide, inside.max(axis=0) + ROOM + 1, 1)
-    # Not at every step: a point of slack on each side keeps the grid while the liquid moves by one cell.
+    # Not at every step: one point of slack per side keeps the grid until the liquid has moved by a cell.
     if ((np.abs(low) <= 1) & (np.abs(shape - high) <= 1)).all():
         return level
     what = f"grid points of {float(np.asarray(level.spacing).max()):g} m around the liquid"
@@ -76,13 +77,15 @@ def refitted(level: Level) -> Level:
 
 
 def advanced(level: Level, motion: Motion, dt: float, order: int, limit: float | None) -> tuple[Level, bool]:
-    """The surface after `dt` s of that motion, as true distances; bodies keep it out.
+    """The surface after `dt` s of that motion, as true distances, kept out of bodies; and whether there is
+    one.
 
-    Where it goes less than `SHORT` cells, every point goes with the velocity of the surface point nearest to
-    it. Velocities that are constant along normals leave distances distances (Adalsteinsson and Sethian, J.
-    Comput. Phys. 148 (1999) 2), so that held values stay smooth; with its own velocity each, strain would
-    compress the levels until some have to be made anew, which roughens curvature. On longer ways the nearest
-    point is another one by the end, which would cost the second order, so there each goes with its own.
+    If the surface moves less than `SHORT` cells, every point takes the velocity of the surface point nearest
+    to it. Velocities that are constant along normals keep the field a distance (Adalsteinsson and Sethian, J.
+    Comput. Phys. 148 (1999) 2), so that kept values stay smooth. If each point took its own velocity, strain
+    would compress the levels until some had to be recomputed, which roughens the curvature. On longer ways
+    the nearest surface point changes on the way, which would cost the second order, so each point then takes
+    its own velocity.
     """
     from ecs_fluid.kernels.surface.level_set import carried, feet, grid_rows
 
@@ -99,7 +102,7 @@ def advanced(level: Level, motion: Motion, dt: float, order: int, limit: float |
             u = motion.velocity(own).astype(level.phi.dtype)
             fastest = _largest(u)
         if fastest * dt == 0:
-            # At rest nothing is made anew: even a smooth surface would lose a little.
+            # At rest nothing is recomputed: even a smooth surface would lose a little by it.
             return level, bool((level.phi < 0).any() and (level.phi >= 0).any())
         part = min(left, STRIDE * cell / (fastest * dt))
         moved = carried(level.phi, level.origin, level.spacing, near, u, part * dt)
@@ -118,7 +121,7 @@ def _largest(u: Array) -> float:
 def taken(level: Level, motion: Motion) -> Array | None:
     """Depth (px, py, pz) m in solid bodies or outside containers near the surface; -inf elsewhere.
 
-    None without bodies. The liquid is what is left: the larger of its distance and this.
+    None without bodies. Outside them, the liquid's distance is the larger of its own and this.
     """
     from ecs_fluid.kernels.surface.level_set import grid_rows
 
@@ -132,10 +135,10 @@ def taken(level: Level, motion: Motion) -> Array | None:
 
 
 def with_volume(level: Level, volume: float, solid: Array | None = None) -> Level:
-    """The surface moved along its normal until it holds `volume` m^3, by at most half a cell.
+    """The surface moved along its normal, by at most half a cell, so that it encloses `volume` m^3.
 
-    Distances stay distances when a constant is added. dV/dc = -area, which Newton's method uses three times.
-    ``solid`` (see `taken`) stays free of it.
+    A distance plus a constant c is still a distance. dV/dc = -area, with which Newton's method takes three
+    steps. The liquid stays out of ``solid`` (see `taken`).
     """
     from ecs_fluid.kernels.surface.facets import enclosed
 

@@ -31,13 +31,13 @@ from ecs_fluid.targets import Targets
 from ecs_fluid.world import World
 
 PLACES = {"vortons": 0, "grid": 1}
-"""Rows in `SolverTimes` of the places whose angles are kept."""
+"""Rows in `SolverTimes` for the kinds of targets (`Targets.place`) whose opening angles are kept."""
 
 SURELY_DIRECT = 2**20
 """Up to this many pairs of target and vorton the direct sum is taken without a comparison."""
 
 PERHAPS_MESH = 2**23
-"""From this many pairs on a mesh may be the fastest; finding out takes direct sums at some targets."""
+"""From this many pairs on a mesh (pppm) may be fastest; finding out costs direct sums at some targets."""
 
 Other = TypeVar("Other", bound=Solver)
 
@@ -45,15 +45,15 @@ COUNTED = ("tree", "fmm", "pppm")
 """Solvers whose work is counted, in the columns of `SolverTimes`."""
 
 DOUBT = 6.0
-"""A solver is tried once if it would be the fastest with the table of times wrong by this factor."""
+"""A solver is tried once if it would be the fastest, were the table of times wrong by this factor."""
 
 
 class AutoSolver(Solver):
-    """Direct, tree, fmm or pppm, whichever is expected to be fastest, with `tolerance` kept on a sample.
+    """Direct, tree, fmm or pppm, whichever is expected to be fastest; a sample checks the `tolerance`.
 
-    It chooses by counts of their work (`solver_work`), or by a table of times until a solver was tried. Both,
-    and the opening angles of the tree that keep the tolerance, are in `SolverTimes`: they are state, so a
-    resumed run chooses as before.
+    It compares the counted work of the solvers (`solver_work`), or times from a table for one that was not
+    tried yet. Both, and the opening angles of the tree that keep the tolerance, are in `SolverTimes`. They
+    are state, so a resumed run chooses as before.
     """
 
     sums_pairs = True
@@ -72,7 +72,7 @@ class AutoSolver(Solver):
         self._ready = set[Solver]()
         self._search: OpeningAngle | None = None
         self._numbers = FlowNumbers(self, sources)
-        self._flow: Flow | None = None  # of the present targets, where the work that they take is kept
+        self._flow: Flow | None = None  # numbers of the flow at the present targets, if their work is kept
 
     @cached_property
     def _direct(self) -> DirectSolver:
@@ -84,7 +84,7 @@ class AutoSolver(Solver):
         return tree, FmmSolver(self.system), PppmSolver(self.system)
 
     def _with_vortons(self, solver: Other) -> Other:
-        """The solver, prepared for the vortons when it is first needed."""
+        """The solver, prepared for the vortons on first use."""
         if solver not in self._ready:
             solver.prepare(self._sources, self._grid)
             self._ready.add(solver)
@@ -92,7 +92,7 @@ class AutoSolver(Solver):
 
     @property
     def _angles(self) -> OpeningAngle:
-        """The search for opening angles of the tree, of these vortons."""
+        """The search for opening angles of the tree of these vortons."""
         if self._search is None:
             tree = self._with_vortons(self._others[0])
             self._search = OpeningAngle(tree, self._direct, self._sources, self.tolerance)
@@ -107,7 +107,7 @@ class AutoSolver(Solver):
         return self._with_vortons(self._others[2])
 
     def fill(self, targets: Targets) -> None:
-        """By the solver that is expected to be fastest, among those that keep the tolerance."""
+        """Fill the targets by the solver that should be fastest among those that keep the tolerance."""
         n, m = len(self._sources.sigma), len(targets.x)
         if n * m > SURELY_DIRECT:
             self._flow = None
@@ -126,9 +126,9 @@ class AutoSolver(Solver):
         self._direct.fill(targets)
 
     def _expected(self, n: int, m: int, targets: Targets) -> dict[str, float]:
-        """Times of the solvers: by what they did when they were last asked; by the table until then.
+        """Expected times of the solvers for n vortons and m targets, by their last counted work or the table.
 
-        At places whose angle is kept, measuring it is for many ticks.
+        Where opening angles are kept, one measurement serves many ticks, so its cost does not count.
         """
         state, given = self._state, (self.tolerance, targets.du is not None)
         kept = state is not None and targets.place in PLACES
@@ -159,7 +159,7 @@ class AutoSolver(Solver):
         return times
 
     def _keep(self, solver: str, work: float, targets: Targets) -> None:
-        """Keep the work of a solver at a place, in pairs of the direct sum."""
+        """Record the work that a solver took for these targets, in pairs of the direct sum."""
         state = self._state
         if state is not None and targets.place in PLACES and self._flow is not None:
             row = PLACES[targets.place], COUNTED.index(solver)
@@ -168,7 +168,7 @@ class AutoSolver(Solver):
             state.work_for[row] = self._flow
 
     def _by_fmm(self, targets: Targets) -> float:
-        """Fill by multipoles; returns the work, in pairs, infinite if they miss the tolerance."""
+        """Fill by fmm; returns the work in pairs of the direct sum, infinite if it misses the tolerance."""
         error, work = self._fmm.counted(targets)
         return np.inf if error > self.tolerance else work
 
@@ -179,7 +179,7 @@ class AutoSolver(Solver):
     def _by_tree(self, targets: Targets) -> float:
         """Fill by the tree with an angle that keeps the tolerance; returns the work, infinite if none does.
 
-        The angle of the last measurement is taken where it may be used.
+        It reuses the angle of the last measurement as long as the flow is alike.
         """
         state, search = self._state if targets.place in PLACES else None, self._angles
         if targets.blocks is None:
@@ -190,7 +190,7 @@ class AutoSolver(Solver):
             place, flow = PLACES[targets.place], self._numbers.at(len(targets.x), targets.du is not None)
             angle, (last, new) = float(state.angle[place]), state.found_for[place].tolist()
             if angle > 0.0 and alike(flow, last):
-                # What was too wide when it was searched for is so still.
+                # An angle that was too wide in the last search is still too wide.
                 again = due(self.world)
                 found = search.measured(targets, angle, NO_WIDER) if again else search.walk(targets, angle)
             elif angle > 0.0 and alike(flow, new, WORKED):
@@ -203,5 +203,5 @@ class AutoSolver(Solver):
         return found.work
 
     def lint(self) -> list[str]:
-        """A tolerance that the precision does not reach."""
+        """Warn of a tolerance that the world's precision cannot reach."""
         return FmmSolver(self.system).lint()

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from ecs_fluid.systems.velocity.system import VelocitySystem
 
 WELL_READ = 0.02
-"""Largest RMS error, relative to the RMS, with which particles read the sums at points between them."""
+"""Largest RMS error of interpolation between the points, relative to the RMS velocity."""
 
 READING = 100
-"""Vortons whose sum at a particle takes as long as reading the grid there."""
+"""The direct sum over this many vortons takes as long as reading the grid at one particle."""
 
 
 class CellReading:
-    """Sums at the points of the grid around the cells that hold particles, and reading between these.
+    """Sums at those points of the grid that particles read, and interpolation between these points.
 
-    It is meant for many particles to a point. It refuses where sums at the particles themselves are faster,
-    or where cubic reading is found off by more than `WELL_READ`. It never refuses linear reading, as in the
-    articles, or sums of widened cores, since these define another velocity.
+    It is meant for many particles per point. It refuses where sums at the particles themselves are faster, or
+    where a sample shows that cubic interpolation is off by more than `WELL_READ`. It never refuses linear
+    interpolation, as in the articles, or sums of widened cores, since the user asked for that velocity.
     """
 
     def __init__(self, system: VelocitySystem) -> None:
@@ -37,9 +37,9 @@ class CellReading:
         self._reads_well = True
 
     def fill(self, flow: VortonFlow, vortons: int, others: Sequence[Population]) -> bool:
-        """Fill the velocities of the ``others``, from so many ``vortons``; returns False if it refuses.
+        """Fill the velocities of ``others``, given the number of ``vortons``; returns False if it refuses.
 
-        Whether reading is accurate is measured in the first stage of a tick, for all its stages.
+        Whether interpolation is accurate is measured in the first stage of a tick, for all its stages.
         """
         system, world, grid = self._system, self._system.world, flow.grid
         first, cubic = world.stage.c == 0.0, system.interpolation != "linear"
@@ -64,7 +64,7 @@ class CellReading:
         return self._reads_well
 
     def _points_around(self, others: Sequence[Population], grid: Grid, cubic: bool) -> PointsRead:
-        """The points of the grid that the others read, on all processes."""
+        """The points of the grid that ``others`` read, on all processes."""
         from ecs_fluid.kernels.grids.read_points import PointsRead, mark_cells
 
         marked, processes = np.zeros(tuple(grid.cells), np.uint8), self._system.world.processes

@@ -31,20 +31,21 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 OUTSIDE = 1e-5
-"""Part of the box by which a point may lie beyond a wall and still be in the fluid: rounding of its place."""
+"""A point beyond a wall by up to this fraction of the box still counts as inside: its position is rounded."""
 
 
 COARSER = 0.9
-"""Part of the cells along each axis that another grid has at most: so that rounding makes none."""
+"""A coarser grid is used only if it has fewer cells along each axis than this fraction of the main grid's, so
+that rounding alone never makes one."""
 
 Mesh = tuple[Array, Array, Array]
 """Origin, spacing (3,) m and cells (3,) of a grid."""
 
 
 class Box(NamedTuple):
-    """A container that is a box: its middle and half its sides (3,) m, its axes as columns (3, 3).
+    """A container that is a box: its middle (3,) m, half its sides (3,) m, and its axes as columns (3, 3).
 
-    `velocity` (3,) m/s is that of its middle, `spin` (3,) rad/s its angular velocity, both in world axes.
+    `velocity` (3,) m/s is the velocity of its middle, `spin` (3,) rad/s its angular velocity, in world axes.
     """
 
     middle: Array
@@ -54,11 +55,11 @@ class Box(NamedTuple):
     spin: Array
 
     def inner(self, x: Array) -> Array:
-        """Places x (3, n) m in its axes, from its middle."""
+        """Places x (3, n) m in the axes of the box, relative to its middle."""
         return np.asarray(self.axes.T @ (x - self.middle[:, None]))
 
     def holds(self, y: Array, dtype: Any) -> Array:
-        """Which places (3, n) m by `inner` lie in it, or on its walls but for what `dtype` rounds."""
+        """Mask (n,) of the places y (3, n) m, from `inner`, that lie in the box, to rounding in `dtype`."""
         rounding = 2 * float(np.finfo(dtype).eps * np.linalg.norm(self.middle))
         return np.asarray((np.abs(y) <= self.half[:, None] * (1 + OUTSIDE) + rounding).all(axis=0))
 
@@ -74,12 +75,12 @@ class Inside(NamedTuple):
 class ContainerSolver(Solver):
     """The sum over the vortons in the world's container, a box, and all their mirror images behind its walls.
 
-    No fluid goes through the walls, and it slips along them. The box may move and turn: u = v + grad(phi) +
-    curl A, with the velocity v of its middle, the potential phi by which fluid without vorticity makes way
-    for walls that turn, and the vector potential A of vortons and images between walls at rest. Vorticity is
-    shared among the points of a grid in the box, which sums of sines and cosines turn into velocity
-    (`kernels.poisson.between_walls`); any place in the box reads that by third order. Vortons outside of the
-    box stir nothing, and nothing flows there.
+    No fluid goes through the walls; it slips along them. The box may move and turn: u = v + grad(phi) +
+    curl A, where v is the velocity of its middle, phi the potential of the irrotational flow that turning
+    walls cause, and A the vector potential of vortons and images between walls at rest. Vorticity is spread
+    on a grid in the box, and sums of sines and cosines turn it into velocity (`kernels.poisson.
+    between_walls`), which is interpolated with third order. Vortons outside of the box induce no velocity,
+    and the velocity there is zero.
     """
 
     resolution: float = Field(default=3.0, ge=0.5, le=16)
@@ -94,7 +95,7 @@ class ContainerSolver(Solver):
     own_field = True
 
     def prepare(self, sources: Sources, grid: Grid) -> None:
-        """Velocity in the axes of the box, less that of its middle, at the points of its grid."""
+        """Solve for the velocity relative to the middle of the box, in its axes, on its grid."""
         from ecs_fluid.kernels.poisson import between_walls
         from ecs_fluid.kernels.poisson.between_walls import ACROSS, reflected_in, reflected_out
 
@@ -115,7 +116,7 @@ class ContainerSolver(Solver):
         self._jacobian: Array | None = None
 
     def fill(self, targets: Targets) -> None:
-        """Read between the points of the grid, and add the motion of the box."""
+        """Interpolate between the points of the grid, and add the motion of the box."""
         from ecs_fluid.kernels.grids.cubic import interpolate
         from ecs_fluid.kernels.grids.differences import jacobian
 
@@ -135,7 +136,7 @@ class ContainerSolver(Solver):
             targets.du[outside] = 0.0
 
     def pair_fields(self, x: Array) -> tuple[Array, Array, Array, Array]:
-        """Vector potential and vorticity of blobs, velocity and its gradient at (m, 3) points."""
+        """Vector potential, vorticity of the blobs, velocity and its gradient at (m, 3) points."""
         from ecs_fluid.kernels.grids.cubic import interpolate
         from ecs_fluid.kernels.poisson.between_walls import ALONG, reflected_out
 
@@ -150,7 +151,7 @@ class ContainerSolver(Solver):
         return found[0], found[1], targets.u, targets.du
 
     def lint(self) -> list[str]:
-        """Too coarse a grid, and vortons outside of the box; FluidError where there is no box."""
+        """Warn of too coarse a grid and of vortons outside the box; FluidError where there is no box."""
         box, (sources, _) = box_of(self.world), self.world.require(PartitionSystem).present()
         said: list[str] = []
         sigma = sources.sigma
@@ -170,7 +171,7 @@ class ContainerSolver(Solver):
         return said
 
     def _inside(self, sources: Sources) -> Inside:
-        """The vortons in the axes of the box; those outside have no strength."""
+        """The vortons in the axes of the box, with strength 0 for those outside."""
         box, dtype = self._box, self.world.dtype
         y = box.inner(sources.x)
         alpha = np.where(box.holds(y, dtype), box.axes.T @ sources.alpha, 0.0)
@@ -186,13 +187,13 @@ class ContainerSolver(Solver):
         return _mesh_of(box, max(edge, float(np.prod(sides) / self.most_cells) ** (1 / 3)))
 
     def _coarser(self, radius: float) -> Mesh:
-        """The grid for blobs of this core radius: that of all, or one with `resolution` cells to it."""
+        """The grid for blobs of this core radius: the main one, or one with `resolution` cells per radius."""
         own = _mesh_of(self._box, radius / self.resolution)
         return own if (own[2] < COARSER * self._mesh[2]).all() else self._mesh
 
 
 def _mesh_of(box: Box, edge: float) -> Mesh:
-    """Cells of up to so many m in a box, and points beyond its walls."""
+    """A grid of cells up to `edge` m wide in a box, with points beyond its walls."""
     from scipy.fft import next_fast_len
 
     sides = 2 * box.half
@@ -202,12 +203,12 @@ def _mesh_of(box: Box, edge: float) -> Mesh:
 
 
 def box_of(world: World) -> Box:
-    """The world's one container, a box, where it gets to by the time of the integrator's stage.
+    """The world's one container, a box, at its place at the time of the integrator's stage.
 
-    Its velocity is that of the coming tick: keys tell it beforehand.
+    Its velocity is the one that it has during this tick; keys in time determine it beforehand.
 
     Raises:
-        FluidError: if it has none, several, or one of another shape.
+        FluidError: if the world has no container, several, or one of another shape.
     """
     from ecs_fluid.kernels.bodies.rotation import cross, matrix_of
     from ecs_fluid.kernels.bodies.table import CONTAINER
@@ -238,7 +239,7 @@ def box_of(world: World) -> Box:
 
 
 def _box_axes(normals: Array) -> Array | None:
-    """Three of six normals (6, 3) at right angles, or opposite, as columns; None of other normals."""
+    """Three axes as columns, if the six normals (6, 3) are opposite pairs at right angles, else None."""
     cosines = np.abs(normals @ normals.T)
     if len(normals) != 6 or np.minimum(cosines, np.abs(1 - cosines)).max() > EVEN:
         return None

@@ -1,16 +1,19 @@
-"""Vortons whose core radii differ, as blobs of a few radii: each is shared among the levels next to its own.
+"""Vortons of different core radii as sums of blobs of a few radii, the levels.
 
-A blob leaves z(k sigma) of a wave k. As a function of t = ln sigma that is one curve, the same for every k
-but for where it lies, so polynomials in t between radii of even steps are as exact for all waves. With
-Lagrange's weights w_j, sum_j w_j = 1, the blobs of radii sigma_j stand for that of sigma up to
+Each vorton is shared among the levels next to its own radius.
+
+A blob multiplies the amplitude of a wave of wave number k by z(k sigma). As a function of t = ln sigma, z is
+the same curve for every k but for a shift, so interpolation by polynomials in t between radii of equal ratio
+is equally exact for all waves. With Lagrange's weights w_j, sum_j w_j = 1, blobs of the radii sigma_j
+represent the blob of radius sigma up to
 
     e(k) = z(k sigma) - sum_j w_j z(k sigma_j),    at most  c_n step^n max |d^n z/dt^n|
 
 for n radii: c_2 = 1/8, c_3 = 1/sqrt(243), c_4 = 1/24 in the first and last interval and 3/128 in others. The
 energy of a blob's velocity is proportional to int z^2 dk, so (int e^2 dk / int z^2 dk)^(1/2) is the relative
 error of its velocity, and the step follows from the error that is allowed (`steps`). For a gaussian and n = 2
-it is (33/1024)^(1/2) step^2. Polynomials in sigma or sigma^2 are less exact, and weights fitted by least
-squares hardly more: docs/notes/velocity.md.
+the error is (33/1024)^(1/2) step^2. Polynomials in sigma or sigma^2 are less exact, and weights fitted by
+least squares hardly more so: docs/notes/velocity.md.
 """
 
 from __future__ import annotations
@@ -27,17 +30,17 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.biot_savart.regularisation import Code
 
 ALLOWED = 1e-3
-"""Relative RMS error of the velocity of one blob by levels, the largest of all radii."""
+"""Allowed relative RMS error of the velocity of one blob that levels represent, for the worst radius."""
 
 DEGREE = 3
-"""Of the polynomials, where there are radii enough."""
+"""Degree of the polynomials, where there are enough levels."""
 
 COARSEST, FINEST = 2.0, 1.1
-"""Ratio of radii next to each other, largest and least: blobs with an edge (rankine) gain little by more."""
+"""Largest and least ratio of neighbouring radii: blobs with an edge (rankine) gain little by more levels."""
 
 
 class Level(NamedTuple):
-    """Blobs of one radius, m: which vortons have a part in it, and the parts, 1."""
+    """Blobs of one radius (m): the rows of the vortons with a share in it, and their shares, 1."""
 
     radius: float
     rows: Array | slice
@@ -72,7 +75,7 @@ def levels(sigma: Array, code: Code) -> list[Level]:
 
 
 def lagrange(place: Array, degree: int) -> Array:
-    """Weights (degree + 1, n) of the whole numbers 0, 1, ... of polynomials through them at places (n,)."""
+    """Lagrange weights (degree + 1, n) of values at 0, 1, ..., degree for interpolation at `place` (n,)."""
     weights = np.ones((degree + 1, len(place)))
     for i in range(degree + 1):
         for j in range(degree + 1):
@@ -82,7 +85,7 @@ def lagrange(place: Array, degree: int) -> Array:
 
 
 def _few(radii: Array, most: int) -> list[float] | None:
-    """All the radii that there are, in order, if they are `most` or less."""
+    """All distinct radii in ascending order, or None if there are more than `most`."""
     found: list[float] = []
     while len(radii):
         if len(found) == most:
@@ -94,7 +97,7 @@ def _few(radii: Array, most: int) -> list[float] | None:
 
 @lru_cache
 def steps(code: Code) -> tuple[float, ...]:
-    """Largest ratio of radii next to each other, by degree; of degree 0 that of all to the thinnest."""
+    """Largest allowed ratio of neighbouring radii, by degree; for degree 0, of the widest to the thinnest."""
     from ecs_fluid.kernels.biot_savart.regularisation import record
 
     transform, allowed = record(code).transform, []
@@ -110,9 +113,9 @@ def steps(code: Code) -> tuple[float, ...]:
 
 
 def step_error(transform: Callable[[Any], Array], ratio: float, degree: int) -> float:
-    """(int e^2 dk / int z^2 dk)^(1/2) of a blob in the middle of the last interval, where it is largest.
+    """Relative error (int e^2 dk / int z^2 dk)^(1/2) of the worst blob, in the middle of the last interval.
 
-    Of degree 0 that of the thinnest of vortons that are one level.
+    For degree 0, where one level represents all vortons, that of the thinnest.
     """
     k, place, nodes = np.geomspace(1e-3, 1e3, 1500), max(degree, 1) - 0.5, np.arange(degree + 1.0)
     weights = lagrange(np.array([place]), degree)[:, 0]

@@ -20,7 +20,7 @@ class DirectSolver(Solver):
     def fill(self, targets: Targets, few: bool = False) -> None:
         """Sum over all vortons at every target.
 
-        With ``few`` threads share the vortons where there are up to BLOCK targets; that rounds differently.
+        With ``few``, and up to BLOCK targets, threads divide the vortons; that rounds differently.
         """
         from ecs_fluid.kernels.biot_savart import direct, pairwise
 

@@ -1,10 +1,10 @@
-"""Some of the targets of a sum, drawn by what was found there, by which the error of the whole is measured.
+"""A sample of the targets of a sum, on which the error of the whole is measured.
 
-A few targets may have most of the velocity, and those at even distances then tell nothing of it. So the
-sample has targets in equal parts at even distances, by their share of |u|^2, by that of |du|^2 and, where
-it is known, by that of the squared error that is foretold, and what it finds counts by the inverse of the
-probability (Horvitz and Thompson 1952). No random numbers are drawn: the targets stand at even distances on
-the sum of the shares (Madow 1949).
+A few targets may have most of the velocity, and a sample at even distances may miss them all. So the
+probability of a target is the mean of equal parts: uniform, its share of sum |u|^2, its share of sum |du|^2
+and, where it is known, its share of the predicted squared error. Each target in the sample counts with the
+inverse of its probability (Horvitz and Thompson 1952). No random numbers are drawn: the targets lie at even
+distances on the cumulative sum of the probabilities (Madow 1949).
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from ecs_fluid.component import Array
 
 
 class DrawnSample(NamedTuple):
-    """Targets that are compared with exact sums."""
+    """The k of all targets that are compared with exact sums."""
 
     rows: Array
-    """(k,) which they are, ascending"""
+    """(k,) their row numbers, ascending"""
     weight: Array
-    """(k,) by which each counts, at least 1"""
+    """(k,) number of targets that each represents, at least 1"""
     totals: tuple[float, ...]
-    """sum of the squares of each result over all targets"""
+    """sum of squares over all targets, of each result"""
 
     @classmethod
     def of(cls, results: Sequence[Array], count: int, foretold: Array | None = None) -> Self | None:
-        """About `count` rows of results (m, d), such as u and du; None where one is not finite.
+        """A sample of about `count` rows of results (m, d), such as u and du; None if one is not finite.
 
-        ``foretold`` (m,) goes like the square of the error that is to be expected.
+        ``foretold`` (m,) is proportional to the square of the expected error.
         """
         from ecs_fluid.kernels.fmm.error_estimate import squares
 
@@ -50,14 +50,14 @@ class DrawnSample(NamedTuple):
         return cls(rows, np.maximum(1.0, step / shares[rows]), totals)
 
     def error(self, results: Sequence[Array], exact: Sequence[Array], reserve: float = 0.0) -> float:
-        """RMS error of `results` (m, d) over their RMS, the largest; `exact` (k, d) are at the rows.
+        """RMS error over RMS, the largest among the `results` (m, d); `exact` (k, d) are values at the rows.
 
-        With `reserve` standard errors of the mean square added.
+        `reserve` standard errors of the mean square are added.
         """
         return float(np.max(self.errors(results, exact, reserve)))
 
     def errors(self, results: Sequence[Array], exact: Sequence[Array], reserve: float = 0.0) -> list[float]:
-        """The same of each result."""
+        """The same for each result."""
         from ecs_fluid.kernels.fmm.error_estimate import summed_square
 
         return [
@@ -67,26 +67,26 @@ class DrawnSample(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """Results of a sum that is much better than those that are compared with it, at all targets.
+    """Results at all targets of a sum that is much more accurate than those that are compared with it.
 
-    A few targets may have most of the error, and which they are nothing tells but an error at each of them.
+    A few targets may have most of the error, and only an error estimate at every target shows which.
     """
 
     results: Sequence[Array]
-    """(m, d) of each kind"""
+    """(m, d) for each kind, such as u and du"""
     own: Sequence[float]
-    """their relative RMS errors, of each kind or the largest"""
+    """relative RMS errors of the reference itself: of each kind, or the largest for all"""
     sample: DrawnSample | None = None
-    """some of the targets, where sums are known"""
+    """targets at which exact sums are known"""
     exact: Sequence[Array] = ()
-    """(k, d) of each kind, what results should be there"""
+    """(k, d) for each kind, the exact sums at the sample"""
 
     def error(self, results: Sequence[Array]) -> float:
-        """RMS error of `results` (m, d) over their RMS, the largest.
+        """RMS error over RMS, the largest among the `results` (m, d).
 
-        Of the error e = d + r, d from the reference and r its own, |e|^2 = |d|^2 + 2 d . r + |r|^2. Where
-        vorticity is smooth both sums err the same way, and d . r is up to |d| |r|; it is taken from the
-        sample, where there is one, else for 0.
+        The error is e = d + r, with d the difference from the reference and r the reference's own error, so
+        |e|^2 = |d|^2 + 2 d . r + |r|^2. Where vorticity is smooth both sums err the same way, and d . r is up
+        to |d| |r|. It is measured on the sample, and counts as 0 without one.
         """
         from ecs_fluid.kernels.fmm.error_estimate import squares
 
@@ -103,10 +103,10 @@ class Reference(NamedTuple):
 
 
 def at_even_distances(every: int, count: int) -> Array:
-    """Numbers, ascending, of up to `count` of so many rows, which tell of all where all weigh alike."""
+    """Numbers, ascending, of up to `count` of `every` rows, at even distances: a sample of equal weights."""
     return np.unique(np.linspace(0, every - 1, count).astype(np.int64))
 
 
 def _ratio(wrong: float, total: float) -> float:
-    """Of two sums of squares, as lengths."""
+    """Square root of the ratio of two sums of squares; of `wrong` alone where `total` is 0."""
     return math.sqrt(wrong / total if total > 0.0 else wrong)

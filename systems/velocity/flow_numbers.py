@@ -19,33 +19,34 @@ Kept = TypeVar("Kept", bound=Component)
 _TARGETS, _SQUARES, _BEHIND = map(Flow._fields.index, ("targets", "square_x", "radius"))
 
 LINEAR = slice(_TARGETS, _BEHIND)
-"""Those numbers of a flow in which a relative error is at most linear: targets, and sums of strengths."""
+"""Entries of a `Flow` on which a relative error depends at most linearly: targets, and sums of strengths."""
 
 SQUARES = slice(_SQUARES, _BEHIND)
-"""Those of these that are sums of squares of strengths."""
+"""Those of the LINEAR entries that are sums of squares of strengths."""
 
 MEASURED_EVERY = 16
 """Ticks between two measurements of an error, as long as the flow is alike."""
 
 ALIKE = 0.05
-"""Largest relative change of these numbers up to which a measured angle is reused."""
+"""Flows are alike if no number changes by more than this fraction: then a measured angle is reused."""
 
 WORKED = 0.25
-"""The same for the counted work of a solver, and for an angle as a first guess; beyond it a flow is new."""
+"""Up to this relative change, a solver's counted work is reused, and an angle is a first guess; a flow that
+changes by more is new."""
 
 
 def due(world: World) -> bool:
-    """Whether errors are measured in this stage even if the flow is alike: in the first one of some ticks."""
+    """Whether errors are due in this stage even if the flow is alike: the first of MEASURED_EVERY ticks."""
     return world.tick % MEASURED_EVERY == 0 and world.stage.c == 0.0
 
 
 def kept_table(world: World, kind: type[Kept]) -> Kept | None:
-    """The table of the fluid entity in which a solver keeps its measurements; None without one."""
+    """The fluid entity's table of this kind, where a solver keeps its measurements; None if there is none."""
     return cast("Kept | None", world.fluid.tables.get(kind))
 
 
 class FlowNumbers:
-    """Of vortons x (3, n) m, alpha (3, n) m^3/s, sigma (n,) m, as a solver with a tolerance sums them."""
+    """Numbers of the flow of vortons x (3, n) m, alpha (3, n) m^3/s, sigma (n,) m, for one solver."""
 
     def __init__(self, solver: Solver, sources: Sources) -> None:
         self._solver, self._sources = solver, sources
@@ -57,11 +58,12 @@ class FlowNumbers:
         return flow_sums(self._sources.x, self._sources.alpha, self._sources.sigma)
 
     def at(self, count: int, gradient: bool) -> Flow:
-        """Numbers of what the error at so many targets, with gradients or not, depends on.
+        """The numbers on which the error at `count` targets, with or without gradients, depends.
 
-        Vortons are sorted by cells: the last number tells strengths that point the same way as those beside
-        them from strengths that cancel. Sums of |alpha|^2 have each axis' own part added, so that they tell
-        where strengths point: not alike are flows in which that part is another by a tenth of the whole.
+        The last number distinguishes strengths that point the same way as their neighbours (vortons are
+        sorted by cells) from strengths that cancel. The entry of each axis is twice the sum of |alpha|^2 plus
+        that axis's own part, so that it depends on where strengths point: a change of that part by a tenth
+        of the whole makes flows unlike.
         """
         strength, *along, beside, sigma, spread = self._sums
         total = sum(along)
@@ -73,5 +75,5 @@ class FlowNumbers:
 
 
 def alike(found: Iterable[float], before: Iterable[float], change: float = ALIKE) -> bool:
-    """Whether no number differs from its former value by more than this part."""
+    """Whether no number differs from its former value by more than this fraction."""
     return all(abs(a - b) <= change * abs(a) for a, b in zip(found, before, strict=True))

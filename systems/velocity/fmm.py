@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 FEW_TARGETS = 1024
 """Up to this many targets, other than the vortons, the direct sum takes less time than ``fmm`` needs to sort
-the vortons and find their moments, however many there are."""
+the vortons and find their moments, for any number of vortons."""
 
 IN_PLACE_OF_FMM = 2**30
-"""Up to this many pairs of target and vorton the direct sum is taken when ``fmm`` misses its tolerance: that
-takes as long as some of the sums that failed. Above, it warns."""
+"""Up to this many pairs of target and vorton, the direct sum replaces an ``fmm`` sum that misses its
+tolerance: it takes as long as a few of the sums that failed. Above, ``fmm`` warns."""
 
 
 class FmmSolver(Solver):
     """Fast multipole method: moments of clusters act on clusters of targets, in O(n + m).
 
     The RMS error of velocity and gradient, each relative to its own RMS, stays below `tolerance`. The direct
-    sum takes its place where it is cheaper, or where the tolerance is missed and the sum is not too long.
+    sum replaces it where that is cheaper, or where the tolerance is missed and the direct sum is affordable.
     """
 
     sums_pairs = True
@@ -43,10 +43,10 @@ class FmmSolver(Solver):
         self._direct.prepare(sources, grid)
 
     def fill(self, targets: Targets) -> None:
-        """The multipole method, and the direct sum where that keeps the tolerance or is cheaper."""
+        """Fill by multipoles, or by the direct sum where that is cheaper or needed for the tolerance."""
         from ecs_fluid.kernels.fmm.error_estimate import COMPARED
 
-        # Of the vortons up to COMPARED would all be compared with the direct sum.
+        # The check would compare up to COMPARED vortons, so all of these few, with the direct sum anyway.
         if len(targets.x) <= (COMPARED if targets.place == "vortons" else FEW_TARGETS):
             self._direct.fill(targets)
             return
@@ -62,9 +62,9 @@ class FmmSolver(Solver):
             )
 
     def counted(self, targets: Targets) -> tuple[float, float]:
-        """Fill by multipoles alone; returns the error on a sample, and the work of all processes.
+        """Fill by multipoles alone; returns the relative RMS error on a sample, and all processes' work.
 
-        The error may be above the tolerance (float32 has its limits). Work is in pairs of the direct sum.
+        The error may exceed the tolerance (float32 has its limits). Work is in pairs of the direct sum.
         """
         from ecs_fluid.kernels.fmm import fast_multipole
 
@@ -80,7 +80,7 @@ class FmmSolver(Solver):
         )
 
     def lint(self) -> list[str]:
-        """A tolerance that the precision does not reach."""
+        """Warn of a tolerance that the world's precision cannot reach."""
         least = 1e-9 if self.world.options.precision == "double" else 1e-5
         if self.tolerance >= least:
             return []

@@ -18,16 +18,16 @@ Reading = Literal["linear", "convolution", "spline", "refined"]
 
 
 class GridReading:
-    """The velocity field (px, py, pz, 3) m/s, read trilinearly, by cubic convolution, by a cubic spline, or
-    trilinearly between points twice as fine that a spline gave.
+    """Interpolation of the velocity field (px, py, pz, 3) m/s, in one of four ways.
 
-    With both of the latter the gradient is the derivative of the spline. Elsewhere gradients come from
-    differences at the points, of second order where the reading is linear and of fourth by convolution, which
-    are read like the velocity.
+    These are trilinear, cubic convolution, a cubic spline, and "refined": trilinear on a grid twice as fine
+    that a spline filled. With the last two, gradients are the derivative of the spline. With the first two
+    they are differences at the points (of second order with trilinear reading, of fourth with convolution),
+    interpolated like the velocity.
     """
 
     def __init__(self, grid: Grid, u: Array, how: Reading, read: Array | None = None) -> None:
-        """``read`` (px, py, pz) tells at which points the velocity is known, which those there read."""
+        """``read`` (px, py, pz) marks the points at which the velocity is known; None: all of them."""
         self._grid, self._u, self._how, self._read_points = grid, u, how, read
 
     def velocity(self, x: Array, u: Array) -> None:
@@ -43,7 +43,7 @@ class GridReading:
     def velocity_gradient(self, x: Array, rows: Array, u: Array, du: Array) -> None:
         """Fill u (n, 3) m/s and du (n, 3, 3) 1/s at x (n, 3) m.
 
-        ``rows`` (n,) are the numbers of all of them, best in the order of the grid's cells.
+        ``rows`` (n,) is the order in which the rows are read: fastest in the order of the grid's cells.
         """
         from ecs_fluid.kernels.grids import cubic_gradient, spline_gradient
 
@@ -68,7 +68,7 @@ class GridReading:
 
     @cached_property
     def _values(self) -> Array:
-        """What is read at the points: velocities, or the coefficients of their spline."""
+        """The values to interpolate: velocities at the points, or the coefficients of their spline."""
         from ecs_fluid.kernels.grids.cubic import coefficients
         from ecs_fluid.kernels.grids.read_points import to_coefficients
 
@@ -81,17 +81,17 @@ class GridReading:
 
     @cached_property
     def _refined(self) -> tuple[Array, Array]:
-        """Velocities at points twice as fine, and their spacing (3,) m."""
+        """Velocities on a grid twice as fine, and its spacing (3,) m."""
         from ecs_fluid.kernels.grids.refined import refined
 
         return refined(self._values, self._grid.spacing, self._read_points)
 
     @cached_property
     def _slopes(self) -> Array:
-        """Gradient (px, py, pz, 3, 3) 1/s, or by convolution with the velocity, (px, py, pz, 3, 4)."""
+        """Gradient (px, py, pz, 3, 3) 1/s; for convolution, gradient and velocity (px, py, pz, 3, 4)."""
         from ecs_fluid.kernels.grids.differences import jacobian
 
-        # A derivative across a flat world would only see the far side of its one layer of cells.
+        # Across a flat population the grid has one layer of cells, so a difference there means nothing.
         steps = np.where(self._grid.flat == 1, 0.0, self._grid.spacing)
         if self._how == "linear":
             return jacobian(self._values, steps)
@@ -108,7 +108,7 @@ class GridReading:
 
 
 def sum_at_strays(flow: VortonFlow, populations: Sequence[Population]) -> None:
-    """Fill, by the sums of the flow, what populations could not read as they lie outside of its grid."""
+    """Evaluate the sums of the flow at those particles of the populations that lie outside of its grid."""
     from ecs_fluid.kernels.compiled.columns import inside
 
     world, grid = flow.solver.world, flow.grid

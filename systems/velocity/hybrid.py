@@ -11,24 +11,25 @@ from ecs_fluid.systems.partition import GridNeeds
 from ecs_fluid.systems.velocity.poisson import CLEARANCE, PoissonSolver
 
 PER_CORE = 3.0
-"""Field cells per core radius: with 2, vortons jerk half as much again as by direct sums."""
+"""Field cells per core radius: with 2, the jerk of vortons is 1.5 times that with direct sums."""
 
 FACE_TOLERANCE, FACE_ORDER = 1e-2, 5
 """Tolerance and order of the expansions for the potential on the faces: measured 1.5e-4 of its RMS on a thick
 ring and 3.5e-4 for random strengths in a cube, less than the error of the grid."""
 
 COARSER, LEAST = 3, 7
-"""The potential of the faces is summed over strengths gathered on a grid of up to COARSER cells in one, at
-that grid's points of the faces, and interpolated between them with third order. Its cells are at most as wide
-as the gap between faces and vortons, and no axis has fewer than LEAST. At the vortons of a ring that changes
-the velocity by 2e-4 to 4e-4 of its RMS, near the faces by up to 1.6e-3 (docs/velocity.md)."""
+"""For the potential on the faces, strengths are gathered on a coarser grid, whose cells are up to COARSER
+field cells wide. The potential is summed at that grid's points on the faces, and interpolated between them
+with third order. The coarser cells are at most as wide as the gap between faces and vortons, and there are at
+least LEAST along each axis. For a ring this changes the velocity by 2e-4 to 4e-4 of its RMS at the vortons,
+and by up to 1.6e-3 near the faces (docs/velocity.md)."""
 
 OPEN_TOLERANCE = 2e-3
-"""Multigrid's tolerance where the box acts like unbounded space. At 1e-2, a cycle less, what is left moves
-the impulse of two thin rings (validation case 19) by 1.4e-4 in 100 ticks instead of 5e-5."""
+"""Tolerance of multigrid where the box acts like unbounded space. At 1e-2, one cycle less, the residual
+changes the impulse of two thin rings (validation case 19) by 1.4e-4 in 100 ticks instead of 5e-5."""
 
 FEW_PAIRS = 2**26
-"""Up to this many pairs of source and face point the faces are summed directly."""
+"""Up to this many pairs of source and face point, the potential on the faces is summed directly."""
 
 
 class HybridSolver(PoissonSolver):
@@ -72,12 +73,12 @@ class HybridSolver(PoissonSolver):
         return cubic.interpolate(face_points((origin, spacing, cells), dtype), origin, wider, known)
 
     def _fewer_cells(self) -> Array:
-        """Cells (3,) of the grid that the faces are summed on."""
+        """Cells (3,) of the coarser grid on which the potential of the faces is summed."""
         grid, x = self.grid, self.sources.x.astype(np.float64)
         below = x.min(axis=1) - grid.origin
         above = grid.origin + grid.spacing * grid.cells - x.max(axis=1)
         gap = float((np.minimum(below, above) / grid.spacing).min())
-        # Any grid does where a place is not finite: the guard ends this tick and says which.
+        # If a position is not finite any grid will do: the guard ends this tick and reports the row.
         clear = int(gap) if np.isfinite(gap) else 0
         return np.asarray(grid.cells // np.clip(np.minimum(clear, grid.cells // LEAST), 1, COARSER))
 
@@ -99,7 +100,7 @@ class HybridSolver(PoissonSolver):
         return found[0].astype(dtype), np.ascontiguousarray(found[1], dtype), found[2].astype(dtype)
 
     def _summed(self, points: Array, x: Array, alpha: Array, sigma: Array) -> Array:
-        """Vector potential (m, 3) m^2/s at (m, 3) points m of blobs x, alpha (3, n) and sigma (n,)."""
+        """Vector potential (m, 3) m^2/s at points (m, 3) m of blobs x, alpha (3, n) and sigma (n,)."""
         from ecs_fluid.kernels.biot_savart import direct
         from ecs_fluid.kernels.fmm import fast_multipole
         from ecs_fluid.kernels.fmm.accuracy import settings

@@ -14,14 +14,14 @@ from ecs_fluid.systems.velocity.solver_times import expected, stored
 from ecs_fluid.world import World
 
 SLOW = 2.0
-"""Direct sums are warned of if they take so many times as long as the multipole method."""
+"""Direct sums cause a warning if they take this many times as long as the multipole method."""
 
 DIFFUSES = (("viscosity", Strength, "DiffusionSystem"), ("conductivity", Temperature, "ThermalSystem"))
 """Constants of the fluid, the components that they diffuse, and the systems that do so."""
 
 
 def _weightless_lint(world: World) -> Iterator[str]:
-    """A sentence on vortons heavier or lighter than what is around them, which neither rise nor sink."""
+    """Warn of vortons heavier or lighter than their surroundings if no system lets them rise or sink."""
     fluid = world.fluid[Fluid]
     columns: list[tuple[type[Component], str, str]] = [(Density, "rho", "density")]
     if fluid.law != LAWS["none"]:
@@ -29,7 +29,7 @@ def _weightless_lint(world: World) -> Iterator[str]:
     for kind, column, name in columns:
         for entity, (table, _) in world.entities_with(kind, Strength):
             own = getattr(table, column)
-            # An emitter's entity is empty at first.
+            # The entity of an emitter is empty at first.
             if not len(own) or (own != own.dtype.type(getattr(fluid, name))).any():
                 yield (
                     f"{entity.name!r} has a {name} of its own, and no BaroclinicSystem makes it rise or sink "
@@ -39,7 +39,7 @@ def _weightless_lint(world: World) -> Iterator[str]:
 
 
 def slow_sums_lint(world: World, vortons: int, tolerance: float, gradient: bool) -> Iterator[str]:
-    """A sentence on all pairs of many vortons, where another solver keeps `tolerance` in much less time."""
+    """Warn of direct sums over many vortons, if another solver keeps `tolerance` in much less time."""
     if vortons * vortons <= SURELY_DIRECT:
         return
     times = expected(stored(world.options.precision), vortons, vortons, tolerance, gradient)
@@ -51,7 +51,7 @@ def slow_sums_lint(world: World, vortons: int, tolerance: float, gradient: bool)
 
 
 def plane_vortices_lint(x: Array, alpha: Array) -> Iterator[str]:
-    """A sentence on vortons at x (n, 3) m in a plane, with strengths (n, 3) across it, in space."""
+    """Warn of a world in space whose vortons, at x (n, 3) m, lie in a plane, with strengths across it."""
     if len(x) < 3:
         return
     size = np.ptp(x, axis=0)
@@ -66,7 +66,7 @@ def plane_vortices_lint(x: Array, alpha: Array) -> Iterator[str]:
 
 
 def unfelt_lint(world: World) -> Iterator[str]:
-    """Sentences on constants of the fluid, and on fluid that is warm or heavy, that no system uses."""
+    """Warn of constants of the fluid, and of warm or heavy fluid, that no system uses."""
     systems, fluid = {type(system).__name__ for system in world.systems}, world.fluid[Fluid]
     if fluid.gravity.any() and "BaroclinicSystem" not in systems:
         yield from _weightless_lint(world)

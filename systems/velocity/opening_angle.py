@@ -1,4 +1,4 @@
-"""The opening angle with which the tree keeps a tolerance, found by trials beside direct sums."""
+"""The opening angle with which the tree keeps a tolerance, found by trials compared with direct sums."""
 
 from __future__ import annotations
 
@@ -17,59 +17,58 @@ from ecs_fluid.systems.velocity.tree import TreeSolver
 from ecs_fluid.targets import Targets
 
 WIDEST, NARROWEST, FIRST = 1.0, 0.2, 0.5
-"""Opening angles of the tree between which ``auto`` chooses, and the one that it tries first; below the
-narrowest another solver is as fast."""
+"""Range of opening angles from which ``auto`` chooses, and the one that it tries first; with an angle below
+the narrowest, another solver is as fast."""
 
 POWERS = (1.0, 3.0, 4.0)
-"""Errors of the tree grow with a power of the angle: the least, a first guess and the largest."""
+"""The tree's error grows as a power of the angle: least exponent, first guess, and largest exponent."""
 
 RESERVE = 1.05
-"""By this factor the angle of a new flow must be better than the tolerance, as its error is not measured
-quite."""
+"""The measured error of a new flow must be below the tolerance by this factor, since it is an estimate."""
 
 AIM = 0.97
-"""Part of the error allowed at which the next angle aims."""
+"""The next angle aims at this fraction of the allowed error."""
 
 TRIALS = 4
-"""Most angles that are tried."""
+"""Largest number of angles tried in one measurement."""
 
 NARROWER = 0.95
-"""An angle that fails is followed by one narrower by this factor at least."""
+"""After an angle fails, the next is at most this factor times it."""
 
 WIDER, WIDER_LATER, NO_WIDER = 1.04, 1.1, 10.0
-"""One that is kept is followed by one that is wider by this factor at least: at first; where one was known;
-and never, in a flow that is alike or a sum that is done once."""
+"""After an angle that keeps the tolerance, a wider one is tried only if it is wider by at least this factor:
+in a first search; where an angle was known; and (so never) in an alike flow or a sum done only once."""
 
 COMPARED, AGAIN = 384, 192
-"""Vortons compared with the direct sum where an angle of the tree is searched for, and where one that was
-found is measured again: their errors scatter by some 5 and 7 %."""
+"""Number of vortons compared with the direct sum, in a search for an angle, and when the angle found is
+measured again: these error estimates scatter by about 5 % and 7 %."""
 
 REFERENCE, FAR_BELOW = 0.5, 1.5
-"""Where a flow is new, the tree with an angle narrower by the first factor tells the error of all targets; it
-serves angles that are wider than its own by the second factor at least."""
+"""In a new flow, the errors at all targets are estimated against the tree with a narrower angle, REFERENCE
+times the one tried. It serves as the reference for angles at least FAR_BELOW times as wide as its own."""
 
 SAMPLE_BLOCKS, SAMPLE_TARGETS = 12, 16
-"""Blocks of neighbouring targets in which the tree is measured, and targets in each that are compared with
-the direct sum."""
+"""Number of blocks of neighbouring targets in which the tree is measured, and targets per block that are
+compared with the direct sum."""
 
 WALKED = 384
-"""Targets at which a measurement evaluates the tree, about, in each of its trials."""
+"""Approximate number of targets at which a measurement evaluates the tree in each trial."""
 
 
 class Walk(NamedTuple):
-    """What filled the targets."""
+    """How the tree filled the targets."""
 
     angle: float
     """opening angle, 0 if none keeps the tolerance"""
     work: float
-    """in pairs of the direct sum, infinite if none does"""
+    """work in pairs of the direct sum, infinite if no angle keeps the tolerance"""
 
 
 NONE = Walk(0.0, np.inf)
 
 
 class OpeningAngle:
-    """Fills targets by the tree of some vortons, with about the widest angle that keeps a tolerance."""
+    """Fills targets by a tree, with about the widest opening angle that keeps a tolerance."""
 
     def __init__(self, tree: TreeSolver, direct: DirectSolver, sources: Sources, tolerance: float) -> None:
         self._tree, self._direct = tree, direct
@@ -77,9 +76,9 @@ class OpeningAngle:
         self._compared: tuple[DrawnSample, list[Array]] | None = None
 
     def walk(self, targets: Targets, angle: float, measured: bool = False) -> Walk:
-        """Fill by the tree; where errors are ``measured``, on every process all that was found."""
+        """Fill by the tree; if errors are to be ``measured``, every process gets all results."""
         self._tree.angle = angle
-        # What is found at vortons goes to the ranks that hold their rows, of other points to all.
+        # Results at vortons go only to the ranks that hold their rows; results at "points" go to all.
         asked = replace(targets, place="points") if measured else targets
         pairs, gradient = self._tree.counted(asked), targets.du is not None
         return Walk(angle, tree_work(pairs, len(self._sources.sigma), gradient))
@@ -89,9 +88,9 @@ class OpeningAngle:
     ) -> Walk:
         """Fill u and du by the tree with about the widest angle that keeps the tolerance.
 
-        It begins with ``angle``, and narrows it, or widens it where that is by the factor ``wider``, by what
-        a sample of the targets tells of the whole, with ``reserve`` standard errors; of a ``new`` flow by
-        what the tree with a narrower angle tells at all of them.
+        The search begins with ``angle``, and narrows it, or widens it if that is by at least the factor
+        ``wider``. Errors are estimated on a sample of the targets, plus ``reserve`` standard errors; in a
+        ``new`` flow at all targets, against the tree with a narrower angle.
         """
         trials, kept, failed = list[tuple[float, float]](), NONE, np.inf
         goal, least, reference = self._tolerance / (RESERVE if new else 1.0), np.inf, None
@@ -110,16 +109,16 @@ class OpeningAngle:
         return self.walk(targets, kept.angle) if kept.angle and last.angle != kept.angle else kept
 
     def _reference(self, targets: Targets) -> Reference:
-        """What was found at the targets, with its own error, for what is found with wider angles."""
+        """The present results at the targets, with their error, as a reference for wider angles."""
         own = self._errors(targets, 1.0)
         known = self._compared if targets.place == "vortons" else None
         return Reference([values.copy() for values in targets.results], own, *(known or ()))
 
     def _errors(self, targets: Targets, reserve: float) -> list[float]:
-        """Relative RMS errors of u and du by a sample of the targets, with so many standard errors added.
+        """Relative RMS errors of u and du on a sample of the targets, plus `reserve` standard errors.
 
-        The first result of a measurement tells which of them matter. Points that are no vortons may lie
-        anywhere, and are drawn as for the multipole method.
+        The first result of a measurement decides which vortons are in the sample. Other points may lie
+        anywhere; their sample is drawn as for the multipole method.
         """
         from ecs_fluid.kernels.fmm.error_estimate import drawn_error
 
@@ -143,9 +142,9 @@ class OpeningAngle:
         return few
 
     def foretold(self, targets: Targets) -> float:
-        """Opening angle that should keep the tolerance, by a sample of the targets, 0 if none does.
+        """Opening angle that should keep the tolerance, by a sample of the targets; 0 if none does.
 
-        The sample is whole blocks of neighbours, since a block walks the tree as one.
+        The sample consists of whole blocks of neighbours, since a block walks the tree together.
         """
         assert targets.blocks is not None
         order, starts = targets.blocks
@@ -176,7 +175,7 @@ class OpeningAngle:
 
 
 def _next_angle(trials: list[tuple[float, float]], goal: float) -> float:
-    """The angle whose error should be a little below the goal, by angles that were tried and their errors."""
+    """The angle whose error should be a little below the goal, from `trials`, pairs of angle and error."""
     (angle, error), (least, power, most) = trials[-1], POWERS
     if not np.isfinite(error):
         return 0.0

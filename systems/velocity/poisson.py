@@ -26,25 +26,25 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.poisson.poisson import Transfer
 
 CLEARANCE = 3.0
-"""Core radii that a grid should leave around the vortons: their vorticity is spread that far."""
+"""Room that a grid should leave around the vortons, in core radii: their vorticity is spread that far."""
 
 LEAST_PER_CORE, THIN = 1.5, 0.01
 """Cells per core radius below which solvers on the grid warn (docs/stability.md has their errors), and the
-part of the vortons, the thinnest, that may have fewer."""
+fraction of the vortons, the thinnest, that may have fewer."""
 
 MEAN = 1e-3
-"""Part of sum |alpha| that sum alpha may be without a word in a world that repeats on all sides."""
+"""In a world that repeats along all axes, lint warns if |sum alpha| is above this fraction of sum |alpha|."""
 
 
 class PoissonSolver(Solver):
     """Vorticity on the field grid, its vector potential there, and the potential's curl.
 
-    The strengths go to the grid with the weights of `transfer`, their total kept. In unbounded space
+    The weights of `transfer` spread the strengths on the grid and keep their total. In unbounded space
     (`boundary` = "open") the potential is a convolution with the Green's function of a blob; between "walls"
     it is found by multigrid with A = 0 on the faces of the grid (Fluid Simulation for Video Games, part 6).
-    In a world that repeats, potential and velocity are Fourier sums (`kernels.poisson.periodic`).
-    The velocity is free of divergence to round-off, in the differences of the grid. The cost depends on the
-    number of grid points and only weakly on that of vortons. Points off the grid get the direct sum.
+    In a periodic world, potential and velocity are Fourier sums (`kernels.poisson.periodic`).
+    The grid's difference of the velocity has no divergence, to round-off. The cost depends on the number of
+    grid points and only weakly on the number of vortons. Points off the grid get the direct sum.
     """
 
     on_grid = periodic = True
@@ -53,7 +53,7 @@ class PoissonSolver(Solver):
     transfer: Literal["linear", "m4_prime"]
 
     def added(self, world: World) -> None:
-        """In a flat population of a world of three dimensions `auto` takes its place, which goes by times."""
+        """Add the tables of `auto`, which replaces this solver for a flat population in three dimensions."""
         keep_times(world)
         if self.boundary == "walls" and world.periods.any():
             raise RecipeError(
@@ -62,7 +62,7 @@ class PoissonSolver(Solver):
             )
 
     def grid_needs(self) -> GridNeeds:
-        """In unbounded space, room for the blobs around the vortons."""
+        """Room for the blobs around the vortons, in unbounded space."""
         return GridNeeds(padding=CLEARANCE if self.boundary == "open" else 0.0)
 
     def prepare(self, sources: Sources, grid: Grid) -> None:
@@ -72,7 +72,7 @@ class PoissonSolver(Solver):
         self.sources, self.grid = sources, grid
         self._jacobian: Array | None = None
         across = self.world.across
-        # In a plane all is done on one layer of points, which stands for a metre.
+        # In a world of two dimensions one layer of points stands for a metre across the plane.
         self.steps = np.where(np.arange(3) == across, 0.0, grid.spacing)
         if self.world.periods.any():
             self.grid_velocity = self._unfolded(self._fourier().velocity())
@@ -96,7 +96,7 @@ class PoissonSolver(Solver):
         lo, hi = grid.origin - slack, grid.origin + grid.spacing * grid.cells + slack
         beyond = ~inside(x, lo, hi)
         if beyond.any() and not self.world.periods.any():
-            # Nobody moves out there; somebody only asks.
+            # No particle of the world is out there; these are points of `velocity_at` and the like.
             direct = DirectSolver(self.system)
             direct.prepare(self.sources, grid)
             Targets(x, u, du).fill_rows(beyond, direct.fill)
@@ -110,12 +110,12 @@ class PoissonSolver(Solver):
 
         if self.boundary == "walls":
             return dirichlet(self.spread(self.scattered()), self.steps)
-        # One convolution for every level of core radii.
+        # One convolution for each level of core radii.
         parts = (hockney(omega, self.steps, self.code, r) for r, omega in self.scattered())
         return reduce(np.add, parts)
 
     def scattered(self) -> list[tuple[float, Array]]:
-        """Core radii m, and the vorticity (px, py, pz, 3) 1/s that blobs of each give to the grid."""
+        """For each level its core radius, m, and the vorticity (px, py, pz, 3) 1/s that it gives the grid."""
         mesh, across = (self.grid.origin, self.grid.spacing, self.grid.cells), self.world.across
         transfer: Transfer = "spline" if self.by_spline else self.transfer
         shared = [
@@ -128,14 +128,14 @@ class PoissonSolver(Solver):
         return [(sigma, omega.take([0], axis=across) * width) for sigma, omega in shared]
 
     def spread(self, scattered: list[tuple[float, Array]]) -> Array:
-        """Vorticity (px, py, pz, 3) 1/s of the blobs, each part widened to its core radius."""
+        """Vorticity (px, py, pz, 3) 1/s of all blobs, each level smoothed with its core radius."""
         from ecs_fluid.kernels.poisson.blob_filter import M4_PRIME, TRILINEAR, widen
 
         weights = M4_PRIME if self.transfer == "m4_prime" else TRILINEAR
         steps, code = self.steps, self.code
         return reduce(np.add, (widen(part, steps, sigma, code, weights) for sigma, part in scattered))
 
-    # ------------------------------------------------------------------ worlds that repeat
+    # ------------------------------------------------------------------ periodic worlds
 
     def _fourier(self) -> Fourier:
         """The vortons' fields on one period of the grid."""
@@ -148,12 +148,12 @@ class PoissonSolver(Solver):
 
     @property
     def by_spline(self) -> bool:
-        """Whether strengths are shared, and velocities read by vortons, by a cubic spline.
+        """Whether strengths are spread, and velocities read at vortons, by a cubic spline.
 
-        Strengths that are to stay along their line need the gradient of the very velocity that moves it. A
-        spline has one; convolution has differences at the points, which are too small for what is a few cells
-        wide, but keep the total strength by transposed stretching. Where a RemeshSystem fills cores with
-        vortons, there are no single lines.
+        For strengths to stay along their vortex line, stretching needs the exact gradient of the velocity
+        that moves the line. A spline has one. Convolution uses differences at the points, which are too small
+        for structures a few cells wide, but with transposed stretching they keep the total strength. Where a
+        RemeshSystem fills cores with vortons there are no single lines, so it does not matter.
         """
         from ecs_fluid.systems.stretch import StretchSystem
 
@@ -164,7 +164,7 @@ class PoissonSolver(Solver):
 
     @property
     def _repeats(self) -> Array:
-        """Mask (3,) of the axes that repeat, the one across a plane too: nothing varies along it."""
+        """Mask (3,) of the periodic axes, and of the axis across a plane, along which nothing varies."""
         return np.asarray((self.world.periods > 0) | (np.arange(3) == self.world.across))
 
     def _unfolded(self, field: Array) -> Array:
@@ -186,7 +186,7 @@ class PoissonSolver(Solver):
         return psi, omega, targets.u, targets.du
 
     def lint(self) -> list[str]:
-        """Vorticity with a mean, which a world that repeats along all its axes cannot have."""
+        """Warn of vorticity with a mean, which a world that repeats along all its axes cannot have."""
         if not self._repeats.all():
             return []
         total, size = total_strength(self.world)
@@ -202,7 +202,7 @@ class PoissonSolver(Solver):
     # ------------------------------------------------------------------ too coarse a grid
 
     def grid_lint(self, sources: Sources, grid: Grid) -> list[str]:
-        """What to say of a grid whose cells are too wide for the cores of more vortons than the part THIN."""
+        """Warn of a grid whose cells are too wide for the cores of more than the fraction THIN of vortons."""
         sigma, h = sources.sigma, float(grid.spacing.max())
         some = int(THIN * len(sigma))
         if self.world.dimension == 3 and grid.flat.any():
@@ -218,7 +218,7 @@ class PoissonSolver(Solver):
         ]
 
     def _finer_grid(self, sources: Sources, grid: Grid, radius: float) -> str:
-        """How large the grid is, what makes it so, and what to change."""
+        """Sentences: how large the grid is, what makes it so large, and what to change."""
         partition = self.world.require(PartitionSystem)
         far = partition.farthest(sources, grid)
         wider = f", as far as {far} lies" if far else ""
@@ -230,9 +230,9 @@ class PoissonSolver(Solver):
 
 
 def scattered(vortons: Any, level: Level, mesh: tuple[Array, Array, Array], transfer: Transfer) -> Array:
-    """Vorticity (px, py, pz, 3) 1/s that the vortons' parts in a level of core radii give to a grid.
+    """Vorticity (px, py, pz, 3) 1/s on a grid of the vortons' shares in one level of core radii.
 
-    `vortons` have x (3, n) m and alpha (3, n) m^3/s; `mesh` is origin m, spacing m and cells.
+    `vortons` has x (3, n) m and alpha (3, n) m^3/s; `mesh` is origin m, spacing m and cells.
     """
     from ecs_fluid.kernels.grids.partition import partition
     from ecs_fluid.kernels.poisson.poisson import vorticity_grid

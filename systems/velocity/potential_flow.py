@@ -1,4 +1,4 @@
-"""The flow of vortons that swell or shrink, which has no vorticity, beside that of their strengths."""
+"""The irrotational flow of vortons that swell or shrink, which adds to the flow of their strengths."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ if TYPE_CHECKING:
     from ecs_fluid.systems.velocity.system import VelocitySystem
 
 FEW = 1000
-"""Vortons up to which all pairs are summed."""
+"""Up to this many vortons all pairs are summed."""
 
 
 class PotentialFlow:
     """u(x) = sum_p q(|x - x_p| / sigma_p) Q_p (x - x_p) / (4 pi |x - x_p|^3), Q = div u V in m^3/s.
 
-    In a plane Q_p (x - x_p) / (2 pi r^2). Biot-Savart sums of strengths Q along an axis give Q times
-    (x - x_p) turned by a right angle about it, so any solver that sums pairs will do.
+    In a plane each term is q Q_p (x - x_p) / (2 pi r^2). A Biot-Savart sum with strengths Q along an axis
+    gives these terms with (x - x_p) turned by a right angle about the axis, so any solver that sums pairs
+    can evaluate it.
     """
 
     def __init__(
         self, kind: type[Solver], system: VelocitySystem, sources: Sources, grid: Grid, rates: Array
     ) -> None:
-        """By solvers of that kind; `rates` (n,) m^3/s are the Q of the sorted vortons."""
+        """Prepare solvers of that kind; `rates` (n,) m^3/s are the Q of the sorted vortons."""
         axes = (2, 0) if system.world.across is None else (system.world.across,)
         self._sums = [(axis, kind(system)) for axis in axes]
         for axis, solver in self._sums:
@@ -45,10 +46,10 @@ class PotentialFlow:
 
     @classmethod
     def by(cls, solver: Solver, sources: Sources, grid: Grid) -> PotentialFlow | None:
-        """That of the vortons sorted in `sources`; None where none of them swells.
+        """The potential flow of the vortons sorted in `sources`; None if none of them swells.
 
-        All pairs and trees as `solver` does; for one on a grid, or that chooses, multipoles of the same
-        tolerance.
+        `direct` and `tree` sum it themselves; for other solvers `fmm` does, with the same tolerance. Few
+        vortons are summed directly.
         """
         system = solver.system
         if not (vortons := cls.vortons(system)):
@@ -69,12 +70,12 @@ class PotentialFlow:
 
     @staticmethod
     def vortons(system: VelocitySystem) -> list[Entity]:
-        """Populations of vortons, in the order of the Sources; none if none of them can swell."""
+        """Populations of vortons, in the order of the Sources; an empty list if none of them can swell."""
         found = [entity for entity, _ in system.entities(*VORTONS)]
         return found if any(Dilatation in entity for entity in found) else []
 
     def add(self, targets: Targets) -> None:
-        """Add the velocity, and where it is asked for its gradient, at the targets."""
+        """Add the velocity, and its gradient if it is wanted, at the targets."""
         for axis, solver in self._sums:
             found = copy(targets)
             found.u = np.empty_like(targets.u)
@@ -82,7 +83,7 @@ class PotentialFlow:
             solver.fill(found)
             targets.blocks = found.blocks
             one, two = (axis + 1) % 3, (axis + 2) % 3
-            # In space the axis x is needed for the velocity along z alone.
+            # In space, strengths along x are needed only for the velocity along z.
             ways = [(two, one, -1)] if axis == 0 and len(self._sums) == 2 else [(one, two, 1), (two, one, -1)]
             for out, of, sign in ways:
                 targets.u[:, out] += sign * found.u[:, of]

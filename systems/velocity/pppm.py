@@ -35,49 +35,51 @@ FEW_PAIRS = 2**21
 """Up to this many pairs of target and vorton the direct sum takes less time than a mesh."""
 
 COMPARED, OF_NEW = 128, 384
-"""Targets summed directly to choose a mesh, and to confirm it: they average errors to some 7 %. Where the
-flow is new more of them confirm it, with a standard error added."""
+"""Number of targets summed directly to choose a mesh and to confirm it: this estimates errors to about 7 %.
+In a new flow more of them confirm it, and a standard error is added."""
 
 DRAWN_FROM = 2**14
-"""About so many targets, at even distances, are those from which the ones that are compared are drawn."""
+"""The sample to compare is drawn from about this many targets at even distances."""
 
 TRIALS = 3
-"""Meshes that are tried, each finer by as much as the last one missed the tolerance."""
+"""Largest number of meshes tried, each finer by as much as the one before missed the tolerance."""
 
 STRICT = 1e-3
-"""Below this tolerance errors of strengths that point the same way are larger than those of strengths of
-random directions, by which meshes are chosen: about like (STRICT/tolerance)^(1/6), 2.1 at 1e-5 on a ring."""
+"""Meshes are chosen by the errors of strengths of random directions. Below this tolerance, errors of
+strengths that point the same way are larger, by about (STRICT/tolerance)^(1/6): 2.1 at 1e-5 on a ring."""
 
 GOAL, SURE = 0.9, 0.95
-"""Parts of the tolerance: what a mesh is chosen for, since errors are foretold to some 7 %; and how large the
-error of the sample may be."""
+"""Fractions of the tolerance: the error that a mesh is chosen for, since predictions scatter by about 7 %;
+and the largest error allowed on the sample."""
 
 WIDER = 8.0
-"""Largest volume of the mesh, in boxes around the vortons: targets farther off get the multipole sum."""
+"""Largest volume of the mesh, over that of the vortons' bounding box; targets outside the mesh get the
+multipole sum."""
 
 PLACES = {"vortons": 0, "grid": 1, "others": 2}
-"""Places for whose targets what was found is kept, and their rows in `SolverMeshes`: of others the first."""
+"""Kinds of targets (`Targets.place`) whose meshes are kept, and their rows in `SolverMeshes`; for "others",
+the row of the first population."""
 
 TINY = np.finfo(np.float64).tiny
-"""In place of 0 where strengths are compared with none."""
+"""Stands for 0 as a divisor, where strengths were 0 before."""
 
 
 class Found(NamedTuple):
-    """How a sum is to keep the tolerance."""
+    """A mesh that should keep the tolerance for some targets."""
 
     goal: Goal
     error: float
-    """the relative RMS error for which it stands"""
+    """relative RMS error that it was chosen for"""
     mesh: Mesh | None
 
 
 class PppmSolver(Solver):
-    """Pairs nearer than a few cells of a mesh in full, and what is smooth of all velocities by the mesh.
+    """Pairs nearer than a few cells of a mesh are summed in full; the smooth rest comes from the mesh.
 
-    The RMS error of velocity and gradient, each relative to its own RMS, stays below `tolerance`, which a
-    sample confirms: every 16th tick, and whenever the flow has changed. What was found by then is state
-    (`SolverMeshes`). The mesh is the solver's own, as fine as takes the least time; where none does (few
-    vortons, cores of many different radii, clouds of mostly nothing) `fmm` takes its place.
+    The RMS error of velocity and gradient, each relative to its own RMS, stays below `tolerance`. A sample
+    confirms this every 16th tick, and whenever the flow has changed. The findings are state
+    (`SolverMeshes`). The mesh is the solver's own, with the cells that take the least time. Where no mesh
+    keeps the tolerance (few vortons, cores of many different radii, mostly empty clouds) `fmm` replaces it.
     Source: Hockney and Eastwood, Computer Simulation Using Particles, chapter 8.
     """
 
@@ -85,7 +87,7 @@ class PppmSolver(Solver):
     tolerance: float
 
     def added(self, world: World) -> None:
-        """What it found to keep the tolerance belongs to the state."""
+        """Make the meshes that it finds part of the state."""
         keep_meshes(world)
 
     def prepare(self, sources: Sources, grid: Grid) -> None:
@@ -103,11 +105,11 @@ class PppmSolver(Solver):
         self._smooth: list[Smooth] = []
         self._last: tuple[Targets, Found] | None = None  # targets that were measured, and what was found
         self._aim = GOAL * self.tolerance * min(1.0, (self.tolerance / STRICT) ** (1.0 / 6.0))
-        # Of the last sum, in pairs of the direct sum; infinite if no mesh kept the tolerance.
+        # Work of the last sum, in pairs of the direct sum; infinite if no mesh kept the tolerance.
         self.work = np.inf
 
     def fill(self, targets: Targets) -> None:
-        """By the mesh, and by the multipole method beyond it and where no mesh keeps the tolerance."""
+        """Fill by the mesh; by multipoles outside of it, and where no mesh keeps the tolerance."""
         from ecs_fluid.kernels.compiled.columns import bounds, inside
 
         if len(targets.x) * len(self._sources.sigma) <= FEW_PAIRS:
@@ -125,8 +127,10 @@ class PppmSolver(Solver):
         targets.fill_rows(~within, self._fmm.fill)
 
     def _fill_inside(self, targets: Targets) -> None:
-        """By the mesh found before, else by one for these targets; a finer one follows each that misses the
-        tolerance, and where none keeps it the multipole sum."""
+        """Fill by the mesh found before, or by a new one for these targets.
+
+        After a mesh that misses the tolerance a finer one is tried; if none keeps it, fill by multipoles.
+        """
         kept, new = self._kept(_row(targets), len(targets.x), targets.du is not None)
         found = self._measured(targets) if kept is None else kept
         self.work = 0.0
@@ -135,7 +139,7 @@ class PppmSolver(Solver):
             if smooth is None:
                 if kept is None:
                     break
-                self._plan = kept = None  # what was found before serves no more
+                self._plan = kept = None  # the mesh found before no longer serves
                 found = self._measured(targets)
                 continue
             if kept is not None and not due(self.world) and self._flows_as_before(targets):
@@ -152,7 +156,7 @@ class PppmSolver(Solver):
     def _summed(self, targets: Targets, found: Found) -> Smooth | None:
         """Fill by the mesh, which is made if there is none; returns the smooth part of the velocity.
 
-        None, and nothing is filled, where no mesh and reach keep the tolerance.
+        Returns None, with nothing filled, if no mesh and reach keep the tolerance.
         """
         from ecs_fluid.kernels.particle_mesh.sums import velocity
 
@@ -166,7 +170,7 @@ class PppmSolver(Solver):
         return smooth
 
     def worth(self, targets: Targets) -> float | None:
-        """As long as so many pairs of a direct sum a mesh takes for these targets; None: there is none."""
+        """Work of a mesh for these targets, in pairs of the direct sum; None if no mesh serves."""
         found, _ = self._kept(_row(targets), len(targets.x), targets.du is not None)
         if found is None:
             found = self._measured(targets, anew=True)
@@ -187,12 +191,12 @@ class PppmSolver(Solver):
         return kept_table(self.world, SolverMeshes)
 
     def _flow(self, count: int, gradient: bool) -> Array:
-        """Numbers, `MESHED`, of what the error at so many targets depends on."""
+        """The numbers (of the fields `MESHED`) on which the error at `count` targets depends."""
         low, high = self._box
         return np.concatenate([self._numbers.at(count, gradient), self._cores, high - low])
 
     def _kept(self, row: int | None, count: int, gradient: bool) -> tuple[Found | None, bool]:
-        """What was found for such targets in a flow that was alike, if anything; whether theirs is new."""
+        """The mesh found for such targets in a flow that was alike, or None; and whether the flow is new."""
         from ecs_fluid.kernels.particle_mesh import sums
 
         state = self._state
@@ -209,7 +213,10 @@ class PppmSolver(Solver):
         return Found(goal, error, sums.mesh_for(self._wanted([]), len(self._sources.sigma), *how)), False
 
     def _keep(self, targets: Targets, found: Found, again: bool, error: float) -> None:
-        """Go on with what was found, now or before (``again``), unless it hardly keeps the tolerance."""
+        """Store the mesh found now, or the one found before (``again``), with its measured error.
+
+        One that misses the allowed error is stored such that no later flow is like its own.
+        """
         state, row = self._state, _row(targets)
         if state is None or row is None or found.mesh is None:
             return
@@ -220,22 +227,22 @@ class PppmSolver(Solver):
             state.found_for[row] = self._flow(len(targets.x), targets.du is not None)
             state.mesh[row] = found.mesh.spacing, found.mesh.density, found.mesh.strength, found.error
             state.goal[row] = found.goal.velocity, 0.0 if found.goal.alone else found.goal.gradient
-        state.found_for[row] *= error <= SURE * self.tolerance  # no flow is like zeros
+        state.found_for[row] *= error <= SURE * self.tolerance  # no flow is like one whose numbers are 0
         state.size[row], state.measured[row] = self._sizes(targets), error
 
     def _bearable(self, error: float) -> float:
-        """Relative change of strengths and velocities at which a relative error, then so large, is bearable.
+        """Relative change of strengths and velocities up to which a mesh of this relative error still serves.
 
-        It goes at most like one of them, so what is far below the tolerance serves for a flow that differs by
-        more than ALIKE, but not for one that is new. (Thinner cores may make it worse by far.)
+        The error grows at most in proportion to them, so a mesh far below the tolerance serves for a flow
+        that differs by more than ALIKE, but not for a new one. (Thinner cores may raise the error much more.)
         """
         return min(max(ALIKE, SURE * self.tolerance / error - 1.0), WORKED) if error > 0.0 else ALIKE
 
     def _flows_as_before(self, targets: Targets) -> bool:
         """Whether velocities and gradients are as large as they were when the error was last measured.
 
-        Where strengths have grown since then, which the error does as the root of their squares, velocities
-        are to have grown as much.
+        Where strengths have grown since then, the error has grown with their RMS, so velocities must have
+        grown as much.
         """
         state, row = self._state, _row(targets)
         assert state is not None and row is not None
@@ -244,7 +251,7 @@ class PppmSolver(Solver):
         return alike(self._sizes(targets), grown * state.size[row], self._bearable(state.measured[row]))
 
     def _sizes(self, targets: Targets) -> Array:
-        """RMS velocity and gradient, 0 if there is none, at some of the targets."""
+        """RMS velocity and RMS gradient (0 without gradient) at some of the targets."""
         given = thinned(targets)
         return np.array([size(given.u), 0.0 if given.du is None else size(given.du)])
 
@@ -257,10 +264,10 @@ class PppmSolver(Solver):
         return exact
 
     def _errors(self, targets: Targets, reach: float, count: int) -> tuple[float, float]:
-        """RMS error of the velocity or of the gradient, relative to its RMS, the larger one.
+        """RMS error of velocity or gradient relative to its RMS, the larger; and that plus a standard error.
 
-        And the same with a standard error added, by so many targets. Weak vortons within reach of few strong
-        ones may have most of the error.
+        `count` targets are compared. Weak vortons within reach of a few strong ones may have most of the
+        error, so the sample is drawn by the strength around each target too.
         """
         from ecs_fluid.kernels.particle_mesh.error import strength_around
 
@@ -273,9 +280,9 @@ class PppmSolver(Solver):
         return sample.error(given.results, exact), sample.error(given.results, exact, reserve=1.0)
 
     def _measured(self, targets: Targets, anew: bool = False) -> Found:
-        """What errors may be, by direct sums at some targets, spread evenly over all, and a mesh for them.
+        """The errors allowed, from direct sums at some targets at even distances, and a mesh that keeps them.
 
-        The one that is there, if any, unless it has to be ``anew``.
+        That is the present mesh, if there is one, unless it must be chosen ``anew``.
         """
         from ecs_fluid.kernels.particle_mesh import sums
 
@@ -290,21 +297,21 @@ class PppmSolver(Solver):
         if there is not None:
             return Found(goal, self._aim, there)
         asked = [(len(targets.x), goal)]
-        # What comes next is as fast as these targets, as far as one knows.
+        # The velocity at the next populations is not known yet: assume that of these targets.
         others = sum(self._others()) if targets.place in ("vortons", "grid") else 0
         asked += [(others, sums.Goal(goal.velocity))] if others else []
         s = self._sources
         return Found(goal, self._aim, sums.choose(self.code, s.x, s.alpha, self._wanted(asked)))
 
     def _wanted(self, asked: Sequence[tuple[int, Goal]]) -> Wanted:
-        """What a mesh has to do for so many targets."""
+        """What a mesh must provide; `asked` holds numbers of targets and the errors allowed there."""
         from ecs_fluid.kernels.particle_mesh import sums
 
         (low, high), (first, last), (thinnest, widest) = self._box, self._extent, self._cores
         return sums.Wanted(low, high, first, last, thinnest, widest, asked)
 
     def _planned(self, found: Found) -> Plan | None:
-        """The mesh with the vortons on it."""
+        """The mesh with the vortons' strengths spread on it; None if no reach keeps the tolerance."""
         from ecs_fluid.kernels.particle_mesh import sums
 
         s, mesh = self._sources, found.mesh
@@ -315,7 +322,7 @@ class PppmSolver(Solver):
         return None if parts is None else sums.plan(self.code, mesh, s.x, s.alpha, s.sigma, parts, reach)
 
     def _smooth_for(self, targets: Targets, found: Found) -> Smooth | None:
-        """The smooth velocity for these targets, None if no reach keeps the tolerance there."""
+        """The smooth velocity for these targets; None if no reach keeps the tolerance there."""
         from ecs_fluid.kernels.particle_mesh import sums
 
         there = {smooth.reach: smooth for smooth in self._smooth}
@@ -340,14 +347,14 @@ class PppmSolver(Solver):
         return made[0]
 
     def _reach(self, count: int, found: Found, there: list[float]) -> float | None:
-        """How far pairs of so many targets reach, m: as far as one that is ``there``, where that is best."""
+        """Reach of near pairs for `count` targets, m: one of those that are ``there``, where that is best."""
         needed = None if found.mesh is None else found.mesh.reach(self.code, found.goal)
         if self._plan is None or found.mesh is None or needed is None:
             return None
         return found.mesh.best_reach(count, found.goal, max(needed, self._plan.least), there)
 
     def _others(self) -> list[int]:
-        """Rows of the populations besides the vortons that will ask for velocities in this tick."""
+        """Numbers of rows of the populations other than vortons that will need velocities in this tick."""
         if self.system.tracers != "solver":
             return []
         total = self.world.processes.total
@@ -360,7 +367,7 @@ class PppmSolver(Solver):
 
     @staticmethod
     def _around(low: Array, high: Array, grid: Grid) -> tuple[Array, Array]:
-        """Corners (3,) m of the mesh's box: of the vortons, and of the field grid as far as that goes."""
+        """Corners (3,) m of the mesh's box: around vortons and grid, or vortons alone if that saves much."""
         lowest = np.minimum(low, grid.origin)
         highest = np.maximum(high, grid.origin + grid.spacing * grid.cells)
         if np.prod(highest - lowest) <= WIDER * np.prod(high - low):
@@ -369,43 +376,43 @@ class PppmSolver(Solver):
 
 
 def _row(targets: Targets) -> int | None:
-    """Of `SolverMeshes`, where what is found for these targets is kept; None if it is not."""
+    """Row of `SolverMeshes` where the mesh for these targets is kept; None if it is not kept."""
     row = PLACES.get(targets.place)
     return None if row is None else row + targets.number
 
 
 def _fixed(flow: Array) -> Array:
-    """Those numbers of a flow on which an error may depend in any way."""
+    """The entries of a flow on which an error may depend in any way: all but the LINEAR ones."""
     return np.delete(flow, LINEAR)
 
 
 def _longer(rows: Array, count: int) -> Array:
-    """The same (m, k) rows, and zeros, (count, k) in all."""
+    """The rows (m, ...), followed by rows of zeros, `count` in all."""
     more = np.zeros((count, *rows.shape[1:]), rows.dtype)
     more[: len(rows)] = rows
     return more
 
 
 def keep_meshes(world: World) -> None:
-    """Make what `pppm` finds part of the world's state, unless it is."""
+    """Make the meshes that `pppm` finds part of the world's state, unless they are."""
     if SolverMeshes not in world.fluid:
         world.attach(world.fluid.name, SolverMeshes)
 
 
 def thinned(targets: Targets) -> Targets:
-    """Every so many-th of them, with what was found there: views, no copies."""
+    """About DRAWN_FROM of the targets, at even distances, with their results: views, no copies."""
     some = slice(None, None, 1 + len(targets.x) // DRAWN_FROM)
     return Targets(targets.x[some], targets.u[some], None if targets.du is None else targets.du[some])
 
 
 def size(values: Array) -> float:
-    """RMS length of the rows."""
+    """RMS Euclidean norm of the rows."""
     rows = values.reshape(len(values), -1)
     return float(np.sqrt(np.einsum("ij,ij->", rows, rows, dtype=np.float64) / max(len(rows), 1)))
 
 
 def relative_error(found: Array, exact: Array) -> float:
-    """RMS of the difference over the RMS of `exact`; not a number unless both are finite."""
+    """RMS of the difference over the RMS of `exact`; NaN or infinite unless both are finite."""
     scale = size(exact)
     error = size(found.astype(np.float64) - exact)
     return error / scale if scale > 0.0 else error

@@ -1,4 +1,4 @@
-"""Error of velocities against the direct sum, at a few particles."""
+"""Error of velocities compared with the direct sum, at a few particles."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from ecs_fluid.systems.velocity.vorton_flow import VortonFlow
 from ecs_fluid.targets import Population, Targets
 
 SAMPLE = 64
-"""Vortons, and as many other particles, in the sample."""
+"""Number of vortons in the sample, and of other particles."""
 
 
 def sampled_error(flow: VortonFlow, *groups: Sequence[Population]) -> float | None:
     """RMS error of the flow's velocity relative to its RMS, the largest of the groups of populations.
 
-    Against the sum over all vortons in unbounded space; None without particles, and for solvers that mean
-    something else: walls, images, and those of a user's own. A few particles, beside thin cores or a body,
-    may have most of the error, so the sample is drawn by speed and by what is foretold.
+    It is compared with the sum over all vortons in unbounded space. None without particles, and for solvers
+    of another flow: with walls, with images, and a user's own. A few particles beside thin cores or a body
+    may have most of the error, so the sample is drawn by speed and by predicted error.
     """
     if (all_pairs := _all_pairs(flow)) is None:
         return None
@@ -38,18 +38,18 @@ def _drawn_error(all_pairs: VortonFlow, x: Array, u: Array) -> float:
     if (sample := _drawn(all_pairs, x, u)) is None:
         return math.nan
     exact, found = _exact(all_pairs, x[sample.rows]), u[sample.rows]
-    # Relative to the RMS of what the vortons induce: that of u, times the ratio of both in the sample.
+    # Relative to the RMS velocity that the vortons induce: the RMS of u times the sample's ratio of the two.
     induced, moved = (np.einsum("i,ij,ij->", sample.weight, v, v, dtype=np.float64) for v in (exact, found))
     error = sample.error([u], [exact])
     return error * math.sqrt(moved / induced) if moved > 0.0 and induced > 0.0 else error
 
 
 def reads_well(flow: VortonFlow, populations: Sequence[Population], points: Targets, most: float) -> bool:
-    """Whether velocities of populations, read between `points` of the grid, are off by at most `most`.
+    """Whether the velocities that populations read between `points` of the grid are off by at most `most`.
 
-    RMS error relative to the RMS velocity, but for that of the solver's sums at points there: where these are
-    off by more, sums at the particles would do no better. Few particles beside thin cores, or fast ones, may
-    have all of the error, so the sample is drawn by both.
+    That is an RMS error relative to the RMS velocity. Where it is above `most`, the error of the solver's own
+    sums at the points is taken off in squares, since sums at the particles would have it too. A few particles
+    beside thin cores, or fast ones, may have all of the error, so the sample is drawn by both.
     """
     if (all_pairs := _all_pairs(flow)) is None:
         return True
@@ -69,7 +69,7 @@ def reads_well(flow: VortonFlow, populations: Sequence[Population], points: Targ
 
 
 def _all_pairs(flow: VortonFlow) -> VortonFlow | None:
-    """The same by the sum over all vortons in unbounded space, None where the solver means another one."""
+    """The same flow by direct sums in unbounded space; None if the solver's flow is another one."""
     solver, sources, world = flow.solver, flow.sources, flow.solver.world
     elsewhere = solver.has_images or getattr(solver, "boundary", "open") != "open"
     if elsewhere or not ships(type(solver)) or not len(sources.sigma):
@@ -80,7 +80,7 @@ def _all_pairs(flow: VortonFlow) -> VortonFlow | None:
 
 
 def _drawn(flow: VortonFlow, x: Array, u: Array) -> DrawnSample | None:
-    """A sample of the rows at x (m, 3) m, drawn by their velocities u and by what errors are foretold."""
+    """A sample of the rows at x (m, 3) m, drawn by their velocities u (m, 3) m/s and predicted errors."""
     from ecs_fluid.kernels.grids.foretold import squared_errors
 
     grid, vortons = flow.grid, flow.sources
@@ -96,7 +96,7 @@ def _exact(all_pairs: VortonFlow, x: Array) -> Array:
 
 
 def _some(flow: VortonFlow, populations: Sequence[Population]) -> tuple[Array, Array]:
-    """Positions and velocities of some rows, one population at least."""
+    """Positions and velocities of some rows of one or more populations."""
     rows = [(entity, x, u) for entity, x, u, _ in populations]
     x, u = some_rows(flow.solver.world.processes, rows, some_of)
     return x, u

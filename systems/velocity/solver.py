@@ -1,4 +1,4 @@
-"""What a velocity solver is: the base of those that ship and of a user's own, and how they are named."""
+"""The base class of all velocity solvers, those that ship and a user's own, and how they are named."""
 
 from __future__ import annotations
 
@@ -31,41 +31,42 @@ if TYPE_CHECKING:
 
 
 class Solver:
-    """A way to find velocity and velocity gradient of the vortons at any points.
+    """A method that finds the velocity induced by the vortons, and its gradient, at any points.
 
-    A subclass is a solver as soon as it is defined; its name is that of the class in small letters, without
+    A subclass is registered when it is defined. Its name is the name of the class in small letters, without
     "Solver" (``FloorSolver``: "floor"), or its import path ``module:Class``. Its parameters are annotated
-    class attributes, as those of a system are, and are given with those of the VelocitySystem, in Python and
-    in a world file; one that the VelocitySystem has too (``tolerance``, ``angle``) takes its value from there
-    and is written without one. A VelocitySystem makes its solver anew when a parameter changes, and calls
-    `prepare` whenever it asks for velocities, so a solver must keep nothing of value from tick to tick.
+    class attributes, like those of a system, and are given with those of the VelocitySystem, in Python and
+    in a world file. One that the VelocitySystem has too (``tolerance``, ``angle``) is declared without a
+    default and takes its value from the system. A VelocitySystem makes its solver anew when a parameter
+    changes, and calls `prepare` whenever it needs velocities, so a solver must not rely on what it kept in
+    an earlier tick.
     """
 
     registry: ClassVar[dict[str, type[Solver]]] = {}
     name: ClassVar[str] = ""
     Parameters: ClassVar[type[Settings]] = Settings
     on_grid: ClassVar[bool] = False
-    """Whether `prepare` makes `grid_velocity`, from which all particles interpolate; for a flat population in
-    three dimensions ``auto`` takes its place"""
+    """Whether `prepare` makes `grid_velocity`, from which all particles interpolate; ``auto`` replaces such a
+    solver for a flat population in three dimensions"""
     sums_pairs: ClassVar[bool] = False
-    """Whether the result approximates the sum over all pairs in unbounded space, so that at few points the
-    direct sum may be taken instead"""
+    """Whether the result approximates the sum over all pairs in unbounded space, so that the direct sum may
+    replace it at a few points"""
     divides_targets: ClassVar[bool] = False
-    """Whether `fill` shares targets out among the processes of a world (`World.processes`)"""
+    """Whether `fill` divides the targets among the processes of a world (`World.processes`)"""
     dimensions: ClassVar[tuple[int, ...]] = (3,)
-    """dimensions of the worlds that it is for; (2, 3): also flow in a plane (docs/plane.md)"""
+    """Dimensions of the worlds that it works in; (2, 3): also flow in a plane (docs/plane.md)"""
     needs_all_sources: ClassVar[bool] = True
     """Whether `fill` reads all vortons, not only those that `World.processes` fetches for its targets"""
     periodic: ClassVar[bool] = False
-    """Whether it sums over the vortons' images in worlds that repeat (`World.periods`)"""
+    """Whether it sums over the vortons' images in periodic worlds (`World.periods`)"""
 
     reads: ClassVar[tuple[type[Component], ...]] = ()
     """Component types that it reads beside Sources and Grid"""
     asks: ClassVar[tuple[type[System] | str, ...]] = ()
-    """Systems whose methods it calls, as a system's `asks` says it, beside the PartitionSystem"""
+    """Systems whose methods it calls beside the PartitionSystem, like `asks` of a system"""
     own_field: ClassVar[bool] = False
-    """Whether `prepare` makes a field of its own, also without vortons, which any place reads at little cost:
-    all particles do then, whatever `tracers` says"""
+    """Whether `prepare` makes a field of its own, even without vortons, that is cheap to read anywhere: all
+    particles then read it, whatever `tracers` says"""
 
     grid_velocity: Array
     """Velocity (px, py, pz, 3) m/s at the points of the field grid, of a solver `on_grid`"""
@@ -96,7 +97,7 @@ class Solver:
 
     @property
     def system(self) -> VelocitySystem:
-        """The system that it is the solver of."""
+        """The VelocitySystem that this solver belongs to."""
         return self._system
 
     @property
@@ -106,17 +107,17 @@ class Solver:
 
     @cached_property
     def code(self) -> Code:
-        """Number of the regularisation of the vortons' cores, for kernels."""
+        """Code of the cores' regularisation, for kernels."""
         return self._system.code
 
     @property
     def by_spline(self) -> bool:
-        """Whether a solver `on_grid` shares out strengths by a cubic spline, so that vortons read by one."""
+        """Whether a solver `on_grid` spreads strengths by a cubic spline; vortons then read by one too."""
         return False
 
     @property
     def has_images(self) -> bool:
-        """Whether it sums over images of the vortons too, in a world that repeats or behind walls."""
+        """Whether it sums over images of the vortons too, in a periodic world or behind walls."""
         return bool(self.world.periods.any())
 
     # ------------------------------------------------------------------ the three methods
@@ -127,14 +128,15 @@ class Solver:
 
     @abstractmethod
     def prepare(self, sources: Sources, grid: Grid) -> None:
-        """Take these vortons, one at least: x (3, n) m, alpha (3, n) m^3/s, sigma (n,) m, sorted by cells."""
+        """Prepare for n >= 1 vortons: x (3, n) m, alpha (3, n) m^3/s, sigma (n,) m, sorted by cells."""
         raise FluidError(f"{type(self).__name__} has no prepare(self, sources, grid) method")
 
     @abstractmethod
     def fill(self, targets: Targets) -> None:
-        """Fill u (m, 3) m/s and, unless None, du (m, 3, 3) 1/s, du[:, i, j] = du_i/dx_j, at x (m, 3) m.
+        """Fill targets.u (m, 3) m/s and, unless it is None, targets.du (m, 3, 3) 1/s at targets.x (m, 3) m.
 
-        All are arrays of the world's precision. May be called any number of times.
+        du[:, i, j] is du_i/dx_j. All arrays have the world's precision. It may be called any number of times
+        after `prepare`.
         """
         raise FluidError(f"{type(self).__name__} has no fill(self, targets) method")
 
@@ -148,12 +150,12 @@ class Solver:
         return []
 
     def grid_lint(self, sources: Sources, grid: Grid) -> list[str]:
-        """Sentences about a field grid that is unsuitable for these vortons, of a solver `on_grid`."""
+        """Sentences about a field grid that does not suit these vortons; for a solver `on_grid`."""
         return []
 
 
 def _checked(fill: Callable[[Any, Targets], None]) -> Callable[[Any, Targets], None]:
-    """`fill` of a user's solver, which must leave a number at every place of the arrays that it is given."""
+    """`fill` of a user's solver, checked: it must set every element of the arrays to a number."""
 
     @wraps(fill)
     def filled(solver: Solver, targets: Targets) -> None:
@@ -172,10 +174,10 @@ def _checked(fill: Callable[[Any, Targets], None]) -> Callable[[Any, Targets], N
 
 
 def solver_class(name: str, place: str = "solver", allow_code: bool = False) -> type[Solver]:
-    """The solver of that name: one that was defined, of an installed package, or ``module:Class``.
+    """The solver class of that name: already defined, from an installed package, or ``module:Class``.
 
     Raises:
-        RecipeError: there is none (the sentence holds the nearest name), or to import it is not allowed.
+        RecipeError: if there is none (the message holds the nearest name), or if importing it is not allowed.
     """
     name = str(name)
     if name in Solver.registry and not allow_code:
@@ -184,7 +186,7 @@ def solver_class(name: str, place: str = "solver", allow_code: bool = False) -> 
 
 
 def solver_names(more: tuple[str, ...] = ()) -> list[str]:
-    """Solvers for any flow: those that ship, those that installed packages offer, and `more`, each once."""
+    """Names of solvers for any flow: those that ship, those of installed packages, and `more`, each once."""
     shipped = [name for name in get_args(SHIPPED) if not Solver.registry[name].own_field]
     return list(dict.fromkeys([*shipped, *entry_points(group=group_of(Solver)).names, *more]))
 
@@ -192,12 +194,12 @@ def solver_names(more: tuple[str, ...] = ()) -> list[str]:
 SHIPPED = Literal["direct", "tree", "fmm", "pppm", "poisson", "hybrid", "container", "auto"]
 
 SolverName = SHIPPED | str
-"""Name of a solver; editors offer those that ship."""
+"""Name of a solver; editors suggest those that ship."""
 
 
 @lru_cache
 def model_with(model: type[Settings], more: type[Settings]) -> type[Settings]:
-    """The parameters of a model, and those of another that it lacks."""
+    """A model with the parameters of `model` and those of `more` that it lacks."""
     for name in model.model_fields.keys() & more.model_fields.keys():
         there, own_field = model.model_fields[name], more.model_fields[name]
         if not own_field.is_required() or own_field.annotation != there.annotation:
@@ -209,5 +211,5 @@ def model_with(model: type[Settings], more: type[Settings]) -> type[Settings]:
     for name, field in more.model_fields.items():
         if name not in model.model_fields:
             own[name] = (field.annotation, copy(field))
-            own[name][1].description = more.descriptions()[name]  # its docstring stands in the other class
+            own[name][1].description = more.descriptions()[name]  # its docstring is in the other class
     return create_model(model.__name__, __base__=model, **own) if own else model

@@ -21,28 +21,28 @@ from ecs_fluid.world import World
 from ecs_fluid.world_options import Precision
 
 SAMPLE = 1000
-"""Vortons at which errors are taken."""
+"""Number of vortons at which errors are measured."""
 
 ROUNDS, ENOUGH, LONG = 3, 0.1, 1.0
-"""The best of so many rounds counts, of more while they take less than ENOUGH s, of fewer above LONG s."""
+"""The best of this many rounds counts: of more while they take less than ENOUGH s, of fewer above LONG s."""
 
 PASSES = 2
-"""Times for ``auto`` are measured so often, all sizes between."""
+"""Times for ``auto`` are measured in this many passes over all sizes."""
 
 ANGLES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.42, 0.35, 0.3, 0.25, 0.2)
-"""Opening angles of which the tree takes the widest that keeps the tolerance."""
+"""Opening angles to try; the tree takes the widest that keeps the tolerance."""
 
 
 class Measured(NamedTuple):
-    """One solver at one number of vortons."""
+    """Times and errors of one solver at one number of vortons."""
 
     solver: str
     vortons: int
     setting: str
     seconds: float
-    """best time of velocity and gradient at all vortons, all copying included"""
+    """best time, s, for velocity and gradient at all vortons, including all copying"""
     error: float
-    """RMS error of the velocity relative to its RMS, at the sample, against the direct sum in float64"""
+    """RMS error of the velocity relative to its RMS on the sample, compared with the direct sum in float64"""
     worst: float
     """largest error of the velocity, relative to the RMS velocity"""
     gradient_error: float
@@ -64,7 +64,7 @@ def ring(n: int) -> dict[str, Array]:
 
 
 def measure(n: int, solver: str, precision: Precision, gradient: bool, tolerance: float) -> Measured:
-    """One solver; the tree takes its widest angle that keeps the tolerance, or is NEVER done."""
+    """Measure one solver; the tree takes its widest angle that keeps the tolerance, or the time NEVER."""
     if solver == "tree":
         found = None
         for angle in ANGLES:
@@ -84,11 +84,11 @@ def measure(n: int, solver: str, precision: Precision, gradient: bool, tolerance
 
 
 def calibrate(precision: Precision, say: Callable[[str], None]) -> Array:
-    """Times for `SolverTimes`; `say` is told of each step.
+    """Measure the times for `SolverTimes`; `say` is called with a line for each step.
 
-    They are those of ``auto`` with one solver to choose from, with the angle that it found, and the direct
-    sum after it where it does not keep the tolerance. The best of PASSES counts: a machine with other work
-    is slower for seconds, and then so for one solver only.
+    A time is that of ``auto`` with a single solver to choose from: with the angle that it found, and with the
+    direct sum after it where the solver does not keep the tolerance. The best of PASSES counts, since other
+    work slows a machine down for seconds, and would then do so for one solver only.
     """
     seconds = np.full(SHAPE, NEVER)
     for turn, (i, n) in itertools.product(range(PASSES), enumerate(SIZES)):
@@ -110,7 +110,7 @@ def calibrate(precision: Precision, say: Callable[[str], None]) -> Array:
 def table(
     sizes: tuple[int, ...], tolerance: float, precision: Precision, more: tuple[str, ...] = ()
 ) -> Iterator[Measured]:
-    """Every solver that ships, that an installed package offers or that is named, at every size."""
+    """Measure every solver that ships, that an installed package offers or that `more` names, by size."""
     for n, solver in itertools.product(sizes, solver_names(more)):
         yield measure(n, solver, precision, True, tolerance)
 
@@ -125,9 +125,9 @@ def measure_with(
     setting: str = "",
     times: Array | None = None,
 ) -> Measured:
-    """A solver with given parameters of the VelocitySystem and the PartitionSystem.
+    """Measure a solver with given parameters of the VelocitySystem and `grids` for the PartitionSystem.
 
-    `times` are those by which ``auto`` chooses, if not those of this machine.
+    ``auto`` chooses by `times`, or by default by the times of this machine.
     """
     cloud = ring(n)
     world = World(dt=1e-3, precision=precision)
@@ -138,7 +138,7 @@ def measure_with(
     velocity = world.add_system(VelocitySystem(gradient=gradient, **parameters))
     assert world.schedule.systems
     best, rounds, spent = np.inf, 0, 0.0
-    world._ticker.warned = True  # advice on a world in which nothing moves is of no use
+    world._ticker.warned = True  # advice on a world in which nothing moves is useless
     world.step()  # nothing moves; ``auto`` measures in this tick, and not in the next seven
     with world._active():
         partition.process(world.dt)

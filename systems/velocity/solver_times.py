@@ -1,7 +1,7 @@
 """What the solvers cost on this machine, so that ``auto`` can choose.
 
-Times come with the package (measured on two cores of a 2.6 GHz server) until `ecs-fluid bench velocity`
-has measured this machine. A world takes them over when it is made (`SolverTimes`).
+The package comes with times (measured on two cores of a 2.6 GHz server), which are used until
+`ecs-fluid bench velocity` has measured this machine. A world copies them when it is made (`SolverTimes`).
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ TOLERANCES = (1e-2, 1e-3, 1e-4, 1e-6)
 SHAPE = (2, len(TOLERANCES), len(SOLVERS), len(SIZES))
 
 NEVER = 1e30
-"""Stands for a solver that does not keep the tolerance, s."""
+"""Time, s, that marks a solver which does not keep the tolerance."""
 
 GROWTH = 0.05
-"""Part of the tree's time for as many targets as vortons that goes to growing it, whatever the targets."""
+"""Fraction of the tree's time, with as many targets as vortons, that goes into building the tree."""
 
 SHIPPED = Path(__file__).with_name("solver_times.json")
 
 
 def stored_path() -> Path:
-    """File with the times of this machine."""
+    """Path of the file with the times of this machine."""
     from ecs_fluid.kernels.compiled import cache_folder
 
     return cache_folder() / "solver_times.json"
@@ -45,7 +45,7 @@ def stored_path() -> Path:
 
 @lru_cache
 def stored(precision: str) -> Array:
-    """Times (2, tolerances, solvers, sizes) s of this machine, or those that come with the package."""
+    """Times (2, tolerances, solvers, sizes) s of this machine, or else those that come with the package."""
     for path in (stored_path(), SHIPPED):
         try:
             table = np.array(json.loads(path.read_text(encoding="utf-8"))[precision], np.float64)
@@ -57,7 +57,7 @@ def stored(precision: str) -> Array:
 
 
 def keep_times(world: World) -> None:
-    """Make the times by which ``auto`` chooses part of the world's state, unless they are."""
+    """Make the times by which ``auto`` chooses part of the world's state, unless they are already."""
     if SolverTimes not in world.fluid:
         world.attach(world.fluid.name, SolverTimes(seconds=stored(world.options.precision)))
 
@@ -72,13 +72,14 @@ def expected(
     walked: int = 0,
     mesh: float | None = None,
 ) -> dict[str, float]:
-    """Times s of the solvers that may keep the tolerance for n vortons and m targets, as the table has them.
+    """Times s, by solver, for n vortons and m targets, from the table; only solvers that keep the tolerance.
 
-    Times are interpolated between the measured numbers of vortons, and between tolerances, as powers. With
-    m targets the direct sum takes m/n of its time for n, and the multipole method (n + m)/2n. The tree has
-    to be grown, and fewer targets are farther apart, in wider blocks with longer lists: (m/n)^(2/3). Before
-    it is used its error may have to be measured, by direct sums at ``compared`` targets and by the tree at
-    ``walked`` ones. A ``mesh`` takes as long as the direct sum for so many pairs.
+    Times are interpolated as powers between the measured numbers of vortons, and between tolerances. With
+    m targets the direct sum takes m/n of its time for n targets, and the multipole method (n + m)/2n. The
+    tree must be built first; and fewer targets are farther apart, so that their blocks are wider and have
+    longer lists: the rest of its time goes as (m/n)^(2/3). Before the tree is used its error may have to be
+    measured, by direct sums at ``compared`` targets and by the tree at ``walked`` targets. ``mesh`` is the
+    work of pppm, as the number of pairs of a direct sum that takes as long.
     """
     table = seconds[int(gradient)].astype(np.float64)
     return dict(_expected(table.tobytes(), n, m, tolerance, compared, walked, mesh))
@@ -110,13 +111,13 @@ def _at(table: list[list[float]], n: int, tolerance: float) -> float:
     part = (goal - goals[low]) / (goals[low + 1] - goals[low])
     first, second = _power(table[low], n), _power(table[low + 1], n)
     if max(first, second) >= NEVER:
-        # A tolerance that is not kept says nothing about the times between.
+        # The mark of a tolerance that is not kept cannot be interpolated.
         return second if part > 0.0 else first
     return float(first ** (1.0 - part) * second**part)
 
 
 def _power(row: list[float], n: int) -> float:
-    """Time for n vortons: a power between two sizes, and beyond the last."""
+    """Time for n vortons, interpolated as a power between two sizes, or extrapolated beyond the last."""
     i = _below(SIZES, n)
     a, b = row[i], row[i + 1]
     if max(a, b) >= NEVER:
@@ -126,5 +127,5 @@ def _power(row: list[float], n: int) -> float:
 
 
 def _below(marks: Sequence[float], value: float) -> int:
-    """Number of the mark below the value, of which the one above is a mark too."""
+    """Index i of the interval marks[i] to marks[i + 1] that holds the value, or of the nearest one."""
     return min(max(bisect_left(marks, value) - 1, 0), len(marks) - 2)

@@ -62,59 +62,66 @@ KernelName = SHIPPED_KERNELS | str
 """Name of a regularisation: of any record of `kernels.biot_savart.regularisation`; editors offer these."""
 
 FEW_PAIRS = 2**22
-"""Up to this many pairs of point and vorton the direct sum answers `velocity_at_few`: a few milliseconds,
-less than it takes to sort the vortons and grow a tree for so few points."""
+"""Up to this many pairs of point and vorton, `velocity_at_few` takes the direct sum: a few milliseconds, less
+than it takes to sort the vortons and build a tree for so few points."""
 
 RANGE = 1 / 32
-"""Part of the root of the largest number that a coordinate may be, in m and in core radii of the thinnest."""
+"""Largest coordinate of a point, in m and in the smallest core radius, as a fraction of the square root of
+the largest number that the precision holds."""
 
 
 class VelocitySystem(System):
     """Biot-Savart sum: velocity and its gradient from the regularised vortons.
 
-    u(x) = sum_p q(|x - x_p| / sigma_p) alpha_p cross (x - x_p) / (4 pi |x - x_p|^3), where q is the part of
-    a blob's strength inside a radius. Vortons get their velocity at themselves (`at` = "vortons", with the
-    gradient from the same sum) or from the grid (`at` = "grid": the sum at grid points, then a cubic spline
-    of velocity and the derivative of that; with `interpolation` = "linear" trilinearly, as in the articles).
-    With "refined" the spline is turned into a grid twice as fine, which is read trilinearly wherever no
-    gradient is asked for (`kernels.grids.refined`): for many tracers to a point of the grid.
-    All other particles get their velocity as `tracers` says: "grid" reads the field grid; "cells" takes the
-    sum only at those points of the grid that are read (`kernels.grids.read_points`); "solver" takes it at
-    each particle, as "cells" does too if that is faster, or in ticks in which a sample finds cubic reading
-    off by more than 2 %.
+    u(x) = sum_p q(|x - x_p| / sigma_p) alpha_p cross (x - x_p) / (4 pi |x - x_p|^3), where q is the fraction
+    of a blob's strength inside a radius.
+
+    Velocity of the vortons. With `at` = "vortons" the sum, and its gradient, are evaluated at the vortons
+    themselves. With `at` = "grid" the sum is evaluated at the points of the field grid, and vortons
+    interpolate: with `interpolation` = "cubic" by a cubic spline, whose derivative is the gradient, with
+    "linear" trilinearly, as in the articles. With "refined" the spline first fills a grid twice as fine,
+    which is read trilinearly wherever no gradient is needed (`kernels.grids.refined`): this pays where there
+    are many tracers per point of the grid.
+
+    Velocity of all other particles, by `tracers`. "grid" reads the field grid. "cells" evaluates the sum
+    only at those points of the grid that are read (`kernels.grids.read_points`). "solver" evaluates it at
+    each particle; "cells" does so too where that is faster, or in ticks in which a sample shows that cubic
+    interpolation is off by more than 2 %.
 
     Solvers (docs/velocity.md has their errors and times):
 
     * direct: all pairs.
-    * tree: clusters of vortons that are far enough act as one. `opening` "angle" takes a cluster of radius b
-      at distance d when b / d < `angle`; "box" takes it when the target lies outside the cluster's box
-      widened by `margin` cells, as in the articles. With `multipole` = "dipole" four vortons stand for a
-      cluster and have the first moment of its strengths too; "monopole" keeps its strength alone. At the
-      leaves stand the vortons themselves, or their cluster (`leaf` = "supervortons", cheaper, with an error
-      near a vorton).
+    * tree: a cluster of vortons that is far enough away acts as one. `opening` "angle" takes a cluster of
+      radius b at distance d when b / d < `angle`; "box" takes it when the target lies outside the cluster's
+      box widened by `margin` cells, as in the articles. With `multipole` = "dipole" four vortons represent a
+      cluster, with its strength and the first moment of its strengths; "monopole" keeps only its strength.
+      The leaves hold the vortons themselves, or one cluster each (`leaf` = "supervortons": cheaper, with an
+      error near a vorton).
     * fmm: fast multipole method; the RMS error of velocity and gradient, each relative to its own RMS, stays
       below `tolerance`.
-    * pppm: pairs nearer than a few cells of a mesh in full, and the smooth rest of all velocities on the mesh
-      by FFT; the same `tolerance`, for flows that fill the room they take.
-    * poisson: vorticity on the field grid, vector potential by a convolution with the blobs' Green's function
-      in unbounded space (`boundary` = "open") or by multigrid in a box with walls ("walls", articles, parts 6
-      and 12; `expand` of the partition widens the box), velocity by curl. Any other point interpolates.
-    * hybrid: the same by multigrid with the potential on the faces of the box summed over all vortons
-      (articles, parts 19 and 20), which acts like unbounded space. For a flat population in a world of three
-      dimensions `auto` takes the place of both.
-    * container: in a container that is a box, which may move and turn; no fluid goes through its walls.
+    * pppm: pairs nearer than a few cells of a mesh are summed in full, and the smooth rest of the velocity is
+      found on the mesh by FFT. It keeps the same `tolerance`; best for flows that fill their bounding box.
+    * poisson: vorticity is brought to the field grid, and the velocity is the curl of a vector potential,
+      found by a convolution with the blobs' Green's function in unbounded space (`boundary` = "open") or by
+      multigrid in a box with walls ("walls", articles, parts 6 and 12; `expand` of the partition widens the
+      box). Points between those of the grid interpolate.
+    * hybrid: as poisson, by multigrid, with the potential on the faces of the box summed over all vortons
+      (articles, parts 19 and 20), so that the box acts like unbounded space. For a flat population in a
+      world of three dimensions, `auto` takes the place of poisson and hybrid.
+    * container: flow inside a container that is a box, which may move and turn; no fluid goes through its
+      walls.
     * auto: direct, tree, fmm or pppm, whichever should be fastest; a sample checks that `tolerance` is kept.
-    * one of your own, by the name of its class or its import path (docs/solvers_of_your_own.md).
+    * a solver of your own, by the name of its class or its import path (docs/solvers_of_your_own.md).
 
     `mollify` > 0 widens cores to at least that many grid spacings when the grid is evaluated, at constant
-    circulation, so that a vorton next to a grid point does not kick itself (articles, part 12; 2 is as
-    smooth as the direct sum); poisson and hybrid need none.
+    circulation, so that a vorton next to a grid point does not move itself (articles, part 12; 2 is as
+    smooth as the direct sum). poisson and hybrid do not need it.
 
-    Vortons that swell or shrink (`Dilatation`, see ExpansionSystem) add the flow of sources to all of this,
-    by the same solver, or by `fmm` to the same `tolerance` where that has a grid or is `auto`. The
-    VelocityGradient has a trace then, by which lines grow as the gas around them does.
+    Vortons that swell or shrink (`Dilatation`, see ExpansionSystem) act as sources too. The same solver sums
+    their flow, or `fmm` to the same `tolerance` if the solver has a grid or is `auto`. The VelocityGradient
+    then has a trace, through which vortex lines lengthen as the gas around them expands.
 
-    In a world of two dimensions a vorton stands for a metre of the straight line of such blobs across the
+    In a world of two dimensions a vorton stands for one metre of a straight line of such blobs across the
     plane, u = q(r/sigma) alpha cross (x - x_p) / (2 pi r^2) (`kernels.plane.blobs`), in every solver.
 
     Source: Winckelmans and Leonard, J. Comput. Phys. 109 (1993); Fluid Simulation for Video Games, parts 3,
@@ -168,17 +175,17 @@ class VelocitySystem(System):
         if not self.gradient:
             self.writes = tuple(kind for kind in type(self).writes if kind is not VelocityGradient)
         self.velocity_error: float | None = None
-        """Relative RMS error of the velocities of the last tick, in its first stage; None: not recorded"""
+        """Relative RMS error of the velocities in the first stage of the last tick; None: not recorded"""
         self._cells = CellReading(self)
 
     @classmethod
     def with_solver(cls, solver: type[Solver], **parameters: Any) -> Self:
-        """A system with a solver of your own; `parameters` are those of the solver and of the system."""
+        """A system with your own solver class; `parameters` may be the solver's and the system's."""
         return cls(solver=import_path(solver), **parameters)
 
     @classmethod
     def parameters_for(cls, values: Any, place: str) -> type[Settings]:
-        """The parameters of the solver are among those of the system."""
+        """The system's parameters, and those of the solver that `values` name."""
         given = values if isinstance(values, dict) else {}
         name, kernel = given.get("solver"), given.get("kernel")
         if isinstance(kernel, str) and kernel not in get_args(SHIPPED_KERNELS):
@@ -191,7 +198,7 @@ class VelocitySystem(System):
 
     @classmethod
     def all_parameters(cls) -> type[Settings]:
-        """Those of all solvers that ship are among them."""
+        """The system's parameters, and those of all solvers that ship."""
         found = cls.Parameters
         for name in get_args(SHIPPED):
             found = model_with(found, Solver.registry[name].Parameters)
@@ -199,12 +206,12 @@ class VelocitySystem(System):
 
     @classmethod
     def load_code(cls, values: Any, place: str) -> None:
-        """The solver may be a class in a module of the user's."""
+        """Import the solver: it may be a class in a user's module."""
         if isinstance(values, dict) and isinstance(values.get("solver"), str):
             solver_class(values["solver"], place, allow_code=True)
 
     def spawns(self, world: World) -> None:
-        """Make the solver before other systems ask what it needs."""
+        """Make the solver, before other systems read `may_read`, `asks` and `grid_needs`."""
         if world.dimension == 2:
             from ecs_fluid.kernels.biot_savart.regularisation import IN_A_PLANE
 
@@ -230,7 +237,7 @@ class VelocitySystem(System):
     # ------------------------------------------------------------------ a tick
 
     def process(self, dt: float) -> None:
-        """Fill velocities, gradients and, when something interpolates it, the velocity field."""
+        """Fill velocities, gradients and, if particles interpolate it, the velocity field."""
         sources, grid, processes = self.field(Sources), self.field(Grid), self.world.processes
         vortons, others = self._populations()
         solver = self._fitting(self._solver, sources, grid)
@@ -247,7 +254,7 @@ class VelocitySystem(System):
             sum_at_strays(flow, vortons)
         else:
             targets = Targets.at(processes.vorton_targets(sources, vortons), self.gradient, "vortons")
-            solver.fill(targets)  # not by the flow: from here to the kernel it is three frames
+            solver.fill(targets)  # not flow.fill: keeps the stack above the kernel three frames deep
             flow.add_potential(targets)
             processes.to_rows(sources.order, vortons, targets)
         self._fill_others(flow, at_others, vortons, others)
@@ -255,7 +262,7 @@ class VelocitySystem(System):
             self.velocity_error = sampled_error(flow, vortons, others) if self._is_recorded else None
 
     def _populations(self) -> tuple[list[Population], list[Population]]:
-        """Vortons, and what else has a velocity."""
+        """The populations of vortons, and all other populations that have a velocity."""
         wanted = (*VORTONS, Velocity, VelocityGradient) if self.gradient else (*VORTONS, Velocity)
         vortons = [
             Population(entity, position.x, velocity.u, gradient[0].du if gradient else None)
@@ -291,9 +298,10 @@ class VelocitySystem(System):
             flow.fill_mollified(targets)
 
     def _readings(self, solver: Solver, grid: Grid) -> tuple[GridReading, GridReading]:
-        """How vortons read the velocity field, and how other particles do.
+        """How vortons read the velocity field, and how other particles read it.
 
-        As a solver on the grid has shared out strengths: reading in the same way keeps their total.
+        With a solver on the grid, vortons read with the weights by which it shared out their strengths: that
+        keeps the total strength.
         """
         how, field = self.read_by, self.field(VelocityField).u
         if not solver.on_grid:
@@ -303,7 +311,7 @@ class VelocitySystem(System):
         return GridReading(grid, field, shared), others
 
     def _read_at_vortons(self, reading: GridReading, sources: Sources, vortons: list[Population]) -> None:
-        """Read velocity and gradient at the vortons, on a single process in the order of their cells."""
+        """Read velocity and gradient at the vortons, in the order of their cells where one process runs."""
         first, shared = 0, bool(self.world.processes.bounds)
         for _, x, u, du in vortons:
             if du is None:
@@ -352,7 +360,7 @@ class VelocitySystem(System):
     # ------------------------------------------------------------------ the solver
 
     def _made(self, name: str) -> Solver:
-        """The solver of that name; in a world that repeats ``auto`` is the one on the grid."""
+        """A new solver of that name; in a periodic world ``auto`` means the PoissonSolver."""
         kind, periods = solver_class(name), self.world.periods
         check_dimension(kind, self.world, RecipeError, f"solver = {kind.name!r}")
         if periods.any() and kind is AutoSolver:
@@ -366,10 +374,11 @@ class VelocitySystem(System):
         return kind(self)
 
     def _fitting(self, solver: Solver, sources: Sources, grid: Grid) -> Solver:
-        """The solver for these vortons: that one, or ``auto``; without any mostly the direct sum, of nothing.
+        """The solver, or the one that replaces it for these vortons.
 
+        Without vortons that is the direct sum (which gives zeros), unless the solver has a field of its own.
         A flat population in three dimensions has a grid of one layer, on which Poisson's equation would have
-        another Green's function: there ``auto`` takes the place of solvers on the grid.
+        another Green's function, so ``auto`` replaces a solver on the grid there.
         """
         if not (len(sources.sigma) or solver.own_field):
             return DirectSolver(self)
@@ -379,25 +388,25 @@ class VelocitySystem(System):
         return AutoSolver(self) if solver.on_grid and flat else solver
 
     def _needs(self, solver: Solver) -> GridNeeds:
-        """What the solver needs of the grid; room around the vortons is of use around all of them."""
+        """What the solver needs of the grid. If it needs room around vortons, no vorton may lie outside."""
         needs = solver.grid_needs()
         return needs._replace(all_inside=needs.all_inside or needs.padding > 0.0 or solver.on_grid)
 
     def _from_grid(self, solver: Solver) -> bool:
         return solver.on_grid or (self.at == "grid" and not solver.own_field)
 
-    # ------------------------------------------------------------------ what other systems go by
+    # ------------------------------------------------------------------ for other systems
 
     @property
     def code(self) -> Code:
-        """Number of the regularisation of the vortons' cores, for kernels: one of space, or of a plane."""
+        """Code of the cores' regularisation, for kernels: of its form in space, or in a plane."""
         from ecs_fluid.kernels.biot_savart.regularisation import code_of
 
         return code_of(self.kernel, self.world.dimension)
 
     @property
     def needs_all_sources(self) -> bool:
-        """Whether sums need all Sources, more than the trees of parts of them hold."""
+        """Whether sums need all Sources on every rank, more than trees of the other ranks' parts hold."""
         return self.mollify > 0.0 or solver_class(self.solver).needs_all_sources
 
     @property
@@ -407,12 +416,12 @@ class VelocitySystem(System):
 
     @property
     def has_images(self) -> bool:
-        """Whether sums are over images too, in a world that repeats or behind walls."""
+        """Whether sums include images of the vortons, in a periodic world or behind walls."""
         return self._solver.has_images
 
     @property
     def read_by(self) -> Reading:
-        """How velocities at points of the grid are read between them."""
+        """How velocities are interpolated between points of the grid."""
         return "spline" if self.interpolation == "cubic" else self.interpolation
 
     # ------------------------------------------------------------------ the flow at any points
@@ -424,8 +433,8 @@ class VelocitySystem(System):
     def flow_at(self, points: Array, solver: str | None = None, gradient: bool = True) -> Targets:
         """Velocity and its gradient at any points (m, 3) m from the present vortons; `solver` overrides.
 
-        Another solver than the world's gets its own grid, as in a world with that solver. In a world of two
-        dimensions points are moved into the plane, since the flow is the same across it.
+        A solver other than the world's gets its own grid, as in a world with that solver. In a world of two
+        dimensions the points are moved into the plane, since the flow does not vary across it.
         """
         if self.world.across is not None:
             points = np.where(np.arange(3) == self.world.across, 0.0, points)
@@ -441,7 +450,7 @@ class VelocitySystem(System):
         return targets
 
     def _in_range(self, points: Array, sigma: Array) -> Array:
-        """The points in the world's precision, none so far off that a squared distance would overflow."""
+        """The points in the world's precision; refused if so far away that a squared distance overflows."""
         most = float(RANGE * np.sqrt(np.finfo(self.world.dtype).max) * min(1.0, sigma.min(initial=1.0)))
         beyond = np.argwhere(np.abs(points) > most)
         if len(beyond):
@@ -453,7 +462,7 @@ class VelocitySystem(System):
         return points.astype(self.world.dtype)
 
     def velocity_at_few(self, points: Array) -> Array:
-        """Like `velocity_at`, but by the direct sum for up to FEW_PAIRS pairs, without growing a tree."""
+        """Like `velocity_at`, but by the direct sum for up to FEW_PAIRS pairs, without building a tree."""
         from ecs_fluid.kernels.biot_savart import direct
 
         most = FEW_PAIRS // max(len(points), 1)
@@ -501,7 +510,7 @@ class VelocitySystem(System):
 
     def _warn_once(self, solver: Solver, sources: Sources, grid: Grid) -> None:
         """Warn of an unsuitable grid, or of slow direct sums, once for each solver."""
-        # Processes must agree on it, and only the one that ran `lint` knows of its warning.
+        # All ranks must decide alike, and only the rank that ran `lint` knows that it warned.
         (warned,) = self.world.processes.largest([float(solver.name in self._warned)])
         if not warned:
             slow = [] if solver.on_grid else self._slow_sums(len(sources.sigma))
@@ -510,7 +519,7 @@ class VelocitySystem(System):
                 self.warn(text, text)
 
     def _slow_sums(self, vortons: int) -> list[str]:
-        """A sentence if direct sums of so many vortons are slow."""
+        """A warning if direct sums of so many vortons are slow, as a list of at most one sentence."""
         if self.solver != "direct" or self.world.dimension != 3:
             return []
         return list(slow_sums_lint(self.world, vortons, self.tolerance, self.gradient))

@@ -1,4 +1,4 @@
-"""The influence tree: clusters of vortons that are far enough act as one."""
+"""The influence tree: a cluster of vortons that is far enough away acts as one."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class TreeSolver(Solver):
-    """Clusters of vortons that are far enough act as one supervorton, others are opened.
+    """A cluster of vortons that is far enough away acts as one supervorton; others are opened.
 
     Targets walk the tree in blocks of neighbours. `opening` "angle" takes a cluster of radius b at distance
-    d of the block when b / d < `angle`; "box" takes it when the block lies outside the cluster's box widened
-    by `margin` cells. Source: Fluid Simulation for Video Games, part 3.
+    d from the block when b / d < `angle`; "box" takes it when the block lies outside the cluster's box
+    widened by `margin` cells. Source: Fluid Simulation for Video Games, part 3.
     """
 
     sums_pairs = divides_targets = True
@@ -32,16 +32,16 @@ class TreeSolver(Solver):
     multipole: Literal["monopole", "dipole"]
 
     def prepare(self, sources: Sources, grid: Grid) -> None:
-        """Keep the vortons; the tree is grown when it is first walked."""
+        """Keep the vortons; the tree is built when it is first walked."""
         self._sources = sources
         self._tree: Tree | None = None
 
     def fill(self, targets: Targets) -> None:
-        """Walk the tree once for each block of targets, and sum over what it takes."""
+        """Walk the tree once for each block of targets, and sum over the clusters and vortons taken."""
         self.counted(targets)
 
     def counted(self, targets: Targets) -> float:
-        """The same; returns the number of pairs of a target and a cluster or vorton, on all processes."""
+        """Like `fill`; returns the number of pairs of target and cluster or vorton, on all processes."""
         from ecs_fluid.kernels.biot_savart.tree import ANGLE, BOX, at_leaves, velocity
 
         processes, vortons = self.world.processes, len(self._sources.sigma)
@@ -62,7 +62,7 @@ class TreeSolver(Solver):
         return float(pairs if part is targets else processes.summed(np.array([pairs], np.float64))[0])
 
     def lint(self) -> list[str]:
-        """Openings and leaves with large errors."""
+        """Warn of openings and leaves with large errors."""
         found = []
         if self.opening == "box" and self.margin < 1e-4:
             found.append(

@@ -1,4 +1,4 @@
-"""The flow of all vortons at any points: what a solver sums, and what vortons that swell push away."""
+"""The flow of all vortons at any points: a solver's sum, and the potential flow of vortons that swell."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ class VortonFlow:
     sources: Sources
     grid: Grid
     potential: PotentialFlow | None
-    """None where no vorton swells"""
+    """potential flow; None where no vorton swells"""
 
     @classmethod
     def by(cls, solver: Solver, sources: Sources, grid: Grid) -> Self:
-        """That of these vortons by the solver, which it prepares."""
+        """The flow of these vortons; prepares the solver for them."""
         solver.prepare(sources, grid)
         return cls(solver, sources, grid, PotentialFlow.by(solver, sources, grid))
 
     def fill(self, targets: Targets) -> None:
-        """Fill the velocity, and where it is asked for its gradient, at the targets."""
+        """Fill the velocity, and its gradient if it is wanted, at the targets."""
         self.solver.fill(targets)
         self.add_potential(targets)
 
     def add_potential(self, targets: Targets) -> None:
-        """Add what vortons that swell push away to what the solver found at the targets."""
+        """Add the potential flow of vortons that swell to the solver's result at the targets."""
         if self.potential:
             self.potential.add(targets)
 
     def fill_mollified(self, targets: Targets) -> None:
-        """The same from cores as wide as `mollify` asks for: at points of the grid, or in their place."""
+        """Like `fill`, with cores widened as `mollify` says: for grid points, and points summed instead."""
         mollify = self.solver.system.mollify
         if not mollify:
             self.fill(targets)

@@ -27,11 +27,11 @@ from ecs_fluid.viz.shared_limits import Recording, View, evenly, is_vortons, sur
 from ecs_fluid.viz.style import EDGE, LOOKS, SMALL, SMOKE, Look, Options
 
 GROUP_BYTES = 1_500_000
-"""Bytes of a group of frames, from which it is written; loaded and unpacked in well under 0.1 s."""
+"""Size of a group of frames, bytes, at which it is written; it loads and unpacks in well under 0.1 s."""
 
 GROUP_FRAMES = 100
 FINE = 0.02
-"""Step of stored places, in radii at which particles are drawn."""
+"""Step of stored places, over the radius at which particles are drawn."""
 
 DIRECTIONS = 300
 """Number of directions in which outermost points are found, for the viewer to fit its camera to."""

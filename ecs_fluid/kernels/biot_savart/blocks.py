@@ -20,14 +20,15 @@ Blocks = tuple[NDArray[np.int64], NDArray[np.int64]]
 _EDGE = 5
 _BITS = 10
 POINTS = 32
-"""Scattered points of a block."""
+"""Number of scattered points in a block."""
 
 
 def grid_blocks(points: Any) -> Blocks:
     """Bricks of at most 5 x 5 x 5 points for the points of a grid, ``points`` = (nx + 1, ny + 1, nz + 1).
 
-    Targets are numbered in C order, as ``field.reshape(-1, 3)`` does. Every axis is cut evenly, so no brick
-    is much smaller than the others. The arrays are kept for the next grid of that shape: do not change them.
+    Targets are numbered in C order, as in ``field.reshape(-1, 3)``. Every axis is divided evenly, so no brick
+    is much smaller than the others. The arrays are cached for the next grid of that shape: do not change
+    them.
     """
     return _grid_blocks(*(int(n) for n in points))
 
@@ -44,9 +45,9 @@ def _grid_blocks(*shape: int) -> Blocks:
 
 
 def some_grid_blocks(some: NDArray[Any]) -> Blocks:
-    """The bricks of ``grid_blocks``, of those points alone that are not 0 in ``some`` (px, py, pz).
+    """The bricks of ``grid_blocks`` with only the points that are not 0 in ``some`` (px, py, pz).
 
-    Targets are numbered in C order, points that are left out not counted.
+    Targets are numbered in C order, without counting points that are left out.
     """
     order, starts = np.empty(some.size, np.int64), np.zeros(some.size + 1, np.int64)
     points, blocks = _some_blocks(some.ravel(), *grid_blocks(some.shape), order, starts)
@@ -55,7 +56,7 @@ def some_grid_blocks(some: NDArray[Any]) -> Blocks:
 
 @njit(cache=True)
 def _some_blocks(some: Any, order: Any, starts: Any, kept: Any, edges: Any) -> Any:
-    """Fill ``kept`` and ``edges``; returns how many points and blocks there are."""
+    """Fill ``kept`` and ``edges``; returns the numbers of points and of blocks."""
     number, count = np.empty(some.size, np.int64), 0
     for p in range(some.size):
         number[p] = count
@@ -79,7 +80,7 @@ def point_blocks(targets: NDArray[Any]) -> Blocks:
     starts = np.append(np.arange(0, m, POINTS, dtype=np.int64), m)
     if m == 0:
         return np.empty(0, np.int64), starts
-    # Sorted with their numbers behind them: values sort in a fraction of the time of a stable argsort.
+    # Keys are sorted with row numbers in their low bits, in a fraction of the time of a stable argsort.
     key = morton_keys(targets, targets.min(axis=0), targets.max(axis=0)).astype(np.uint64) << 32
     key |= np.arange(m, dtype=np.uint64)
     key.sort()
@@ -89,7 +90,7 @@ def point_blocks(targets: NDArray[Any]) -> Blocks:
 def morton_keys(targets: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> NDArray[np.uint32]:
     """Place (m,) along the Z-order curve through the box from ``low`` to ``high``, below 2^30.
 
-    All are 0 where the box has no size that the precision holds, so targets stay as they come.
+    All are 0 if the box is smaller than the precision resolves, so targets keep their order.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         extent = float((high - low).max())
@@ -103,7 +104,8 @@ def morton_keys(targets: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) ->
 
 @lru_cache(maxsize=1)
 def _spread_bits() -> NDArray[np.uint32]:
-    """Of numbers below 2^10, the ten bits with two zero bits between each two: three axes interleave."""
+    """Table of the numbers below 2^10 with two zero bits between their bits, so that three axes
+    interleave."""
     spread = np.zeros(2**_BITS, np.uint32)
     for bit in range(_BITS):
         spread |= ((np.arange(2**_BITS, dtype=np.uint32) >> bit) & 1) << (3 * bit)

@@ -3,10 +3,10 @@
 u(x) = sum_i q(|x - x_i|/sigma_i) alpha_i x (x - x_i) / (4 pi |x - x_i|^3); a vorton does not move itself (its
 own term is exactly zero). Source: Gourlay, part 3 and part 12; blobs as in ``regularisation``.
 
-All functions take ``code`` (of a regularisation; another is a ValueError), ``targets (m, 3)`` [m], the
+All functions take the ``code`` of a regularisation (ValueError for any other), ``targets (m, 3)`` [m], the
 sources as ``sx (3, n)`` [m], ``sa (3, n)`` [m^3/s] and ``ssigma (n,)`` [m] (positive), all of one dtype, and
-overwrite their results. Threads share out blocks of targets, and each target adds its sources in the same
-order whatever the threads.
+overwrite their results. Threads divide the blocks of targets, and each target adds its sources in the same
+order for any number of threads.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ _OPTIONS: dict[str, Any] = {"cache": True, "fastmath": FAST, "error_model": "num
 
 
 def _block(name: str, add: Any, rows: int, scale: float) -> Any:
-    """Sums of the pair loop ``add``, scaled: three to ``first (m, 3)``, the next k to ``second (m, k)``."""
+    """Kernel of one block: the pair loop's sums, scaled, to ``first (m, 3)`` and the rest to ``second (m,
+    k)``."""
 
     def block(
         b: int, code: Code, targets: Any, sx: Any, sa: Any, ssigma: Any, first: Any, second: Any
@@ -68,7 +69,7 @@ _potential = _block("potential_block", add_potential, POTENTIAL_SUMS, SCALE)
 
 
 def _few(name: str, add: Any, rows: int) -> Any:
-    """Sums of the pair loop ``add`` over a chunk of the sources, at targets that are one block."""
+    """Kernel of one chunk of the sources: sums of the pair loop ``add`` at targets that form one block."""
 
     def some(c: int, code: Code, targets: Any, sx: Any, sa: Any, ssigma: Any, parts: Any) -> None:
         first, last = c * ssigma.size // CHUNKS, (c + 1) * ssigma.size // CHUNKS
@@ -122,7 +123,7 @@ def potential_vorticity(
 
 @njit(error_model="numpy")
 def _over_chunks(parts: Any) -> Any:
-    """Their sums. `parts.sum(axis=0)` compiles for another second, to say in words which axes there are."""
+    """Sums over the first axis. `parts.sum(axis=0)` would take a second longer to compile."""
     sums = parts[0]
     for c in range(1, parts.shape[0]):
         for row in range(parts.shape[1]):
@@ -133,8 +134,7 @@ def _over_chunks(parts: Any) -> Any:
 
 @njit(**_OPTIONS)
 def few_velocities(code: Code, targets: Any, sx: Any, sa: Any, ssigma: Any, u: Any) -> None:
-    """`velocity` at up to BLOCK targets: here threads share out the sources, in CHUNKS with sums of their
-    own."""
+    """`velocity` at up to BLOCK targets: threads divide the sources into CHUNKS with separate sums."""
     check(code)
     parts = np.empty((CHUNKS, VELOCITY_SUMS, BLOCK), u.dtype)
     for_each(_few_velocity, CHUNKS, (code, targets, sx, sa, ssigma, parts))
@@ -143,7 +143,7 @@ def few_velocities(code: Code, targets: Any, sx: Any, sa: Any, ssigma: Any, u: A
 
 @njit(**_OPTIONS)
 def few_gradients(code: Code, targets: Any, sx: Any, sa: Any, ssigma: Any, u: Any, du: Any) -> None:
-    """`velocity_gradient` in that way, ``du`` (m, 3, 3)."""
+    """`velocity_gradient` in the same way, ``du`` (m, 3, 3)."""
     check(code)
     parts = np.empty((CHUNKS, GRADIENT_SUMS, BLOCK), u.dtype)
     for_each(_few_gradient, CHUNKS, (code, targets, sx, sa, ssigma, parts))

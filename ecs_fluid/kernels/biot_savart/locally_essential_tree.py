@@ -1,9 +1,9 @@
 """The part of an influence tree that a set of targets needs: its locally essential tree.
 
 A walk of ``kernels.biot_savart.tree`` opens a node that is not far enough from its block of targets, and then
-reads the children, or at a leaf the vortons. No node is farther from a box around several blocks than from
-one of these, so the nodes opened for such boxes include all that are opened for the blocks. Source: Salmon
-and Warren, J. Comput. Phys. 111 (1994), for gravity on many processors.
+reads its children, or the vortons of a leaf. A box around several blocks is at most as far from any node as
+each of the blocks is, so the nodes opened for such boxes include all that are opened for the blocks. Source:
+Salmon and Warren, J. Comput. Phys. 111 (1994), for gravity on many processors.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from ecs_fluid.kernels.compiled.parallel import parallel
 _OPTIONS: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 
 _SLACK = 1e-6
-"""Nodes so much farther than the limit are opened too: sums may be rounded otherwise here than in a walk."""
+"""Nodes beyond the limit by up to this much are opened too: sums may be rounded differently than in a
+walk."""
 
 
 @njit(fastmath=FAST, error_model="numpy")
@@ -55,7 +56,7 @@ def _open_layer(
         parent = (n // (ny * nz) // 2 * py + (n // nz) % ny // 2) * pz + n % nz // 2 - above
         if 0 <= parent < opened_above.size and not opened_above[parent]:
             continue
-        # The last box encloses the others.
+        # The last box encloses all others.
         if not _opens(tree, layer, n, criterion, opening, low[boxes], high[boxes]):
             continue
         for box in range(boxes):
@@ -68,10 +69,10 @@ def opened_nodes(
     tree: Any, ranges: NDArray[np.int64], low: NDArray[np.float64], high: NDArray[np.float64], *,
     criterion: int, opening: float, originals: bool,
 ) -> list[NDArray[np.int64]]:  # fmt: skip
-    """Places within their layers, by layer, of nodes that walks for targets in the boxes may open.
+    """Indices within their layers, by layer, of the nodes that walks for targets in the boxes may open.
 
-    ``tree`` is a Tree with at least the nodes ``ranges`` (layers, 2) of each layer; only those
-    are tested. Boxes ``low``, ``high`` (k, 3) m; the rest as in ``kernels.biot_savart.tree``.
+    ``tree`` is a Tree with at least the nodes ``ranges`` (layers, 2) of each layer; only those are tested.
+    ``low`` and ``high`` (k, 3) m are the corners of the boxes; the rest as in ``kernels.biot_savart.tree``.
     """
     found: list[NDArray[np.int64]] = [np.empty(0, np.int64)] * len(ranges)
     if len(low) == 0:
@@ -88,9 +89,9 @@ def opened_nodes(
 
 
 def children_of(cells: NDArray[np.int64], layer: int, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Places within the layer below of the children of nodes of a layer, node after node.
+    """Indices in the layer below of the children of nodes of a layer, node after node.
 
-    ``cells`` (layers, 3) is that of the tree.
+    ``cells`` (layers, 3) is the field of the tree.
     """
     (nx, ny, nz), (_, my, mz) = cells[layer - 1], cells[layer]
     i, j, k = (2 * axis[:, None] for axis in (nodes // (my * mz), nodes // mz % my, nodes % mz))
@@ -101,7 +102,7 @@ def children_of(cells: NDArray[np.int64], layer: int, nodes: NDArray[np.int64]) 
 
 
 def first_parent(cells: NDArray[np.int64], layer: int, node: int) -> int:
-    """Place in ``layer`` of the first node whose first child is not before ``node`` of the layer below."""
+    """Index in ``layer`` of the first node whose first child is not before ``node`` of the layer below."""
     (_, ny, nz), (_, my, mz) = cells[layer - 1].tolist(), cells[layer].tolist()
     i, j, k = node // (ny * nz), node // nz % ny, node % nz
     if i % 2:
@@ -112,7 +113,7 @@ def first_parent(cells: NDArray[np.int64], layer: int, node: int) -> int:
 
 
 def behind_children(cells: NDArray[np.int64], layer: int, end: int) -> int:
-    """A place in the layer below behind all children of the nodes before ``end`` of a layer."""
+    """An index in the layer below that is beyond all children of the nodes before ``end`` of a layer."""
     nx, ny, nz = cells[layer - 1].tolist()
     _, my, mz = cells[layer].tolist()
     if end == 0:

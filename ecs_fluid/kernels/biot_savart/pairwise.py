@@ -2,8 +2,8 @@
 
 Direct sum and tree differ only in the list they pack. A list lies in ``pack (8, width)``, rows x, y, z [m],
 alpha_x, alpha_y, alpha_z [m^3/s], sigma^2 [m^2] and the core constant; a block is ``points (3, BLOCK)`` and
-its sums ``sums (k, BLOCK)`` are added to. Vectors run along the sources; every loaded source serves four
-targets (velocity). Each loop is compiled for the regularisations that are asked for, each by itself.
+its sums ``sums (k, BLOCK)`` are added to. SIMD vectors run along the sources; every loaded source serves four
+targets (velocity). Each loop is compiled separately for each regularisation that is used.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from ecs_fluid.kernels.compiled import FAST
 from ecs_fluid.kernels.compiled.vectors import INLINE, LANES, wide_vectors
 
 PACK_BYTES = 4096
-"""Bytes of a row of a packed list: 1024 float32 or 512 float64 sources stay in the first-level cache, and
-partial sums stay short."""
+"""Bytes of a row of a packed list: 1024 float32 or 512 float64 sources fit into the first-level cache, and
+partial sums have few terms."""
 
 BLOCK = 128
-"""Targets in a block at most, a multiple of 4."""
+"""Most targets in a block, a multiple of 4."""
 
 VELOCITY_SUMS, GRADIENT_SUMS, POTENTIAL_SUMS = 3, 15, 6
-"""Rows of ``sums`` for each loop."""
+"""Number of rows of ``sums`` for each loop."""
 
 _TILE: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 # Loops are inlined by numba, not by LLVM: LLVM would vectorise them by themselves, before it knows the
@@ -85,7 +85,7 @@ def _velocity_pair(code: Code, px: Any, py: Any, pz: Any, source: Any) -> Any:
     dx = px - x
     dy = py - y
     dz = pz - z
-    # In this order the core radius costs no operation of its own: three multiply-adds.
+    # In this order adding the core radius costs no extra operation: three multiply-adds.
     f = velocity_factor(code, dx * dx + (dy * dy + (dz * dz + shift)), s2, k)
     return f * (ay * dz - az * dy), f * (az * dx - ax * dz), f * (ax * dy - ay * dx)
 
@@ -168,15 +168,15 @@ def _gradient_loop(code: Code, pack: Any, groups: int, points: Any, count: int, 
 
 
 add_gradient = _compiled(_gradient_loop)
-"""sums[:3] += 32 pi u; the rest is what ``join_gradient`` makes the gradient of."""
+"""sums[:3] += 32 pi u; ``join_gradient`` makes the gradient from the other rows."""
 
 
 @njit(**_TILE)
 def join_gradient(count: int, sums: Any) -> None:
-    """Make sums[3:12] those of 32 pi du_i/dx_j, row by row, when the last pack has been added.
+    """Turn sums[3:12] into 32 pi du_i/dx_j, row by row, after the last pack has been added.
 
-    Two numbers at a time: what adds up three may do it in one sequence or another, and a function that is
-    compiled into two callers would then have two results.
+    Only two numbers are added at a time: the compiler may add three in one order or another, and then a
+    function that is inlined into two callers would have two results.
     """
     for t in range(count):
         a, b, c = sums[12, t], sums[13, t], sums[14, t]
@@ -220,7 +220,7 @@ add_potential = _compiled(_potential_loop)
 def load_block(targets: Any, order: Any, first: int, count: int, points: Any) -> None:
     """points[:, :count] = targets[order[first : first + count]], the last one repeated to a multiple of four.
 
-    An empty ``order`` means the targets as they stand.
+    An empty ``order`` means the targets in their own order.
     """
     for t in range(4 * ((count + 3) // 4)):
         row = first + min(t, count - 1)
@@ -231,15 +231,15 @@ def load_block(targets: Any, order: Any, first: int, count: int, points: Any) ->
 
 
 PAIR_SCALE = 1.0 / (32.0 * math.pi)
-"""Velocity and gradient from the sums of ``add_velocity`` and ``add_gradient``."""
+"""Scale that turns the sums of ``add_velocity`` and ``add_gradient`` into velocity and gradient."""
 
 SCALE = 1.0 / (4.0 * math.pi)
-"""Potential and vorticity from the sums of ``add_potential``, and all of the expansions."""
+"""Scale that turns the sums of ``add_potential``, and all those of expansions, into their results."""
 
 
 @njit(**_TILE)
 def store_block(sums: Any, row: int, scale: Any, order: Any, first: int, count: int, out: Any) -> None:
-    """Rows ``row``, ``row + 1``, ... of the sums, scaled, to the columns of ``out (m, k)``."""
+    """Write rows ``row``, ``row + 1``, ... of the sums, scaled, to the columns of ``out (m, k)``."""
     factor = type(sums[0, 0])(scale)
     for t in range(count):
         target = first + t
@@ -251,9 +251,9 @@ def store_block(sums: Any, row: int, scale: Any, order: Any, first: int, count: 
 
 @njit(**_TILE)
 def block_arrays(like: Any, rows: int) -> Any:
-    """Scratch of one chunk: an empty pack, block points and block sums of the dtype of the array ``like``."""
+    """Scratch arrays of one chunk: an empty pack, block points and block sums, of the dtype of ``like``."""
     width = PACK_BYTES // like.itemsize
-    # Rows start on cache lines, or every vector load would touch two.
+    # Rows start on cache lines; otherwise every vector load would touch two lines.
     raw = np.empty(8 * width + 64 // like.itemsize, like.dtype)
     skip = (-(raw.ctypes.data // like.itemsize)) % (64 // like.itemsize)
     pack = raw[skip : skip + 8 * width].reshape(8, width)

@@ -18,14 +18,14 @@ code name            q(rho)                                    zeta(rho)
 Sources: Winckelmans and Leonard 1993 (high-order algebraic blob); Rosenhead 1930, Moore 1972; ``rankine`` is
 the vorton of Gourlay's articles (part 12: solid-body rotation inside the core).
 
-The same as straight lines across a plane have the codes 4 to 7 (`kernels.plane.blobs`). Compiled code knows a
-`Code` by its type, so a world compiles the loops of its own regularisation and of no other (``selection``).
+The same blobs as straight lines across a plane have the codes 4 to 7 (`kernels.plane.blobs`). Compiled code
+knows a `Code` by its type, so a world compiles only the loops of its own regularisation (``selection``).
 
-Each is one `Regularisation` in `RECORDS`, and its place there is its code: pair loops, tree, multipole method
-and filters have all from there (``selection``), so a new one is a record more. The functions of a record are
-small pieces for compiled loops. They take the squared distance as ``d = r^2 + core_shift(s2)`` (s2 = sigma^2,
-positive: the algebraic blobs never need r^2 alone), and ``k = core_constant(s2)``, whatever can be computed
-once per source.
+Each is one `Regularisation` in `RECORDS`, and its index there is its code. Pair loops, tree, multipole method
+and filters take everything from there (``selection``), so a new regularisation is one more record. The
+functions of a record are small pieces for compiled loops. They take the squared distance as
+``d = r^2 + core_shift(s2)`` (s2 = sigma^2, positive: the algebraic blobs never need r^2 alone), and
+``k = core_constant(s2)``, which is computed once per source.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ from ecs_fluid.kernels.compiled.vectors import DIVIDES, INLINE, double_inverse_r
 from ecs_fluid.kernels.plane import blobs
 
 Code = tuple[int, ...]
-"""The number of a regularisation, its place in ``RECORDS``, as a type of its own to compiled code: one zero
-more than the number."""
+"""The number of a regularisation, its index in ``RECORDS``, as a tuple of that many zeros and one more, so
+that each code is a type of its own to compiled code."""
 
 
 def code_numbered(number: int) -> Code:
@@ -57,9 +57,9 @@ class Regularisation(NamedTuple):
 
     name: str
     core_shift: Any
-    """(s2): what is added to r^2 before the factors see it, m^2"""
+    """(s2): added to r^2 before the factors see it, m^2"""
     core_constant: Any
-    """(s2): what the factors need once per source"""
+    """(s2): constant of the factors, computed once per source"""
     velocity_factor: Any
     """(d, s2, k): 8 q/r^3, 1/m^3; 32 pi times the velocity per alpha x r (the 8 is that of (2/sqrt d)^3)"""
     gradient_factors: Any
@@ -70,16 +70,18 @@ class Regularisation(NamedTuple):
     centre: float
     """zeta(0)"""
     variance: float
-    """of zeta along each axis, 4 pi/3 int zeta rho^4 drho, in sigma^2; infinite where the integral is"""
+    """variance of zeta along each axis, 4 pi/3 int zeta rho^4 drho, in sigma^2; infinite if it diverges"""
     reach: float
-    """core radii at which sums over the vorticity of near blobs end"""
+    """distance, in core radii, at which sums over the vorticity of near blobs end"""
     ring_constant: float
-    """C of a thin ring's speed, U = Gamma/(4 pi R) (ln(8 R/sigma) + C): -ln 2 - int q' ln(rho) drho"""
+    """C in the speed of a thin ring, U = Gamma/(4 pi R) (ln(8 R/sigma) + C): -ln 2 - int q' ln(rho) drho"""
     gaussians: tuple[tuple[float, float], ...]
-    """shares, and radii in sigma, of the Gaussian blobs that stand for it on a grid, narrow ones first. Least
-    squares of the velocity of a blob with the weight r^1.5 dr, radii up to 1.6, shares that add up to one"""
+    """shares, and radii in sigma, of the Gaussian blobs that represent it on a grid, narrow ones first: by
+    least squares of a blob's velocity with the weight r^1.5 dr, radii up to 1.6, and shares that add up to
+    one"""
     softened: bool
-    """whether 4 pi G is a series in 1/sqrt(r^2 + s2), at any distance; else it is 1/r beyond a clearance"""
+    """whether 4 pi G is a series in 1/sqrt(r^2 + s2) at any distance; otherwise it is 1/r beyond a
+    clearance"""
     series: tuple[float, ...]
     """a_1, a_2, ... of that series, 4 pi G = sum_j a_j s2^j (1/r d/dr)^j 1/sqrt(r^2 + s2), where a_0 = 1"""
     derivatives: Any
@@ -91,13 +93,13 @@ class Regularisation(NamedTuple):
     square of that of their centres; ``spread`` is the largest relative change of velocity by giving all
     the mean core"""
     clearance: Callable[[int], float]
-    """of an order: least distance in the largest core radius"""
+    """(order): least distance for an expansion, in the largest core radius"""
     mixed_clearance: Callable[[float], float]
-    """of the tolerance's digits: the same where core radii differ"""
+    """(digits of the tolerance): the same where core radii differ"""
     dimension: int = 3
-    """3; 2 for a straight line of such blobs, see `kernels.plane.blobs`"""
+    """dimension: 3, or 2 for a straight line of such blobs, see `kernels.plane.blobs`"""
     transform: Callable[[Any], Any] | None = None
-    """of k sigma, an array: the Fourier transform of zeta, 1 at 0 (that of a line of blobs at k across it)"""
+    """(k sigma, an array): Fourier transform of zeta, 1 at 0 (of a line of blobs for k across it)"""
 
 
 _SPLIT = 4.0
@@ -119,7 +121,7 @@ def _none(number: float) -> float:
 
 
 def _rosenhead_moore_transform(k: Any) -> Any:
-    """Of (rho^2 + 1)^(-5/2): k K_1(k), a Bessel function, but for a factor."""
+    """Transform of (rho^2 + 1)^(-5/2), up to a factor: k K_1(k), with a Bessel function."""
     from scipy.special import k1
 
     safe = np.maximum(k, 1e-6)
@@ -127,7 +129,7 @@ def _rosenhead_moore_transform(k: Any) -> Any:
 
 
 def _winckelmans_transform(k: Any) -> Any:
-    """Of (rho^2 + 1)^(-7/2): k^2 K_2(k)/2 = k^2 K_0(k)/2 + k K_1(k); these two take a tenth of K_2's time."""
+    """Transform of (rho^2 + 1)^(-7/2): k^2 K_2(k)/2 = k^2 K_0(k)/2 + k K_1(k), in a tenth of K_2's time."""
     from scipy.special import k0
 
     safe = np.maximum(k, 1e-6)
@@ -210,8 +212,8 @@ def _winckelmans_far(
     distance: float, r2: float, least: float, mean: float, largest: float, spread: float, clearance: float,
     mixed: float,
 ) -> bool:  # fmt: skip
-    # Change of 1 - q by that of sigma^2, from the leading term 15/8 rho^-4 of the tail, doubled because
-    # strengths of both signs do not profit from the mean.
+    # Change of 1 - q with sigma^2, from the leading term 15/8 rho^-4 of the tail, doubled because errors of
+    # strengths of both signs do not average out.
     return bool(3.75 * largest * (largest - least) <= spread * (r2 + mean) ** 2)
 
 
@@ -312,7 +314,7 @@ def _gaussian_derivatives(order: int, s2: float, f: Any, lane: int) -> None:
         tail = _ROOT_2_OVER_PI * v * np.exp(-0.5 * v * v)
         for k in range(order + 1):
             f[k, lane] = value
-            # Differences lose digits at small v, but only such that the singular kernel does not need.
+            # Differences lose digits at small v, but not digits that the singular kernel needs.
             value = tail - (2 * k + 1) * value
             tail *= -v * v
     else:
@@ -385,7 +387,7 @@ def _rankine_potential(d: Any, s2: Any, k: Any) -> Any:
 
 
 def _one(number: float) -> float:
-    # The potential has a corner at one core radius.
+    # The potential has a kink at one core radius.
     return 1.0
 
 
@@ -401,7 +403,7 @@ RANKINE = Regularisation(
     variance=0.2,
     reach=1.0,
     ring_constant=_RANKINE_RING,
-    # Its sharp edge has no such mixture; this Gaussian gives thin rings the same speed.
+    # No mixture of Gaussians has its sharp edge; this one Gaussian gives thin rings the same speed.
     gaussians=((1.0, math.exp(GAUSSIAN.ring_constant - _RANKINE_RING)),),
     softened=False,
     series=(),
@@ -457,7 +459,7 @@ ROSENHEAD_MOORE = Regularisation(
     variance=math.inf,
     reach=10.0,  # 1.5e-2
     ring_constant=-1.0,
-    # Its vorticity falls too slowly for Gaussians: 3 % of the velocity are left.
+    # Its vorticity falls too slowly for Gaussians: an error of 3 % of the velocity is left.
     gaussians=((0.50860546, 0.55070721), (0.49139454, 1.50660927)),
     softened=True,
     series=(),
@@ -470,7 +472,8 @@ ROSENHEAD_MOORE = Regularisation(
 
 # ---------------------------------------------------------------- in a plane
 
-# Both criteria of expansions do for lines: their 1 - q have the tails (1 + rho^2)^-2 and (1 + rho^2)^-1.
+# Both criteria of expansions serve for lines too: their 1 - q have the tails (1 + rho^2)^-2 and (1 +
+# rho^2)^-1.
 _PLANE: dict[str, Any] = {"dimension": 2, "ring_constant": math.nan, "series": ()}
 
 PLANE = (
@@ -512,13 +515,13 @@ PLANE = (
         **_PLANE,
     ),
 )
-"""The same four as straight lines; variance, reach and mixtures of Gaussians are those of the blobs."""
+"""The same four as straight lines; their variance, reach and mixtures of Gaussians are those of the blobs."""
 
 SPACE = (WINCKELMANS, GAUSSIAN, RANKINE, ROSENHEAD_MOORE)
 """Blobs in space."""
 
 SHIPPED: tuple[Regularisation, ...] = (*SPACE, *PLANE)
-"""All that come with the package."""
+"""All regularisations that come with the package."""
 
 RECORDS = SHIPPED
 """All regularisations, by code."""

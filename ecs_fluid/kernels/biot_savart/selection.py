@@ -1,4 +1,4 @@
-"""The functions of all regularisations, each chosen by the type of its code when a kernel is compiled."""
+"""The functions of all regularisations, chosen by the type of the code when a kernel is compiled."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from ecs_fluid.kernels.compiled import keep_alone
 from ecs_fluid.kernels.compiled.vectors import INLINE
 
 if RECORDS != SHIPPED:
-    # Compiled code is found by the code's number, which others' records have, too, and this one had before it
-    # was edited.
+    # Cached compiled code is found by the code's number, which another user's record may have too, and which
+    # this record had before it was edited.
     keep_alone()
 
 _UNKNOWN = f"regularisation: no blob has this code; {KNOWN}"
 
 
 def _number(code: Any) -> int:
-    """The number of a code, by its type in numba; -1 for what is none, which ``check`` refuses."""
+    """The number of a code, from its numba type; -1 for anything else, which ``check`` refuses."""
     return len(code) - 1 if isinstance(code, types.UniTuple) else -1
 
 
 def check(code: Code) -> None:
-    """Raise ValueError unless it is the code of a regularisation."""
+    """Raise ValueError unless ``code`` is the code of a regularisation."""
     record(code)
 
 
@@ -42,24 +42,24 @@ def _check(code: Any) -> Any:
 
 
 def renamed(function: Any, name: str) -> Any:
-    """The function under a name of its own, to be compiled.
+    """The function under a unique name, to be compiled.
 
-    Compiled code that is kept on disk is found by name and types alone: of two functions with one name, what
-    one process compiled would answer for the other in the next.
+    Compiled code in the cache on disk is found only by name and types: with one name for two functions, a
+    process could load the code of the wrong one.
     """
     function.__name__ = function.__qualname__ = name
     return function
 
 
 def by_code(name: str, functions: Sequence[Any], arguments: str, options: dict[str, Any] = INLINE) -> Any:
-    """The function (code, *arguments) that is the code's one of ``functions`` (*arguments) in compiled code.
+    """A function (code, *arguments) that calls, in compiled code, the code's own of ``functions``.
 
-    Its ``name`` has to be that of no other. Loops with ``wide_vectors`` need other options than ``INLINE``,
-    which what is called would inherit.
+    Its ``name`` must be unique. Loops with ``wide_vectors`` need other ``options`` than ``INLINE``, which the
+    called functions would inherit.
     """
     head = f"(code{', ' if arguments else ''}{arguments}):\n    return "
     space: dict[str, Any] = {"functions": functions, "_number": _number, "__name__": __name__}
-    # Written out, for a function of any arguments would be compiled once more for their tuple.
+    # The arguments are written out: a function of *arguments would be compiled once more for their tuple.
     sources = [f"def {name}{head}functions[len(code) - 1]({arguments})\n"]
     for number, function in enumerate(functions):
         space[f"f{number}"] = function

@@ -1,9 +1,9 @@
 """Velocity and its gradient by the influence tree, one walk per block of targets.
 
-A walk starts at the root and collects a list: a node far enough from the whole block gives its supervorton, a
-nearer one is opened, and a near leaf gives its supervorton or, with ``originals``, its vortons (Gourlay, part
-12: then a vorton moves itself by exactly nothing). The list is summed by the loops of the direct sum. "Far
-enough" is
+A walk starts at the root and collects a list of sources. A node far enough from the whole block contributes
+its supervorton; a nearer one is opened; and a near leaf contributes its supervorton or, with ``originals``,
+its vortons (Gourlay, part 12: then a vorton has exactly no effect on itself). The list is summed by the loops
+of the direct sum. "Far enough" means
 
 * ``BOX`` (Gourlay, part 3): the block does not touch the box of the node, grown on each side by ``opening``
   times the cell size of its layer. Useful values are 1e-4 (fast, rough) to 4; infinity with ``originals`` is
@@ -11,15 +11,15 @@ enough" is
 * ``ANGLE`` (Barnes and Hut 1986): radius < opening x distance, with the distance from the centre of the node
   to the nearest point of the block and the radius to the farthest corner of its cell; 0 < opening <= 1.
 
-A supervorton has the strength of its cluster (monopole). With ``dipoles`` four vortons stand for a cluster,
-at the corners t_k of a tetrahedron around its centre c, stretched along the axes to a part s_a of the
+A supervorton has the strength of its cluster (monopole). With ``dipoles`` four vortons represent a cluster,
+at the corners t_k of a tetrahedron around its centre c, stretched along each axis to a fraction s_a of the
 cluster's spread: x_k = c + s t_k, alpha_kb = alpha_b/4 + 3/4 sum_a t_ka dipole_ab / s_a. Since sum t_k = 0
-and sum t_ka t_kb = 4/3 delta_ab they have the strength of the cluster and its dipole, whatever the kernel;
-what s adds to higher moments is of the order s^2. A cluster whose dipole is small beside strength times
-spread, as where all strengths are alike, stays one supervorton.
+and sum t_ka t_kb = 4/3 delta_ab, they have the strength of the cluster and its dipole, for any kernel; their
+contribution to higher moments is of the order s^2. A cluster whose dipole is small compared with strength
+times spread, as where all strengths are alike, remains one supervorton.
 
-Supervortons act with the regularised kernel at every distance. The singular far field is not used anywhere,
-so a node inside a few core radii needs no guard of its own.
+Supervortons act with the regularised kernel at every distance. The singular far field is never used, so a
+node within a few core radii needs no special treatment.
 """
 
 from __future__ import annotations
@@ -55,23 +55,24 @@ BOX, ANGLE = 0, 1
 _OPTIONS: dict[str, Any] = {"cache": True, "fastmath": FAST, "error_model": "numpy"}
 _PART: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 _SPREAD = 0.3
-"""Part of a cluster's spread at which its four vortons stand: less would cost digits, more accuracy."""
+"""Distance of a cluster's four vortons, as a fraction of its spread: less would lose digits, more
+accuracy."""
 _SMALL = 0.1
-"""A dipole of less than this part of strength times spread is left out: the next moment changes more."""
+"""A dipole below this fraction of strength times spread is left out: the next moment matters more."""
 _CORNER = 1.0 / np.sqrt(3.0)
 _STACK = 512
 """A walk holds at most 7 nodes per layer and 8 for the last; 64 layers are more than int64 can count."""
 
 
-# What is called for each node gets numbers: a tuple of arrays that is passed on costs two counts of
-# references for each of them, more than all the rest.
+# Functions called for each node get plain numbers: passing a tuple of arrays would cost two reference counts
+# for each array, more than everything else.
 
 
 @njit(**INLINE)
 def touches(layer: int, cell: Any, last: Any, mesh: Any, low: Any, high: Any, margin: float) -> bool:
     """Does the block low..high touch the ``cell`` (i, j, k) of this layer, grown by margin x its size?
 
-    ``last`` (i, j, k) is the cell at the end, and ``mesh`` what `mesh_of` returns; all of them are tuples.
+    ``last`` (i, j, k) is the last cell of the layer, and ``mesh`` the result of `mesh_of`; all are tuples.
     """
     origin, spacing, least, most = mesh
     scale = float(np.int64(1) << np.int64(layer))
@@ -88,7 +89,7 @@ def touches(layer: int, cell: Any, last: Any, mesh: Any, low: Any, high: Any, ma
 
 @njit(**INLINE)
 def mesh_of(tree: Any) -> Any:
-    """Origin, spacing and ends of the cells of a tree, as numbers."""
+    """Origin, spacing and ends of the cells of a tree, as tuples of numbers."""
     o, s, e = tree.origin, tree.spacing, tree.ends
     return (
         (o[0], o[1], o[2]), (s[0], s[1], s[2]), (e[0, 0], e[0, 1], e[0, 2]), (e[1, 0], e[1, 1], e[1, 2])
@@ -117,7 +118,7 @@ def _append(code: Code, pack: Any, at: int, x: Any, alpha: Any, sigma: Any, row:
 
 @njit(**INLINE)
 def _has_dipole(moments: Any, alpha: Any, node: Any) -> bool:
-    """Is the dipole of a node more than a part `_SMALL` of its strength times its spread?"""
+    """Is the dipole of a node more than the fraction `_SMALL` of its strength times its spread?"""
     kind = type(alpha[0, node])
     dipole = strength = spread = kind(0)
     for a in range(3):
@@ -130,9 +131,9 @@ def _has_dipole(moments: Any, alpha: Any, node: Any) -> bool:
 
 @njit(**INLINE)
 def _append_dipole(pack: Any, at: int, moments: Any, node: Any) -> None:
-    """Make four vortons of the one at place ``at`` of the pack.
+    """Replace the vorton at place ``at`` of the pack by four.
 
-    They stand at the corners (1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1), over the root of 3.
+    They lie at the corners (1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1), over the root of 3.
     """
     kind = type(pack[0, at])
     for b in range(3):
@@ -162,7 +163,7 @@ def _begin(
     code: Code, tree: Any, criterion: int, opening: float, originals: bool, dipoles: bool, low: Any,
     high: Any, stack: Any, pack: Any,
 ) -> Any:  # fmt: skip
-    """The root, on the stack or in the pack: the depth of the one and the filled length of the other."""
+    """Put the root on the stack or into the pack; returns the stack's depth and the pack's filled length."""
     layer = tree.cells.shape[0] - 1
     root = tree.first[layer]
     if tree.vortons[root] == 0:
@@ -185,7 +186,7 @@ def _walk(
     code: Code, tree: Any, criterion: int, opening: float, originals: bool, dipoles: bool, low: Any,
     high: Any, stack: Any, depth: int, resume: int, pack: Any, filled: int,
 ) -> Any:  # fmt: skip
-    """Go on with a walk until the pack is full or the stack, of nodes to be opened, is empty.
+    """Continue a walk until the pack is full or the stack of nodes to be opened is empty.
 
     Returns the filled length, the depth of the stack, and how many vortons of the leaf on its top are
     already in an earlier pack.
@@ -244,7 +245,7 @@ def _walk(
 
 @njit(**_PART)
 def _bounds(points: Any, count: int, low: Any, high: Any) -> None:
-    """Of a block, whose last point is repeated to a multiple of four: four chains that do not wait."""
+    """Bounds of a block, whose last point is repeated to a multiple of four, in four independent chains."""
     for a in range(3):
         x0 = y0 = points[a, 0]
         x1 = y1 = points[a, 1]
@@ -259,7 +260,8 @@ def _bounds(points: Any, count: int, low: Any, high: Any) -> None:
 
 
 def _chunk(name: str, add: Any, rows: int) -> Any:
-    """Velocity by the pair loop ``add``, and its gradient where ``du`` has columns; counts the pairs."""
+    """Kernel of one chunk: velocity, and gradient if ``du`` has columns, by the pair loop ``add``; and
+    pairs."""
 
     def chunk_of_blocks(
         chunk: int, code: Code, targets: Any, order: Any, starts: Any, tree: Any, criterion: int,
@@ -321,8 +323,8 @@ def _velocity_gradient(
 
 
 def at_leaves(tree: Tree, originals: bool) -> bool:
-    """Whether vortons stand at the leaves."""
-    # One supervorton for everything would be no answer: a tree of one cell is summed directly.
+    """Whether the leaves contribute vortons, not supervortons."""
+    # One supervorton for all vortons would be useless: a tree of one cell is summed directly.
     return bool(originals) or len(tree.cells) == 1
 
 

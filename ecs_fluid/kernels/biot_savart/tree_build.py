@@ -7,12 +7,12 @@ up, so any count works. The supervorton of a node carries
     strength  sum alpha_i          centre  sum |alpha_i| x_i / sum |alpha_i|
     sigma^2   sum |alpha_i| sigma_i^2 / sum |alpha_i|   (core radius weighted like the centre)
 
-and beside it the moments that four vortons in its place need to have the dipole as well: with d_i = x_i -
+and also the moments that are needed for four vortons in its place with the same dipole: with d_i = x_i -
 centre,
 
     spread_a  sqrt(sum |alpha_i| d_ia^2 / sum |alpha_i|)      dipole_ab  sum d_ia alpha_ib
 
-A node of one vorton is that vorton, to the bit. ``tree`` sums over the nodes.
+A node of one vorton is exactly that vorton, bit for bit. ``tree`` sums over the nodes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Tree(NamedTuple):
     spacing: NDArray[np.float64]
     """(3,) m, of layer 0; of layer l it is 2^l times that"""
     ends: NDArray[np.float64]
-    """(2, 3) least and largest coordinates of the sources, m: the outermost cells reach so far at least"""
+    """(2, 3) least and largest coordinates of the sources, m: the outermost cells extend at least that far"""
     cells: NDArray[np.int64]
     """(layers, 3); the linear index inside a layer is (i ny + j) nz + k"""
     first: NDArray[np.int64]
@@ -51,9 +51,9 @@ class Tree(NamedTuple):
     sigma: NDArray[Any]
     """(nodes,) core radius, m"""
     radius: NDArray[Any]
-    """(nodes,) from the centre to the farthest corner of the cell, m; 0 for a single vorton"""
+    """(nodes,) distance from the centre to the farthest corner of the cell, m; 0 for a single vorton"""
     vortons: NDArray[np.int64]
-    """(nodes,) vortons below the node"""
+    """(nodes,) number of vortons below the node"""
     start: NDArray[np.int64]
     """(cells of layer 0 + 1,) first sorted source of each leaf"""
     sx: NDArray[Any]
@@ -79,7 +79,7 @@ def _magnitude(alpha: Any, i: Any) -> float:
 
 @njit(fastmath=FAST, error_model="numpy")
 def _add_moments(weight: float, x: Any, alpha: Any, i: Any, centre: Any, node: Any, about: Any) -> None:
-    """Squared spread, times the weights, and dipole about a node's centre of strength i: more of them."""
+    """Add the weighted squared spread and the dipole of strength i about a node's centre to ``about``."""
     for a in range(3):
         d = np.float64(x[a, i]) - np.float64(centre[a, node])
         about[a] += weight * d * d
@@ -112,7 +112,7 @@ def fill_leaves(
         weight[c] = total_weight
         px = py = pz = ax = ay = az = s2 = weights = 0.0
         for i in range(first, last):
-            w = 1.0  # a cell without strength still has a centre: the mean position
+            w = 1.0  # the centre of a cell without strength is the mean position
             if total_weight > 0.0:
                 w = _magnitude(sa, i)
             weights += w
@@ -218,7 +218,7 @@ def fill_parents(
     lowest: int, spans: Any, cells: Any, first: Any, x: Any, alpha: Any, moments: Any, sigma: Any,
     count: Any, weight: Any,
 ) -> None:  # fmt: skip
-    """Nodes from their children: of the layers over ``lowest`` and upwards those of each row of ``spans``."""
+    """Fill nodes from their children: in the layers above ``lowest``, those in each row of ``spans``."""
     for step in range(spans.shape[0]):
         begin, end = spans[step, 0], spans[step, 1]
         _fill_layer(lowest + step, begin, end, cells, first, x, alpha, moments, sigma, count, weight)
@@ -255,9 +255,10 @@ def fill_radii(
     lowest: int, spans: Any, cells: Any, first: Any, origin: Any, spacing: Any, ends: Any, x: Any,
     count: Any, radius: Any,
 ) -> None:  # fmt: skip
-    """Distance from the centre to the farthest corner of the cell (where it lies in the grid, or sources do).
+    """Fill the distances from the centre to the farthest corner of the cell, as far as grid or sources
+    extend.
 
-    Of the layers from ``lowest`` upwards, the nodes of each row of ``spans``.
+    In the layers from ``lowest`` upwards, those of the nodes in each row of ``spans``.
     """
     for step in range(spans.shape[0]):
         begin, end = spans[step, 0], spans[step, 1]
@@ -282,8 +283,8 @@ def build(
     """Tree over sources ``sx, sa (3, n)``, ``ssigma (n,)`` sorted by the cells of a uniform grid.
 
     ``origin, spacing (3,)`` [m] and ``cells (3,)`` are the grid; its cell c holds the sources
-    start[c] : start[c + 1], which lie in the cell, or beyond it if it is at the end of the grid. Node arrays
-    have the dtype of the sources; sums run in float64.
+    start[c] : start[c + 1], which lie in the cell, or beyond it if it is at the border of the grid. Node
+    arrays have the dtype of the sources; sums are float64.
     """
     counts, first = layers_of(cells)
     nodes, real = int(first[-1]), sx.dtype

@@ -1,8 +1,9 @@
 """Rigid bodies as plain arrays, and impulses at their contacts by Gauss-Seidel sweeps.
 
-Contacts are solved one after the other in a fixed order, forth and back, so the result depends on nothing
-but the state. Two sweeps, forth and back, are one step of a conjugate gradient method, which carries loads
-through stacks: sweeps alone take a number that grows with the square of the height. Everything is float64.
+Contacts are solved one after the other in a fixed order, forwards and backwards, so the result depends only
+on the state. A pair of sweeps, forwards and backwards, is one step of a conjugate gradient method, which
+propagates loads through stacks: without it the number of sweeps would grow with the square of the height.
+Everything is float64.
 
 Source of the method of conjugate gradients: Silcowitz-Hansen, Niebe and Erleben, "A nonsmooth nonlinear
 conjugate gradient method for interactive contact force problems", The Visual Computer 26, 893 (2010).
@@ -36,19 +37,19 @@ SETTLED = 1e-13
 """Change of a contact's velocity, m/s, below which the impulse solver stops."""
 
 TURNS = 64
-"""Contacts between two in a sweep that stand side by side in the table."""
+"""Distance in a sweep of two contacts that are neighbours in the table."""
 
 LIKE_A_BALL = 1e-12
 """Relative difference of the moments of inertia below which a free spin keeps its axis."""
 
 SAME_PLACE = 0.2
-"""Part of the smaller body's radius by which a contact may have moved and still be the same."""
+"""A contact counts as the same if it moved by less than this fraction of the smaller body's radius."""
 
 
 class ContactForces(NamedTuple):
     """Forces of the last contacts, from which the next solution starts.
 
-    who (c, 2): rows of the two bodies, in rising order; place (c, 3) m; force (c, 3): on the second body, N.
+    who (c, 2): rows of the two bodies, sorted ascending; place (c, 3) m; force (c, 3): on the second body, N.
     """
 
     who: Array
@@ -74,7 +75,7 @@ class Contacts(NamedTuple):
 
 
 class Visits(NamedTuple):
-    """What a sweep reads at its n visits, side by side in their order.
+    """The data that a sweep reads at its n visits, stored side by side in the order of the visits.
 
     contact (n,): its number; pair (n, 2): its bodies; central (n,): whether its normal goes through both
     centres. line (n, 12): normal, its effect on both bodies' velocities, target, ease and friction. ease
@@ -92,7 +93,7 @@ class Visits(NamedTuple):
 
 @njit(cache=True, error_model="numpy")
 def alike(inertia: Array) -> bool:
-    """Whether a tensor (3, 3) is a number times the unit tensor, to LIKE_A_BALL of that number."""
+    """Whether a tensor (3, 3) is a multiple of the unit tensor, to the relative error LIKE_A_BALL."""
     mean = (inertia[0, 0] + inertia[1, 1] + inertia[2, 2]) / 3.0
     uneven = 0.0
     for j in range(3):
@@ -103,7 +104,7 @@ def alike(inertia: Array) -> bool:
 
 @njit(cache=True, error_model="numpy")
 def _inverse_inertia(bodies: Bodies, who: Array) -> Array:
-    """Inverse tensors in world axes (n, 3, 3) of the bodies in `who` that impulses move, zero else."""
+    """Inverse tensors in world axes (n, 3, 3) of the bodies in `who` that impulses move; zero for others."""
     n = len(bodies.x)
     out, wanted = np.zeros((n, 3, 3)), np.zeros(n, np.bool_)
     for c in range(len(who)):
@@ -136,9 +137,9 @@ def _across(a: Vector) -> Vector:
 def contacts_at(bodies: Bodies, who: Array, points: Array, gained: Array) -> Contacts:
     """Contacts with their rows, and Coulomb's friction by the geometric mean of both bodies' coefficients.
 
-    An impulse along the normal turns no ball. That of two balls acts along the line of their centres as they
-    are now: along the normal of a touch to come, through the centres, it would change the angular momentum.
-    It never adds energy.
+    An impulse along the normal does not turn a ball. Between two balls it acts along the line of their
+    present centres: along the normal of a touch to come it would change the angular momentum. It never adds
+    energy.
     """
     x, mass, motion, shape = bodies.x, bodies.mass, bodies.motion, bodies.shape
     inverse, friction = _inverse_inertia(bodies, who), np.empty(len(who))
@@ -178,7 +179,7 @@ def contacts_at(bodies: Bodies, who: Array, points: Array, gained: Array) -> Con
 def contact_speed(rows: Array, d: int, c: int, v: Array, angular_velocity: Array, a: int, b: int) -> float:
     """Relative velocity of body b to body a along direction d of contact c, m/s; rows (3, c, 12).
 
-    Written out: a branch or a loop here would count references to every array at each visit.
+    The sum is written out: a branch or a loop would count references to every array at each visit.
     """
     total = 0.0
     total += rows[d, c, 0] * v[a, 0] + rows[d, c, 3] * angular_velocity[a, 0]
@@ -211,9 +212,9 @@ def _push(
 
 @njit(cache=True, error_model="numpy")
 def _in_turn(target: Array, gained: Array) -> Array:
-    """The contacts that can act, so ordered that neighbours in the list seldom share a body.
+    """The contacts that can act, ordered such that neighbours in the list seldom share a body.
 
-    The rows come body by body: each visit would wait for the one before to have moved that body.
+    The table is ordered by body: in that order each visit would wait until the one before had moved the body.
     """
     acting = np.empty(len(target), np.int64)
     count = 0
@@ -234,11 +235,11 @@ def _in_turn(target: Array, gained: Array) -> Array:
 def _carry_on(
     bodies: Bodies, contacts: Contacts, visits: Visits, former: Array, way: Array, fell: float
 ) -> float:
-    """Go on along the way of all sweeps so far, as conjugate gradients do; returns the new `fell`.
+    """Make the additional step of a conjugate gradient method; returns the new `fell`.
 
-    way (count, 3): the former direction, kg m/s; it becomes d + beta way with the change d of the impulses in
-    the last two sweeps, from `former` (count, 3) on, and beta = |d|^2/fell where fell is the former |d|^2, J,
-    of the norm in which an impulse counts by the energy that it alone would give. beta is 0 where |d| grew.
+    way (count, 3): the former direction, kg m/s. It becomes d + beta way, where d is the change of the
+    impulses in the last two sweeps, since `former` (count, 3), and beta = |d|^2/fell, with fell the former
+    |d|^2, J. The norm measures an impulse by the energy that it would add alone. beta is 0 where |d| grew.
     """
     turn, pair, central, line, ease, load = visits
     weighted, gained = contacts.weighted, contacts.gained
@@ -278,9 +279,9 @@ def _carry_on(
 
 @njit(cache=True, error_model="numpy")
 def solve(bodies: Bodies, contacts: Contacts, target: Array, sweeps: int) -> None:
-    """Sweeps forth and back, with conjugate gradients: v_n >= target, impulse >= 0, and Coulomb's cone.
+    """Solve v_n >= target, impulse >= 0, and Coulomb's cone, by sweeps with conjugate gradients.
 
-    What contacts have gained is changed in place, with the velocities of the bodies.
+    The contacts' impulses `gained` and the velocities of the bodies are changed in place.
     """
     who, rows, weighted, friction = contacts.who, contacts.rows, contacts.weighted, contacts.friction
     gained, v, angular_velocity, shape = contacts.gained, bodies.v, bodies.angular_velocity, bodies.shape
@@ -301,7 +302,7 @@ def solve(bodies: Bodies, contacts: Contacts, target: Array, sweeps: int) -> Non
             ease[c, d] = 1.0 / soft
         line[k, 9], line[k, 10], line[k, 11] = target[c], ease[c, 0], friction[c]
         pair[k, 0], pair[k, 1], load[k] = a, b, gained[c, 0]
-        # An impulse along the normal turns neither of two touching balls.
+        # An impulse along the normal does not turn touching balls.
         central[k] = shape[a] == BALL and shape[b] == BALL
     visits = Visits(turn, pair, central, line, ease, load)
     way, former, fell = np.zeros((count, 3)), np.empty((count, 3)), 0.0
@@ -344,7 +345,7 @@ def solve(bodies: Bodies, contacts: Contacts, target: Array, sweeps: int) -> Non
             gained[c, 1], gained[c, 2] = p1, p2
         if largest < SETTLED:
             break
-        # The last two sweeps are plain, so that no impulse pulls and none leaves the cone.
+        # The last two sweeps are plain, so that no impulse attracts and none leaves the friction cone.
         if sweep % 2 == 1 and sweep + 2 < sweeps:
             fell = _carry_on(bodies, contacts, visits, former, way, fell)
     for k in range(count):
@@ -353,9 +354,9 @@ def solve(bodies: Bodies, contacts: Contacts, target: Array, sweeps: int) -> Non
 
 @njit(cache=True)
 def recall(bodies: Bodies, former: ContactForces, contacts: Contacts, h: float) -> None:
-    """Start the contacts from the forces that the same two bodies had before, for h seconds.
+    """Start the contacts with the former forces between the same two bodies, for h seconds.
 
-    Each goes to the contact of its bodies that is nearest now, so that none is lost or given twice where two
+    Each force goes to the nearest present contact of its bodies, so that none is lost or used twice where two
     contacts become one, or one becomes two.
     """
     who, points, gained = contacts.who, contacts.points, contacts.gained
@@ -375,7 +376,7 @@ def recall(bodies: Bodies, former: ContactForces, contacts: Contacts, h: float) 
             c += 1
         if best < 0:
             continue
-        # Without friction a force that the normal has turned away from is gone.
+        # Without friction, the component of a force off the present normal is dropped.
         for d in range(1 if contacts.friction[best] == 0.0 else 3):
             gained[best, d] += h * dot(contacts.rows[d, best, 6:9], former.force[m])
     for c in range(len(who)):

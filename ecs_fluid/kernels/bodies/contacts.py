@@ -1,9 +1,9 @@
 """Contact points of two bodies: balls, convex polytopes, and containers (polytopes inside out).
 
 A contact is (x, y, z, nx, ny, nz, gap): a place, the normal from the first body to the second, and the
-distance still open along it, m; negative where they overlap. `shift` is how far each body is about to move:
-balls are followed along it, so that the normal is that of the moment of the impact, or, where they pass each
-other, of that when they are closest: on that normal's account no ball that misses ever has to slow down.
+distance still open along it, m, negative where they overlap. `shift` is how far each body is about to move.
+Balls are followed along it, so that the normal is that at the moment of the impact, or, if they pass each
+other, at the moment when they are closest: with that normal, a ball that misses is never slowed down.
 Everything is float64.
 """
 
@@ -35,10 +35,10 @@ from ecs_fluid.kernels.compiled.triples import (
 )
 
 NEAR = 0.01
-"""Gap, as a part of a ball's radius, up to which a contact is kept though nothing closes it by itself."""
+"""A contact is kept up to this gap, as a fraction of a ball's radius, even if the bodies do not approach."""
 
 PASSES = 24
-"""Halvings of the way of a ball past a polytope, to find where it is closest."""
+"""Number of bisections of a ball's path past a polytope, to find where it is closest."""
 
 
 @njit(cache=True, error_model="numpy")
@@ -64,7 +64,7 @@ def contacts_of_pair(
 
 @njit(cache=True, error_model="numpy", forceinline=False)
 def touch_of(d: Vector, way: Vector, radius: float) -> float:
-    """Part s >= 0 of the way after which d + s way first has length `radius`; 2 if never.
+    """Fraction s >= 0 of the way at which d + s way first has the length `radius`; 2 if never.
 
     d lies outside the ball of that radius.
     """
@@ -73,7 +73,7 @@ def touch_of(d: Vector, way: Vector, radius: float) -> float:
     root = dw * dw - ww * spare
     if dw >= 0.0 or root < 0.0:
         return 2.0
-    # The quotient of this form loses no digits where the other root's would.
+    # This form of the root loses no digits where the usual one would.
     return max(spare, 0.0) / (-dw + math.sqrt(root))
 
 
@@ -103,10 +103,10 @@ def ball_ball(x: Array, radius: Array, shift: Array, a: int, b: int, out: Array)
 def _nearest_pass(
     hulls: Hulls, hull: int, start: Vector, path: Vector, before: tuple[float, Vector, Vector]
 ) -> tuple[float, Vector, Vector]:
-    """What `closest` gives at the point of start + s path, 0 <= s <= 1, that is closest to the polytope.
+    """The result of `closest` at the point of start + s path, 0 <= s <= 1, that is closest to the polytope.
 
-    The distance is a convex function of s, so its slope, path times the normal, is halved down to its sign.
-    before: the same at the start.
+    The distance is a convex function of s, so the sign change of its derivative, path times normal, is found
+    by bisection. before: the result at the start.
     """
     found = before
     if dot(path, found[1]) >= 0.0:
@@ -160,7 +160,7 @@ def _hull_ball(bodies: Bodies, hulls: Hulls, shift: Array, a: int, b: int, sign:
     if distance < 0.0:
         gap = distance - radius
     else:
-        # Below the centre as it is now, not where the ball will touch: a push along the normal has no arm.
+        # Below the present centre, not where the ball will touch: so an impulse along the normal has no arm.
         place = plus(start, -(radius + gap), normal)
     put_contact(out, 0, plus(x, 1.0, turned(turn, place)), scaled(sign, turned(turn, normal)), gap)
     return 1

@@ -1,9 +1,9 @@
-"""Motion that a resistance brakes, M dw/dt = p - K w, over a whole tick, whatever the tensors are.
+"""Motion under linear resistance, M dw/dt = p - K w, over a whole tick, for any tensors.
 
 With A = M^-1 K and r = M^-1 (p - K w) at the start, w changes by Phi(dt) r, Phi(t) = int_0^t exp(-A s) ds.
-Phi is its series for a part of the tick so short that |A| h <= 1/2, and doubled from there on:
-Phi(2 h) = Phi(h) + exp(-A h) Phi(h). Where the symmetric part of K is positive, w^T M w without a pull p
-falls for any dt; a w that p holds up, K w = p, stays as it is to the last bits. Everything is float64.
+Phi is computed by its series for a fraction h of the tick so short that |A| h <= 1/2, and then by doubling,
+Phi(2 h) = Phi(h) + exp(-A h) Phi(h). If the symmetric part of K is positive, w^T M w decreases for any dt
+without a pull p; a stationary w, K w = p, stays as it is to the last bits. Everything is float64.
 
 Source: Moler and Van Loan, "Nineteen dubious ways to compute the exponential of a matrix, twenty-five years
 later", SIAM Review 45 (2003), method 3.
@@ -21,10 +21,10 @@ from ecs_fluid.kernels.bodies.rotation import matrix_of, times
 from ecs_fluid.kernels.compiled import Array
 
 TERMS = 14
-"""Of the series; the first left out is below 1e-16 of the sum."""
+"""Number of terms of the series; the first one left out is below 1e-16 of the sum."""
 
 MOST_DOUBLINGS = 1100
-"""More than any finite |A| dt needs."""
+"""Most doublings: more than any finite |A| dt needs."""
 
 
 @njit(cache=True, error_model="numpy")

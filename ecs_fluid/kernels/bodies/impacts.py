@@ -38,25 +38,26 @@ from ecs_fluid.kernels.compiled.triples import (
 )
 
 MOST_IMPACTS = 64
-"""Interruptions of one tick; later impacts of the same tick wait for the end of their substep."""
+"""Most interruptions of one tick; later impacts of the same tick wait for the end of their substep."""
 
 CROWD_IMPACTS, CROWD = 6, 100
-"""Of a crowd with more than CROWD contacts there are fewer, in inverse proportion, down to CROWD_IMPACTS.
+"""In a crowd with more than CROWD contacts fewer interruptions are allowed, in inverse proportion, down to
+CROWD_IMPACTS.
 
-Each moves all bodies, and the moment of one impact says little where a thousand others push.
+Each interruption moves all bodies, and the exact moment of one impact matters little among a thousand others.
 """
 
 CROWD_SWEEPS = 10
-"""Least sweeps in a part of a crowd's substep; more in proportion to the part's time."""
+"""Least number of sweeps in a part of a crowd's substep; more in proportion to the part's time."""
 
 SHORT = 0.1
-"""Part of a substep from which its contacts are remembered."""
+"""Contacts of a part of a substep are remembered if it is at least this fraction of the substep."""
 
 SURELY = 1.0 - 1e-6
-"""Room for rounding where a bound decides."""
+"""Margin for rounding in comparisons with a bound."""
 
 TOUCH = 1e-9
-"""Gap, as a part of the smaller radius, at which bodies touch."""
+"""Gap, as a fraction of the smaller radius, at which bodies count as touching."""
 
 
 @njit(cache=True, error_model="numpy")
@@ -140,7 +141,7 @@ def first_impact(bodies: Bodies, hulls: Hulls, push: Array, most: float, least: 
             a, b = b, a
         if several and shape[a] == CONTAINER and not is_held(bodies, hulls, a, b):
             continue
-        # What is by far too slow to bounce, nearly everything in a crowd, is left out without Newton.
+        # Pairs far too slow to bounce, nearly all in a crowd, are skipped without Newton's method.
         speed, way = _approach(v, push, a, b, most)
         angular_velocity = length(row_of(bodies.angular_velocity, a)) if shape[a] != BALL else 0.0
         if shape[a] != CONTAINER:
@@ -212,13 +213,13 @@ def advance(
                 if when < left:
                     h, hit = when, True
                     impacts += 1
-            # An impact at once needs no motion before it.
+            # An immediate impact needs no motion before it.
             if h > 1e-12 * whole:
                 enough = sweeps
                 if crowd and h < whole:
                     enough = min(sweeps, max(CROWD_SWEEPS, int(sweeps * h / whole)))
                 found = substep(bodies, hulls, former, push, torque, h, whole, enough, least)
-                # Over a short part, slow impacts look like large forces; loads are as they were before it.
+                # Over a short part, slow impacts look like large forces; so keep the forces from before it.
                 if h > SHORT * whole:
                     former = found
             if hit:

@@ -1,8 +1,8 @@
 """Isolated bodies, which nothing can touch during a tick: their motion needs no substeps.
 
-A body is alone if no other comes within its reach, radius + 2 dt (speed + dt acceleration) with the largest
-speed and acceleration of all bodies, and no wall of a container does. Twice: an impact may throw another body
-faster than any was before, up to twice the speed of what hit it.
+A body is alone if no other body, and no wall of a container, comes within its reach, radius + 2 dt (speed +
+dt acceleration), with the largest speed and acceleration of all bodies. The factor 2 is there because an
+impact may accelerate another body to twice the speed of the one that hit it.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -92,7 +92,7 @@ def move_alone(
     """
     inner, speed, angular_velocity, fastest = math.inf, 0.0, 0.0, 0.0
     for i in range(len(bodies.x)):
-        # Unlike max, these keep what is not a number.
+        # Unlike max, these propagate NaN.
         fastest = np.maximum(fastest, length(row_of(push, i)))
         speed = np.maximum(speed, length(row_of(bodies.v, i)))
         if bodies.shape[i] != BALL:

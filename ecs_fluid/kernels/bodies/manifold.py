@@ -1,9 +1,9 @@
-"""Contact points of two convex polytopes: the axis that parts them best, and the faces clipped along it.
+"""Contact points of two convex polytopes: the axis that separates them best, and faces clipped along it.
 
-By the theorem of separating axes two polytopes are apart where a normal of one of their faces, or a cross
-product of two of their edges, parts them. The axis of the largest gap (least overlap) is the normal. Where
-it belongs to a face, the other body's face that looks back is clipped to the prism over it and gives up to
-64 points; where it belongs to two edges, their closest points give one. Everything is float64.
+By the separating axis theorem two polytopes are apart if a normal of one of their faces, or a cross product
+of two of their edges, separates them. The axis of the largest gap (least overlap) is the contact normal. If
+it belongs to a face, the opposite face of the other body is clipped to the prism over it, which gives up to
+64 points; if it belongs to two edges, their closest points give one. Everything is float64.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -36,20 +36,21 @@ from ecs_fluid.kernels.compiled.triples import (
 )
 
 MOST_CONTACTS = 64
-"""Contacts of a pair, so corners of a clipped face; of more, containers keep the deepest."""
+"""Most contacts of a pair, and so most corners of a clipped face; of more, containers keep the deepest."""
 
 ONE_PLACE = 1e-4
-"""Part of the smaller body's size within which two points of a face are one contact.
+"""Distance, as a fraction of the smaller body's size, within which two points of a face are one contact.
 
-Faces of one size that lie on each other are clipped to pairs of points that rounding sets apart.
+When faces of equal size lie on each other, clipping yields pairs of points that differ only by rounding.
 """
 
 FACES_FIRST = 1e-3
-"""Part of a body's size by which two edges must beat the faces: faces give steadier contacts."""
+"""Two edges must have a larger gap than the faces by this fraction of a body's size: faces give steadier
+contacts."""
 
 
 class PlacedHull(NamedTuple):
-    """A polytope where it stands: its number in `Hulls`, corners (v, 3) m, and planes (p, 4)."""
+    """A polytope at its present place: its number in `Hulls`, corners (v, 3) m, and planes (p, 4)."""
 
     number: int
     corners: Array
@@ -118,7 +119,7 @@ def _best_edges(
             axis = parted(axis, size)
             if dot(axis, between) < 0.0:
                 axis = scaled(-1.0, axis)
-            # Only an edge that carries the support of its body can meet the other.
+            # Only an edge at the extreme end of its body along the axis can touch the other body.
             gap = dot(axis, minus(high, low))
             if (
                 gap > best
@@ -149,7 +150,7 @@ def _clip(polygon: Array, count: int, n: Vector, d: float, out: Array) -> int:
 def _face_contacts(
     hulls: Hulls, a: PlacedHull, face: int, b: PlacedHull, slack: float, sign: float, out: Array
 ) -> int:
-    """Clip the face of b that looks at `face` of a most squarely to the prism over that face."""
+    """Clip the face of b whose normal is most opposite to that of `face` of a to the prism over `face`."""
     n = row_of(a.planes, face)
     facing, back = math.inf, 0
     for k in range(len(b.planes)):
@@ -207,7 +208,7 @@ def _edge_contact(
 @njit(cache=True, error_model="numpy")
 def hull_contacts(bodies: Bodies, hulls: Hulls, a: int, b: int, slack: float, out: Array) -> int:
     """Contacts of two solid polytopes closer than `slack` m: fills out (64, 7), returns their number."""
-    # In the axes of a, about its centre: no digits are lost far from the origin.
+    # In the axes of a, about its centre, so that no digits are lost far from the origin.
     x, turn = row_of(bodies.x, a), turn_at(bodies.q, a)
     between = turned_back(turn, minus(row_of(bodies.x, b), x))
     first = _placed(hulls, bodies.hull[a], np.zeros(3), np.eye(3))

@@ -1,9 +1,10 @@
 """One substep of the motion of rigid bodies under forces and contacts.
 
-Velocities get half of their acceleration, and impulses keep every contact's gap open, v_n h >= -gap, with
-Coulomb's friction; bodies move by that mean velocity over h seconds and turn freely; velocities get the other
-half, and impulses make them what they are at the end. So free flight is the exact parabola, and what friction
-holds stays. Why, step by step: docs/notes/bodies.md. Everything is float64.
+First velocities get half of their acceleration, and impulses keep every contact's gap open, v_n h >= -gap,
+with Coulomb's friction. Then bodies move with that mean velocity over h seconds and turn freely. Then
+velocities get the other half, and impulses correct them to those at the end. So free flight is the exact
+parabola, and bodies held by friction stay. The reasons, step by step: docs/notes/bodies.md. Everything is
+float64.
 
 Source of small substeps with a correction after the move: Macklin et al., "Small steps in physics
 simulation", SCA 2019.
@@ -44,7 +45,7 @@ from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.compiled.triples import dot, length, row_of
 
 PUSH = 0.2
-"""Part of a penetration that one substep takes back."""
+"""Fraction of a penetration that one substep removes."""
 
 
 @njit(cache=True, error_model="numpy")
@@ -125,9 +126,9 @@ def _aims(
 ) -> tuple[Array, Array]:
     """(least normal mean velocity that keeps the gap open, rebound speed) of all contacts (c,), m/s.
 
-    Impacts slower than `least_bounce` have no rebound. An overlap heals by the part PUSH in a whole substep,
-    however short h is: in no time at all it would need a speed without bound, of which something stays where
-    many bodies push one another.
+    Impacts slower than `least_bounce` have no rebound. An overlap is reduced by the fraction PUSH per whole
+    substep, however short h is: within a very short h it would need an unbounded speed, some of which would
+    remain where many bodies push one another.
     """
     who, points, rows, restitution = contacts.who, contacts.points, contacts.rows, bodies.restitution
     target, rebound = np.empty(len(who)), np.zeros(len(who))
@@ -161,8 +162,9 @@ def _move(bodies: Bodies, who: Array, points: Array, h: float) -> None:
             for k in range(3):
                 bodies.x[i, k] += h * bodies.v[i, k]
             turn_body(bodies, i, h)
-    # Both bodies' arms go to one point again, or the impulses would not keep the angular momentum: one that
-    # goes along with a ball, whose arm has to stay along the normal, else with the mean of both bodies.
+    # Both bodies' arms must lead to the same point again, or impulses would not keep the angular momentum.
+    # The point moves with a ball, whose arm must stay along the normal, and otherwise with the mean of both
+    # bodies.
     for c in range(len(who)):
         a, b = who[c, 0], who[c, 1]
         share = 1.0 if bodies.shape[b] == BALL else 0.0 if bodies.shape[a] == BALL else 0.5

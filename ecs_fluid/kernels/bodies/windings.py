@@ -1,10 +1,11 @@
-"""How often triangles wind about places: 1 within a surface that closes and faces outward, 0 outside.
+"""Winding numbers of triangles around places: 1 inside a closed surface that faces outward, 0 outside.
 
-A ray goes up from the place. Each triangle that it meets adds 1 if it faces up and -1 if it faces down, so
-parts that overlap count once each, and a hole that is elsewhere does no harm. Whether the ray meets it is
-asked in the plane xy, edge by edge: one end is at most at the y of the place and the other beyond, and which
-side the place is on is computed with the ends in an order of their own, so that two triangles never disagree
-about the edge between them. Triangles are in columns of a lattice over xy; a ray looks at those of its own.
+A ray goes up from the place. Each triangle that it crosses adds 1 if it faces up and -1 if it faces down, so
+overlapping parts count once each, and a hole elsewhere does no harm. Whether the ray crosses a triangle is
+decided in the plane xy, edge by edge: one end has at most the y of the place and the other a larger one, and
+the side of the edge on which the place lies is computed with the ends in a fixed order, so that two triangles
+never disagree about their common edge. Triangles are sorted into columns of a lattice over xy, and a ray
+tests only those of its own column.
 
 Source: winding numbers of polygons by edges, Hormann and Agathos, Comp. Geom. 20 (2001); of surfaces as what
 tells inside from outside, Jacobson, Kavan and Sorkine-Hornung, ACM Trans. Graph. 32 (2013).
@@ -26,7 +27,7 @@ COLUMNS = 1024
 """Most columns along x and along y."""
 
 PER_TRIANGLE = 16
-"""Places in columns that triangles may have in the mean; where large ones need more, columns are wider."""
+"""Most columns per triangle on average; where large triangles would need more, columns are wider."""
 
 
 class Columns(NamedTuple):
@@ -51,7 +52,7 @@ def columns_of(faces: Array) -> Columns:
     along = min(max(math.isqrt(len(faces)), 1), COLUMNS)
     while True:
         across = along / np.maximum(high[:2] - low[:2], 1e-300)
-        # Counted before they are listed: large triangles are in a million columns each.
+        # Counted before they are listed: a large triangle may be in a million columns.
         if along == 1 or _count(faces, low, across, along) <= PER_TRIANGLE * len(faces):
             start = _starts(faces, low, across, along)
             return Columns(faces, start, _held(faces, start, low, across, along), low, high, across, along)
@@ -60,7 +61,7 @@ def columns_of(faces: Array) -> Columns:
 
 @njit(cache=True, error_model="numpy")
 def looked_at(x: Array, columns: Columns) -> int:
-    """Triangles that `windings` looks at for places (n, 3) m."""
+    """Number of triangles that `windings` tests for places (n, 3) m."""
     count = 0
     for i in range(len(x)):
         c = _column(x[i], columns.low, columns.across, columns.along)
@@ -85,7 +86,7 @@ def windings(x: Array, columns: Columns) -> Array:
 
 @njit(cache=True, error_model="numpy")
 def _slot(p: Array, k: int, low: Array, across: Array, along: int) -> int:
-    """Which of the columns along an axis a place is in; those beyond the ends are in the last."""
+    """Column of a place along an axis; places beyond the ends are in the outermost columns."""
     return int(min(max((p[k] - low[k]) * across[k], 0.0), along - 1.0))
 
 
@@ -108,7 +109,7 @@ def _ends(face: Array, k: int, low: Array, across: Array, along: int) -> tuple[i
 
 @njit(cache=True, error_model="numpy")
 def _count(faces: Array, low: Array, across: Array, along: int) -> int:
-    """Places in columns that triangles have, all together."""
+    """Total number of entries of triangles in columns."""
     count = 0
     for i in range(len(faces)):
         (a, b), (c, d) = _ends(faces[i], 0, low, across, along), _ends(faces[i], 1, low, across, along)
@@ -118,7 +119,7 @@ def _count(faces: Array, low: Array, across: Array, along: int) -> int:
 
 @njit(cache=True, error_model="numpy")
 def _starts(faces: Array, low: Array, across: Array, along: int) -> Array:
-    """Where each column begins in the list of what they hold, and its length."""
+    """Start of each column in the list of entries, and the length of the list."""
     start = np.zeros(along * along + 1, np.int64)
     for i in range(len(faces)):
         (a, b), (c, d) = _ends(faces[i], 0, low, across, along), _ends(faces[i], 1, low, across, along)
@@ -162,7 +163,7 @@ def _crossing(p: Array, face: Array) -> int:
             turns += 1
         elif b[1] <= p[1] and a[1] > p[1] and side < 0.0:
             turns -= 1
-        # The area opposite a corner is its part of the height.
+        # The area opposite a corner is the weight of its height.
         height += abs(side) * face[(k + 2) % 3, 2]
         total += abs(side)
     return turns if turns != 0 and height > p[2] * total else 0

@@ -1,1 +1,1 @@
-"""Particles against bodies: paths, surfaces, and what is exchanged there."""
+"""Collisions of particles with bodies: paths, surfaces, and exchange of momentum and heat."""

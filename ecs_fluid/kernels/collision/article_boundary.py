@@ -61,9 +61,9 @@ def reassign(
 
         alpha = -(|w| / (g(s) s)) e,    e = w x n / |w x n|,    b = n - (n . w) w / w^2, made a unit vector;
 
-    with b = n instead (`bent` 0) only the part of w along the surface is cancelled. A vorton whose w is
-    straight at the surface stays as it is. The direction of next to no flow is that of its rounding errors,
-    so y is only approached, by the part w^2 / (w^2 + floor^2) of the way.
+    with b = n instead (`bent` 0) only the component of w along the surface is cancelled. A vorton whose w is
+    normal to the surface stays as it is. The direction of a very weak flow is only rounding error, so a
+    vorton moves only the fraction w^2 / (w^2 + floor^2) of the way to y.
 
     Args:
         code: regularisation.
@@ -71,7 +71,7 @@ def reassign(
         point, normal: surface points (n, 3) m and unit normals into the fluid.
         slip: (n, 3) velocity of the fluid at the points less that of the surface, m/s.
         bent: (n,) 1 where b may leave the normal.
-        floor: (n,) speed at which it is half, m/s.
+        floor: (n,) speed at which that fraction is one half, m/s.
     """
     check(code)
     for i in range(len(x)):

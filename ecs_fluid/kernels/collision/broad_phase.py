@@ -1,4 +1,4 @@
-"""Broad phase: cheap tests for paths that surely meet no body, as those of most particles.
+"""Broad phase: cheap tests that most paths of particles surely meet no body.
 
 All functions are inlined into the loop that calls them: passing the tables of bodies to a function costs more
 than the few tens of nanoseconds that are spent here.
@@ -17,12 +17,12 @@ from ecs_fluid.kernels.collision.swept_contact import passes_by
 from ecs_fluid.kernels.compiled.triples import MELTED, Vector, dot, matrix_at, minus, row_of, turned_back
 
 MOST_VISITED = 64
-"""Cells of one path that are looked into; a longer path looks at all bodies."""
+"""Most cells of one path that are examined; for a longer path all bodies are."""
 
 
 @njit(**MELTED)
 def _cell(x: float, origin: float, inverse: float, cells: int) -> int:
-    """Cell along one axis, kept to the grid and one cell more on each side; -1 for NaN."""
+    """Cell along one axis, clamped to the grid and one cell more on each side; -1 for NaN."""
     s = (x - origin) * inverse
     if not s >= 0.0:
         return -1
@@ -70,7 +70,7 @@ def _one_plane_parts(obstacles: Obstacles, hulls: Hulls, i: int, a: Vector, b: V
 def far_from_all(obstacles: Obstacles, hulls: Hulls, a: Vector, b: Vector, pad: float) -> bool:
     """Whether the path from a to b surely keeps `pad` from all solids.
 
-    Every body near it is passed by at the distance of its ball, or has one plane that the path stays above.
+    The path passes outside the bounding ball of every body near it, or stays above one of the body's planes.
     """
     number, i0, i1, j0, j1, k0, k1 = cells_of_path(obstacles, a, b, pad)
     if number > MOST_VISITED:

@@ -30,10 +30,10 @@ from ecs_fluid.kernels.compiled.triples import (
 )
 
 ROWS = 64
-"""Fewest rows for which a loop of their own is worth its start."""
+"""Least number of rows for which starting a separate loop pays."""
 
 SURELY = 1.0 - 1e-9
-"""Room for rounding where a bound decides."""
+"""Margin for rounding in comparisons with a bound."""
 
 
 @njit(**MELTED)
@@ -70,7 +70,7 @@ def near_surfaces(
     A particle that is outside a container does not feel that container.
     """
     rows = x.shape[0]
-    # Taken out of the table once: what a loop over rows takes out of it counts references at every row.
+    # Taken out of the table once: inside the loop, each access would count references at every row.
     centers, radius, shape, containers = obstacles.x1, obstacles.radius, obstacles.shape, obstacles.containers
     origin, edge, cells, start, near = (
         obstacles.origin, obstacles.edge, obstacles.cells, obstacles.start, obstacles.near,
@@ -86,7 +86,7 @@ def near_surfaces(
             i = near[first + s] if s < count else containers[s - count]
             d = minus(place, row_of(centers, i))
             size = length(d)
-            # Not nearer than the ball around it is.
+            # The body is not nearer than its bounding ball.
             if s < count and SURELY * size - radius[i] >= best:
                 continue
             if shape[i] == BALL:

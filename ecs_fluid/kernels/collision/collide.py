@@ -1,10 +1,10 @@
-"""Particles against bodies and containers, continuous in time.
+"""Collisions of particles with bodies and containers, continuous in time.
 
-During a tick a particle goes straight from one place to another, and a body from one pose to another. In
-axes that go with the body the particle's path is taken as straight: both its ends are exact, so nothing
-ever comes out on the other side, whatever the speed. Where the path meets the surface, the rest of it loses
-what points into the surface (or gets it back times the restitution), and goes on from there; the earliest
-surface comes first. At the end the place of every particle is checked once more, in its own precision.
+During a tick a particle moves straight from one place to another, and a body from one pose to another. In
+axes that move with the body the particle's path is taken as straight. Both its ends are exact, so a particle
+never comes out on the other side, at any speed. Where the path meets the surface, the rest of it loses its
+component into the surface (or is reflected, times the restitution), and continues from there; the earliest
+surface comes first. At the end the place of every particle is checked again, in its own precision.
 
 A particle belongs to the containers that it was in when the tick began.
 """
@@ -44,17 +44,18 @@ from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.triples import Vector, cross_of, dot, minus, plus, row_of
 
 MOST_NEAR = 64
-"""Bodies near one path that are told apart; where there are more, all bodies are looked at."""
+"""Most bodies near one path that are listed; if there are more, all bodies are examined."""
 
 PIECES = 8
-"""Surfaces that one particle may meet in a tick before it is merely put where it fits."""
+"""Most surfaces that one particle meets in a tick; after that it is only moved to a place where it fits."""
 
 ROUNDS = 16
 
 
 @njit(cache=True, error_model="numpy")
 def _nearby(obstacles: Obstacles, a: Vector, b: Vector, pad: float, out: Array) -> int:
-    """Bodies whose swept balls may meet the path from a to b: fills out (64,); -1 says all of them."""
+    """Fill out (64,) with bodies whose swept balls may meet the path a b; returns their number, -1 for
+    all."""
     number, i0, i1, j0, j1, k0, k1 = cells_of_path(obstacles, a, b, pad)
     if number > MOST_VISITED:
         return -1
@@ -118,7 +119,7 @@ def _push_out(
             r = local(obstacles, i, 1.0, p)
             grown = pad + margin
             if obstacles.shape[i] == CONTAINER and turn >= 2:
-                # A sharp edge takes many turns from wall to wall; towards the centre it takes one.
+                # In a sharp edge moving from wall to wall takes many rounds; moving to the centre takes one.
                 p = outward(obstacles, i, 1.0, shrunk(hulls, obstacles.hull[i], r, grown))[0]
                 moved = True
                 continue
@@ -136,7 +137,8 @@ def _push_out(
 def _search(
     obstacles: Obstacles, hulls: Hulls, p: Vector, start: Vector, held: Array, pad: float
 ) -> tuple[bool, Vector]:
-    """Look for a place that fits ever farther around p, in 26 directions: (whether one fits, the place)."""
+    """Search around p, in 26 directions and ever farther, for a place that fits: (whether found, the
+    place)."""
     if _fits(obstacles, hulls, start, held, pad):
         return True, start
     size = 0.0

@@ -1,8 +1,8 @@
 """Early rejection: paths that surely meet none of a few bodies, found for a block of particles at a time.
 
-No path is farther from its end, in any place, than the longest path of its block is long. So a particle that
-ends that far from all bodies has met none, and only the others need the broad phase. Wide vectors, single
-precision with room for its rounding, and the world's axes: planes are turned, not particles.
+No point of a path is farther from its end than the length of the longest path of its block. So a particle
+that ends that far from all bodies has met none, and only the others need the broad phase. The tests use wide
+vectors, single precision with a margin for rounding, and the world's axes: planes are turned, not particles.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -21,16 +21,16 @@ from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
 
 FEW_BODIES, FEW_PLANES = 8, 64
-"""Bodies, and planes of all of them, up to which this is worth while."""
+"""Most bodies, and most planes of all bodies, for which this pays."""
 
 BLOCK = 256
-"""Particles of a block."""
+"""Number of particles in a block."""
 
 REJECTED, GAP, ROWS = 3, 4, 5
 """Rows of `lanes` after the three of the ends: positive for paths that meet nothing; room at one body."""
 
 ROUNDING = 8e-6
-"""What single precision can be off, as a part of the largest number: about 2e-6 in the worst case."""
+"""Bound of the error of single precision, relative to the largest number: about 2e-6 in the worst case."""
 
 UP = 1.0 + 1e-6
 """Factor by which a number grows that must not become smaller in single precision."""
@@ -169,7 +169,7 @@ def reject(
             dx, dy, dz = bx[p] - cx, by[p] - cy, bz[p] - cz
             gap[p] = (dx * dx - reach) + dy * dy + dz * dz
         if shape[i] != BALL:
-            # Where the ball does not reject a path, its end is in the ball, or as near to it as `room`.
+            # If the ball does not reject a path, its end is in the ball, or within `room` of it.
             _ends_beyond_planes(planes, first[i], first[i + 1], room, lanes, count)
         for p in range(count):
             away, so_far = gap[p], rejected[p]

@@ -1,10 +1,10 @@
 """Momentum that particles give to the bodies they meet, as one linear system per body.
 
 A particle of mass m at r from the centre of a body meets its surface, which moves at v + spin cross r, and
-goes on with it: the whole of it (W = 1), or what is along the normal (W = n n^T). The impulse on the body is
-m W (u - v' - spin' cross r), with the body's motion (v', spin') after all particles of the tick have met it.
-With G = [1, [r]_x]^T these are six equations, (M + A) dV = b - A V, A = sum m G W G^T, b = sum m G W u,
-so that light bodies among heavy particles end with the particles' velocity and not beyond it.
+takes on its velocity: all of it (W = 1), or the component along the normal (W = n n^T). The impulse on the
+body is m W (u - v' - spin' cross r), with the motion (v', spin') of the body after all particles of the tick
+have met it. With G = [1, [r]_x]^T these are six equations, (M + A) dV = b - A V, A = sum m G W G^T, b = sum m
+G W u. So light bodies among heavy particles end with the particles' velocity, and do not overshoot it.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,7 +1,7 @@
-"""Slip of the flow at bodies, how far vortons near them go to stop it, and the impulse. All is float64.
+"""Slip of the flow at bodies, how far vortons near them move to stop it, and the impulse. All is float64.
 
 Rows are vortons near a surface, each with its body `who`; sums run over them in their order.
-Source: Fluid Simulation for Video Games, part 4; the parts to go are least squares.
+Source: Fluid Simulation for Video Games, part 4; the fractions of the way follow from least squares.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -29,14 +29,14 @@ SINGULAR = 1e-15
 """Ratio of the two eigenvalues of a matrix below which the smaller one is zero."""
 
 ROUNDING = 1e-20
-"""Square of a change of strength over that of what was to change, at which it is what rounding leaves."""
+"""A change of strength is only rounding if its square, over that of the strength to change, is below this."""
 
 FAINT = 1e-3
-"""Speed at a surface point, relative to the RMS slip of its body, at which a vorton goes half the way."""
+"""Speed at a surface point, over the RMS slip of its body, at which a vorton moves half of the way."""
 
 
 class NearVortons(NamedTuple):
-    """Vortons near a surface (c rows): their `rows` among all, the body `who`, and what they were.
+    """Vortons near a surface (c rows): their `rows` among all, the body `who`, and their former values.
 
     normal, point (c, 3): of the surface, 1 and m. x (c, 3) m, alpha (c, 3) m^3/s, sigma (c,) m, volume (c,)
     m^3: the vortons themselves.
@@ -53,10 +53,10 @@ class NearVortons(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """What the changes of strengths at bodies may sum to, see `balance`.
+    """Which sums the changes of strengths at bodies may have, see `balance`.
 
-    free (count,): bodies whose changes may have any sum. turn (count, 3, 3): of bodies that react, how fast
-    they turn the other way by that sum, 1/m^3; 0 of others.
+    free (count,): bodies whose changes may have any sum. turn (count, 3, 3): for bodies that react, the spin
+    in the opposite sense per unit of that sum, 1/m^3; 0 for others.
     """
 
     free: Array
@@ -64,10 +64,10 @@ class Sums(NamedTuple):
 
 
 class Way(NamedTuple):
-    """A way that vortons near surfaces (c rows) can go, at its end.
+    """A way that vortons near surfaces (c rows) can go: the state at its end.
 
-    alpha (c, 3): their strengths, m^3/s. following (c, 3): what comes to the slip as bodies turn, m/s.
-    sources: ((3, m) m, (3, m) m^3/s, (m,) m), whose flow comes to it.
+    alpha (c, 3): their strengths, m^3/s. following (c, 3): change of the slip as bodies turn, m/s.
+    sources: ((3, m) m, (3, m) m^3/s, (m,) m), whose flow is added to the slip.
     """
 
     alpha: Array
@@ -114,7 +114,7 @@ def corrections(
 
 @njit(cache=True, error_model="numpy")
 def slip_by(code: Code, near: NearVortons, way: Way) -> Array:
-    """What comes to the slip (c, 3), m/s, if all vortons go a way to its end."""
+    """Change of the slip (c, 3), m/s, if all vortons go a way to its end."""
     out = np.zeros_like(way.alpha)
     if len(way.sources[2]):
         velocity(code, near.point, way.sources[0], way.sources[1], way.sources[2], out)
@@ -140,7 +140,7 @@ def ways_to_go(
     rms, own = _rms(near.who, slip, len(bodies.x)), np.zeros_like(slip)
     spins = np.zeros(n, np.bool_)
     for c in range(n):
-        # Off the normal a vorton might leave a container by another wall.
+        # Off the normal a vorton might leave a container through another wall.
         off[c] = bent and bodies.shape[near.who[c]] != CONTAINER
         floor[c] = FAINT * rms[near.who[c]]
         for k in range(3):
@@ -160,7 +160,7 @@ def ways_to_go(
     for c in range(n):
         one[2][c] = one[2][n + c] = near.sigma[c]
         for k in range(3):
-            # What goes away acts with the opposite strength.
+            # Vortons that move away count with the opposite strength at their old places.
             one[0][k, c], one[0][k, n + c] = x[c, k], near.x[c, k]
             one[1][k, c], one[1][k, n + c] = alpha[c, k], -before[c, k]
         if spins[c]:
@@ -245,7 +245,7 @@ def slip_at(
         spin = row_of(bodies.angular_velocity, i)
         turning = cross_of(spin, minus(row_of(point, c), row_of(bodies.x, i)))
         through = minus(row_of(flow, c), row_of(bodies.v, i))
-        # The rotation waits in `rest` until its body's f is known.
+        # `rest` holds the rotation until the f of its body is known.
         rest[c, 0], rest[c, 1], rest[c, 2] = turning
         slip[c, 0], slip[c, 1], slip[c, 2] = minus(through, turning)
         same[i] += dot(through, turning)
@@ -325,8 +325,8 @@ def go(
 ) -> tuple[Array, Array, Array, Array]:
     """Take the vortons these parts of the way to the places `wanted`, and add the change of their strengths.
 
-    Who came into a body stays where it was. x, alpha (n, 3) of all vortons are changed. Returns (impulse,
-    moment, rms slip) by `exchanged`, and the change of the strengths (c, 3) m^3/s that was made.
+    A vorton that would come into a body stays where it was. x, alpha (n, 3) of all vortons are changed.
+    Returns (impulse, moment, rms slip) from `exchanged`, and the actual change of the strengths (c, 3) m^3/s.
     """
     n = len(near.rows)
     there, depth = np.empty((n, 3), x.dtype), np.empty(n)
@@ -341,7 +341,7 @@ def go(
         for k in range(3):
             x[row, k] = near.x[c, k] if depth[c] > 0.0 else there[c, k]
             alpha[row, k] = near.alpha[c, k] + change[c, k]
-            # The books are kept on what the tables hold in their own precision.
+            # The exchange is computed from the values that the tables hold in their own precision.
             new_x[c, k], new[c, k] = x[row, k], alpha[row, k]
             made[c, k] = new[c, k] - near.alpha[c, k]
     impulse, moment, rms = exchanged(obstacles.x1, near.who, near.x, near.alpha, new_x, new, slip)

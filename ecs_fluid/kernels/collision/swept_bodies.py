@@ -21,7 +21,7 @@ from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.compiled.triples import MELTED, Vector
 
 MOST_CELLS = 32
-"""Cells of the grid along one axis."""
+"""Most cells of the grid along one axis."""
 
 
 class Obstacles(NamedTuple):
@@ -66,7 +66,7 @@ def _swept(x0: Array, x1: Array, shape: Array, radius: Array, clearance: float) 
     low, high, size = np.empty((count, 3)), np.empty((count, 3)), np.empty(3 * count)
     for k in range(count):
         i = rows[k]
-        # The stretch covers what rounding to single precision can move a particle by.
+        # The stretch covers the displacement of a particle by rounding to single precision.
         reach = (radius[i] + clearance) * (1 + 1e-5)
         for a in range(3):
             low[k, a] = np.minimum(x0[i, a], x1[i, a]) - reach
@@ -105,7 +105,7 @@ def _grid(low: Array, high: Array, rows: Array, wanted: float) -> tuple[Array, .
                 origin[a], top = min(origin[a], low[k, a]), max(top, high[k, a])
             extent = top - origin[a]
             many = extent / wanted
-            # Also where a place is not finite: the guard tells whose.
+            # Also used if a place is not finite: the guard reports whose.
             if many > 1.0:
                 cells[a] = MOST_CELLS if many >= MOST_CELLS else math.ceil(many)
             edge[a] = extent / cells[a]

@@ -1,6 +1,6 @@
-"""Where straight paths meet the surfaces of bodies, in axes that go with each body.
+"""Where straight paths meet the surfaces of bodies, in axes that move with each body.
 
-A ball has no axes of its own here, so that its spin carries nothing along. Containers are met from inside.
+The axes of a ball do not turn, so that its spin carries nothing along. Containers are met from inside.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -35,14 +35,14 @@ from ecs_fluid.kernels.compiled.triples import (
 
 @njit(cache=True, error_model="numpy")
 def center_at(obstacles: Obstacles, i: int, t: float) -> Vector:
-    """Centre of body i at part t of the tick."""
+    """Centre of body i at the fraction t of the tick."""
     x0, x1, s = obstacles.x0, obstacles.x1, 1.0 - t
     return s * x0[i, 0] + t * x1[i, 0], s * x0[i, 1] + t * x1[i, 1], s * x0[i, 2] + t * x1[i, 2]
 
 
 @njit(cache=True, error_model="numpy")
 def pose_at(obstacles: Obstacles, i: int, t: float) -> tuple[Vector, Matrix]:
-    """Centre and rotation matrix, row after row, of body i at part t of the tick."""
+    """Centre and rotation matrix, row after row, of body i at the fraction t of the tick."""
     if t <= 0.0:
         return row_of(obstacles.x0, i), matrix_at(obstacles.turn0, i)
     if t >= 1.0:
@@ -116,7 +116,7 @@ def _meets_solid(hulls: Hulls, hull: int, a: Vector, b: Vector, pad: float) -> t
         elif gb > 0.0:
             leave = min(leave, ga / (ga - gb))
     if face < 0:
-        # It was inside all along: out by the nearest face, unless it comes out by itself.
+        # The path starts inside: leave by the nearest face, unless the path leaves by itself.
         if leave < 1.0:
             return 2.0, a
         enter, face = 0.0, nearest
@@ -135,7 +135,7 @@ def _meets_wall(hulls: Hulls, hull: int, a: Vector, b: Vector, pad: float) -> tu
             continue
         ga = plane_gap(hulls.planes, k, a) + pad
         s = ga / (ga - gb) if ga < 0.0 else 0.0
-        # Of walls passed together, the one left farthest behind.
+        # Of walls passed at the same time, take the one passed by most.
         if s < first or (s == first and gb > deepest):
             first, deepest, n = s, gb, scaled(-1.0, row_of(hulls.planes, k))
     return first, n
@@ -147,7 +147,7 @@ def meets(
 ) -> tuple[float, Vector]:
     """(Part of the path a b, in body i's axes, at which it meets the surface, the normal there).
 
-    The part is 2, and the normal says nothing, where the path does not meet it.
+    If the path does not meet it, the fraction is 2, and the normal is meaningless.
     """
     if obstacles.shape[i] == BALL:
         return _meets_ball(a, b, obstacles.radius[i] + pad)

@@ -29,14 +29,15 @@ CHUNKS = 64
 """Parallel loops are cut into this many pieces whatever the thread count, so sums keep their order."""
 
 FAST = {"reassoc", "contract", "arcp", "nsz", "afn"}
-"""Fast-math flags in use: everything but ``nnan`` and ``ninf``, so NaN and Inf stay honest."""
+"""Fast-math flags in use: all but ``nnan`` and ``ninf``, so that NaN and Inf are handled correctly."""
 
 SHORTENED = (0, 68)
-"""Newest numba whose inside `copies` and `shortcuts` know; a newer one compiles by itself, in more time."""
+"""Newest numba whose internals `copies` and `shortcuts` know; a newer one compiles without them, more
+slowly."""
 
 USUAL = {"OPT": 3, "LOOP_VECTORIZE": 1, "SLP_VECTORIZE": 0, "DISABLE_JIT": 0, "BOUNDSCHECK": None}
 USUAL |= {"DEBUGINFO_DEFAULT": 0, "USING_SVML": False}
-"""Settings of numba that change its code, and what they are unless somebody sets them."""
+"""Settings of numba that change the code it generates, and their defaults."""
 
 
 def cache_folder() -> Path:
@@ -68,9 +69,9 @@ def check_writable(folder: Path) -> None:
 
 
 def usable(folder: Path) -> str:
-    """This folder, or one of this process alone where it cannot be written to.
+    """This folder, or one of this process alone if it cannot be written to.
 
-    numba would take the folders of the sources then, and not notice there what has changed.
+    Otherwise numba would use folders beside the sources, and not notice changes in other modules.
     """
     try:
         check_writable(folder)
@@ -80,9 +81,9 @@ def usable(folder: Path) -> str:
 
 
 def keep_alone() -> None:
-    """Keep what is decorated from now on for this process alone, unless somebody else has charge of it.
+    """Cache functions decorated from now on for this process alone, unless the user manages the cache.
 
-    Of functions that are given to kernels from outside the cache knows neither name nor content.
+    The cache knows neither names nor contents of functions that are passed to kernels from outside.
     """
     if not os.environ.get("NUMBA_CACHE_DIR"):
         numba.config.CACHE_DIR = _alone()
@@ -94,17 +95,17 @@ def _alone() -> str:
     return folder
 
 
-# Threads of GNU OpenMP that fall asleep between two loops take 50 to 100 us to wake, and a tick of a small
-# world has some hundred loops with less than a millisecond of Python between any two of them: so they wait
-# awake for about that long (50,000 turns are 0.8 ms), and a tick of the candle takes 3.9 in place of 4.5 ms.
-# Where another process wants the cores this is the wrong thing to do, a barrier then takes a time slice; a
-# tick of 4 ms could take 50. `ecs_fluid.threads` finds that out and leaves one thread to what is short.
-# Read by the library when numba loads it, at the first parallel kernel.
+# GNU OpenMP's threads take 50 to 100 us to wake if they fall asleep between two loops, and a tick of a small
+# world has some hundred loops with less than a millisecond of Python between any two of them. So threads spin
+# for about that long (50,000 turns are 0.8 ms): a tick of the candle takes 3.9 instead of 4.5 ms. If another
+# process wants the cores this is harmful: a barrier then takes a time slice, and a tick of 4 ms could take
+# 50. `ecs_fluid.threads` detects that and gives systems one thread where that is faster. The library reads
+# this setting when numba loads it, at the first parallel kernel.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("GOMP_SPINCOUNT", "50000")
 
-# Where a libtbb lies on the machine (ParaView brings one), numba would take it first; a process then spins in
-# the library's shutdown for minutes after its last line (numba 0.68, Debian's libtbb 12.8). OpenMP is on
+# numba would prefer a libtbb if the machine has one (ParaView brings one), but then a process spins in the
+# library's shutdown for minutes after its last line (numba 0.68, Debian's libtbb 12.8). OpenMP exists on
 # every Linux, and allows kernels from several Python threads, which the built-in "workqueue" does not.
 if not {"NUMBA_THREADING_LAYER", "NUMBA_THREADING_LAYER_PRIORITY"} & set(os.environ):
     numba.config.THREADING_LAYER_PRIORITY = ["omp", "tbb", "workqueue"]

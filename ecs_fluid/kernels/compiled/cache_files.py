@@ -1,13 +1,13 @@
-"""Files of compiled code that neither damage nor a second process can spoil.
+"""Cache files of compiled code that are safe against damage and against a second process.
 
-numba reads its files as they are: one that a power failure or a full disk cut short ended every run with the
-words of `pickle` until somebody deleted it, and zeros in machine code may end the process. Here a file has a
-checksum at its end, and what does not agree with it, or cannot be read, is compiled anew. What cannot be
-written, on a full disk, ended the run, too; it is a warning.
+numba does not check its files. A file cut short by a power failure or a full disk ended every run with an
+error of `pickle` until it was deleted, and zeros in machine code may crash the process. Here a file ends with
+a checksum; one that does not agree with it, or cannot be read, is compiled anew. A file that cannot be
+written, on a full disk, ended the run too; now it causes a warning.
 
-numba also numbers the files of a function: where two processes compile it at once, for single and for double
-precision, both take the number 1, and the code of one is then found under the types of the other. Here the
-name of a file follows from the types.
+numba also numbers the files of a function. If two processes compile it at the same time, for single and for
+double precision, both use the number 1, and the code of one is then found under the types of the other. Here
+the name of a file follows from the types.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from typing import Any
 from numba.core import caching
 
 CHECKSUM = 4
-"""Bytes of it; `pickle` does not look at what follows its end."""
+"""Bytes of the checksum; `pickle` ignores what follows its end."""
 
 
 class CacheFiles(caching.IndexDataCacheFile):  # type: ignore[misc]
     """Index and compiled code of one function."""
 
     def save(self, key: Any, data: Any) -> None:
-        """Keep the code for the types and the processor of `key`; warn once where the disk has no room."""
+        """Store the code for the types and the processor of `key`; warn once if the disk has no room."""
         number = int.from_bytes(hashlib.blake2b(repr(key).encode(), digest_size=8).digest(), "little")
         name = self._data_name(number)
         try:
@@ -42,7 +42,7 @@ class CacheFiles(caching.IndexDataCacheFile):  # type: ignore[misc]
     def _load_index(self) -> Any:
         try:
             return super()._load_index()
-        except Exception:  # what pickle raises at damaged bytes is not limited to a few kinds
+        except Exception:  # damaged bytes make pickle raise almost any kind of exception
             return {}
 
     def _load_data(self, name: str) -> Any:
@@ -75,7 +75,7 @@ def _checksum(data: bytes) -> bytes:
 
 
 def sound_files(folder: str) -> None:
-    """Keep compiled code in such files from now on where it goes into this folder; elsewhere as ever."""
+    """Use such files from now on for compiled code in this folder; elsewhere numba's own."""
     usual = caching.IndexDataCacheFile
 
     def files(cache_path: str, filename_base: str, source_stamp: Any) -> Any:

@@ -1,7 +1,7 @@
 """Whole columns at once: advanced in time, shifted, and reduced to sums, bounds and extremes.
 
-Rows are cut into ``CHUNKS`` pieces whatever the thread count; in a reduction every piece is reduced on its
-own in float64 and the pieces are combined in order, so that the bits do not depend on threads.
+Rows are cut into ``CHUNKS`` pieces for any number of threads. In a reduction every piece is reduced by itself
+in float64, and the pieces are combined in order, so that the bits do not depend on threads.
 
 A stage of Williamson's low-storage Runge-Kutta form is q <- a q + dt f(y), y <- y + b q (J. H. Williamson,
 J. Comput. Phys. 35, 1980); columns come flattened, so that one kernel serves every shape. Loops over the
@@ -23,7 +23,7 @@ from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.parallel import parallel
 
 _ROWS_PER_CHUNK = 1024
-"""Chunks of fewer rows take longer to share out than to look at."""
+"""Chunks with fewer rows take longer to distribute than to process."""
 
 
 @parallel(fastmath=FAST)
@@ -72,7 +72,8 @@ def euler_square(chunk: int, y: NDArray[Any], rate: NDArray[Any], dt: float) -> 
 
 @parallel(fastmath=FAST)
 def shift(chunk: int, rows: NDArray[Any], by: NDArray[Any]) -> None:
-    """Add one vector (3,) to all rows (n, 3), in place; numpy takes ten times as long over rows so short."""
+    """Add one vector (3,) to all rows (n, 3), in place; numpy takes ten times as long with such short
+    rows."""
     n = rows.shape[0]
     flat = rows.reshape(rows.size)
     x, y, z = by[0], by[1], by[2]
@@ -119,9 +120,9 @@ def _mark_inside(chunk: int, x: np.ndarray, low: np.ndarray, high: np.ndarray, o
 
 
 def inside(x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Which points (n, 3) lie in the box from ``low`` to ``high`` (3,), faces among it: bool (n,).
+    """Mask (n,) of the points (n, 3) in the box from ``low`` to ``high`` (3,), including its faces.
 
-    Box in float64, unit of ``x``. numpy takes ten times as long over rows so short.
+    The box is float64, in the unit of ``x``. numpy would take ten times as long with such short rows.
     """
     out = np.empty(len(x), np.bool_)
     _mark_inside(x, low, high, out)
@@ -232,7 +233,8 @@ def _chunk_flow(c: int, x: np.ndarray, alpha: np.ndarray, sigma: np.ndarray, out
 
 
 def flow_sums(x: np.ndarray, alpha: np.ndarray, sigma: np.ndarray) -> tuple[float, ...]:
-    """Of vortons x (3, n) m, alpha (3, n) m^3/s, sigma (n,) m, n > 0: seven numbers that tell flows apart.
+    """Seven numbers that characterise the flow of vortons x (3, n) m, alpha (3, n) m^3/s, sigma (n,) m, n >
+    0.
 
     Sums of |alpha| [m^3/s], of the squares of its parts along x, y and z and of the products alpha . alpha of
     neighbours in the row [m^6/s^2] and of sigma [m], and the largest standard deviation of a coordinate [m].
@@ -259,7 +261,7 @@ def _chunk_max_square(c: int, rows: np.ndarray, out: np.ndarray) -> None:
         for j in range(m):
             value = np.float64(rows[i, j])
             square += value * value
-        # "not <=" and the second test keep the first NaN for good.
+        # "not <=" and the second test make the first NaN stay.
         if not (square <= largest) and largest == largest:
             largest = square
     out[c] = largest
@@ -279,8 +281,8 @@ def max_norm(rows: np.ndarray) -> float:
 def equal_rows(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """The rows that are equal in all columns (n,), in groups: the first row of each (g,), and the group (n,).
 
-    Groups stand in the order of their values, the first column before the next, as ``np.unique`` with
-    ``axis=0`` has them; that takes 7 to 20 times as long.
+    Groups are sorted by their values, the first column before the next, as in ``np.unique`` with ``axis=0``,
+    which takes 7 to 20 times as long.
     """
     order = np.lexsort(columns[::-1])
     begins = np.ones(len(order), bool)

@@ -1,12 +1,12 @@
-"""Vectors written down: one lane per target, for loops in which every source meets a few targets at once.
+"""Explicit SIMD vectors: one target per lane, for loops in which every source acts on a few targets at once.
 
-A compiler makes vectors of the innermost loop. Where that is the one over the sources, these have to be
-copied side by side first, every target ends with sums across its lanes, and lists that do not fill a vector
-are padded. With a target in every lane a source is a number that all lanes share, read where it lies, and a
-target's sum has the sequence of its sources whatever targets are in the other lanes.
+A compiler vectorises the innermost loop. If that is the loop over sources, these must first be copied side by
+side, every target ends with sums across its lanes, and lists that do not fill a vector are padded. With one
+target per lane, a source is a number that all lanes share, read in place, and a target's sum is in the order
+of its sources, whatever targets are in the other lanes.
 
-`Lanes` knows ``+``, ``-``, ``*`` and ``/`` with its like; the functions below exist in compiled code only.
-The loop that uses them belongs into a function that begins with ``vectors.wide_vectors()``.
+`Lanes` supports ``+``, ``-``, ``*`` and ``/`` with vectors of the same type; the functions below exist only
+in compiled code. A loop that uses them belongs in a function that begins with ``vectors.wide_vectors()``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numba.core.datamodel import models
 from numba.extending import intrinsic, lower_builtin, register_model, type_callable
 
 BYTES = 64
-"""Of the vectors made here: one of AVX-512, two of AVX2, four of NEON."""
+"""Size of the vectors made here: one of AVX-512, two of AVX2, four of NEON."""
 
 FLAGS = ("reassoc", "contract", "arcp", "nsz", "afn")
 
@@ -44,7 +44,7 @@ class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
 
 @intrinsic
 def lanes_of(typingctx: Any, array: Any) -> Any:
-    """Numbers of the array's dtype in a vector: a constant, where ``array.itemsize`` would be divided by."""
+    """Numbers of the array's dtype in a vector: a constant, which spares a division by ``array.itemsize``."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return context.get_constant(types.intp, 8 * BYTES // array.dtype.bitwidth)
@@ -159,7 +159,7 @@ def _halved(builder: Any, value: Any, least: int) -> Any:
 
 
 def _joined(builder: Any, parts: list[Any]) -> Any:
-    """A vector of all of these, one behind the other."""
+    """One vector of all parts, concatenated."""
     while len(parts) > 1:
         both = list(range(2 * parts[0].type.count))
         parts = [_shuffled(builder, a, b, both) for a, b in zip(parts[::2], parts[1::2], strict=True)]
@@ -251,7 +251,7 @@ def store_columns(typingctx: Any, eights: Any, rows: Any, at: Any, out: Any, to:
 
 @intrinsic
 def repeat_four(typingctx: Any, a: Any) -> Any:
-    """Four numbers again and again, until they fill a vector."""
+    """Four numbers, repeated to fill a vector."""
     kind = lanes_type(a.real)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Loops over pieces of work that are shared out to threads.
+"""Loops over pieces of work that are divided among threads.
 
-``prange`` compiles its loop as a function of its own, with a wrapper, and whatever they call once more in
-each. A kernel takes a third of that time by ``for_each``, which compiles the loop's body once and hands it to
-numba's own pool of threads. Both share out pieces in the same way and give the same bits.
+``prange`` compiles its loop as a separate function, with a wrapper, and all functions that they call once
+more in each. With ``for_each``, which compiles the loop's body once and passes it to numba's own pool of
+threads, a kernel compiles in a third of that time. Both divide pieces in the same way and give the same bits.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ecs_fluid.kernels.compiled import CHUNKS
 
 
 def _borrowed(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """The argument with arrays that nobody counts references to: counting each slice would take as long as
-    short loops do, and stop other threads. The caller keeps them alive."""
+    """The argument with arrays whose references are not counted: counting for each slice would take as long
+    as a short loop, and stop other threads. The caller keeps the arrays alive."""
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, value)
         array.meminfo = cgutils.get_null_value(array.meminfo.type)

@@ -17,34 +17,34 @@ import numpy as np
 from ecs_fluid.kernels.biot_savart.regularisation import Code, record
 
 DIRECT_BELOW = 256
-"""So few sources are summed directly."""
+"""Up to this many sources are summed directly."""
 
 MANY = 32_768
-"""From so many sources on, a target has so many near ones that a wider opening pays for a higher order."""
+"""From this many sources on, a target has so many near ones that a wider opening pays for a higher order."""
 
 GOAL = 0.7
-"""An order is chosen for this part of the tolerance, so that a sum that has failed does not fail again."""
+"""An order is chosen for this fraction of the tolerance, so that a sum that failed does not fail again."""
 
 _EXACT, _LEAST_STEP = 10, 0.5
 """A search goes on by parts of an order up to this order, and by so much of one at least."""
 
 
 class Settings(NamedTuple):
-    """Numbers that steer one sum."""
+    """The settings of one sum."""
 
     order: int
     """highest total order of the expansions of the potential"""
     opening: float
     """nodes of radii a, b at distance r meet by expansion if a + b < opening sqrt(r^2 + sigma^2); 0: never"""
     leaf: int
-    """most points in a leaf"""
+    """largest number of points in a leaf"""
     pairs: int
     """two leaves with fewer pairs than this are summed directly"""
     clearance: float
     """least distance between the points of two such nodes, in the largest core radius of the source node: the
     potential of a rankine blob has a corner at 1, and the series of a gaussian one is slow near its core"""
     mixed_clearance: float
-    """the same where core radii differ: there the blobs must have no tail left"""
+    """the same where core radii differ: the tails of the blobs must be negligible there"""
     spread: float
     """largest bound on the relative change of velocity by giving all vortons of a node one core radius"""
     full: bool = False
@@ -72,7 +72,7 @@ def settings(code: Code, tolerance: float, sources: int = 0) -> Settings:
 
 
 def highest_order(dtype: Any) -> int:
-    """More terms than this do not help in that precision."""
+    """Highest useful order: more terms do not help in that precision."""
     return 18 if np.dtype(dtype) == np.float32 else 26
 
 

@@ -30,19 +30,19 @@ from ecs_fluid.kernels.fmm.traversal import Sources
 from ecs_fluid.kernels.fmm.upward_downward import Results, add_up, both_of, some, whole, with_order
 
 _MANY_LEAVES = 512
-"""With fewer leaves the sum itself is not much dearer than a look at some of them."""
+"""With fewer leaves than this, the sum costs little more than examining some of them."""
 _LEAVES, _EACH = 64, 3
-"""Leaves looked at before the sum, and targets compared in each."""
+"""Leaves examined before the sum, and targets compared in each."""
 COMPARED = 192
-"""Targets compared after the sum: they average errors to some 6 % at 1e-3, 10 to 30 % at 1e-6."""
+"""Targets compared after the sum: this estimates errors to about 6 % at 1e-3, and 10 to 30 % at 1e-6."""
 _LEAF = 64
-"""Most targets in a leaf of those that were not summed by expansions."""
+"""Most targets in a leaf of a tree over targets that were not summed by expansions."""
 _CLOSE = 0.5
-"""Part of the even share that goes to targets close to the sources."""
+"""Fraction of the uniform share that goes to targets close to the sources."""
 _PROGRESS = 0.85
-"""A step that leaves more than this part of the error shows that terms are not what is missing."""
+"""If a step leaves more than this fraction of the error, more terms are not the remedy."""
 _LEAST_OPENING = 0.25
-"""Narrower ones leave little to expansions."""
+"""Narrowest opening: narrower ones leave little to expansions."""
 _GOLDEN = 0.6180339887498949
 
 
@@ -59,7 +59,7 @@ class Search:
         self.mixed = bool((s.ssigma != s.ssigma[0]).any())
 
     def better(self, s: Sources, error: float) -> Sources | None:
-        """The next to try, given the error of ``s``; None where the precision is exhausted."""
+        """The next settings to try, given the error of ``s``; None if the precision is exhausted."""
         if error < _PROGRESS * self.error:
             self.error, self.before = error, s
             how, highest = s.settings, highest_order(s.ssigma.dtype)
@@ -72,11 +72,11 @@ class Search:
                 return s._replace(settings=how._replace(opening=0.8 * how.opening))
         how = self.before.settings
         if not self.full:
-            # A higher order is none for nodes so far away that their series ends before it.
+            # A higher order has no effect on nodes so far away that their series ends before it.
             self.full = True
             return self.before._replace(settings=how._replace(full=True))
         if self.mixed and how.spread > 0.1 * self.tolerance:
-            # Order and opening are not to blame; nodes of mixed core radii may be.
+            # Order and opening are not the cause; nodes of mixed core radii may be.
             self.error, self.full = float("inf"), how.full
             return self.before._replace(settings=how._replace(spread=0.3 * how.spread))
         return None
@@ -93,7 +93,7 @@ def summed_square(wrong: NDArray[Any], weight: NDArray[np.float64], reserve: flo
     Each counts by its ``weight``, the inverse of its probability; ``reserve`` standard errors are added.
     """
     parts = weight * squares(wrong)
-    # Targets that are in for sure do not scatter, and a sample of all is exact.
+    # Targets that are surely in the sample add no variance, and a sample of all targets is exact.
     scatter = np.sqrt(np.sum((1.0 - 1.0 / weight) * (parts - parts.mean()) ** 2))
     return float(parts.sum() + reserve * scatter)
 
@@ -108,7 +108,7 @@ def _exact(mode: int, s: Sources, target: PointTree, rows: NDArray[np.int64], re
 
 
 def look_ahead(mode: int, s: Sources, target: PointTree, tolerance: float, results: Results) -> Sources:
-    """The sources with an order that suits some leaves spread over the tree; ``results`` are scratch."""
+    """The sources with an order that suits some leaves across the tree; ``results`` are scratch."""
     m, leaves = target.order.size, 1 << target.depth
     if leaves < _MANY_LEAVES:
         return s
@@ -165,7 +165,7 @@ def _sampled_error(
         return float("nan")
     rows, probability = _drawn(order, target, about, results, sums, totals)
     given = target.order[rows]
-    # A target that is worth several steps is in the sample for sure.
+    # A target whose share is several steps is surely in the sample.
     weight, error = 1.0 / np.minimum(1.0, probability), 0.0
     for result, reference, total in zip(results, exact(rows), totals[2:], strict=True):
         error = max(error, _ratio(summed_square(result[given] - reference, weight, 2.0), float(total)))

@@ -33,21 +33,21 @@ from ecs_fluid.kernels.grids.partition import view_as
 Array = NDArray[Any]
 
 _WIDE, _WIDE_LEAVES = 4.0, 512
-"""Targets over so many radii of the sources are cut into so many leaves at least: of few leaves, which are as
-wide, no expansion reaches most."""
+"""Targets that extend over this many radii of the sources are cut into at least this many leaves: expansions
+would not reach most of a few leaves, as these would be too wide."""
 
 
 class Plan(NamedTuple):
-    """Prepared sources and the tolerance they are for; any number of sums may use it."""
+    """Prepared sources and their tolerance; any number of sums may use it."""
 
     sources: Sources
     tolerance: float
     trusted: bool
-    """whether the settings keep the tolerance for sure, so that no sample is compared"""
+    """whether the settings surely keep the tolerance, so that no sample is compared"""
 
 
 class SumReport(NamedTuple):
-    """What a sum did."""
+    """Report of a sum."""
 
     settings: Settings
     """order and guards that were used; ``plan`` takes them to save the search next time"""
@@ -70,7 +70,7 @@ def plan(
     (``SumReport.settings`` of an earlier sum over similar sources) saves the search for an order: these
     settings are trusted, or with ``check`` are where the search begins.
     """
-    if ssigma.size == 0:  # as good as one without strength
+    if ssigma.size == 0:  # equivalent to one source of strength 0
         sx, sa, ssigma = np.zeros((3, 1), sx.dtype), np.zeros((3, 1), sx.dtype), np.ones(1, sx.dtype)
     few = ssigma.size < DIRECT_BELOW
     chosen = settings(code, tolerance, ssigma.size) if how is None else how
@@ -85,7 +85,7 @@ def plan(
 
 
 class SharedLeaves(Protocol):
-    """Processes that share out the leaves of a target tree, and have the same sources and targets."""
+    """Processes that divide the leaves of a target tree, and have the same sources and targets."""
 
     def part(self, count: int) -> tuple[int, int]:
         """First and behind the last of this process's runs of leaves, of `count`."""
@@ -132,7 +132,7 @@ def _run(
 
 
 def _tree_over(targets: Array, s: Sources) -> point_tree.PointTree:
-    """A tree over the targets: that of the sources if they are just these, row by row."""
+    """A tree over the targets: the sources' own tree if targets and sources are the same, row by row."""
     if targets.shape[0] == s.ssigma.size and targets.dtype == s.ssigma.dtype and s.tree.holds(targets):
         return s.tree
     x = np.ascontiguousarray(targets.T)

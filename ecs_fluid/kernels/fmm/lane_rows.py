@@ -22,7 +22,7 @@ from ecs_fluid.kernels.compiled import FAST
 from ecs_fluid.kernels.compiled.lanes import BYTES, FLAGS, access, lanes_type, vector_at
 
 LOOP: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
-"""Options of the loops of the method that threads share out."""
+"""Options of the method's loops that are divided among threads."""
 PART: dict[str, Any] = {**LOOP, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
 """Options of functions that only kernels call: what would serve callers in Python is left out, which for
 arguments of many arrays is more code than the function itself."""
@@ -129,6 +129,6 @@ def zero_rows(rows: int, dtype: Any, groups: int = 1) -> NDArray[Any]:
 
 
 def for_threads(rows: int, dtype: Any, groups: int = 1) -> NDArray[Any]:
-    """As many rows for each thread that numba may start: ``(threads, rows, groups * lanes)``."""
+    """That many rows for each thread that numba may start: ``(threads, rows, groups * lanes)``."""
     threads = int(numba.config.NUMBA_NUM_THREADS)
     return zero_rows(threads * rows, dtype, groups).reshape(threads, rows, -1)

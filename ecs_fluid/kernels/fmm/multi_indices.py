@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-_BLOCK = 3  # indices that share what is loaded
+_BLOCK = 3  # indices that share loaded values
 
 
 class Orders(NamedTuple):

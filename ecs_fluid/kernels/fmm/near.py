@@ -34,8 +34,8 @@ from ecs_fluid.kernels.fmm.lane_rows import LOOP, PART, copy, for_threads, lanes
 from ecs_fluid.kernels.fmm.point_tree import PointTree
 
 _GROUPS = 256
-"""Rows of lanes in a row of a pack, enough for most that is near to a leaf: every pack ends in sums across
-the lanes for every target. One row more takes what is copied beyond the last vorton."""
+"""Rows of lanes in a row of a pack, enough for most neighbourhoods of a leaf: every pack ends with sums
+across the lanes for every target. One more row holds what is copied beyond the last vorton."""
 
 
 def near_scratch(dtype: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

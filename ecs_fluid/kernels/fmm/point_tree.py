@@ -18,7 +18,7 @@ from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.fmm.lane_rows import LOOP, PART
 
 _LEAST_SCALE, _LEAST_RADIUS = 1e-5, 0.1
-"""A node is scaled by its radius, but not by less than this part of the scale of its parent: expansions of a
+"""A node is scaled by its radius, but not by less than this fraction of its parent's scale: expansions of a
 node of one point are divided by powers of it. And its radius counts as this part of its scale at least, or
 powers of scale/distance would overflow in float32 where points coincide."""
 
@@ -38,7 +38,7 @@ class PointTree(NamedTuple):
     centre: NDArray[np.float64]
     """(nodes, 3) middle of the bounding box"""
     radius: NDArray[np.float64]
-    """(nodes,) from the centre to the farthest point, and not much less than the scale"""
+    """(nodes,) distance from the centre to the farthest point, and not much less than the scale"""
     scale: NDArray[np.float64]
     """(nodes,) unit of length of the expansions of the node, positive"""
 
@@ -115,7 +115,7 @@ def _measure(x: Any, first: Any, last: Any, node: Any, centre: Any, radius: Any,
     radius[node] = np.sqrt(farthest)
     unit, above = radius[node], (node - 1) // 2
     if node > 0 and unit < _LEAST_SCALE * scale[above]:
-        # Below a node of one point the scale stays: powers of powers would leave the range of float32.
+        # Below a node of one point the scale stays the same: repeated reduction would underflow float32.
         single = radius[above] <= _LEAST_RADIUS * scale[above]
         unit = scale[above] if single else _LEAST_SCALE * scale[above]
     scale[node] = unit if unit > 0.0 else 1.0

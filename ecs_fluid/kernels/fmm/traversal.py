@@ -49,7 +49,7 @@ _far_enough = by_code(
 
 
 class Sources(NamedTuple):
-    """Vortons prepared for sums with one regularisation."""
+    """Vortons, prepared for sums with one regularisation."""
 
     code: Code
     settings: Settings
@@ -104,7 +104,7 @@ def scratch(o: Orders, levels: int, dtype: Any) -> Scratch:
 
 @njit(**PART)
 def _own(w: Any) -> Any:
-    """The scratch of the thread that asks."""
+    """The scratch of the calling thread."""
     i = get_thread_id()
     return Scratch(
         w.direction[i], w.f[i], w.ratios[i], w.gathered[i], w.powers[i], w.d[i], w.lanes_local[i],
@@ -128,7 +128,7 @@ def _order_needed(s: Any, reach: Any, x: float, y: float, z: float, radius: floa
     far = _far_enough(
         s.code, np.sqrt(r2) - extent, r2, least, mean, largest, how.spread, how.clearance, how.mixed_clearance
     )  # fmt: skip
-    # Counted without branches, which nobody could predict.
+    # Counted without branches, which the processor could not predict.
     order = _LEAST_ORDER
     for q in range(_LEAST_ORDER, how.order):
         order += int(extent * extent > reach[q] * square)
@@ -137,7 +137,7 @@ def _order_needed(s: Any, reach: Any, x: float, y: float, z: float, radius: floa
 
 @njit(**PART)
 def _longer(rows: Any) -> Any:
-    """The list, copied to one of twice its length."""
+    """The list, copied to an array of twice its length."""
     longer = np.empty(2 * rows.size, np.int64)
     for i in range(rows.size):
         longer[i] = rows[i]
@@ -168,7 +168,8 @@ def _share_out(
         inner = node < leaves
         met = (order > 0) & (inner | (not direct))
         split = (not met) & inner & (cards[node, 7] > opened)
-        # All three are written, and kept by counting: a branch would be wrong every other time.
+        # All three are written, and counters decide what is kept: a branch would be mispredicted half the
+        # time.
         far[count] = node * _ORDERS + order
         count += np.int64(met)
         queue[tail], queue[tail + 1] = 2 * node + 1, 2 * node + 2
@@ -257,7 +258,7 @@ def _add_far(mode: int, o: Any, local: Any, target: Any, t: Any, w: Any, u: Any,
         order, series = o.order - 1, w.curl
     for first in range((k * m) >> target.depth, last, w.out.shape[1]):
         count = w.out.shape[1] if w.out.shape[1] < last - first else last - first
-        for lane in range(count):  # the others keep what was there
+        for lane in range(count):  # the other lanes keep their former values
             w.offsets[0, lane] = (np.float64(target.x[0, first + lane]) - x) * inverse
             w.offsets[1, lane] = (np.float64(target.x[1, first + lane]) - y) * inverse
             w.offsets[2, lane] = (np.float64(target.x[2, first + lane]) - z) * inverse

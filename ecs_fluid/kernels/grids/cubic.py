@@ -1,16 +1,16 @@
-"""Between particles and grid points by four points along each axis, whose weights multiply over the axes.
+"""Transfer between particles and grid points by four points per axis; weights multiply over the axes.
 
 Along an axis the points at -1, 0, 1, 2 from the lower end of a cell have weights that are cubics of the
 fraction f:
 
 * ``CONVOLUTION``, Keys' kernel with a = -1/2, which vortex methods call M4', of third order. A scatter keeps
   the moments 0, 1 and 2.
-* ``SPLINE``, the cubic B-spline, of coefficients that ``coefficients`` finds so that the values at the points
-  come out: of fourth order.
+* ``SPLINE``, the cubic B-spline, with coefficients that ``coefficients`` finds such that the spline has the
+  given values at the points: of fourth order.
 
-Quadratic fields come out exactly by both. In the outermost cells the missing point is extrapolated, f_-1 =
-3 f_0 - 3 f_1 + f_2, which keeps that. Source: Keys, IEEE Trans. Acoust. Speech Signal Process. 29 (1981);
-Monaghan, J. Comput. Phys. 60 (1985); Unser, IEEE Signal Process. Mag. 16 (1999).
+Both reproduce quadratic fields exactly. In the outermost cells the missing point is extrapolated, f_-1 =
+3 f_0 - 3 f_1 + f_2, which keeps that property. Source: Keys, IEEE Trans. Acoust. Speech Signal Process. 29
+(1981); Monaghan, J. Comput. Phys. 60 (1985); Unser, IEEE Signal Process. Mag. 16 (1999).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ecs_fluid.kernels.grids.interpolation import BLOCK, axis_weight, place
 from ecs_fluid.kernels.grids.partition import axis_cell, view_as
 
 TAPS = 4
-"""Points that a position reads along an axis."""
+"""Number of points that a position reads along an axis."""
 
 CONVOLUTION = np.array(
     [[0.0, -0.5, 1.0, -0.5], [1.0, 0.0, -2.5, 1.5], [0.0, 0.5, 2.0, -1.5], [0.0, 0.0, -0.5, 0.5]]
@@ -39,12 +39,12 @@ SPLINE = (
     np.array([[1.0, -3.0, 3.0, -1.0], [4.0, 0.0, -6.0, 3.0], [1.0, 3.0, 3.0, -3.0], [0.0, 0.0, 0.0, 1.0]])
     / 6.0
 )
-"""Weights of the four points, a row each: the factors of 1, f, f^2 and f^3 of the fraction f."""
+"""Weights of the four points, a row each: coefficients of 1, f, f^2 and f^3, with the fraction f."""
 
 
 @njit(fastmath=FAST, error_model="numpy", forceinline=True)
 def axis_weights(f: float, cell: int, cells: int, cubics: np.ndarray, weights: np.ndarray) -> int:
-    """First of four points, and their weights; the point off the grid has its share given to three others."""
+    """First of four points, and their weights; the share of a point off the grid goes to the three others."""
     a = cubics[0, 0] + f * (cubics[0, 1] + f * (cubics[0, 2] + f * cubics[0, 3]))
     b = cubics[1, 0] + f * (cubics[1, 1] + f * (cubics[1, 2] + f * cubics[1, 3]))
     c = cubics[2, 0] + f * (cubics[2, 1] + f * (cubics[2, 2] + f * cubics[2, 3]))
@@ -71,7 +71,7 @@ def weights_at(
 
 @njit(**INLINE)
 def _axis(x: float, origin: float, inverse: float, cells: float) -> tuple[float, float, float]:
-    """Along one axis: first of four points, fraction, and the face beside: -1 lower, 1 upper, 0 none."""
+    """Along one axis: first of four points, fraction, and adjacent face: -1 lower, 1 upper, 0 none."""
     cell, fraction = place(x, origin, inverse, cells)
     back = 1.0 if cells > 2.0 else 0.0  # the points of a short axis are the ends of the cell
     first = cell - back if cell > back else 0.0
@@ -82,14 +82,15 @@ def _axis(x: float, origin: float, inverse: float, cells: float) -> tuple[float,
 
 @njit(**INLINE)
 def mesh_of(origin: np.ndarray, spacing: np.ndarray, field: np.ndarray) -> tuple[Any, Any]:
-    """What ``places_of`` asks of a ``field`` (px, py, pz, m), and how far its planes and rows are off."""
+    """The ``mesh`` that ``places_of`` needs for a ``field`` (px, py, pz, m), and offsets of planes and
+    rows."""
     mesh, steps = np.empty((4, 3)), np.zeros((2, TAPS), np.int64)
     py, pz, m = field.shape[1], field.shape[2], field.shape[3]
     mesh[3, 0], mesh[3, 1], mesh[3, 2] = py * pz * m, pz * m, m
     for a in range(3):
         mesh[0, a], mesh[1, a], mesh[2, a] = origin[a], 1.0 / spacing[a], field.shape[a] - 1.0
     for a in range(2):
-        # Of a short axis two points have a weight, and the others are not looked for.
+        # On a short axis only two points have a weight, and the others are not read.
         for s in range(2 if field.shape[a] < TAPS else TAPS):
             steps[a, s] = s * np.int64(mesh[3, a])
     return mesh, steps
@@ -97,9 +98,9 @@ def mesh_of(origin: np.ndarray, spacing: np.ndarray, field: np.ndarray) -> tuple
 
 @njit(fastmath=FAST, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def places_of(x: Any, mesh: Any, corner: Any, fraction: Any, beside: Any) -> None:
-    """Of BLOCK flat rows x: the first of their 64 points in the flat field, and what `_axis` tells of each.
+    """For BLOCK flat rows x, the first of their 64 points in the flat field, and the results of `_axis`.
 
-    The rows of ``mesh`` are origin, inverse spacing, cells, and steps in the field.
+    The rows of ``mesh`` are origin, inverse spacing, cells, and strides in the field.
     """
     wide_vectors()
     kind = fraction.dtype.type
@@ -114,7 +115,7 @@ def places_of(x: Any, mesh: Any, corner: Any, fraction: Any, beside: Any) -> Non
 
 @njit(fastmath=FAST, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def weights_of(fraction: Any, beside: Any, cubics: Any, w0: Any, w1: Any, w2: Any, w3: Any) -> None:
-    """Those of four points along an axis of three cells or more."""
+    """Weights of four points along an axis of three cells or more."""
     wide_vectors()
     kind = fraction.dtype.type
     three = kind(3)
@@ -126,7 +127,7 @@ def weights_of(fraction: Any, beside: Any, cubics: Any, w0: Any, w1: Any, w2: An
         f = fraction[q]
         a, b = a0 + f * (a1 + f * (a2 + f * a3)), b0 + f * (b1 + f * (b2 + f * b3))
         c, d = c0 + f * (c1 + f * (c2 + f * c3)), d0 + f * (d1 + f * (d2 + f * d3))
-        # In an outermost cell the others have the share of the point off the grid.
+        # In an outermost cell the other points take the share of the point off the grid.
         upper = beside[q] if beside[q] > kind(0) else kind(0)
         lower = upper - beside[q]
         w0[q] = a + lower * (b + three * a - a) - upper * a
@@ -137,7 +138,8 @@ def weights_of(fraction: Any, beside: Any, cubics: Any, w0: Any, w1: Any, w2: An
 
 @njit(fastmath=FAST, forceinline=True)
 def _blend(flat: Any, at: Any, steps: Any, weight: Any, q: Any, number: int, line: Any) -> None:
-    """Of four planes and four rows each, ``number`` values from ``at`` on, by vectors, into ``line``."""
+    """Sum over four planes of four rows each, for ``number`` values from ``at`` on, in vectors, to
+    ``line``."""
     y0, y1, y2, y3 = spread(weight[4, q]), spread(weight[5, q]), spread(weight[6, q]), spread(weight[7, q])
     for c in range(0, number, lanes_of(flat)):
         total = spread(weight.dtype.type(0))
@@ -179,7 +181,7 @@ def _interpolate(
         count = min(BLOCK, n - begin)
         given = x[3 * begin : 3 * (begin + count)]
         if count < BLOCK:
-            # Every row is in a whole block, so that it gets the same bits wherever it is.
+            # Every row is computed in a whole block, so that its bits do not depend on its position.
             for a in range(3 * BLOCK):
                 some[a] = given[a] if a < given.size else given[0]
             given = some
@@ -191,7 +193,7 @@ def _interpolate(
             else:
                 weights_of(fraction[a], beside[a], cubics, w[0], w[1], w[2], w[3])
         for k in range(count):
-            q: Any = np.uintp(k)  # not negative: no index is tested for it
+            q: Any = np.uintp(k)  # unsigned, so that indices need no test for negative ones
             if corner[q] > safe:  # vectors would end beyond the field, or rows have too few points
                 _blend_singly(flat, corner[q], steps, weight[:, q], taps * m, line)
             else:
@@ -225,7 +227,7 @@ def interpolate(
 
 @lru_cache(maxsize=32)
 def _factors(points: int) -> np.ndarray:
-    """What the elimination of a tridiagonal matrix (5, 4, 4, ..., 4, 5; 1 beside) multiplies rows by."""
+    """Factors of the elimination of a tridiagonal matrix (diagonal 5, 4, 4, ..., 4, 5; 1 beside it)."""
     factors, before = np.zeros(points), 0.0
     for i in range(1, points - 1):
         before = factors[i] = 1.0 / (4.0 + (i == 1) + (i == points - 2) - before)
@@ -234,7 +236,7 @@ def _factors(points: int) -> np.ndarray:
 
 @njit(fastmath=FAST, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _sweep(lines: Any, columns: int, factors: Any) -> None:
-    """Coefficients in place of the values (points, columns) of splines along the first axis."""
+    """Replace values (points, columns) by the coefficients of splines along the first axis."""
     wide_vectors()
     last, six = lines.shape[0] - 1, lines.dtype.type(6)
     low, second, inner, high = lines[0], lines[1], lines[last - 1], lines[last]
@@ -259,8 +261,8 @@ def _sweep(lines: Any, columns: int, factors: Any) -> None:
 
 @njit(fastmath=FAST, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _copy(source: Any, target: Any) -> None:
-    """Rows of one array (points, columns) to another."""
-    if source.shape[1] == 3:  # a loop of an unknown length takes much longer
+    """Copy the rows of one array (points, columns) to another."""
+    if source.shape[1] == 3:  # a loop of unknown length would take much longer
         for i in range(source.shape[0]):
             target[i, 0], target[i, 1], target[i, 2] = source[i, 0], source[i, 1], source[i, 2]
     else:
@@ -273,7 +275,8 @@ def _copy(source: Any, target: Any) -> None:
 def _filter_axis(task: int, tasks: int, given: np.ndarray, factors: np.ndarray, out: np.ndarray) -> None:
     """Coefficients of splines through (a, points, b) along the middle axis; ``out`` may be ``given``.
 
-    A task has BLOCK columns of one of the first axis, or all columns of as many as have BLOCK together.
+    A task is BLOCK columns at one index of the first axis, or all columns of so many indices that they are
+    BLOCK together.
     """
     many, points, width = given.shape
     blocks = (width + BLOCK - 1) // BLOCK
@@ -339,9 +342,9 @@ def _gather_axis(chunk: int, field: np.ndarray, shares: np.ndarray, out: np.ndar
 
 
 def coarsen(field: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """What stands at the points of a grid, (px, py, pz, m), shared among those of one of fewer cells.
+    """Amounts at the points of a grid, (px, py, pz, m), shared among the points of a coarser grid.
 
-    That one has ``cells`` (3,) and covers the same box. The sum over the points and, like those of a scatter,
+    The coarser grid has ``cells`` (3,) and covers the same box. The sum over the points and, as in a scatter,
     the moments 1 and 2 stay.
     """
     for axis in range(3):

@@ -1,7 +1,7 @@
 """A velocity field and the gradient at its points, read by cubic convolution at particles in one pass.
 
-Both stand side by side at the grid points, twelve numbers each, so that a particle fetches one run of memory
-per row of points; and particles come in the order of a cell sort, so that neighbours find it in the cache.
+Both are stored side by side, twelve numbers per grid point, so that a particle reads one run of memory per
+row of points; and particles come in the order of a cell sort, so that neighbours find the data in the cache.
 That takes half the time of two interpolations.
 """
 
@@ -19,7 +19,7 @@ from ecs_fluid.kernels.grids.cubic import CONVOLUTION, TAPS, weights_at
 from ecs_fluid.kernels.grids.partition import view_as
 
 _EACH = 12
-"""Numbers at a point: each component's three derivatives and itself."""
+"""Numbers at a point: three derivatives and the value of each component."""
 
 _OPTIONS: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 

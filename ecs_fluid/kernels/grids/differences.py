@@ -1,9 +1,9 @@
 """First derivatives of point fields: Jacobian, gradient and curl by finite differences.
 
-Central differences inside, of second or fourth order; one point from a face always of second, on the six
-faces one-sided of first order, so all are exact for linear fields. The derivative along an axis is one matrix
-for all lines along it, and matrices along different axes commute: the divergence of a curl is zero to
-round-off.
+Differences are central inside, of second or fourth order; one point from a face always of second order; and
+on the six faces one-sided, of first order. So all are exact for linear fields. The derivative along an axis
+is the same matrix for all lines along it, and matrices along different axes commute: the divergence of a curl
+is zero to round-off.
 An axis whose spacing is given as 0 is flat (a 2-D domain): derivatives along it are 0. Source: Fluid
 Simulation for Video Games, part 3 (second order). The Jacobian is J[..., i, j] = du_i / dx_j.
 """
@@ -21,7 +21,7 @@ from ecs_fluid.kernels.compiled.parallel import parallel
 Order = Literal[2, 4]
 
 _PART: dict[str, Any] = {"fastmath": {"contract"}, "error_model": "numpy", "forceinline": True}
-"""Options of what both the Jacobian and the curl call, each with options of its own."""
+"""Options of functions that both the Jacobian and the curl call, which have different options themselves."""
 
 
 @njit(**_PART)
@@ -107,7 +107,7 @@ def gradient(field: np.ndarray, spacing: np.ndarray, order: Order = 2) -> np.nda
     return jacobian(field[..., None], spacing, order)[..., 0, :]
 
 
-# Sums that may be reordered came out otherwise from this kernel as compiled and as loaded, in the last bit.
+# With sums that may be reordered, this kernel differed in the last bit between compiled and loaded code.
 @parallel("field.shape[0] * field.shape[1]", fastmath={"contract"})
 def _curl(row: int, field: np.ndarray, spacing: np.ndarray, order: int, out: np.ndarray) -> None:
     px, py, pz, _ = field.shape

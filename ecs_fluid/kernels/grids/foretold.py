@@ -1,8 +1,9 @@
 """Expected errors of a cubic spline between grid points: large beside cores that are thin for the cells.
 
-Points h apart do not resolve the velocity alpha / (4 pi r^2) that a core of radius sigma << h has between
-them, and the mean square of that over its cell goes like alpha^2 / (sigma h^3). Of cores sigma >> h the
-spline misses (h / sigma)^4 of alpha / sigma^2. Both ends have alpha^2 / sigma (h / (h + sigma))^11.
+Points h apart do not resolve the velocity alpha / (4 pi r^2) of a core of radius sigma << h between them,
+whose mean square over its cell is proportional to alpha^2 / (sigma h^3). For cores sigma >> h the spline
+misses the fraction (h / sigma)^4 of alpha / sigma^2. Both are limits of alpha^2 / sigma (h / (h + sigma))^11,
+up to the factor 1 / h^3.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ecs_fluid.kernels.compiled import FAST
 
 @njit(error_model="numpy", forceinline=True)
 def _between(x: float, origin: float, inverse: float, cells: int) -> tuple[int, int]:
-    """The two cells along an axis whose middles ``x`` is between; at an end one cell twice."""
+    """The two cells along an axis between whose centres ``x`` lies; at an end, one cell twice."""
     at = min(max((x - origin) * inverse - 0.5, -0.5), cells - 0.5)
     low = min(max(int(at + 1.0) - 1, -1), cells - 1)  # also of what is not a number
     return max(low, 0), min(low + 1, cells - 1)
@@ -63,10 +64,10 @@ def squared_errors(
     x: np.ndarray, alpha: np.ndarray, sigma: np.ndarray, places: np.ndarray, origin: np.ndarray,
     spacing: np.ndarray, cells: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
-    """Estimates (m,) to which squared errors of reading at ``places`` (m, 3) m are about proportional.
+    """Estimates (m,), up to a common factor, of the squared errors of reading at ``places`` (m, 3) m.
 
-    Of the vortons x (3, n) m, alpha (3, n) m^3/s, sigma (n,) m that lie in the cell of a place or nearer to
-    it than to the cells' other sides; the grid has ``cells`` (3,), ``spacing`` (3,) m apart from ``origin``.
+    Counted are vortons x (3, n) m, alpha (3, n) m^3/s, sigma (n,) m in the cell of a place, and those in the
+    nearer half of the adjacent cells. The grid has ``cells`` (3,) of ``spacing`` (3,) m from ``origin`` on.
     """
     table, inverse = np.zeros(tuple(cells), np.float32), 1.0 / spacing
     _add_cores(x, alpha, sigma, origin, inverse, float(np.sort(spacing)[1]), table)

@@ -1,4 +1,4 @@
-"""Between particles and grid points: trilinear interpolation and its transpose, the scatter.
+"""Transfer between particles and grid points: trilinear interpolation and its transpose, the scatter.
 
 With xi = (x - origin) / spacing, cell i = floor(xi) and fraction f = xi - i clamped to [0, 1], the weight of
 the lower point is 1 - f and that of the upper one f, multiplied over the axes. The eight weights sum to one,
@@ -22,7 +22,7 @@ from ecs_fluid.kernels.compiled.vectors import wide_vectors
 from ecs_fluid.kernels.grids.partition import view_as
 
 BLOCK = 128
-"""Rows whose places and weights are found together, in vectors, before their values are fetched."""
+"""Number of rows whose places and weights are computed together, in vectors, before values are fetched."""
 
 
 @njit(fastmath=FAST, error_model="numpy", forceinline=True)
@@ -49,10 +49,11 @@ def place(x: float, origin: float, inverse: float, cells: float) -> tuple[float,
 
 @njit(fastmath=FAST, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _places(x: Any, mesh: Any, corner: Any, weight: Any) -> int:
-    """Of BLOCK flat rows x: the lower corner in the flat field, and the weights (6, BLOCK).
+    """For BLOCK flat rows x, the index of the lower corner in the flat field, and weights (6, BLOCK).
 
-    These are of the corners (0, 0), (0, 1), (1, 0), (1, 1) in x and y, and of the lower and upper z. The
-    rows of ``mesh`` are origin, inverse spacing, cells, and steps in the field. Returns the last corner.
+    The weights are those of the corners (0, 0), (0, 1), (1, 0), (1, 1) in x and y, and of the lower and the
+    upper z. The rows of ``mesh`` are origin, inverse spacing, cells, and strides in the field. Returns the
+    largest corner index.
     """
     wide_vectors()
     w0, w1, w2, w3, gz, fz = weight[0], weight[1], weight[2], weight[3], weight[4], weight[5]
@@ -65,7 +66,7 @@ def _places(x: Any, mesh: Any, corner: Any, weight: Any) -> int:
         fx, fy, f = kind(at_x), kind(at_y), kind(at_z)
         gx, gy = one - fx, one - fy
         w0[q], w1[q], w2[q], w3[q], gz[q], fz[q] = gx * gy, gx * fy, fx * gy, fx * fy, one - f, f
-        # Whole numbers far below 2^53; what NaN becomes is held to the field.
+        # Whole numbers far below 2^53; the result for NaN is clamped to the field.
         at = np.int64(i * mesh[3, 0] + j * mesh[3, 1] + k * mesh[3, 2])
         corner[q] = at if at > 0 else 0
         last = at if at > last else last
@@ -76,7 +77,7 @@ def _places(x: Any, mesh: Any, corner: Any, weight: Any) -> int:
 def _blend(
     flat: Any, a: Any, plane: Any, row: Any, up: Any, weight: Any, q: Any, found: Any, to: Any
 ) -> None:
-    """Four values from the lower corner ``a`` on; the lower and the upper z point are ``up`` apart."""
+    """Interpolate four values from the lower corner ``a`` on; the two points along z are ``up`` apart."""
     b, d, e = a + row, a + plane, a + plane + row
     w0, w1 = spread_four(weight[0, q]), spread_four(weight[1, q])
     w2, w3 = spread_four(weight[2, q]), spread_four(weight[3, q])
@@ -89,7 +90,7 @@ def _blend(
 
 @njit(fastmath=FAST, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _blend_singly(flat: Any, a: int, plane: int, row: int, m: int, weight: Any, found: Any) -> None:
-    """All m values, one after the other."""
+    """Interpolate all m values, one after the other."""
     b, d, e = a + row, a + plane, a + plane + row
     for c in range(m):
         h = c + m
@@ -122,13 +123,13 @@ def _interpolate(
         count = min(BLOCK, n - begin)
         given = x[3 * begin : 3 * (begin + count)]
         if count < BLOCK:
-            # Every row is in a whole block, so that it gets the same bits wherever it is.
+            # Every row is computed in a whole block, so that its bits do not depend on its position.
             for a in range(3 * BLOCK):
                 some[a] = given[a] if a < given.size else given[0]
             given = some
         farthest = _places(given, mesh, corner, weight)
         for k in range(count if safe >= 0 else 0):
-            q: Any = np.uintp(k)  # not negative: no index is tested for it
+            q: Any = np.uintp(k)  # unsigned, so that indices need no test for negative ones
             a = corner[q] if corner[q] < safe else safe
             if width == 4:
                 _blend(flat, a, plane, row, m, weight, q, found, np.uintp(4) * q)
@@ -173,7 +174,7 @@ def _scatter_class(
     task: int, i_first: int, j_first: int, sx: np.ndarray, values: np.ndarray, start: np.ndarray,
     origin: np.ndarray, spacing: np.ndarray, out: np.ndarray,
 ) -> None:  # fmt: skip
-    """Rows of cells i_first, i_first + 2, ... and j_first, j_first + 2, ..."""
+    """Scatter the rows of cells i_first, i_first + 2, ... and j_first, j_first + 2, ..."""
     m = values.shape[0]
     kind = out.dtype.type
     one = kind(1)
@@ -221,7 +222,7 @@ def _scatter(
 
 
 def scattering(kernel: Callable[..., None], *tables: np.ndarray) -> Callable[..., np.ndarray]:
-    """The function that shares values among the points of a new grid by that kernel with these ``tables``."""
+    """A function that shares values among the points of a new grid, by that kernel with these ``tables``."""
 
     def scatter(
         sx: np.ndarray, values: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,

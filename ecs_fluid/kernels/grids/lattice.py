@@ -24,13 +24,13 @@ from ecs_fluid.kernels.grids.scatter import m4_prime, m6_prime
 Array = NDArray[Any]
 
 SCATTERS = {"m4_prime": m4_prime, "m6_prime": m6_prime}
-"""All other weights begin with linear ones."""
+"""Scatters by weights; the other weights, linear and positive, begin with the trilinear scatter."""
 
 MARGINS = {"m6_prime": 3}
-"""Cells that a lattice leaves free on every side: two that M6' reaches, and one for rounding; else 1."""
+"""Cells that a lattice leaves free on every side: two that M6' reaches and one for rounding; otherwise 1."""
 
 SPREAD = 1.0 / 24.0
-"""w of ``positive``: small, for it blurs, but not so small that points at the rim hold next to nothing."""
+"""w of ``positive``: small, since it blurs, but not so small that points at the rim hold almost nothing."""
 
 
 def lattice_box(

@@ -1,20 +1,20 @@
-"""What fills the cells of a grid: means of density, temperature and species, and how fire looks, in one pass.
+"""The mixture in the cells of a grid: mean density, temperature and species, and light of fire, in one pass.
 
 With sums over particles per cell volume, each point holds filled = sum w V, mass = sum w rho V, heat =
-sum w T rho V and sum w Y rho V of each species; the rest of its cell, max(1 - filled, 0), is ambient fluid of
-the density rho_a(z) and the temperature T_a(z). The part sum w V_alone / filled of it is not: where particles
-stand alone for all there is, it is more of the same (from `EDGE` on). Then, with the room that is left for
-ambient fluid,
+sum w T rho V and sum w Y rho V of each species. The rest of its cell, max(1 - filled, 0), is ambient fluid of
+the density rho_a(z) and the temperature T_a(z), except for the fraction sum w V_alone / filled: where
+particles fill a container and represent all fluid there, the rest is more of the same (from `EDGE` on). Then,
+with the room that is left for ambient fluid,
 
     total = mass + room rho_a,  rho = total / (filled + room),
     T = (heat + room rho_a T_a) / total,  Y = sum w Y rho V / total,
     luminosity = sum_s c_s Y_s (T^4 - T_a^4),  opacity = sum_s e_s rho Y_s,
 
-with T held to given limits and Y to [0, 1], which rounding may pass by a little, and rho to limits where
+with T clipped to given limits and Y to [0, 1], which rounding may exceed slightly, and rho to limits where
 kernels have negative weights. There are as many species as coefficients c_s. ``mix`` takes the sums of any
-kernel; ``share`` makes those of the linear one, w = w_x w_y w_z of ``interpolation``, line by line of points
-along z, and mixes each while it is in the cache: most lines have no particle near, and sums of their own
-would be the most that is written.
+kernel. ``share`` makes those of the linear kernel, w = w_x w_y w_z of ``interpolation``, for one line of
+points along z at a time, and mixes each line while it is in the cache: most lines have no particle near, and
+storing their sums would be most of the writing.
 """
 
 from __future__ import annotations
@@ -32,16 +32,17 @@ from ecs_fluid.kernels.grids.interpolation import axis_weight
 from ecs_fluid.kernels.grids.partition import axis_cell
 
 SHARED = 5
-"""What particles share before their species: volume, mass, excess mass, m T and what volume is alone."""
+"""Number of amounts before those of the species: volume, mass, excess mass, m T, and volume alone."""
 
 MEANS = 3
-"""Fields before those of the species: density, excess, temperature; behind them luminosity and opacity."""
+"""Number of fields before those of the species: density, excess, temperature; luminosity and opacity
+follow."""
 
 EDGE = 0.1
-"""Part of a cell up to which it lies at the edge of particles that stand alone: ambient fluid is beyond."""
+"""A cell filled up to this fraction lies at the edge of particles that are alone: beyond is ambient fluid."""
 
 TINY = 1e-37
-"""Least mass per volume that is divided by, kg/m^3."""
+"""Least mass per volume used as a divisor, kg/m^3."""
 
 PLAIN: Any = {"fastmath": {"contract"}, "error_model": "numpy"}
 _PART: Any = {**INLINE, "fastmath": {"contract"}}
@@ -49,13 +50,13 @@ _PART: Any = {**INLINE, "fastmath": {"contract"}}
 
 @njit(**_PART)
 def _width(species: Any) -> int:
-    """Numbers per point while particles are summed: whole vectors of four."""
+    """Numbers per point while particles are summed, rounded up to whole vectors of four."""
     return (SHARED + len(species) + 3) // 4 * 4
 
 
 @njit(**_PART)
 def _rest(rest: Any, warm: Any, row: int, out: Any) -> None:
-    """The ambient alone, which is what most points around a flame have."""
+    """Write ambient fluid only, as at most points around a flame."""
     zero = out.dtype.type(0)
     for c in range(out.shape[0]):
         line = out[c, row]

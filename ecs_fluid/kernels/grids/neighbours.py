@@ -1,16 +1,16 @@
 """Neighbours of groups of cell-sorted particles.
 
-A group is a few consecutive sorted rows. All rows that may lie within a reach of any of its members are some
-runs of rows, one for each row of cells (fixed i, j) nearby, and every member meets all of them.
+A group is a few consecutive sorted rows. All rows that may lie within a reach of any member form a few runs,
+one for each row of cells (fixed i, j) nearby, and every member is paired with all of them.
 
-`lane_groups` makes groups whose members are the lanes of a vector (``lanes``): they meet one row after the
-other, read where it lies, of the runs that `lane_runs` finds; `near_rows` lists those within reach of the
-group's box.
+`lane_groups` makes groups whose members are the lanes of a vector (``lanes``). They are paired with one row
+after the other, read in place, of the runs that `lane_runs` finds; `near_rows` lists the rows within reach of
+the group's box.
 
-`list_groups` makes groups whose members meet a list one after the other: columns of the runs, copied side by
-side, such that pair loops run over full vectors. A list is one flat array; column c lies at c WIDTH. It holds
-up to MOST rows, and the rows after the last up to a multiple of PADDING are zero, so a pair loop must give
-nothing for a source whose columns are all zero. Longer neighbourhoods are met in several lists.
+`list_groups` makes groups whose members are paired, one after the other, with a list: the columns of the
+runs, copied side by side, so that pair loops run over full vectors. A list is one flat array; column c begins
+at c WIDTH. It holds up to MOST rows, and after the last one zeros up to a multiple of PADDING, so a pair loop
+must add nothing for a source whose columns are all zero. Longer neighbourhoods are split into several lists.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ from ecs_fluid.kernels.grids.grid import grid_for_radius
 from ecs_fluid.kernels.grids.partition import axis_cell, cell_index
 
 PADDING = 32
-"""Lists end at a multiple of this: two vectors of float32 on AVX-512, for loops unrolled so far."""
+"""Lists end at a multiple of this: two vectors of float32 on AVX-512, for loops that are unrolled twice."""
 
 MOST = 1024
 WIDTH = MOST + LANES
-"""An odd number of cache lines, for columns a power of two apart would fall upon the same lines."""
+"""An odd number of cache lines: columns a power of two apart would map to the same lines."""
 
 GROUP = 32
-"""Members of a group at most."""
+"""Most members of a group."""
 
 FINE = 4
-"""Cells of the neighbour search that are stacked along z where one would do: runs of rows end sooner."""
+"""Number of cells stacked along z in place of one of the neighbour search: so runs of rows end sooner."""
 
 SPAN = 2 * FINE
-"""Most cells along z that the lanes of one vector come from."""
+"""Most cells along z from which the lanes of one vector come."""
 
 
 OUTSIDE = (512, 64, 8)
-"""One row in so many is left outside by the boxes of `search_box`, on each side of each axis."""
+"""The boxes of `search_box` leave one row in this many outside, on each side of each axis."""
 
 
 def is_wide(lo: np.ndarray, hi: np.ndarray, edge: float, max_cells: int) -> bool:
@@ -65,9 +65,10 @@ def is_wide(lo: np.ndarray, hi: np.ndarray, edge: float, max_cells: int) -> bool
 def search_box(x: np.ndarray, edge: float, max_cells: int) -> tuple[np.ndarray, np.ndarray]:
     """Box (lo, hi) for a search among ``x`` (n, 3) m on cells of ``edge`` m, at most ``max_cells`` of them.
 
-    It is around all rows if the cells suffice for that. Else they would have to be larger, and one stray far
-    away would put all others into a few of them. Boxes around most rows are tried, whose outermost cells have
-    what is outside (`runs_around`), and one in which less than half as many pairs share a cell is taken.
+    The box encloses all rows if the cells suffice. Otherwise cells would have to be larger, and one distant
+    stray could put all other rows into a few of them. So boxes around most rows are tried, whose outermost
+    cells also hold the rows outside (`runs_around`); one is taken if less than half as many pairs share a
+    cell in it.
     """
     lo, hi = bounds(x)
     n = len(x)
@@ -95,7 +96,7 @@ def boxed_grid(
 
 
 def _pairs(x: np.ndarray, *grid: np.ndarray) -> int:
-    """How many pairs of rows, each with itself too, share a cell."""
+    """Number of pairs of rows that share a cell, pairs of a row with itself included."""
     count = np.bincount(cell_index(x, *grid))
     return int(count @ count)
 
@@ -103,13 +104,13 @@ def _pairs(x: np.ndarray, *grid: np.ndarray) -> int:
 def stacked(
     origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The grid with each of its cells cut into a stack of `FINE`, which holds the members of a group."""
+    """The grid with each cell cut into a stack of `FINE` cells; a group's members lie in one stack."""
     stack = np.array([1, 1, FINE])
     return origin, spacing / stack, cells * stack
 
 
 def packed(*parts: np.ndarray) -> np.ndarray:
-    """Columns (n,) and groups of them (n, k) side by side in rows: what a pair needs lies together."""
+    """Columns (n,) and (n, k) side by side in rows, so that the numbers that a pair needs lie together."""
     columns = [part.reshape(len(part), math.prod(part.shape[1:])) for part in parts]
     out = np.empty((len(columns[0]), sum(part.shape[1] for part in columns)), columns[0].dtype)
     first = 0
@@ -144,22 +145,22 @@ def sorted_rows(
 def reaching(rows: np.ndarray, square: np.ndarray) -> tuple[np.ndarray, np.floating]:
     """Columns (4, n + LANES) for `near_rows`, and the largest number of the last.
 
-    They are places, and half the ``square`` (n,) m^2 of each row's reach: two rows are within reach of each
-    other where their distance squared is below the mean of both squares.
+    The columns are places, and half the ``square`` (n,) m^2 of each row's reach: two rows are within reach of
+    each other if their squared distance is below the mean of both squares.
     """
     out = np.zeros((4, len(rows) + LANES), rows.dtype)
     out[:3, : len(rows)] = rows[:, :3].T
-    # A little more than the half, so that a pair at the end is met from both sides or from neither.
+    # A little more than half, so that a pair at the limit is found from both sides or from neither.
     out[3, : len(rows)] = rows.dtype.type(0.5 * (1.0 + 2e-5)) * square
     return out, out[3].max()
 
 
 @njit(error_model="numpy")
 def list_groups(chunk: int, order: np.ndarray, real: int, start: np.ndarray) -> Any:
-    """First rows of groups of sorted rows, and the rows behind them, of a chunk of those in ``order`` (n,).
+    """First rows of groups of sorted rows, and their ends, for one chunk of the rows in ``order`` (n,).
 
-    Groups lie in one stack of a `stacked` grid. They begin and end with a particle: ``order`` below ``real``,
-    others are images of these.
+    Each group lies in one stack of a `stacked` grid. It begins and ends with a particle: these have ``order``
+    below ``real``, the others are images of particles.
     """
     n = len(order)
     p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
@@ -180,9 +181,9 @@ def list_groups(chunk: int, order: np.ndarray, real: int, start: np.ndarray) -> 
 
 @njit(error_model="numpy")
 def lane_groups(chunk: int, begin: int, behind: int, start: np.ndarray, nz: int, width: int) -> Any:
-    """First rows of groups of ``width`` sorted rows, and the rows behind them, of a chunk of begin:behind.
+    """First rows of groups of ``width`` sorted rows, and their ends, for one chunk of begin:behind.
 
-    There are fewer where the row of cells along z, ``nz`` of them, ends before, or `SPAN` cells do.
+    A group is shorter if the row of ``nz`` cells along z ends before, or after `SPAN` cells.
     """
     n = behind - begin
     p, last = begin + chunk * n // CHUNKS, begin + (chunk + 1) * n // CHUNKS
@@ -197,9 +198,9 @@ def lane_groups(chunk: int, begin: int, behind: int, start: np.ndarray, nz: int,
 
 @njit(**INLINE)
 def fill_lanes(rows: np.ndarray, p: int, end: int, first: int, count: int, at: int, out: np.ndarray) -> None:
-    """Columns ``first`` to ``first + count`` of rows p:end, side by side in ``out`` from vector ``at`` on.
+    """Copy columns ``first`` to ``first + count`` of rows p:end to ``out``, a vector each, from ``at`` on.
 
-    The last row is also in the lanes behind it.
+    The last row fills the remaining lanes too.
     """
     width = lanes_of(rows)
     for t in range(width):
@@ -241,9 +242,9 @@ def runs_around(
     box: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray,
     reach: float, runs: np.ndarray,
 ) -> int:  # fmt: skip
-    """First and last + 1 of every run of rows that may lie within ``reach`` of the ``box``; their number.
+    """Fill ``runs`` with the first row, and the last + 1, of every run within ``reach`` of the ``box``.
 
-    ``runs`` (nx ny, 2) at least.
+    Returns the number of runs; ``runs`` has the shape (nx ny, 2) at least.
     """
     lo0, lo1, lo2 = box[0, 0], box[0, 1], box[0, 2]
     hi0, hi1, hi2 = box[1, 0], box[1, 1], box[1, 2]
@@ -272,7 +273,7 @@ def runs_around(
 
 @njit(**INLINE)
 def lane_room(rows: np.ndarray, cells: np.ndarray, sums: int) -> Any:
-    """Room for the groups of a chunk: runs and box for `lane_runs`, four vectors of targets, and ``sums``."""
+    """Scratch arrays of one chunk: runs and box for `lane_runs`, four vectors of targets, and ``sums``."""
     width = lanes_of(rows)
     runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), rows.dtype)
     return runs, box, np.empty(4 * width, rows.dtype), np.empty(sums * width, rows.dtype)
@@ -283,7 +284,10 @@ def lane_runs(
     rows: np.ndarray, p: int, end: int, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
     cells: np.ndarray, reach: float, box: np.ndarray, runs: np.ndarray, targets: np.ndarray,
 ) -> int:  # fmt: skip
-    """Number of ``runs`` within ``reach`` of the rows p:end, whose first four columns fill ``targets``."""
+    """Fill ``targets`` with the first four columns of rows p:end, and ``runs`` within ``reach`` of them.
+
+    Returns the number of runs.
+    """
     box_of(rows, p, end, box)
     fill_lanes(rows, p, end, 0, 4, 0, targets)
     return int(runs_around(box, start, origin, spacing, cells, reach, runs))
@@ -294,10 +298,10 @@ def near_rows(
     columns: np.ndarray, p: int, end: int, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
     cells: np.ndarray, widest: float, box: np.ndarray, runs: np.ndarray, near: np.ndarray,
 ) -> int:  # fmt: skip
-    """Fill ``near`` (n + LANES,) with the rows, in their order, that may be within reach of one of p:end.
+    """Fill ``near`` (n + LANES,) with the rows, in order, that may be within reach of one of the rows p:end.
 
-    Returns their number. ``columns`` and ``widest`` are what `reaching` made; ``box`` (2, 3) and ``runs``
-    (nx ny, 2) are room to work in.
+    Returns their number. ``columns`` and ``widest`` are the results of `reaching`; ``box`` (2, 3) and
+    ``runs`` (nx ny, 2) are scratch.
     """
     wide_vectors()
     box_of(columns.T, p, end, box)
@@ -323,18 +327,18 @@ def near_rows(
 
 @njit(error_model="numpy")
 def fill_list(data: np.ndarray, runs: np.ndarray, number: int, run: int, near: np.ndarray) -> tuple[int, int]:
-    """Fill the list ``near`` from ``data`` (k, n + LANES), by the runs that are left, from ``run`` on.
+    """Fill the list ``near`` from ``data`` (k, n + LANES) with the remaining runs, from ``run`` on.
 
-    Moves the beginning of a run that does not fit. Returns the padded length and the next run.
+    If a run does not fit, its beginning is moved. Returns the padded length and the next run.
     """
     count = 0
     while run < number and count < MOST:
         first = runs[run, 0]
         take = min(runs[run, 1] - first, MOST - count)
         for c in range(data.shape[0]):
-            # Unsigned indices need no test for negative ones, which would keep the loop from vectors.
+            # Unsigned indices need no test for negative ones, which would prevent vectorisation.
             row, at, source = np.uintp(c), np.uintp(c * WIDTH + count), np.uintp(first)
-            # Whole vectors: what is copied beyond the run is overwritten next, or blanked below.
+            # Whole vectors are copied: elements beyond the run are overwritten next, or zeroed below.
             for q in range(np.uintp((take + LANES - 1) // LANES * LANES)):
                 near[at + q] = data[row, source + q]
         count += take

@@ -2,7 +2,7 @@
 
 The cell of a row is floor((x - origin) / spacing) per axis, clamped to the grid, and its linear index is
 (i ny + j) nz + k. Sorted rows of one row of cells (fixed i, j) are adjacent in memory, so a neighbour loop
-meets a few long contiguous runs. Positions must be finite; the result never depends on the thread count.
+reads a few long contiguous runs. Positions must be finite; the result never depends on the number of threads.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from ecs_fluid.kernels.compiled.parallel import parallel
 
 _BUCKETS = 512
 _ROWS_PER_BUCKET = 16
-"""Few rows are sorted with fewer buckets: counting those of all chunks took longer than the rows."""
+"""Few rows are sorted with fewer buckets: otherwise counting over all chunks would dominate."""
 
 
 @njit(fastmath=False, error_model="numpy", forceinline=True)
 def axis_cell(x: float, origin: float, inverse: float, cells: int) -> int:
     """Cell of coordinate ``x`` [m] along one axis; ``inverse`` is 1 / spacing [1/m]."""
-    # As numbers first: one too large for an integer would become the least of all.
+    # Clamped as floats first: a number too large for an integer would become the least integer.
     cell = int(min((x - origin) * inverse, float(cells)))
-    # int() rounds towards zero, which the lower clamp makes equal to floor.
+    # int() rounds towards zero, which after the lower clamp equals floor.
     return min(max(cell, 0), cells - 1)
 
 

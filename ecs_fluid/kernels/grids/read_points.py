@@ -1,9 +1,9 @@
 """The points of a grid that given positions read, and cubic splines through these points alone.
 
-Particles in a thin stream read a few of the points of the box around them, and only there a field has to be
-known. Along an axis the points that are read come in runs, of three at least. A spline goes through each run
-by itself: its coefficients are those of ``cubic.coefficients`` for a grid that ends where the run does, which
-keeps quadratic fields exact; inside of a run ends are forgotten by a factor of 0.27 from point to point.
+Particles in a thin stream read only a few points of the box around them, and a field must be known only
+there. Along an axis the points that are read form runs of at least three. Each run has a spline of its own,
+with the coefficients that ``cubic.coefficients`` would find for a grid that ends where the run ends. That
+keeps quadratic fields exact, and inside a run the effect of its ends falls by a factor of 0.27 per point.
 """
 
 from __future__ import annotations
@@ -31,20 +31,21 @@ def _mark_cells(
         i = axis_cell(x[row, 0], origin[0], a, cells[0])
         j = axis_cell(x[row, 1], origin[1], b, cells[1])
         k = axis_cell(x[row, 2], origin[2], c, cells[2])
-        marked[i, j, k] = 1  # by several threads, maybe, but all write the same
+        marked[i, j, k] = 1  # several threads may write this, but all write the same value
 
 
 def mark_cells(x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, marked: np.ndarray) -> None:
-    """Set ``marked`` (nx, ny, nz) uint8 to 1 where one of ``x`` (n, 3) m is; outside it is the nearest cell.
+    """Set ``marked`` (nx, ny, nz) uint8 to 1 in cells that hold one of ``x`` (n, 3) m, or are nearest to it.
 
-    ``origin`` and ``spacing`` (3,) m are those of the grid, whose cells ``marked`` is about.
+    ``origin`` and ``spacing`` (3,) m are those of the grid.
     """
     _mark_cells(x, origin, spacing, marked)
 
 
 @parallel("read.shape[0]", error_model="numpy")
 def _mark_points(i: int, marked: np.ndarray, around: np.ndarray, read: np.ndarray, count: np.ndarray) -> None:
-    """Points of the plane ``i``: along each axis those from ``around`` before a marked cell to behind it."""
+    """Mark the points of plane ``i`` that are read: along each axis from ``around`` before a marked cell
+    on."""
     nx, ny, nz = marked.shape
     beside, line = np.zeros((ny, nz), np.uint8), np.empty(nz, np.uint8)
     for a in range(max(i - 1 - around[0], 0), min(i + around[0], nx - 1) + 1):
@@ -90,9 +91,9 @@ def _put(i: int, read: np.ndarray, first: np.ndarray, values: np.ndarray, field:
 
 
 class PointsRead:
-    """Points (nx + 1, ny + 1, nz + 1) that positions in ``marked`` (nx, ny, nz) cells read.
+    """The points (nx + 1, ny + 1, nz + 1) that positions in the ``marked`` cells (nx, ny, nz) read.
 
-    Two along an axis, or with ``cubic`` four where the axis has three cells or more.
+    A position reads two along an axis, or with ``cubic`` four if the axis has three cells or more.
     """
 
     def __init__(self, marked: np.ndarray, cubic: bool) -> None:
@@ -118,7 +119,7 @@ class PointsRead:
 
 @lru_cache(maxsize=32)
 def _factors(points: int) -> np.ndarray:
-    """What the elimination of a tridiagonal matrix (5, 4, 4, ...; 1 beside) multiplies rows by."""
+    """Factors of the elimination of a tridiagonal matrix (diagonal 5, 4, 4, ...; 1 beside it)."""
     factors, before = np.zeros(points), 0.0
     for i in range(1, points):
         before = factors[i] = 1.0 / (4.0 + (i == 1) - before)
@@ -127,7 +128,8 @@ def _factors(points: int) -> np.ndarray:
 
 @njit(**INLINE)
 def _filter_run(v: Any, first: int, last: int, at: int, factors: Any, end: Any) -> None:
-    """Three columns from ``at`` on, side by side: each number waits for the one before in its own column."""
+    """Filter three columns from ``at`` on together, since each number depends on the one before in its
+    column."""
     kind = type(end)
     six, seven = kind(6), kind(7)
     inner, c, d = last - first - 1, at + 1, at + 2
@@ -186,8 +188,8 @@ def to_coefficients(values: np.ndarray, read: np.ndarray) -> None:
     """Make coefficients for ``cubic.SPLINE`` of ``values`` (px, py, pz, m) at points ``read`` (px, py, pz);
     m is a multiple of three.
 
-    In place; what stands elsewhere has no influence and stays. As in ``cubic.coefficients``, an axis of one
-    or two cells is left as it is.
+    This is done in place; values elsewhere have no effect and stay. As in ``cubic.coefficients``, an axis of
+    one or two cells is left as it is.
     """
     m = values.shape[3]
     for axis in range(3):

@@ -1,11 +1,11 @@
 """A grid twice as fine, to read a cubic spline linearly: eight points for each position in place of 64.
 
-Where the spline s has the second derivative s'', a linear reading between points H apart is too large by
-s'' H^2 / 12 in the mean over a cell. So the finer points, H = h / 2 apart, have along each axis s - s'' h^2 /
-48, of the spline's coefficients c_i (7 c_i-1 + 34 c_i + 7 c_i+1) / 48 at a point of the grid and (c_i-1 + 47
-c_i + 47 c_i+1 + c_i+2) / 96 between two. What is left of the error is s'' H^2 / (12 sqrt 5) in its RMS, where
-values of the spline itself would leave s'' H^2 / sqrt 120. Reading is of second order; constant and linear
-fields come out exactly.
+Where the spline s has the second derivative s'', linear interpolation between points H apart is too large by
+s'' H^2 / 12 on average over a cell. So the finer points, H = h / 2 apart, hold s - s'' h^2 / 48 along each
+axis. In the spline's coefficients c_i that is (7 c_i-1 + 34 c_i + 7 c_i+1) / 48 at a point of the grid and
+(c_i-1 + 47 c_i + 47 c_i+1 + c_i+2) / 96 between two. The remaining RMS error is s'' H^2 / (12 sqrt 5); with
+values of the spline itself it would be s'' H^2 / sqrt 120. Reading is of second order; constant and linear
+fields are exact.
 
 Beyond the ends of an axis a coefficient is extrapolated as in ``cubic``, c_-1 = 3 c_0 - 3 c_1 + c_2. An axis
 of one or two cells, which is read linearly anyway, is left as it is.
@@ -26,12 +26,12 @@ from ecs_fluid.kernels.grids.cubic import TAPS
 from ecs_fluid.kernels.grids.partition import view_as
 
 SHARES = np.array([7.0 / 48.0, 34.0 / 48.0, 1.0 / 96.0, 47.0 / 96.0])
-"""Of outer and inner coefficients: two numbers at a point of the grid, two between points."""
+"""Shares of the outer and inner coefficients: two numbers for a point of the grid, two between points."""
 
 
 @njit(**INLINE)
 def _extrapolate(a: Any, b: Any, c: Any, out: Any) -> None:
-    """A row beyond the end, of the last three."""
+    """Extrapolate a row beyond the end from the last three."""
     three = type(a[0])(3)
     for e in range(out.size):
         out[e] = three * (a[e] - b[e]) + c[e]
@@ -48,7 +48,7 @@ def _line(given: Any, points: Any, shares: Any, out: Any) -> None:
     for k in range(points - 1):
         at = np.uintp(3 * k)
         d = load_four(given, at + np.uintp(9))
-        # The fourth number belongs to the next point, which is written after.
+        # The fourth number belongs to the next point, which is written afterwards.
         store_four(out, np.uintp(2) * at, p * (a + c) + q * b)
         store_four(out, np.uintp(2) * at + np.uintp(3), r * (a + d) + s * (b + c))
         a, b, c = b, c, d

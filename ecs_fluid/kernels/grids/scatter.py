@@ -64,7 +64,7 @@ def _scatter_class(
     kind = out.dtype.type
     nx, ny, nz = out.shape[0] - 1, out.shape[1] - 1, out.shape[2] - 1
     inv0, inv1, inv2 = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
-    # Of a short axis two points have a weight; the others are another row's, which another thread may fill.
+    # On a short axis only two points have a weight; the others belong to rows that another thread may fill.
     width = m * (2 if nz < taps - 1 else taps)
     flat = out.reshape(out.size)
     row_length = (nz + 1) * m

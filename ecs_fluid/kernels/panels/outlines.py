@@ -14,7 +14,7 @@ from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.panels.panels import Panels
 
 MOST_SEGMENTS = 2048
-"""Segments of one body, about; a matrix of this many rows is factorised once."""
+"""Approximate largest number of segments of one body; a matrix of this many rows is factorised once."""
 
 
 def outline_of(points: Array, across: int) -> Panels:

@@ -26,13 +26,13 @@ from ecs_fluid.kernels.panels.outlines import segment_layers
 from ecs_fluid.kernels.panels.panels import Panels
 
 BLOCK = 16
-"""Columns that are eliminated together."""
+"""Number of columns that are eliminated together."""
 
 STRIP = 256
 """Columns from which they are eliminated in one go, so that the rows to take off stay in the cache."""
 
 IN_ORDER = FAST - {"reassoc"}
-"""Flags of elimination, by which each number has the same bits however the work is cut."""
+"""Compiler flags of elimination, with which each number has the same bits however the work is divided."""
 
 
 @njit(cache=True, error_model="numpy")
@@ -192,7 +192,7 @@ def product(a: Array, x: Array) -> Array:
 
 @njit(cache=True, error_model="numpy")
 def solve_many(a: Array, pivot: Array, b: Array) -> Array:
-    """The same as `solve`, to the bit, for each of the columns of b (n, k), faster from four on."""
+    """The same as `solve`, bit for bit, for each column of b (n, k); faster from four columns on."""
     n, many = b.shape
     x = b.copy()
     for k in range(n):
@@ -226,7 +226,7 @@ def _product_many(i: int, a: Array, x: Array, out: Array) -> None:
 
 @njit(cache=True)
 def product_many(a: Array, x: Array) -> Array:
-    """The same as `product`, to the bit, for each of the columns of x (m, k)."""
+    """The same as `product`, bit for bit, for each column of x (m, k)."""
     out = np.empty((len(a), x.shape[1]))
     _product_many(a, x, out)
     return out

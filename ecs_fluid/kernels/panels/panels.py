@@ -16,14 +16,14 @@ from ecs_fluid.kernels.bodies.polytope import Hulls
 from ecs_fluid.kernels.compiled import Array
 
 MOST_PANELS = 5120
-"""Triangles of one body; a matrix of this many rows is factorised once."""
+"""Most triangles of one body; a matrix of this many rows is factorised once."""
 
 
 LONGEST = 1.5
-"""Longest edge on a polytope, in edges asked for."""
+"""Longest edge on a polytope, over the edge that was asked for."""
 
 EVENINGS = 10
-"""Rounds that even out the triangles of a ball: their flow is twice as exact as without."""
+"""Rounds of smoothing of a ball's triangles, which halve the error of their flow."""
 
 
 class Panels(NamedTuple):
@@ -135,7 +135,8 @@ def hull_panels(hulls: Hulls, hull: int, edge: float) -> Panels:
         for k in range(3):
             a, b = triangles[t][k], triangles[t][(k + 1) % 3]
             owners[a, b] = t
-            # Equal lengths are cut in the order of their corners, whatever the last bits of the lengths.
+            # Equal lengths are cut in the order of their corners, independent of the last bits of the
+            # lengths.
             size = float(np.linalg.norm(points[a] - points[b]))
             heapq.heappush(heap, (-round(size / edge, 9), min(a, b), max(a, b)))
 

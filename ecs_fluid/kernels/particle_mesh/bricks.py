@@ -1,8 +1,8 @@
-"""Sums at the targets of bricks of cells: near pairs from one list for each brick, the rest from the mesh.
+"""Sums at the targets of bricks of cells: near pairs from one list per brick, the rest from the mesh.
 
-Lists hold what lies within the reach of the box of a brick's targets. Where these are many, those of each
-octant of their box get a list of their own, culled once more. A thread takes neighbouring bricks one after
-the other, so that sources and points of the mesh are still in its cache.
+A list holds the sources within the reach of the box of a brick's targets. If there are many targets, those of
+each octant of the box get a list of their own, culled again. A thread processes neighbouring bricks in turn,
+so that sources and mesh points are still in its cache.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from ecs_fluid.kernels.particle_mesh.near import PART, add_gradient, add_velocit
 from ecs_fluid.kernels.particle_mesh.splines import ORDER, ROW, read, weigh
 
 PIECES = 4 * CHUNKS
-"""Stretches of bricks, with about as many targets each."""
+"""Number of stretches of bricks, with about equally many targets each."""
 
 MANY, MANY_ALONE = 14, 35
-"""Targets above which a brick is cut into octants, with gradients and for velocities alone: to cull a source
+"""Above this number of targets a brick is cut into octants, with gradients and without: culling a source
 takes as long as four fifths of a pair with gradient, or two pairs without."""
 
 
@@ -49,7 +49,8 @@ def _box(points: Any, first: int, end: int, box: Any) -> None:
 
 @njit(**PART)
 def _by_octants(box: Any, first: int, end: int, points: Any, target: Any, ends: Any) -> None:
-    """Sort points first:end and their targets' numbers by octants of their box; fills where these end."""
+    """Sort points first:end and their targets' numbers by octants of their box; fills the octants'
+    ``ends``."""
     half = points.dtype.type(0.5)
     x, y, z = half * (box[0, 0] + box[1, 0]), half * (box[0, 1] + box[1, 1]), half * (box[0, 2] + box[1, 2])
     octant, given, numbers = np.empty(BLOCK, np.int64), np.empty((3, BLOCK), points.dtype), target.copy()
@@ -64,14 +65,15 @@ def _by_octants(box: Any, first: int, end: int, points: Any, target: Any, ends: 
         ends[o + 1] += ends[o]
     for t in range(first, end):
         to = ends[octant[t]]
-        ends[octant[t]] += 1  # at last the end of its octant
+        ends[octant[t]] += 1  # after the last one this is the end of the octant
         target[to] = numbers[t]
         for a in range(3):
             points[a, to] = given[a, t]
 
 
 def _bricks(name: str, add: Any, rows_of_sums: int) -> Any:
-    """The sums at the targets of every CHUNKS-th stretch of bricks, with that loop over near pairs."""
+    """Kernel of one chunk: sums at the targets of its stretches of bricks, with the loop ``add`` over
+    pairs."""
     gradient = rows_of_sums == GRADIENT_SUMS
     many = MANY if gradient else MANY_ALONE
 
@@ -124,7 +126,7 @@ def _bricks(name: str, add: Any, rows_of_sums: int) -> Any:
             brick = np.searchsorted(first, piece * order.size // PIECES)
             last = np.searchsorted(first, (piece + 1) * order.size // PIECES)
             while brick < last:
-                beyond = brick + 1  # as many bricks as fill a block
+                beyond = brick + 1  # take as many bricks as fill a block
                 while beyond < last and first[beyond + 1] - first[brick] <= BLOCK:
                     beyond += 1
                 for low in range(first[brick], first[beyond], BLOCK):

@@ -5,9 +5,9 @@ a mesh padded with zeros to twice the largest distance (Hockney and Eastwood, Co
 Particles, section 6-5-4). K_x is odd in x and even in y and z, so its transform is imaginary and an eighth of
 it is kept.
 
-Strengths came to the mesh, and velocities will leave it, by B-splines of order p. Along an axis, with the
-angle w of a wave from point to point, that multiplies by sinc(w/2)^p twice, and what is left of the waves
-that the mesh cannot tell from it is least with the factor (Hockney and Eastwood, section 8-3-3)
+B-splines of order p bring strengths to the mesh, and velocities from it. Along an axis, for a wave of the
+phase w per cell, that multiplies by sinc(w/2)^p twice. The error by aliases, waves that the mesh cannot
+distinguish from this one, is least with the factor (Hockney and Eastwood, section 8-3-3)
 
     D(w) = sinc(w/2)^(2p) / b(w)^2,   b(w) = sum_m sinc(w/2 + pi m)^(2p) = sum_j M_2p(j) cos(j w),
 
@@ -39,17 +39,17 @@ Array = NDArray[Any]
 Sizes = tuple[int, int, int]
 
 MARGIN = 6
-"""Points between the farthest two of a mesh and where its images begin, at least: there K has a step, which
-D spreads by some points, to 0.36^6 = 2e-3 of it at the sixth."""
+"""Least number of points between the farthest point of a mesh and the first image, where K has a step: D
+spreads the step over some points, to 0.36^6 = 2e-3 of it at the sixth."""
 
 _TOGETHER = 4
-"""Waves along y that are transformed along x one after the other: what is fetched for them lies together."""
+"""Number of waves along y that are transformed along x in turn: their data lie together in memory."""
 
 LOOP: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 
 
 def half_sizes(points: Sizes) -> Sizes:
-    """Half the periods of the padded mesh where strengths act so many points away along the axes, at most."""
+    """Half the periods of the padded mesh, if strengths act at most this many points away along the axes."""
     x, y, z = (int(fft.next_fast_len(n + MARGIN, real=True)) for n in points)
     return x, y, z
 
@@ -67,7 +67,7 @@ def transformed(half: Sizes, spacing: float, code: Code, sigma: float, reach: fl
     along[:, 0] = np.sqrt(r2.ravel())
     unit = np.array([[0.0], [0.0], [1.0]])
     velocity(code, along, np.zeros((3, 1)), unit, np.array([sigma * spacing]), u)
-    # Of a strength along z, at distance r along x: u_y = g r / (4 pi).
+    # A strength along z induces u_y = g r / (4 pi) at the distance r along x.
     g = u[:, 1].reshape(r2.shape) / np.sqrt(np.maximum(r2, spacing**2))
     inside = r2 < (reach * spacing) ** 2
     v = 1.0 - r2[inside] / (reach * spacing) ** 2
@@ -105,7 +105,7 @@ def _sharpening(half: int) -> Array:
 
 @njit(**INLINE)
 def _room(size: int, like: Any) -> Any:
-    """So many numbers that begin with a line of the cache, which no vector then crosses."""
+    """An array of ``size`` numbers that begins at a cache line, so that no vector crosses a line."""
     room = np.empty(size + BYTES, like.dtype)
     first = (-room.ctypes.data % BYTES) // like.itemsize
     return room[first : first + size]
@@ -127,7 +127,7 @@ def _copy(x: Any, at: int, y: Any, to: int, count: int) -> None:
 
 @parallel("strengths.shape[0]", **LOOP)
 def _spread(i: int, strengths: Array, along_y: Any, along_z: Any, waves: Array) -> None:
-    """Of the i-th plane: transforms along z, of two real lines in each complex one, then along y."""
+    """For the i-th plane: transforms along z, with two real lines in each complex one, then along y."""
     py, pz, vectors, my = strengths.shape[1], strengths.shape[2], waves.shape[2], waves.shape[3]
     width, mz, lines = lanes_of(waves), along_z[1].shape[1], 3 * py
     two, kz = 2 * width, mz // 2 + 1
@@ -166,7 +166,7 @@ def _spread(i: int, strengths: Array, along_y: Any, along_z: Any, waves: Array) 
 
 @njit(**INLINE)
 def _cross(x: Any, y: Any, k: Any, first: int, width: int, mx: int, sign: Any) -> None:
-    """y = S x K of three lines of waves S in ``x``; those of K stand from the row ``first`` of ``k`` on."""
+    """y = S x K for three lines of waves S in ``x``; those of K are in ``k`` from row ``first`` on."""
     two, length, kind = 2 * width, 2 * width * mx, x.dtype.type
     up, down = in_all(kind(1.0)), in_all(kind(-1.0))
     for i in range(mx):
@@ -189,10 +189,12 @@ def _multiply(
     block: int, waves: Array, along_x: Any, tables: tuple[Array, Array], fields: int, more: bool,
     outs: tuple[Array, Array],
 ) -> None:  # fmt: skip
-    """Of some waves along y: transforms along x, strengths to velocities, S x K, and back, of 1 or 2 fields.
+    """For a block of waves along y: transforms along x, products S x K, and transforms back, for 1 or 2
+    fields.
 
-    The transforms of K are -i times the ``tables``, which have the others with their signs for waves beyond
-    the half of x and y. With ``more`` they are added to ``outs``, real and imaginary parts changed about.
+    The transforms of K are -i times the ``tables``, which by symmetry also give, with signs, those of waves
+    beyond half the period of x and y. The results go to ``outs``, or with ``more`` are added, with real and
+    imaginary parts exchanged.
     """
     px, vectors, my = waves.shape[0], waves.shape[2], waves.shape[3]
     width, mx = lanes_of(waves), along_x[1].shape[1]
@@ -221,7 +223,7 @@ def _multiply(
             for f in range(fields):
                 table, last = tables[f], f == fields - 1
                 _cross(x, y, table.reshape(table.size), (row * vectors + v) * (mx // 2 + 1), width, mx, sign)
-                # The last one takes the place of the strengths: twice there or twice here, it is in ``room``.
+                # The last field may overwrite the strengths; either way the result is in ``room``.
                 other = x if last else spare
                 found = other if swapped else y
                 to, stride = (own, length) if last else (kept[3 * s * two * px :], two * px)
@@ -247,9 +249,9 @@ def _multiply(
 
 @parallel("out.shape[0]", **LOOP)
 def _gather(i: int, waves: Array, along_y: Any, along_z: Any, out: Array) -> None:
-    """Of the i-th plane: transforms back along y, then along z, to two real lines from each complex one.
+    """For the i-th plane: transforms back along y, then along z, with two real lines from each complex one.
 
-    In ``waves`` real and imaginary parts are changed about.
+    In ``waves`` real and imaginary parts are exchanged.
     """
     py, pz, vectors, my = out.shape[1], out.shape[2], waves.shape[2], waves.shape[3]
     width, mz, lines = lanes_of(waves), along_z[1].shape[1], 3 * py
@@ -270,7 +272,7 @@ def _gather(i: int, waves: Array, along_y: Any, along_z: Any, out: Array) -> Non
     for first in range(0, columns, two):
         for k in range(kz):
             one, other, at = two * k, two * ((mz - k) % mz), 2 * k * columns + first
-            # a + i b and c + i d, changed about, of two lines are one of (a + i b) + i (c + i d).
+            # With parts exchanged, a + i b and c + i d of two lines become those of (a + i b) + i (c + i d).
             b, d = load(turned, at), load(turned, at + width)
             a, c = load(turned, at + columns), load(turned, at + columns + width)
             store(x, other, c - b)
@@ -288,9 +290,8 @@ def _gather(i: int, waves: Array, along_y: Any, along_z: Any, out: Array) -> Non
 def spread(strengths: Array, half: Sizes) -> Array:
     """Waves along y and z of strengths (px, py, pz, 3) m^3/s on the padded mesh.
 
-    By planes, components, vectors of waves along z, waves along y, parts and lanes (px, 3, vectors, my,
-    2 lanes). Here and in `convolve` the padding is left out along axes that are not transformed yet, or no
-    more.
+    The axes of the result are planes, components, vectors of waves along z, waves along y, parts and lanes
+    (px, 3, vectors, my, 2 lanes). Here and in `convolve`, axes in real space are kept without padding.
     """
     name, width = strengths.dtype.name, BYTES // strengths.itemsize
     vectors = -(-(half[2] + 1) // width)
@@ -302,10 +303,10 @@ def spread(strengths: Array, half: Sizes) -> Array:
 def convolve(
     parts: list[tuple[Array, list[Array]]], half: Sizes, outs: list[Array], last: bool = False
 ) -> None:
-    """Fill ``outs``, one or two fields (px, py, pz, 3) m/s, by what `spread` made of strengths.
+    """Fill ``outs``, one or two fields (px, py, pz, 3) m/s, from the results of `spread`.
 
-    Each of the parts has its `transformed` for each field. With ``last`` its waves are used up, which takes
-    less memory. Any number of threads gives the same result.
+    Each part comes with its `transformed` for each field. With ``last`` its waves are overwritten, which
+    takes less memory. The result is the same for any number of threads.
     """
     along_x, along_y, along_z = (recipe(2 * n, outs[0].dtype.name) for n in half)
     waves = [np.empty_like(parts[0][0]) for _ in outs[last:]]

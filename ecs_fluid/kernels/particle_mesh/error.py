@@ -1,12 +1,12 @@
 """Errors of a mesh, from the spectrum of the smooth part that it carries.
 
-Strengths of random directions, of which a cubic metre holds sum |alpha|^2 = S, have RMS errors e_u of the
-velocity and e_du of the gradient, with zeta_long, W_u and W_du of `splitting`,
+For strengths of random directions with the sum S of |alpha|^2 per cubic metre, the RMS errors e_u of the
+velocity and e_du of the gradient are, with zeta_long, W_u and W_du of `splitting`,
 
     e^2 = S / (3 pi^2) int zeta_long^2 W dk,
 
-since (alpha x k)^2 is two thirds of alpha^2 k^2 on average. Where strengths point the same way errors are as
-large, and velocities larger.
+since (alpha x k)^2 is two thirds of alpha^2 k^2 on average. Where strengths point the same way, errors are
+equally large, but velocities are larger.
 
 Source: Hockney and Eastwood, Computer Simulation Using Particles, section 8-3.
 """
@@ -26,16 +26,16 @@ from ecs_fluid.kernels.particle_mesh.splitting import WIDTHS, ends, let_in, smoo
 Array = NDArray[Any]
 
 REACHES = tuple(np.arange(1.5, 16.1, 0.25).tolist())
-"""Reaches, in cells, that a mesh may have."""
+"""Allowed reaches of a mesh, in cells."""
 
 
 def needed_reach(code: Code, sigma: float, velocity: float, gradient: float) -> float | None:
-    """The least of `REACHES` with such errors on a mesh of cells of 1 m and with S = 1 m^3/s^2.
+    """The least of `REACHES` with at most these errors, for cells of 1 m and S = 1 m^3/s^2; None if none has.
 
-    ``sigma`` is the core radius in cells; an infinite ``gradient`` asks for velocities alone. For other cells
-    and strengths e_u goes like sqrt(S/h) and e_du like sqrt(S/h^3). None if none does.
+    ``sigma`` is the core radius in cells; an infinite ``gradient`` means that only velocities are needed. For
+    other cells and strengths e_u is proportional to sqrt(S/h) and e_du to sqrt(S/h^3).
     """
-    # Cores up to a fifth thinner, so that few spectra do for all.
+    # Core radii are rounded down by up to a fifth, so that few spectra are needed.
     octave = np.floor(4.0 * np.log2(sigma)) / 4.0 if sigma > 0.0 else -np.inf
     core = 0.0 if ends(code) or octave < -3.0 else float(2.0**octave)
 
@@ -56,11 +56,11 @@ def errors(code: Code, sigma: float, reach: float) -> tuple[float, float]:
 
 
 def strength_around(x: Array, alpha: Array, targets: Array, low: Array, high: Array, reach: float) -> Array:
-    """Sum of |alpha|^2 m^6/s^2 of the vortons within about the reach m of each target: (m,).
+    """Sum (m,) of |alpha|^2, m^6/s^2, of the vortons within about the `reach`, m, of each target.
 
-    Errors are of the smooth velocities that end there, so their squares go like this sum. Vortons x (3, n) m,
-    alpha (3, n) m^3/s, and targets (m, 3) m lie in the box from ``low`` to ``high`` (3,) m; counted are those
-    in the cube of a target and in the 26 that touch it, with edges of one reach.
+    The error is that of the smooth velocity within the reach, so its square is proportional to this sum.
+    Vortons x (3, n) m, alpha (3, n) m^3/s, and targets (m, 3) m lie in the box from ``low`` to ``high`` (3,)
+    m. The sum is over the cube of a target and the 26 cubes that touch it, with edges of one reach.
     """
     sides = tuple((np.floor((high - low) / reach).astype(np.int64) + 1).tolist())
 

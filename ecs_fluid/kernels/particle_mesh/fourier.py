@@ -1,10 +1,11 @@
-"""Fourier transforms of many lines at once: a line in every lane of a vector.
+"""Fourier transforms of many lines at once, with one line in each lane of a SIMD vector.
 
-``scipy.fft`` is compiled for vectors of 16 bytes; these use the widest there are, and take a third of its
-time on the meshes of this package.
+``scipy.fft`` is compiled for vectors of 16 bytes; these transforms use the widest vectors available, and take
+a third of its time on the meshes of this package.
 
-A buffer holds the numbers of `lanes_of` lines, number after number: the real parts side by side, then the
-imaginary ones. Transforms are those of Stockham, which need no sorting of bits, for products of 2, 3 and 5.
+A buffer holds the numbers of `lanes_of` lines, number after number: for each, the real parts of all lines,
+then the imaginary parts. The transforms are Stockham's, which need no bit reversal, for lengths that are
+products of 2, 3 and 5.
 
 Source: Van Loan, Computational Frameworks for the Fast Fourier Transform, 1992, section 1.7.
 """
@@ -66,10 +67,11 @@ def _put_turned(x: Any, at: int, real: Any, imaginary: Any, cos: Any, sin: Any) 
 
 @njit(fastmath=FAST, error_model="numpy")
 def transform(x: Any, y: Any, factors: Any, turns: Any) -> bool:
-    """Forward transforms of the lines in ``x``, not scaled; whether the result is in ``y``, or else in ``x``.
+    """Unscaled forward transforms of the lines in ``x``; returns whether the result is in ``y``, not in
+    ``x``.
 
-    The inverse ones, times the length, are those with real and imaginary parts changed about, before and
-    after. ``factors`` and ``turns`` as of `recipe`.
+    For the inverse transforms, times the length, exchange real and imaginary parts before and after.
+    ``factors`` and ``turns`` are those of `recipe`.
     """
     wide_vectors()
     kind = x.dtype.type

@@ -1,7 +1,7 @@
-"""Pairs that are nearer than the reach: what the smooth part (``splitting``) leaves of each.
+"""Pairs nearer than the reach: the part of their velocity that the smooth part (``splitting``) leaves.
 
-As in ``biot_savart.pairwise`` a list of sources, here all that lie within the reach of a box of targets, is
-packed side by side and acts on the targets one after the other.
+As in ``biot_savart.pairwise``, a packed list of sources acts on the targets one after the other; here the
+list holds all sources within the reach of a box of targets.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PART: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 
 @njit(**INLINE)
 def _smooth(v: Any, a: Any) -> Any:
-    """The smooth part's g and its derivative by v."""
+    """g of the smooth part, and its derivative by v."""
     g = a[3] + v * a[4]
     slope = a[4]
     slope = g + v * slope
@@ -133,7 +133,7 @@ def sort_sources(
     c: int, code: Code, x: Any, alpha: Any, sigma: Any, order: Any, first: int, out: Any
 ) -> None:  # fmt: skip
     """Fill ``out`` (8, ...), from column ``first`` on, with places, strengths, sigma^2 and core constants of
-    these rows, as in a pack."""
+    the rows ``order``, as in a pack."""
     n = order.size
     for p in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
         row, to = order[p], first + p
@@ -147,8 +147,8 @@ def sort_sources(
 def near_pack(like: Any) -> Any:
     """An empty pack (8, ...) of the dtype of ``like``.
 
-    Its rows are an odd number of lines of the cache: those a power of two apart fall upon the same lines, and
-    reading one waits for what was written to another.
+    Its rows are an odd number of cache lines long: rows a power of two apart would map to the same lines, and
+    a read would wait for a write to another row.
     """
     width, line = PACK_BYTES // like.itemsize + LANES, 64 // like.itemsize
     raw = np.empty(8 * width + line, like.dtype)
@@ -158,11 +158,12 @@ def near_pack(like: Any) -> Any:
 
 @njit(**PART)
 def cull(rows: Any, runs: Any, number: int, run: int, box: Any, square: Any, pack: Any) -> tuple[int, int]:
-    """Pack those sources of the runs, from ``run`` on, that are nearer to the ``box`` (2, 3) m than a reach.
+    """Pack those sources of the runs, from ``run`` on, that are nearer to the ``box`` (2, 3) m than the
+    reach.
 
-    ``square`` m^2 is that of the reach; ``rows`` (8, ...), readable for a vector beyond each run, and
-    ``pack`` (8, ...) are one row each. Returns how many there are and the next run; moves the beginning of
-    one that does not fit.
+    ``square`` m^2 is the square of the reach. ``rows`` (8, ...), readable for a vector beyond each run, and
+    ``pack`` (8, ...) are flattened. Returns the number of sources packed and the next run; if a run does not
+    fit, its beginning is moved.
     """
     wide_vectors()
     width, stride, length = lanes_of(pack), pack.size // 8, rows.size // 8
@@ -178,7 +179,7 @@ def cull(rows: Any, runs: Any, number: int, run: int, box: Any, square: Any, pac
             dy = most(most(y0 - y, y - y1), none)
             dz = most(most(z0 - z, z - z1), none)
             far = dx * dx + (dy * dy + dz * dz)
-            # What is beyond the end comes behind the others, and is overwritten.
+            # Lanes beyond the end of the run land behind the others, and are overwritten.
             append_below(far, limit, x, pack, count)
             append_below(far, limit, y, pack, stride + count)
             append_below(far, limit, z, pack, 2 * stride + count)

@@ -1,9 +1,9 @@
-"""Between vortons and the points of a mesh by B-splines of order five: five points an axis.
+"""Transfer between vortons and the points of a mesh by B-splines of order five: five points per axis.
 
-The spline of order p is the p-fold convolution of a box one cell wide; on an axis with points at the whole
-numbers a position X shares with the points X - p/2 < i < X + p/2. Scatter and reading use the same weights,
-and the gradient of what is read is that of the splines. Source: de Boor, A Practical Guide to Splines, 1978,
-chapter IX; Essmann et al., J. Chem. Phys. 103 (1995), who smooth Ewald sums so.
+The spline of order p is the p-fold convolution of a box one cell wide. On an axis with points at the whole
+numbers, a position X has weights at the points X - p/2 < i < X + p/2. Scatter and reading use the same
+weights, and gradients are read with the derivatives of the splines. Source: de Boor, A Practical Guide to
+Splines, 1978, chapter IX; Essmann et al., J. Chem. Phys. 103 (1995), who use them for Ewald sums.
 """
 
 from __future__ import annotations
@@ -23,22 +23,25 @@ from ecs_fluid.kernels.compiled.vectors import INLINE, LANES, wide_vectors
 Array = NDArray[Any]
 
 ORDER = 5
-"""Of the splines. Order 6 has half the error of the gradient at 1.7 times the points, and three numbers at
-six points fill no vector of 16."""
+"""Order of the splines. Order 6 has half the error of the gradient, but 1.7 times the points, and three
+numbers at six points do not fit a vector of 16."""
 
 ROW = 16
-"""Numbers that are read at once: three at each of the points of an axis, and one more."""
+"""Numbers read at once: three at each of the points along an axis, and one more."""
 
 _SIDE = 4
-"""Cells along x and y of the blocks of a scatter: with what they reach they are narrower than two blocks."""
+"""Width, in cells along x and y, of the blocks of a scatter: with their reach they are narrower than two
+blocks."""
 
 _PIECES = f"((cells[0] + {2 * _SIDE - 1}) // {2 * _SIDE}) * ((cells[1] + {2 * _SIDE - 1}) // {2 * _SIDE})"
 
 
 @njit(**INLINE)
 def shares(f: Any) -> Any:
-    """The shares of five points, and how they change in a cell, f = 0 ... 1 after the first has begun to
-    lose: de Boor's recursion from order to order, unrolled."""
+    """Weights of five points, and their derivatives by the fraction f, 0 to 1, of a cell.
+
+    By de Boor's recursion from order to order, unrolled.
+    """
     kind = type(f)
     one, two, three, four = kind(1.0), kind(2.0), kind(3.0), kind(4.0)
     left, by = one - f, kind(0.5)
@@ -94,7 +97,8 @@ def _share(
     piece: int, rows: Array, start: Array, cells: Array, odd: tuple[int, int], origin: Array, inverse: float,
     points: Any, flat: Array,
 ) -> None:  # fmt: skip
-    """Of the blocks of _SIDE x _SIDE columns of cells every other one along both axes, ``odd`` or even."""
+    """Scatter one piece: every other block of _SIDE x _SIDE columns of cells on both axes, ``odd`` or
+    even."""
     many = (cells[1] + 2 * _SIDE - 1) // (2 * _SIDE)
     low_x, low_y = (2 * (piece // many) + odd[0]) * _SIDE, (2 * (piece % many) + odd[1]) * _SIDE
     places, line = np.empty((3, BLOCK), rows.dtype), np.zeros(ROW, rows.dtype)
@@ -117,7 +121,7 @@ def _share(
 
 @njit(**INLINE)
 def _add(corner: int, t: int, weights: Any, points: Any, line: Any, flat: Any) -> None:
-    """Add a ``line`` of points along z, times weights, to 25 lines of the field."""
+    """Add a ``line`` of values along z, times the weights along x and y, to 25 lines of the field."""
     for part in range(0, ROW, lanes_of(flat)):
         along = load(line, part)
         for s in range(ORDER):
@@ -128,11 +132,11 @@ def _add(corner: int, t: int, weights: Any, points: Any, line: Any, flat: Any) -
 
 
 def scatter(rows: Array, start: Array, cells: Array, origin: Array, inverse: float, out: Array) -> None:
-    """Share strengths, rows 3, 4, 5 of ``rows`` (8, n), from the places in rows 0, 1, 2 among the points.
+    """Share strengths (rows 3, 4, 5 of ``rows`` (8, n)) at the places in rows 0, 1, 2 among the points.
 
-    Fills ``out`` (px, py, pz, 3) m^3/s, points from ``origin`` m on with ``inverse`` in a metre. Rows are
-    sorted by ``cells`` (3,) of 2 x 2 points in x and y; ``start`` as `partition` gives it. Of blocks of such
-    cells every other one is done at once, so that no two threads meet at a point.
+    Fills ``out`` (px, py, pz, 3) m^3/s, on points from ``origin`` m on, ``inverse`` of them per metre. Rows
+    are sorted by ``cells`` (3,) of 2 x 2 points in x and y; ``start`` is that of `partition`. Every other
+    block of such cells is done at the same time, so that no two threads write to the same point.
     """
     _clear(out)
     for odd in ((0, 0), (0, 1), (1, 0), (1, 1)):
@@ -145,8 +149,9 @@ def read(
 ) -> None:
     """Fill out[:3] with the field, and with ``gradient`` out[3 + 3 i + j] with du_i/dx_j, at one place.
 
-    ``corner`` and the t-th ``weights`` are those of `weigh`, ``points`` the numbers (px, py, pz), ``flat``
-    the field (px, py, pz, 3) as one row, with a number more at its end, and ``lines`` (3 ROW,) is room.
+    ``corner`` and the t-th ``weights`` are those of `weigh`; ``points`` are the numbers (px, py, pz);
+    ``flat`` is the field (px, py, pz, 3) as one row, with one more number at its end; ``lines`` (3 ROW,) is
+    scratch.
     """
     kind = flat.dtype.type
     plane, line = 3 * points[1] * points[2], 3 * points[2]

@@ -6,19 +6,19 @@ from R on, and inside a polynomial in v = 1 - r^2/R^2,
     g_long(r) = sum_{j <= M} a_j v^j.
 
 a_0 and a_1 are those of the Taylor series of g about r = R, so that neither velocity nor gradient has a step
-there; the others make the error of the mesh least. A mesh of cells h takes a wave k for its aliases
-k_m = k + 2 pi m/h. Splines of order p have of each s_m = prod_axes sinc(k_m h/2)^p; with S = sum_m s_m^2 and
-what they do to the wave itself divided out by s_0^2/S^2 (``convolution``), the mean square error of places at
-random is zeta_long(k)^2/k^2 times
+there; the others minimise the error of the mesh. A mesh of cells h cannot distinguish a wave k from its
+aliases k_m = k + 2 pi m/h. Splines of order p multiply each by s_m = prod_axes sinc(k_m h/2)^p. With S =
+sum_m s_m^2, and the factor s_0^2/S^2 (``convolution``) that corrects the wave itself, the mean square error
+at random places is zeta_long(k)^2/k^2 times
 
     W_u = 1 - s_0^4/S^2,   W_du = k^2 (1 - 2 s_0^4/S^2) + s_0^4/S^3 sum_m k_m^2 s_m^2
 
-for velocity and gradient (all of it, 1 and k^2, for waves that are an alias), zeta the transform of the
-vorticity, 1 at k = 0. With W averaged over directions, what is made least is
+for velocity and gradient (1 and k^2, all of it, for waves that are themselves aliases), with zeta the
+transform of the vorticity, 1 at k = 0. With W averaged over directions, the quantity that is minimised is
 
     int zeta_long^2 W_du dk.
 
-By parts, with q = 4 pi int zeta r^2 dr, q_long = r^3 g_long and sinc(x) = sin(x)/x,
+Integration by parts gives, with q = 4 pi int zeta r^2 dr, q_long = r^3 g_long and sinc(x) = sin(x)/x,
 
     zeta_long(k) = zeta(k) - int_0^R (q_long - q) d/dr sinc(k r) dr,
 
@@ -46,13 +46,13 @@ from ecs_fluid.kernels.particle_mesh.splines import ORDER
 Array = NDArray[Any]
 
 TERMS = 4
-"""Last power of the polynomial."""
+"""Degree M of the polynomial."""
 
 GIVEN = 2
-"""Terms of the polynomial that are those of the Taylor series."""
+"""Number of terms of the polynomial that are those of the Taylor series."""
 
 _POINT = 1e-4
-"""Core radius, in reaches, of what stands for a point."""
+"""Core radius, in reaches, of a blob that represents a point vortex."""
 
 _NODES, _SHARES = np.polynomial.legendre.leggauss(160)
 WAVES, WIDTHS = 2.5 * np.pi * (_NODES + 1.0), 2.5 * np.pi * _SHARES
@@ -90,11 +90,11 @@ class SmoothPart(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def smooth_part(code: Code, sigma: float, reach: float) -> SmoothPart:
-    """Of a core radius ``sigma`` and with R = ``reach``, both in cells.
+    """The smooth part for the core radius ``sigma`` and R = ``reach``, both in cells.
 
-    A blob of bounded support has to end inside the reach.
+    A blob of bounded support must end inside the reach.
     """
-    # Beyond its edge it is a point, as far as the mesh is concerned.
+    # For the mesh, a blob with an edge is a point vortex, since beyond its edge both are the same.
     sigma = _POINT * reach if ends(code) else max(sigma, _POINT * reach)
     slopes = _radial_derivatives(code, GIVEN, np.array([(sigma / reach) ** 2]))[:, 0]
     given = np.array([-slopes[1], 0.5 * slopes[2]]) / reach**3
@@ -109,7 +109,8 @@ def smooth_part(code: Code, sigma: float, reach: float) -> SmoothPart:
 
 @lru_cache(maxsize=256)
 def _terms(code: Code, sigma: float, reach: float) -> tuple[Array, Array]:
-    """zeta_long at the `WAVES` without a polynomial (k,), and what each of its terms adds (k, 1 + TERMS)."""
+    """zeta_long at the `WAVES` without the polynomial (k,), and the contribution of each term (k, 1 +
+    TERMS)."""
     r = 0.5 * reach * (_NODES + 1.0)
     within = share_within(code, sigma, r)
     kr = np.outer(WAVES, r)
@@ -121,7 +122,7 @@ def _terms(code: Code, sigma: float, reach: float) -> tuple[Array, Array]:
 
 
 def _radial_derivatives(code: Code, order: int, s2: Array) -> Array:
-    """D^k (4 pi G) at r = 1 for k = 0 ... order, (order + 1, n), of core radii squared ``s2`` (n,)."""
+    """D^k (4 pi G) at r = 1 for k = 0 ... order, (order + 1, n), for squared core radii ``s2`` (n,)."""
     blob, found = record(code), np.zeros((order + 1, len(s2)))
     if blob.derivatives is not None:
         for lane, one in enumerate(s2):
@@ -139,12 +140,14 @@ def _radial_derivatives(code: Code, order: int, s2: Array) -> Array:
 
 
 def ends(code: Code) -> bool:
-    """Whether the blob has an edge, beyond which it is a point vortex; it has to lie within the reach."""
+    """Whether the blob has an edge, beyond which it acts as a point vortex; the edge must be within the
+    reach."""
     blob = record(code)
     return blob.derivatives is None and not blob.softened
 
 
 def share_within(code: Code, sigma: float | Array, reach: float | Array) -> Array:
-    """q at the reach, 1, of blobs of these core radii m: the less they differ in it, the less beyond."""
+    """q at the reach, 1, of blobs of these core radii, m: blobs alike in it are alike beyond the reach
+    too."""
     slopes: Array = _radial_derivatives(code, 1, np.atleast_1d(sigma / reach) ** 2)[1]
     return -slopes

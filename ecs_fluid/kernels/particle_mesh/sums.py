@@ -1,9 +1,9 @@
 """Velocity and gradient by particle-particle particle-mesh, in O(n + m + points of the mesh).
 
-The smooth part of all velocities (``splitting``) goes by way of a mesh (``splines``, ``convolution``), the
-rest in pairs nearer than a reach (``near``). Gradients ask for a longer reach than velocities alone, which
-get a smooth part of their own on the same mesh. How long reaches have to be follows from the tolerance, and
-of all meshes the one is taken that should take the least time: wider cells have more near pairs.
+The smooth part of all velocities (``splitting``) is found on a mesh (``splines``, ``convolution``), the rest
+in pairs nearer than a reach (``near``). Gradients need a longer reach than velocities alone, which get a
+smooth part of their own on the same mesh. The reaches follow from the tolerance. The mesh is chosen for the
+least expected time: wider cells mean fewer points, but more near pairs.
 
 Source: Hockney and Eastwood, Computer Simulation Using Particles, chapter 8; how it was measured:
 docs/notes/velocity.md.
@@ -31,74 +31,76 @@ from ecs_fluid.kernels.particle_mesh.splitting import ends, share_within, smooth
 Array = NDArray[Any]
 
 GOAL = 0.75
-"""Part of the tolerance that the mesh is chosen for."""
+"""Fraction of the tolerance for which the mesh is chosen."""
 
 RIM = 3
 """Points of the mesh beyond the box of vortons and targets, for the splines."""
 
 STEPS_IN_TWO = 4
-"""Spacings are powers of two with so many steps between: what moves or grows seldom changes the mesh."""
+"""Spacings are powers of two with this many steps between, so that motion and growth seldom change the
+mesh."""
 
 LEAST_CELLS = 8
-"""Along the longest axis."""
+"""Least number of cells along the longest axis."""
 
 MOST_POINTS = 2**22
-"""Of a mesh: its fields take some 150 bytes a point."""
+"""Most points of a mesh: its fields take some 150 bytes per point."""
 
 POINT_COST, FIELD_COST = 11.0, 28.0
-"""What strengths and a smooth velocity at a point of the mesh cost, about, in ns of one thread: fixed, so
-that the mesh is the same everywhere."""
+"""Approximate cost per point of the mesh of strengths and of a smooth velocity, ns of one thread: constants,
+so that every machine chooses the same mesh."""
 
 VORTON_COST, READ_COST = 100.0, 130.0
-"""What a vorton costs, the sample included, and reading velocity and gradient, in the same way."""
+"""Cost per vorton, including the sample, and of reading velocity and gradient at a target, ns."""
 
 BRICK_COST, RUN_COST, LISTED_COST, PAIR_COST = 100.0, 15.0, 0.4, 0.5
-"""What a list of near sources costs, a run of them, a source that is looked at for it, and a pair with
-gradient."""
+"""Cost of a list of near sources, of a run in it, of a source examined for it, and of a pair with gradient,
+ns."""
 
 ALONE = 0.45
-"""What part of that reading and a pair cost without gradient."""
+"""Cost of reading, and of a pair, without gradient, over the cost with gradient."""
 
 SAMPLE, PART_OF_ALL = 2048, 64
-"""Vortons whose pairs are counted, and how many in one there are at least among many."""
+"""Vortons are sampled to count pairs: at least this many, and at least one in PART_OF_ALL."""
 
 UNLIKE, PARTS = 2.0, 6
-"""Blobs whose share of strength within the reach differs by more tolerances than UNLIKE are scattered apart,
-in up to PARTS fields."""
+"""Blobs whose share of strength within the reach differs by more than UNLIKE tolerances are scattered to
+separate fields, up to PARTS of them."""
 
 CUBE = 2.0
-"""Cells along the edge of the cubes in which they are counted."""
+"""Edge, in cells, of the cubes in which vortons are counted."""
 
 ROUNDING = 0.1
-"""Tolerances that a rounded core radius may change that share, since it does so for all vortons alike."""
+"""Change of that share by a rounded core radius, in tolerances: larger, since it is the same for all
+vortons."""
 
 BRICK = (2, 2, 2)
-"""Cells along the edges of the bricks whose targets meet one list of sources."""
+"""Edges, in cells, of the bricks whose targets share one list of sources."""
 
 SHEAF = (2, 2, 1)
-"""Cells along the edges of the cells that sources are sorted by: lists are runs of them along z."""
+"""Edges, in cells of the mesh, of the cells by which sources are sorted: lists are runs of these along z."""
 
 LOOKED_AT, LISTED, LISTED_ALONE = 4.0, 1.3, 1.8
-"""Cells along the edges of cubes, about: sources within the reach of the first are looked at for a list, of
-the others there are pairs, with gradient and without."""
+"""Approximate edges, in cells, of the cubes by which work is estimated: sources within the reach of the first
+are examined for a list; those within the reach of the others form pairs, with and without gradient."""
 
 
 class Goal(NamedTuple):
-    """Largest errors of sums at some targets."""
+    """The largest errors allowed at some targets."""
 
     velocity: float
-    """m/s, RMS error"""
+    """RMS error of the velocity, m/s"""
     gradient: float = np.inf
-    """1/s, RMS error; infinite where velocities alone are needed"""
+    """RMS error of the gradient, 1/s; infinite if only velocities are needed"""
 
     @property
     def alone(self) -> bool:
-        """Whether velocities alone are needed."""
+        """Whether only velocities are needed."""
         return self.gradient == np.inf
 
 
 class Mesh(NamedTuple):
-    """Points one spacing apart, from the origin on, and numbers of the vortons around them."""
+    """A mesh of points, and numbers that describe the vortons by which its cost and reach are estimated."""
 
     origin: Array
     """(3,) m"""
@@ -109,15 +111,15 @@ class Mesh(NamedTuple):
     """half the periods of the padded mesh"""
     vortons: int
     density: float
-    """other vortons around one, 1/m^3"""
+    """mean number density of other vortons around one, 1/m^3"""
     strength: float
-    """|alpha|^2 around a vorton, m^3/s^2"""
+    """mean sum of |alpha|^2 per volume around a vorton, m^3/s^2"""
     thinnest: float
     widest: float
     """m, core radii"""
 
     def reach(self, code: Code, goal: Goal) -> float | None:
-        """Reach of the pairs, m, that keeps the goal; None if none does."""
+        """Least reach of the pairs, m, that keeps the goal; None if there is none."""
         h = self.spacing
         velocity = GOAL * goal.velocity * np.sqrt(h / self.strength)
         cells = needed_reach(
@@ -132,7 +134,7 @@ class Mesh(NamedTuple):
         return FIELD_COST * _volume(self.half)
 
     def pair_cost(self, count: int, goal: Goal, reach: float) -> float:
-        """Estimated time of the pairs of so many targets, ns."""
+        """Estimated time of the near pairs of `count` targets, ns."""
         h, c = self.spacing, reach / self.spacing
         there = self.density * h**3
 
@@ -147,7 +149,8 @@ class Mesh(NamedTuple):
         return float(lists + count * each * (ALONE if goal.alone else 1.0))
 
     def cost(self, code: Code, wanted: Sequence[tuple[int, Goal]]) -> float:
-        """About what sums at so many targets with these goals take, ns; infinite if no reach does."""
+        """Estimated time of sums at these numbers of targets with these goals, ns; infinite if no reach
+        serves."""
         cost, there = POINT_COST * _volume(self.half) + VORTON_COST * self.vortons, list[float]()
         for count, goal in wanted:
             needed = self.reach(code, goal)
@@ -161,7 +164,7 @@ class Mesh(NamedTuple):
         return cost
 
     def best_reach(self, count: int, goal: Goal, needed: float, there: Sequence[float]) -> float:
-        """Of those that are there and long enough, or a new one, that of which the sums cost least."""
+        """The cheapest reach: one of those that are ``there`` and long enough, or the `needed` one, m."""
         able = [reach for reach in there if reach >= needed]
         if not able or self.pair_cost(count, goal, min(able)) > self.field_cost() + self.pair_cost(
             count, goal, needed
@@ -171,35 +174,35 @@ class Mesh(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What all sums over the same vortons share."""
+    """Data that all sums over the same vortons share."""
 
     code: Code
     mesh: Mesh
     least: float
     """m, the shortest reach for which the vortons of a part are alike"""
     waves: list[Array]
-    """what `spread` makes of each part; none once they are used up"""
+    """the result of `spread` for each part; empty once they are used up"""
     radii: list[float]
     """m, of each part"""
     start: Array
     """(parts, cells + 1): the rows of each part by cells of the mesh"""
     rows: Array
-    """(8, n + LANES): the vortons part by part, as in a pack, and columns that nobody uses"""
+    """(8, n + LANES): the vortons part by part, as in a pack, and unused columns at the end"""
 
 
 class Smooth(NamedTuple):
-    """What sums with one reach need besides."""
+    """Additional data for sums with one reach."""
 
     reach: float
     """m"""
     field: Array
-    """smooth velocity (px, py, pz, 3) m/s as one row, and numbers that nobody reads behind it"""
+    """smooth velocity (px, py, pz, 3) m/s as one row, and unused numbers behind it"""
     splits: Array
     """(parts, 2 + TERMS): 1/R^2 and 8 a_j of each part"""
 
 
 class Wanted(NamedTuple):
-    """What a mesh has to do."""
+    """The requirements on a mesh."""
 
     low: Array
     high: Array
@@ -211,13 +214,13 @@ class Wanted(NamedTuple):
     widest: float
     """m, core radii"""
     sums: Sequence[tuple[int, Goal]]
-    """numbers of targets, and what is to be kept there"""
+    """numbers of targets, and the goals there"""
 
 
 def choose(code: Code, x: Array, alpha: Array, wanted: Wanted) -> Mesh | None:
     """The mesh that should take the least time for vortons x (3, n) m, alpha (3, n) m^3/s.
 
-    None where every mesh would cost more than the sum over all pairs, or have too many points.
+    None if every mesh would cost more than the sum over all pairs, or have too many points.
     """
     n, size = x.shape[1], wanted.high - wanted.low
     if not np.isfinite(size).all() or not size.any():
@@ -233,7 +236,7 @@ def choose(code: Code, x: Array, alpha: Array, wanted: Wanted) -> Mesh | None:
         if volume > MOST_POINTS or (POINT_COST + FIELD_COST * len(wanted.sums)) * volume > best:
             return found
         density, strength = _densities(place, square, CUBE * mesh.spacing, n / len(some))
-        if strength == 0.0:  # nothing moves, as far as the sample tells
+        if strength == 0.0:  # according to the sample there is no flow
             return None
         mesh = mesh._replace(density=density, strength=strength)
         cost = mesh.cost(code, wanted.sums)
@@ -245,7 +248,7 @@ def choose(code: Code, x: Array, alpha: Array, wanted: Wanted) -> Mesh | None:
 def mesh_for(
     wanted: Wanted, vortons: int, spacing: float, density: float = 0.0, strength: float = 0.0
 ) -> Mesh:
-    """The mesh of cells of ``spacing`` m that covers what is wanted of so many vortons."""
+    """The mesh with cells of ``spacing`` m that covers the ``wanted`` boxes, for that many vortons."""
     points = _points(wanted, spacing)
     half = _half_sizes(wanted, points, spacing)
     origin = wanted.low - RIM * spacing
@@ -262,7 +265,8 @@ def _points(wanted: Wanted, spacing: float) -> tuple[int, int, int]:
 
 
 def _half_sizes(wanted: Wanted, points: tuple[int, int, int], spacing: float) -> tuple[int, int, int]:
-    """Half the periods for all distances from a point of the vortons' box to one of the mesh."""
+    """Half the periods of a padded mesh for all distances from a point of the vortons' box to a mesh
+    point."""
     below = (wanted.first - wanted.low) / spacing
     above = (wanted.last - wanted.low) / spacing + 2 * RIM
     x, y, z = (int(max(np.ceil(b), n - np.floor(a))) for a, b, n in zip(below, above, points, strict=True))
@@ -270,9 +274,10 @@ def _half_sizes(wanted: Wanted, points: tuple[int, int, int], spacing: float) ->
 
 
 def _densities(place: Array, square: Array, edge: float, each: float) -> tuple[float, float]:
-    """Other vortons, and |alpha|^2, per cubic metre around a vorton on average, counted in cubes.
+    """Mean densities, per m^3, of other vortons and of |alpha|^2 around a vorton, counted in cubes.
 
-    Each of the vortons at ``place`` (3, k) m with |alpha|^2 = ``square`` (k,) stands for ``each`` like it.
+    The cubes are `edge` m wide. Each of the vortons at ``place`` (3, k) m, with |alpha|^2 = ``square`` (k,),
+    represents ``each`` vortons.
     """
     cube = np.floor(place / edge).astype(np.int64)
     sides = cube.max(axis=1) + 1
@@ -303,8 +308,8 @@ def parts_of(code: Code, sigma: Array, reach: float, tolerance: float) -> list[A
 def _common_radius(code: Code, radius: float, reach: float, tolerance: float) -> float:
     """Core radius m of the smooth part of blobs: about their root mean square ``radius``.
 
-    It is one of a row of radii, as far apart as `ROUNDING` allows, so that a little more or less does not ask
-    for other transforms at every step.
+    It is rounded to one of a series of radii, as far apart as `ROUNDING` allows, so that small changes do not
+    require new transforms at every step.
     """
     if ends(code):
         return 0.0
@@ -315,7 +320,7 @@ def _common_radius(code: Code, radius: float, reach: float, tolerance: float) ->
 
 
 def _cells(mesh: Mesh, several: tuple[int, int, int]) -> tuple[Array, Array]:
-    """Edges (3,) m and numbers (3,) of cells of so many spacings of the mesh."""
+    """Edges (3,) m and numbers (3,) of cells that are ``several`` spacings of the mesh wide."""
     return mesh.spacing * np.array(several), -(-(np.array(mesh.points) - 1) // several)
 
 
@@ -345,7 +350,7 @@ def plan(
 
 
 def smooth(made: Plan, wanted: Sequence[tuple[float, float]], last: bool = False) -> list[Smooth]:
-    """The smooth velocities on the mesh that go with reaches in m and tolerances: one or two of them.
+    """The smooth velocities on the mesh for one or two ``wanted`` pairs of reach (m) and tolerance.
 
     With ``last`` the waves of the plan are used up.
     """

@@ -27,7 +27,7 @@ Sizes = tuple[int, int, int]
 Steps = tuple[float, float, float]
 
 _BLOCK_BYTES = 2**20
-"""Size of the piece that a thread transforms at a time: it stays in the second-level cache."""
+"""Size of the piece that a thread transforms at a time, bytes: it fits into the second-level cache."""
 
 
 @lru_cache(maxsize=4)

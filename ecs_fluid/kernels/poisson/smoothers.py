@@ -31,7 +31,7 @@ from ecs_fluid.kernels.grids.partition import view_as
 Array = NDArray[Any]
 
 SERIAL = 16384
-"""Fields of fewer values are relaxed by one thread: waking a second one would take longer."""
+"""Fields with fewer values are relaxed by one thread: waking a second one would take longer."""
 
 # Fused, but not reordered as elsewhere: no sum here needs that for vectors, and the copies of a function that
 # are compiled, on its own and into its caller, then have the same bits.
