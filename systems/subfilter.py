@@ -49,8 +49,8 @@ class SubfilterSystem(System):
     is negative, enstrophy would return from below the cores; there the term is left out. No strength decays
     faster than at the rate 1/dt.
 
-    Total strength and impulse, sum alpha and sum x cross alpha, are not kept: the model takes three quarters
-    or more of the impulse that buoyancy gives to a flame. With `keeps_impulse` the strength taken from a
+    Total strength and impulse, sum alpha and sum x cross alpha, are not kept: the model takes two thirds
+    and more of the impulse that buoyancy gives to a flame. With `keeps_impulse` the strength taken from a
     vorton is given to its neighbours, weighted such that sum and first moments stay
     (`kernels.vorticity.handing_over`), because stresses below the cores change neither. Then only structures
     finer than the distances between neighbours are damped, and a vorton's enstrophy may grow by what it gets.
