@@ -1,8 +1,9 @@
-"""Blobs in a plane: straight lines of the blobs of space across it, one metre of which is a vorton.
+"""Blobs for flow in a plane: each is a straight line of blobs in space, across the plane.
 
-Flow in a plane is the same at all distances from it. A straight line of vortons of the strength Gamma a metre
-has, with rho = r/sigma and r the distance in the plane, the vorticity Gamma zeta(rho)/sigma^2, where zeta and
-the part q = 2 pi int_0^rho zeta s ds inside r are those of space integrated along the line, and
+Flow in a plane is the same at all distances from it; a vorton stands for one metre of the line. With
+rho = r/sigma and r the distance from the line, a line of strength Gamma per metre has the vorticity
+Gamma zeta(rho)/sigma^2. Here zeta is that of space integrated along the line, and
+q = 2 pi int_0^rho zeta s ds is the part inside r. The line has the
 
     velocity            u   = Gamma q(rho) / (2 pi r^2) (-y, x)                                  [m/s]
     stream function     psi = Gamma G(r),  dG/dr = -q / (2 pi r),  -laplace G = zeta/sigma^2     [m^2/s]
@@ -16,10 +17,10 @@ rankine         1 - v^3, v^2 = 1 - rho^2     3/(2 pi) v, 0 outside    2 v^3/3 + 
 rosenhead_moore rho^2/(1 + rho^2)            1/pi (1 + rho^2)^-2      -ln d
 =============== ============================ ======================== ====================================
 
-Lengths in logarithms are in metres, so G has no end: it is less than 0 beyond about 1 m, and the energy of
-the whole plane, which is infinite unless the strengths add up to zero, lacks a constant (Saffman, Vortex
-Dynamics, section 3.10). The functions are those of a `Regularisation` and fit its loops, with r^2 the squared
-distance, alpha across the plane, and 2 q/r^2 in the place of q/r^3.
+Lengths in logarithms are in metres. G does not tend to 0 far away: it is below 0 beyond about 1 m. The energy
+of the whole plane is infinite unless the strengths add up to zero, so a constant is left out of it (Saffman,
+Vortex Dynamics, section 3.10). The functions are those that a `Regularisation` needs and fit its loops, with
+r^2 the squared distance, alpha across the plane, and 2 q/r^2 in the place of q/r^3.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def low_potential(d: Any, s2: Any, k: Any) -> Any:
 
 @njit(**_DERIVATIVES)
 def point_derivatives(order: int, s2: float, f: Any, lane: int) -> None:
-    """(-2)^k (k - 1)!, k > 0: of -ln d in units of sqrt(d), and of any blob beyond its edge."""
+    """(-2)^k (k - 1)!, k > 0: derivatives of -ln d in units of sqrt(d); those of any blob beyond its edge."""
     algebraic_derivatives(order, 0.0, f, lane)
 
 
@@ -117,7 +118,7 @@ _near_ein = polynomial("near_ein", (_harmonic[n] / math.factorial(n) for n in ra
 
 @njit(**INLINE)
 def _plane_integrals(t: Any) -> Any:
-    """exp(-t/2), E = (1 - exp(-t/2))/t and V = int_0^1 v exp(-t v/2) dv = -4 dE/dt, with all digits."""
+    """exp(-t/2), E = (1 - exp(-t/2))/t and V = int_0^1 v exp(-t v/2) dv = -4 dE/dt, to full precision."""
     real = type(t)
     e = exp_minus_half(t)
     near_v = e * _near_moment(min(t, real(_SPLIT)))
@@ -152,7 +153,7 @@ def bell_potential(d: Any, s2: Any, k: Any) -> Any:
     x = real(0.5) * d * k
     e = exp_minus_half(d * k)
     far = max(x, real(_EIN))
-    # Stieltjes' continued fraction of exp(x) E_1(x): 4e-17 left from 4 on.
+    # Stieltjes' continued fraction of exp(x) E_1(x): its error is 4e-17 for x >= 4.
     tail = far + real(2 * _TERMS + 1)
     for n in range(_TERMS, 0, -1):
         tail = far + real(2 * n - 1) - real(n * n) / tail
@@ -180,12 +181,13 @@ def bell_derivatives(order: int, s2: float, f: Any, lane: int) -> None:
 
 @njit(**INLINE)
 def _ball_height(d: Any, s2: Any) -> Any:
+    """v = sqrt(1 - rho^2) of rankine, 0 outside."""
     return np.sqrt(max(s2 - d, type(d)(0.0)) / s2)
 
 
 @njit(**INLINE)
 def ball_gradient(d: Any, s2: Any, k: Any) -> Any:
-    """8 g, g = 2 (1 + v + v^2)/(1 + v)/s2, and 8 h, h = -2 (2 + v)/(1 + v)^2/s2^2; beyond, of a point."""
+    """8 g, g = 2 (1 + v + v^2)/(1 + v)/s2, and 8 h, h = -2 (2 + v)/(1 + v)^2/s2^2; a point's outside."""
     real = type(d)
     v, square = _ball_height(d, s2), real(1.0) / max(d, s2)
     one = real(1.0) + v

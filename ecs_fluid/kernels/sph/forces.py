@@ -1,19 +1,25 @@
 """Weakly compressible liquid by smoothed particle hydrodynamics: density, pressure, viscosity of all pairs.
 
-With q = r / R, R the reach, phi(q) = (1 - q)^4 (4 q + 1) and s_i = V_i / V_0, the compression is
-nu_i = s_i w_0 sum_j phi(q_ij) + G_i + e_i (1 at rest; G of bodies, see `kernels.sph.walls`; e the excess that
-a particle carries), the pressure Tait's, p = B (nu^7 - 1), 0 where nu < 1, and with P = V p / nu^2 and the
-kinematic viscosity n
+Pairs interact within the reach R. With q = r / R, phi(q) = (1 - q)^4 (4 q + 1) and s_i = V_i / V_0, the
+compression of particle i, 1 at rest, is
+
+    nu_i = s_i w_0 sum_j phi(q_ij) + G_i + e_i,
+
+with G_i the part of bodies (`kernels.sph.walls`) and e_i the excess, a part that the particle carries along.
+The pressure follows Tait's law, p = B (nu^7 - 1), and is 0 where nu < 1. With P = V p / nu^2 and the
+kinematic viscosity n the force is
 
     F_i = sum_j (s_i P_i + s_j P_j) w_0 20 (1 - q)^3 r_ij / R^2 - P_i grad G_i
           - sum_j 10 n (m_i + m_j) / 2 (u_ij . r_ij) / r_ij^2 w_0 20 (1 - q)^3 r_ij / R^2.
 
-The excess diffuses between pairs under pressure, images left out, such that what is at rest stays as it is:
+The excess diffuses between pairs of particles that are both under pressure, but not to images. The weight of
+the liquid is subtracted from the difference of pressure, so that liquid at rest keeps its excess:
 
-    de_i/dt = C c R sum_j (p_j - p_i - (rho_i + rho_j) / 2 g . r_ji) / (7 B) w_0 20 (1 - q)^3 / R^2.
+    de_i/dt = C c R sum_j (p_j - p_i - (rho_i + rho_j) / 2 g . r_ji) / (7 B) w_0 20 (1 - q)^3 / R^2,
 
-The other sums go over images behind walls too (`kernels.sph.images`). Each particle sums over all others, in
-an order that depends on places alone. How this follows from an energy, and sources: docs/notes/liquids.md.
+with c the speed of sound. All other sums include the images behind walls (`kernels.sph.images`). Each
+particle sums over all others, in an order that depends only on their positions. How this follows from an
+energy, and sources: docs/notes/liquids.md.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -31,29 +37,30 @@ from ecs_fluid.kernels.compiled.vectors import double_inverse_root, wide_vectors
 from ecs_fluid.kernels.grids.neighbours import WIDTH, box_of, fill_list, list_groups, runs_around
 
 FAR = 8.0
-"""Where sorted coordinates begin, in reaches: the lists' padding lies at 0, out of everybody's reach."""
+"""Least sorted coordinate, in reaches. The padding of lists lies at 0, so it is out of reach of all."""
 
 NEAREST = 1e-14
-"""Added to q^2, whose inverse root is a quarter of the cost of the processor's own root and quotient."""
+"""Added to q^2, so that its inverse root exists at q = 0. Working with the inverse root costs a quarter of
+the processor's own root and division."""
 
 
 DIFFUSION = 0.1
-"""C, of the excess: 0.05 to 0.2 give the same waves."""
+"""C, the coefficient of the diffusion of the excess: any value from 0.05 to 0.2 gives the same waves."""
 
 AIRBORNE = 0.5, 30.0
-"""Compression without excess below which a particle is in the air, and the time, in R / c, in which it loses
-it there."""
+"""A particle is in the air if its compression less its excess is below the first number. There its excess
+decays with the second as time constant, in units of R / c."""
 
 
 def phi(q: Array) -> Array:
-    """Wendland's kernel without its factor, of distances over the reach."""
+    """Wendland's kernel without its factor; ``q`` are distances divided by the reach."""
     u = np.maximum(1.0 - q, 0.0)
     return np.asarray(u**4 * (4.0 * q + 1.0))
 
 
 @lru_cache
 def lattice_weight(support: float) -> float:
-    """w_0 = 1 / sum phi over a cubic lattice, whose spacing is R / `support`."""
+    """w_0 = 1 / (sum of phi over a cubic lattice), where `support` is the reach divided by the spacing."""
     k = np.arange(-np.ceil(support), np.ceil(support) + 1)
     q = np.sqrt(k[:, None, None] ** 2 + k[:, None] ** 2 + k**2) / support
     return 1.0 / float(phi(q).sum())
@@ -61,7 +68,7 @@ def lattice_weight(support: float) -> float:
 
 @njit(fastmath=FAST, error_model="numpy")
 def _crowd(near: Array, count: int, px: float, py: float, pz: float) -> float:
-    """Sum of phi over a list."""
+    """Sum of phi over the first ``count`` of the list ``near``, for a particle at (px, py, pz) in reaches."""
     wide_vectors()
     kind = near.dtype.type
     zero, one, four, total = kind(0), kind(1), kind(4), kind(0)
@@ -83,10 +90,11 @@ def compression(
     place: Array, start: Array, origin: Array, spacing: Array, cells: Array, order: Array, real: int,
     crowd: Array,
 ) -> None:  # fmt: skip
-    """Overwrite ``crowd`` (n,) with sum_j phi(q_ij), j = i included, but for images: rows from ``real`` on.
+    """Overwrite ``crowd`` (n,) with sum_j phi(q_ij), j = i included, of all particles.
 
-    ``place`` (3, n + LANES) sorted coordinates in reaches, from FAR on; ``order`` (n,) their rows; ``start``
-    and the grid (origin, spacing, cells), which is `stacked`, in the same units as ``partition`` made them.
+    ``place`` (3, n + LANES) holds sorted coordinates in reaches, from FAR on, and ``order`` (n,) their rows.
+    Rows from ``real`` on are images: they count in the sums, but ``crowd`` has no sums of their own.
+    ``start`` and the `stacked` grid (origin, spacing, cells), in the same units, come from ``partition``.
     """
     near, box = np.zeros(3 * WIDTH, place.dtype), np.empty((2, 3), place.dtype)
     runs = np.empty((cells[0] * cells[1], 2), np.int64)
@@ -137,12 +145,12 @@ def tait(
     crowd: Array, order: Array, owner: Array, added: Array, size: Array, weight: float, stiffness: float,
     volume: float, nu: Array, load: Array, sorted_load: Array, sorted_push: Array,
 ) -> None:  # fmt: skip
-    """Compression nu (n,) and load s P (n,), P = V p / nu^2 [J], of every particle.
+    """Fill ``nu`` (n,), the compression, and ``load`` (n,), s P [J] with P = V p / nu^2, of every particle.
 
-    ``crowd`` (m,) as ``compression`` makes it, sorted, with ``order`` (m,) the rows; ``owner`` (m - n,) the
-    rows that images are of; ``added`` (n,) G + e, ``size`` (n,) s, ``weight`` w_0, ``stiffness`` B [Pa],
-    ``volume`` V_0 [m^3]. ``sorted_load`` and ``sorted_push`` (m or more,) get the load and V_0 p [J] in
-    sorted order: of images the load, and 0.
+    ``crowd`` (m,) is the result of ``compression``, in sorted order, and ``order`` (m,) the rows. ``owner``
+    (m - n,) are the rows of the particles that the images show; ``added`` (n,) is G + e, ``size`` (n,) s,
+    ``weight`` w_0, ``stiffness`` B [Pa], ``volume`` V_0 [m^3]. ``sorted_load`` and ``sorted_push`` (m or
+    more,) get the load and V_0 p [J] in sorted order. An image has the load of its particle, and a push of 0.
     """
     _compressions(crowd, order, added, size, weight, stiffness, volume, nu, load)
     _sorted_loads(order, owner, size, nu, load, sorted_load, sorted_push)
@@ -153,8 +161,11 @@ def _push(
     near: Array, count: int, px: float, py: float, pz: float, pu: float, pv: float, pw: float,
     load: float, mass: float, push: float, drag: float, gx: float, gy: float, gz: float, lifted: float,
 ) -> tuple[float, float, float, float, float]:  # fmt: skip
-    """Sums over a list of (1 - q)^3 (load_ij - drag m_ij u.r / r^2) r, of the viscous loss, and of (1 - q)^3
-    times what V_0 p differs from that at rest."""
+    """Sums over the first ``count`` of the list ``near``, of five quantities.
+
+    The force (1 - q)^3 (load_i + load_j - drag (m_i + m_j) u.r / r^2) r (3), the viscous loss, and (1 - q)^3
+    times the difference of V_0 p between the two, less the difference at rest, which balances gravity.
+    """
     wide_vectors()
     kind = near.dtype.type
     zero, one, half, tiny, quarter = kind(0), kind(1), kind(0.5), kind(NEAREST), kind(0.25) * drag
@@ -190,13 +201,16 @@ def forces(
     data: Array, start: Array, origin: Array, spacing: Array, cells: Array, order: Array, real: int,
     scale: float, drag: float, gravity: Array, lifted: float, sums: Array,
 ) -> None:  # fmt: skip
-    """Overwrite ``sums`` (5, n), but for images, rows from ``real`` on: the force [N] of pressure and
-    viscosity of all pairs, what the viscosity takes [W] (half of every pair's), and sum_j (1 - q)^3 of what
-    V_0 p [J] differs by from that at rest.
+    """Overwrite ``sums`` (5, n) with the sums of all particles over their pairs, images included as partners.
 
-    ``data`` (9, n + LANES): coordinates in reaches from FAR on, velocity [m/s], load s P [J], mass [kg], V_0
-    p [J]; ``order`` (n,) their rows. ``scale`` is 20 w_0 / R [1/m], ``drag`` 5 n / R [m/s], ``gravity`` (3,)
-    times R [m^2/s^2], ``lifted`` the mass [kg] of what surrounds the liquid in the volume of a particle.
+    Rows 0 to 2 are the force [N] of pressure and viscosity. Row 3 is the power [W] that viscosity takes, half
+    of each pair's. Row 4 is the sum of (1 - q)^3 times the difference of V_0 p [J] between the two, less the
+    difference at rest, over partners under pressure; it is 0 for a particle without pressure.
+
+    ``data`` (9, n + LANES) holds sorted coordinates in reaches from FAR on, velocity [m/s], load s P [J],
+    mass [kg] and V_0 p [J]; ``order`` (n,) are their rows, and rows from ``real`` on are images. ``scale`` is
+    20 w_0 / R [1/m], ``drag`` 5 n / R [m/s], ``gravity`` (3,) is g R [m^2/s^2]. ``lifted`` is the mass [kg]
+    of the surrounding fluid that a particle displaces.
     """
     kind = data.dtype.type
     half, zero = kind(0.5), kind(0)

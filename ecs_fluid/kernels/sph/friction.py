@@ -1,20 +1,23 @@
-"""Friction of liquid at walls: what the liquid that would go on behind a wall, at rest there, does to it.
+"""Friction of liquid at walls, as if the liquid continued behind the wall and stuck to it.
 
-A particle at the distance d from a wall has the velocity u relative to it, along it. Behind the wall lie
-layers of a lattice at d' = 1/2, 3/2, ... spacings, whose velocity goes on as that of a shear flow which is 0
-at the wall: - u d' / d. By the friction of pairs of `kernels.sph.forces`, averaged over places in a layer and
-over directions along it, they give
+A particle at the distance d from a wall moves along it at the velocity u relative to the wall. Imagine layers
+of a lattice behind the wall, at the depths d' = 1/2, 3/2, ... spacings, that continue a shear flow which is 0
+at the wall: their velocity is -u d' / d. The friction of pairs of `kernels.sph.forces`, averaged over
+positions in a layer and over directions along it, then gives the force
 
     F = - m n k(d) u,    k = 200 w_0 / R^2 sum_layers (1 + d' / d) s(d + d'),
 
     s(z) = pi / a^2 int (1 - q)^3 r^3 / (r^2 + z^2) dr,    q^2 R^2 = r^2 + z^2,
 
-n the kinematic viscosity, a the spacing. Planes that mirror have images already, which move along with the
-liquid, as if there were no friction: by + u d' / d in a shear flow. There k has 2 d' / d in place of 1 + d' /
-d. Each wall has its force alone, which takes energy whatever the motion is, and the reaction at the place of
-the particle, so that momentum and angular momentum are kept. A body that turns as a whole with its liquid has
-none. Of planes that do not mirror only the nearest counts. Source of the shear flow behind a wall: Morris,
-Fox and Zhu, J. Comput. Phys. 136 (1997).
+with n the kinematic viscosity and a the spacing. Behind planes that mirror there are images already, which
+move along with the liquid as if there were no friction, at +u d' / d in a shear flow. The force only has to
+make up the difference: there k has 2 d' / d in place of 1 + d' / d.
+
+Each wall exerts its force independently of the others, so that each takes energy whatever the motion. Its
+reaction acts on the wall at the position of the particle, so momentum and angular momentum are conserved.
+A body that turns as a whole with its liquid feels no friction. Of the planes of a container that do not
+mirror only the nearest acts. Source of the shear flow behind a wall: Morris, Fox and Zhu, J. Comput.
+Phys. 136 (1997).
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -48,16 +51,19 @@ from ecs_fluid.kernels.sph.forces import lattice_weight
 from ecs_fluid.kernels.sph.images import container_planes, holders, mirrors
 
 NEAREST_WALL = 0.134
-"""Distance over the reach, 0.4 spacings by default, below which friction grows no more: in a corner of three
-walls it would overshoot in a step."""
+"""Distance from a wall, in reaches, below which friction grows no further (0.4 spacings at the default
+reach): in a corner of three walls it would overshoot within one step."""
 
 POINTS = 512
-"""Of the table of k, between a wall and the reach."""
+"""Number of entries in the table of k, from distance 0 to the reach."""
 
 
 @lru_cache
 def friction_table(support: float) -> Array:
-    """k R^2 (2, `POINTS`) of planes that mirror and of other walls, at distances from 0 to the reach."""
+    """k R^2 (2, `POINTS`) at distances from 0 to the reach: of planes that mirror, then of other walls.
+
+    ``support`` is the reach divided by the spacing.
+    """
     d = support * np.maximum(np.linspace(0.0, 1.0, POINTS), NEAREST_WALL)
     behind = np.arange(0.5, support + 1)
     across = np.linspace(0.0, support, 2001)
@@ -75,7 +81,12 @@ def _rubbed(
     table: Array, kind: int, distance: float, reach: float, normal: Vector, rate: float, p: Vector,
     u: Vector, velocity: Vector, spin: Vector, centre: Vector,
 ) -> tuple[float, Vector, Vector]:  # fmt: skip
-    """k n of a wall, what the liquid moves along it, and where from its centre."""
+    """Friction of one wall on a particle at ``p`` m with the velocity ``u`` m/s.
+
+    Returns k n [1/s], the velocity of the particle along the wall relative to it [m/s], and the position of
+    the particle relative to the ``centre`` of the wall's body [m]. ``table`` is `friction_table`, ``kind``
+    its row; ``rate`` is n / R^2 [1/s]; ``velocity`` and ``spin`` are those of the body.
+    """
     arm = minus(p, centre)
     along = minus(u, plus(velocity, 1.0, cross_of(spin, arm)))
     along = plus(along, -dot(along, normal), normal)
@@ -87,7 +98,10 @@ def _rubbed(
 
 @njit(forceinline=True, error_model="numpy")
 def _told(strength: float, along: Vector, arm: Vector, row: int, i: int, force: Array, loads: Array) -> float:
-    """Add ``- strength along`` N to a particle, and its reaction to a body; returns what it takes, W."""
+    """Add the force -``strength`` ``along`` [N] to a particle, and its reaction to the body ``i``.
+
+    ``strength`` is m k n [kg/s], ``along`` and ``arm`` are from `_rubbed`. Returns the power it takes [W].
+    """
     push = scaled(strength, along)
     moment = cross_of(arm, push)
     for k in range(3):
@@ -104,7 +118,11 @@ def _friction(
     x: Array, v: Array, mass: Array, reach: float, rate: float, table: Array, force: Array, loads: Array,
     lost: Array,
 ) -> None:  # fmt: skip
-    """Fill ``force`` (n, 3) N; ``loads`` (CHUNKS, bodies, 6) N and N m, and ``lost`` (CHUNKS,) W."""
+    """Fill ``force`` (n, 3) N on particles and ``lost`` (CHUNKS,) W; add to ``loads`` (CHUNKS, bodies, 6).
+
+    ``loads`` are in N and N m. ``planes`` and ``first`` are from ``container_planes``, ``held`` and ``room``
+    from ``holders``; ``square`` tells which planes mirror.
+    """
     rows, total = x.shape[0], 0.0
     centre, turn, shape = obstacles.x1, obstacles.turn1, obstacles.shape
     speed, spin = obstacles.v, obstacles.angular_velocity
@@ -163,10 +181,11 @@ def wall_friction(
     obstacles: Obstacles | None, hulls: Hulls | None, x: Array, v: Array, mass: Array, reach: float,
     support: float, viscosity: float,
 ) -> tuple[Array, Array, float]:  # fmt: skip
-    """Friction of all walls: force (n, 3) N, loads (bodies, 6) N and N m of the bodies, what it takes, W.
+    """Friction of all walls: (force (n, 3) N, loads (bodies, 6) N and N m on the bodies, power taken W).
 
-    ``x``, ``v`` (n, 3) m and m/s, ``mass`` (n,) kg; the bodies as they stand, None without; ``reach`` m of
-    the kernel and over the spacing, ``viscosity`` m^2/s.
+    ``x``, ``v`` (n, 3) m and m/s, ``mass`` (n,) kg; ``obstacles`` and ``hulls`` are the bodies where they are
+    now, or None. ``reach`` of the kernel in m, ``support`` the reach divided by the spacing, ``viscosity``
+    m^2/s.
     """
     force = np.zeros_like(x)
     if obstacles is None or hulls is None:

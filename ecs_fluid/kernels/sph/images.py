@@ -4,11 +4,11 @@ The image of a particle at x behind a plane n . y = d, with the velocity w of th
 
     x' = x + 2 (d - n . x) n,     u' = u - 2 n . (u - w) n,
 
-with the same mass, load and excess. Each plane within reach of the container that holds it makes one, two or
-three at right angles make one that is mirrored at all of them. Only planes mirror that are parallel or at
-right angles to all others of their container (all of a box, floor and lid of a cylinder): there images fill
-the space behind walls exactly once. Forces of pairs keep their symmetry, so walls at rest neither heat nor
-cool the liquid. Why images: docs/notes/liquids.md.
+with the same mass, load and excess. Each plane within reach, of the container that holds the particle, makes
+one image. Two or three such planes at right angles make one more, mirrored at all of them. A plane mirrors
+only if it is parallel or at right angles to all others of its container (all planes of a box; floor and lid
+of a cylinder): then images fill the space behind walls exactly once. Forces of pairs stay symmetric, so walls
+at rest neither heat nor cool the liquid. Why images: docs/notes/liquids.md.
 """
 
 from __future__ import annotations
@@ -36,17 +36,18 @@ from ecs_fluid.kernels.compiled.triples import (
 )
 
 SQUARE = 1e-4
-"""Largest cosine between planes that count as at right angles."""
+"""Planes count as at right angles if the cosine of the angle between their normals is below this."""
 
 OUTSIDE = 0.5
-"""Reaches by which a particle may be outside of a container that holds it."""
+"""How far outside a container a particle may be and still count as held by it, in reaches."""
 
 
 class Images(NamedTuple):
-    """Particles and behind them their images, which follow one another as those they are of.
+    """The n particles, followed by their m images in the order of the particles that they show.
 
-    x, v (n + m, 3) m and m/s; owner (m,): the rows they are of; along (m, 3): the planes they are mirrored
-    at, then -1; speed (m, 3): what these move against their normals where they mirror, m/s.
+    x, v (n + m, 3): positions m and velocities m/s. owner (m,): row of the particle of each image. along
+    (m, 3): the planes at which it is mirrored, filled up with -1. speed (m, 3): the velocity component of
+    each of these planes against its outward normal, at the foot of the particle, m/s.
     """
 
     x: Array
@@ -57,7 +58,10 @@ class Images(NamedTuple):
 
 
 def mirrors(obstacles: Obstacles, hulls: Hulls) -> list[Array]:
-    """Which planes of each container mirror: those parallel or at right angles to all its others."""
+    """One bool array per container, over its planes: which of them mirror.
+
+    A plane mirrors if it is parallel or at right angles to all other planes of its container.
+    """
     found = []
     for i in obstacles.containers:
         start, end = hulls.plane_start[obstacles.hull[i] : obstacles.hull[i] + 2]
@@ -74,9 +78,10 @@ def _square(normals: bytes) -> Array:
 
 @njit(cache=True, error_model="numpy")
 def container_planes(obstacles: Obstacles, hulls: Hulls) -> tuple[Array, Array]:
-    """Planes (k, 13) of all containers as they stand in the world, and where those of each begin.
+    """Planes (k, 13) of all containers where they are now, and the first plane (containers + 1,) of each.
 
-    Outward normal, distance from the origin; velocity, spin and centre of the container.
+    Columns: outward normal (3), distance from the origin [m]; velocity (3), spin (3) and centre (3) of the
+    container.
     """
     many = len(obstacles.containers)
     first = np.zeros(many + 1, np.int64)
@@ -100,8 +105,10 @@ def container_planes(obstacles: Obstacles, hulls: Hulls) -> tuple[Array, Array]:
 
 @njit(forceinline=True, error_model="numpy")
 def to_nearest(planes: Array, first: int, last: int, left_out: Array, place: Array, depth: Array) -> None:
-    """Lower ``depth`` (n,) m to the distance of the nearest plane first:last that is not ``left_out``
-    (planes,), of all places (3, n): loops that are vectors."""
+    """Lower ``depth`` (n,) m to the distance from the nearest of the planes first:last, for ``place`` (3, n).
+
+    Planes with ``left_out`` (planes,) set do not count. The loop over places vectorises.
+    """
     x, y, z = place[0], place[1], place[2]
     for k in range(first, last):
         if left_out[k]:
@@ -116,10 +123,12 @@ def to_nearest(planes: Array, first: int, last: int, left_out: Array, place: Arr
 def holders(
     chunk: int, planes: Array, first: Array, x: Array, reach: float, held: Array, room: Array
 ) -> None:
-    """Fill ``held`` (n,) with the container that holds each particle (n, 3): in which it is deepest, or
-    outside of which it is least, and ``room`` (n,) m with its depth; -1 and `OUTSIDE` where none does.
+    """Fill ``held`` (n,) with the number of the container that holds each particle ``x`` (n, 3) m.
 
-    ``planes``, ``first`` as ``container_planes`` gives them; ``reach`` of the kernel, m.
+    That is the container in which the particle is deepest, or else the one that it is the least outside of.
+    ``room`` (n,) m gets its depth, the distance from the nearest plane, below 0 outside. A particle further
+    than `OUTSIDE` reaches from all containers gets -1, and minus that distance. ``planes`` and ``first`` are
+    the results of ``container_planes``; ``reach`` of the kernel, m.
     """
     n = len(x)
     begin, end = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
@@ -136,7 +145,7 @@ def holders(
 
 @njit(inline="always")
 def _told(owner: Array, along: Array, count: int, row: int, a: int, b: int, c: int) -> int:
-    """Write one image down where there is room, and count it."""
+    """Record an image of ``row`` at the planes a, b, c if there is room; returns ``count`` + 1 either way."""
     if count < len(owner):
         owner[count], along[count, 0], along[count, 1], along[count, 2] = row, a, b, c
     return count + 1
@@ -148,9 +157,12 @@ def _find_images(
     planes: Array, first: Array, square: Array, held: Array, room: Array, x: Array, reach: float,
     owners: Array, alongs: Array, counts: Array,
 ) -> None:  # fmt: skip
-    """Fill ``counts`` (CHUNKS,) with the number of images of a part of the particles (n, 3), ``owners``
-    (CHUNKS, m) with the rows that are mirrored and ``alongs`` (CHUNKS, m, 3) with the planes they are
-    mirrored at, then -1; of as many as there is room for."""
+    """Find the images of the particles of one chunk.
+
+    ``counts`` (CHUNKS,) gets their number; ``owners`` (CHUNKS, m) the rows that are mirrored and ``alongs``
+    (CHUNKS, m, 3) the planes at which they are, filled up with -1, for the first m images only. ``square``
+    tells which planes mirror; the other arguments are as in ``with_images``.
+    """
     n, count = len(x), 0
     owner, along = owners[chunk], alongs[chunk]
     gap, near = np.empty(len(planes)), np.empty(len(planes), np.int64)
@@ -186,7 +198,10 @@ def _find_images(
 
 @njit(**MELTED)
 def mirrored(planes: Array, k: int, p: Vector, u: Vector) -> tuple[Vector, float]:
-    """The place behind plane k, and the speed u . n relative to the wall."""
+    """Mirror image of the position ``p`` at plane k, and the normal component of ``u`` relative to the plane.
+
+    The velocity of the plane is taken at the foot of ``p``.
+    """
     normal = row_of(planes, k)
     gap = planes[k, 3] - dot(normal, p)
     foot = minus(plus(p, gap, normal), (planes[k, 10], planes[k, 11], planes[k, 12]))
@@ -200,8 +215,7 @@ def mirrored(planes: Array, k: int, p: Vector, u: Vector) -> tuple[Vector, float
 
 @parallel()
 def _reflect(chunk: int, planes: Array, owners: Array, alongs: Array, begin: Array, images: Images) -> None:
-    """Fill ``images`` with those that ``_find_images`` found; those of each chunk ``begin`` (CHUNKS + 1,)
-    there."""
+    """Fill ``images`` from the results of ``_find_images``; ``begin`` (CHUNKS + 1,): first of each chunk."""
     x, v, owner, along, speed = images.x, images.v, images.owner, images.along, images.speed
     n = len(x) - len(owner)
     for g in range(begin[chunk], begin[chunk + 1]):
@@ -224,9 +238,9 @@ def with_images(
     """Particles (n, 3) and their images.
 
     Args:
-        planes, first, held, room: as ``container_planes`` and ``holders`` give them.
-        square: (planes,) those that mirror.
-        x, v: m and m/s.
+        planes, first, held, room: results of ``container_planes`` and ``holders``.
+        square: (planes,) bool, whether a plane mirrors.
+        x, v: (n, 3) m and m/s.
         reach: of the kernel, m.
     """
     most, counts = 0, np.full(CHUNKS, 2 * -(-len(x) // CHUNKS))
@@ -246,12 +260,13 @@ def with_images(
 def mirror_back(
     planes: Array, first: Array, held: Array, room: Array, mass: Array, x: Array, v: Array, impulse: Array
 ) -> None:
-    """Particles that just passed a plane of the container that holds them continue as their images there.
+    """Mirror particles that have just passed a plane of their container: they continue as their images did.
 
     Args:
-        planes, first, held, room: as ``container_planes`` and ``holders`` give them. mass: (n,) kg.
+        planes, first, held, room: results of ``container_planes`` and ``holders``. mass: (n,) kg.
         x, v: (n, 3) m and m/s, mirrored in place.
-        impulse: (containers, 6) gets what that gives to containers, N s, and N m s about their centres.
+        impulse: (containers, 6), to which the impulse on each container is added, N s, and N m s about its
+            centre.
     """
     for row in range(len(x)):
         c = held[row]

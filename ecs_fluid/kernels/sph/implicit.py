@@ -1,17 +1,19 @@
-"""Pressure of a liquid that is solved for, so that steps may be longer than sound takes for a reach.
+"""Implicit pressure of a liquid: a step may be longer than the time that sound needs for one reach.
 
-A step of length t gives the particles the velocities u' = u* - t M^-1 J^T P, u* being those with gravity and
-friction alone, J the derivatives of the compressions nu by places, and P = V p [J]. Pressure is that of the
-compression which these velocities lead to, by the stiffness of Tait's law at rest, and never below 0:
+A step of length t gives the particles the velocities u' = u* - t M^-1 J^T P. Here u* are the velocities after
+gravity and friction alone, M the masses, J the derivatives of the compressions nu with respect to the
+positions, and P = V p [J]. The pressure is the one that belongs to the compression at the end of the step. It
+follows from the stiffness of Tait's law at rest and is never below 0:
 
     P_i = max(0, 7 B V_i (nu_i + t (J u')_i - 1)).
 
-The forces are those of `kernels.sph.forces`, walls and images too, so momentum is kept to rounding however
-well P is known. It is found by Chebyshev's iteration, preconditioned by the diagonal, from the P of the step
-before; eigenvalues lie between those of no motion and of the shortest waves of the lattice. Source: Bender
-and Koschier, Symp. Comput. Animat. 2015 (a pressure that makes both density and its rate right); Ihmsen et
-al., IEEE Trans. Vis. Comput. Graph. 20 (2014) (the rate from neighbours of neighbours, in two sums); Golub
-and Varga, Numer. Math. 3 (1961) (the iteration). Derivation: docs/notes/liquids.md.
+The forces have the form of those in `kernels.sph.forces`, with walls and images, so momentum is conserved to
+rounding however accurate P is. P is found by Chebyshev's iteration with the diagonal as preconditioner,
+starting at the P of the step before. The bounds of the eigenvalues are those of no motion and of the shortest
+waves of the lattice. Source: Bender and Koschier, Symp. Comput. Animat. 2015 (a pressure that makes both
+density and its rate right); Ihmsen et al., IEEE Trans. Vis. Comput. Graph. 20 (2014) (the rate from
+neighbours of neighbours, in two sums); Golub and Varga, Numer. Math. 3 (1961) (the iteration). Derivation:
+docs/notes/liquids.md.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -49,26 +51,32 @@ from ecs_fluid.kernels.sph.step import (
 MOST_ROUNDS = 30
 
 FEWEST_ROUNDS = 4
-"""Fewer leave more of the shortest waves than what makes them grow from step to step, -1/7 of their error."""
+"""Fewer rounds leave so much of the shortest waves that they grow from step to step: the limit is -1/7 of
+their error."""
 
 ONE_SIDED = 4.0
-"""What an error of one sign counts more: it is of long waves, which a few rounds hardly reduce, and which
-grow where a step leaves more than half of them. Derivation of both: docs/notes/liquids.md."""
+"""Weight of the mean error with its sign, relative to the mean size of the errors. An error of one sign
+belongs to long waves, which a few rounds hardly reduce, and which grow if a step leaves more than half of
+them. Derivation of this and of `FEWEST_ROUNDS`: docs/notes/liquids.md."""
 
 SAFE = 1.1
-"""Largest eigenvalue, at most, over that of a lattice times the largest compression."""
+"""Upper bound of the largest eigenvalue, in units of that of a lattice times the largest compression."""
 
 SMOOTH = 14.0
-"""Largest eigenvalue over the least that is reduced in the first rounds: the P of the step before is right
-for what is smoother."""
+"""Ratio of the largest eigenvalue to the smallest that the iteration aims at. Smoother parts of P, with
+smaller eigenvalues, are already right from the step before."""
 
 DIFFUSED = 0.06
-"""C c t / R at most, of the excess, as in the explicit liquid; at 0.1 pressure differs every other step."""
+"""Largest C c t / R of the diffusion of the excess, about as in the explicit liquid. At 0.1 the pressure
+alternates from step to step."""
 
 
 class Solved(NamedTuple):
-    """Forces at one moment, P / V [Pa] (n,), the rounds it took, and the mean error of the compression, or
-    `ONE_SIDED` times that with its sign."""
+    """Result of `solve`.
+
+    found: the forces. pressure (n,): P / V, Pa. rounds: how many the iteration took. error: the mean size of
+    the errors of the compression, or `ONE_SIDED` times the size of their mean if that is larger.
+    """
 
     found: Evaluation
     pressure: Array
@@ -78,7 +86,11 @@ class Solved(NamedTuple):
 
 @lru_cache
 def steepest(support: float) -> float:
-    """Largest eigenvalue of J J^T over its diagonal, of a lattice: max |sum g sin(k . r)|^2 / sum |g|^2."""
+    """Largest eigenvalue of J J^T, divided by its diagonal, for a lattice.
+
+    max over waves k of |sum g sin(k . r)|^2 / sum |g|^2, with g the slopes (1 - q)^3 r of the kernel.
+    ``support`` is the reach divided by the spacing.
+    """
     k = np.arange(-np.ceil(support), np.ceil(support) + 1)
     r = np.stack(np.meshgrid(k, k, k, indexing="ij"), axis=-1).reshape(-1, 3)
     g = np.maximum(1 - np.linalg.norm(r, axis=1) / support, 0.0)[:, None] ** 3 * r
@@ -91,10 +103,11 @@ def steepest(support: float) -> float:
 
 
 class Numbers(NamedTuple):
-    """Rows by numbers: particles first, in sorted order, then images in sorted order.
+    """New numbers of the rows: particles first, in sorted order, then images, in sorted order.
 
-    who (n,): the particle of each number. begin (n + 1,): where the images of each number begin, of which, in
-    that sequence, image (m,) are the numbers, and along and speed (m, 3) what `Images` tells.
+    who (n,): the row of the particle with each number. The images are also listed particle by particle: those
+    of particle t are begin[t]:begin[t + 1] (begin (n + 1,)) in this list. image (m,) has their numbers, along
+    and speed (m, 3) the fields of `Images`.
     """
 
     who: Array
@@ -108,8 +121,11 @@ class Numbers(NamedTuple):
 def _numbered(
     order: Array, owner: Array, who: Array, begin: Array, image: Array, found: Array, told: Array
 ) -> None:
-    """Fill the first three of `Numbers`, ``found`` (m,) with the images in their sequence, and ``told`` (n +
-    m,) with the numbers in sorted order."""
+    """Fill the first three fields of `Numbers`, and the arrays ``found`` and ``told``.
+
+    ``found`` (m,) gets the row in `Images` of each entry of the list by particles, ``told`` (n + m,) the new
+    number of each row in sorted order.
+    """
     n, at = len(who), np.empty(len(order), np.int64)
     particles, images = 0, n
     for t in range(len(order)):
@@ -134,7 +150,7 @@ def _numbered(
 
 @parallel()
 def _in_sequence(chunk: int, found: Array, images: Images, along: Array, speed: Array) -> None:
-    """Fill the last two of `Numbers`."""
+    """Fill the last two fields of `Numbers`, from the list ``found`` of `_numbered`."""
     m, all_along, all_speed = len(found), images.along, images.speed
     for e in range(chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS):
         for s in range(3):
@@ -142,7 +158,7 @@ def _in_sequence(chunk: int, found: Array, images: Images, along: Array, speed: 
 
 
 def numbered(near: Around) -> tuple[Numbers, Array]:
-    """The numbers, and those of all rows (n + m,) in sorted order."""
+    """The `Numbers` of particles and images, and the new number (n + m,) of each row in sorted order."""
     images, many = near.images, len(near.order)
     m = len(images.owner)
     who, begin, told = (np.empty(rows, np.int64) for rows in (many - m, many - m + 1, many))
@@ -155,7 +171,7 @@ def numbered(near: Around) -> tuple[Numbers, Array]:
 
 @njit(forceinline=True, error_model="numpy")
 def _told(numbers: Numbers, t: int, weighted: float, load: Array) -> None:
-    """The load s P of a particle, and of its images."""
+    """Write the load s P, ``weighted``, of particle t into three columns of its row and its images' rows."""
     load[t, 0] = load[t, 1] = load[t, 2] = weighted
     for e in range(numbers.begin[t], numbers.begin[t + 1]):
         k = numbers.image[e]
@@ -170,8 +186,14 @@ def _begin(
     volume: float, soft: float, inverse: Array, share: Array, nu: Array, base: Array, rubbed: Array,
     diagonal: Array, give: Array, pace: Array, steep: Array, closing: Array, own: Array, load: Array,
 ) -> None:  # fmt: skip
-    """1 / m, s, nu, u*, friction, diagonal, 1 / K, 1 over the sum of these two, slopes of walls, what their
-    motion takes, the first P and the loads, all by numbers."""
+    """Fill what the rounds need, all in the order of `Numbers`.
+
+    In the order of the last arguments: ``inverse`` 1 / m, ``share`` s, ``nu``, ``base`` u* [m/s], ``rubbed``
+    the friction [N], ``diagonal`` of t^2 J M^-1 J^T, ``give`` 1 / (7 B V), ``pace`` 1 / (diagonal + give),
+    ``steep`` the slopes of walls [1/m], ``closing`` the rate [1/s] by which the motion of walls lowers that
+    of the compression, ``own`` the first P [J] and ``load`` s P [J]. ``sums`` (9, n) is from `Lists.fill`,
+    ``soft`` is 1 / (7 B V_0).
+    """
     n = len(own)
     for t in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
         i = numbers.who[t]
@@ -196,7 +218,10 @@ def _thrust(
     numbers: Numbers, planes: Array, rows: Array, slope: Array, first: Array, last: Array, load: Array,
     own: Array, inverse: Array, wall: Array, base: Array, scale: float, step: float, force: Array, v: Array,
 ) -> None:  # fmt: skip
-    """The ``force`` (n, 4) of pressure of all pairs, and the velocities with it and walls, of images too."""
+    """Fill ``force`` (n, 4) N, the pressure of all pairs, and the velocities ``v`` m/s that follow from P.
+
+    The velocities include the push of walls; those of images are mirrored.
+    """
     wide_vectors()
     n, one = len(own), own.dtype.type(1)
     for t in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
@@ -223,14 +248,18 @@ def _relaxed(
     wall: Array, closing: Array, nu: Array, give: Array, pace: Array, scale: float, step: float, relax: float,
     ahead: float, own: Array, former: Array, load: Array, errors: Array,
 ) -> None:  # fmt: skip
-    """One round: P of every particle and the loads, and in ``errors`` (CHUNKS, 3) the sums of the sizes of
-    the errors of the compression and of the errors, and the number of particles under pressure."""
+    """One round of Chebyshev's iteration: new P (``own``) and loads of every particle.
+
+    ``former`` is the P of the round before, ``relax`` and ``ahead`` the factors of the iteration. ``errors``
+    (CHUNKS, 3) gets, over the particles that are or come under pressure, the sum of the absolute errors of
+    the compression, the sum of the errors with their signs, and the number of these particles.
+    """
     wide_vectors()
     n = len(own)
     total, bias, wet = 0.0, 0.0, 0.0
     zero, one, less = own.dtype.type(0), own.dtype.type(1), own.dtype.type(-1)
     for t in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-        # The last of each four is 0.
+        # The fourth component of each velocity is 0, so the fourth slope does not count.
         rate = scale * share[t] * lane_sum(summed(slope, rows, first[t], last[t], v, t, less))
         rate += lane_sum(load_four(wall, 4 * t) * load_four(v, 4 * t)) - closing[t]
         error = nu[t] - one + step * rate - give[t] * own[t]
@@ -251,8 +280,12 @@ def _by_rows(
     numbers: Numbers, pressed: Array, rubbed: Array, rate: Array, own: Array, mass: Array, size: Array,
     gravity: Array, force: Array, nu: Array, load: Array, push: Array, fours: Array,
 ) -> None:  # fmt: skip
-    """Of rows: ``force`` (n, 3) of pairs, ``nu``, ``load`` P and ``push`` V_0 p (n,); by numbers ``fours``
-    (n + m + 1, 4): half the weight of what is under pressure, and its push over `STEEPEST`."""
+    """Put results back into rows, and fill ``fours``, the input of `_flow`.
+
+    By rows: ``force`` (n, 3) N of pairs, ``nu``, ``load`` P [J] and ``push`` V_0 p [J] (n,). By numbers:
+    ``fours`` (n + m + 1, 4) J, half the weight of each particle under pressure times the reach, else 0, and
+    the push divided by `STEEPEST`.
+    """
     n, zero, half = len(own), own.dtype.type(0), own.dtype.type(0.5)
     for t in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
         i = numbers.who[t]
@@ -271,7 +304,10 @@ def _flow(
     numbers: Numbers, rows: Array, slope: Array, first: Array, last: Array, push: Array, mass: Array,
     fours: Array, gravity: Array, lifted: float, scale: float, flow: Array,
 ) -> None:  # fmt: skip
-    """``flow`` (n,) of rows: what ``uneven`` sums for particles under pressure, else 0."""
+    """Fill ``flow`` (n,), by rows, with the sum that `creep` takes, of particles under pressure, else 0.
+
+    It is the last of the sums of `kernels.sph.forces.forces`, here from the lists.
+    """
     wide_vectors()
     n, own = len(push), np.empty(4, push.dtype)
     for t in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
@@ -288,8 +324,11 @@ def _flow(
 def _sided(
     chunk: int, x: Array, body: Array, slope: Array, bodies: Obstacles, wall: Array, along: Array
 ) -> None:
-    """Slopes of all bodies ``wall`` (n, 3) 1/m, and ``along`` (n,) 1/s: what their own motion takes from the
-    rate of the compression."""
+    """Add up the slopes of all bodies that press on each particle, and the effect of their motion.
+
+    Added to ``wall`` (n, 3) 1/m: the slopes. Added to ``along`` (n,) 1/s: the rate by which the motion of the
+    bodies lowers that of the compression, their velocity at the particle times the slope.
+    """
     n, centre = len(x), bodies.x1
     speed, spin = bodies.v, bodies.angular_velocity
     for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
@@ -308,11 +347,13 @@ def _rounds(
     bare: float, crowd: float, soft: float, tolerance: float, push: Callable[[], None],
     relaxed: Callable[[float, float], Array],
 ) -> tuple[int, float]:  # fmt: skip
-    """Chebyshev's iteration: how many rounds, and the error that is left.
+    """Chebyshev's iteration; returns the number of rounds and the error that is left.
 
-    The largest diagonal is ``bare``, and ``soft`` without the part of neighbours; the largest eigenvalue is
-    ``crowd`` times that part. ``push`` finds the velocities by the pressure as it is, ``relaxed`` a new one,
-    and the sums of the errors' sizes and of the errors, and how many they are of.
+    The diagonal of the system has two parts: that of neighbours, at most ``bare``, and that of the liquid's
+    own compressibility, ``soft``. The largest eigenvalue of the first part is at most ``crowd`` times
+    ``bare``. ``push`` finds the velocities that follow from the present pressure. ``relaxed`` finds a new
+    pressure and returns the sum of the absolute errors, the sum of the errors and the number of particles in
+    them.
     """
     most = (crowd * bare + soft) / (bare + soft)
     least = max(soft / (bare + soft), most / SMOOTH)
@@ -332,10 +373,11 @@ def solve(
     law: LiquidLaw, x: Array, v: Array, mass: Array, size: Array, excess: Array, obstacles: Obstacles | None,
     hulls: Hulls | None, pull: Array, pressure: Array, step: float, tolerance: float, lists: Lists,
 ) -> Solved:  # fmt: skip
-    """Forces in a step of ``step`` s that ends with the right compression.
+    """Forces of a step of ``step`` s at whose end compression and pressure agree.
 
-    As ``evaluate`` has them; further ``pull`` (n, 3) m/s^2 of gravity, ``pressure`` (n,) Pa of the step
-    before, the mean error of the compression at which the rounds end, and room for the lists.
+    The first arguments are those of ``evaluate``. ``pull`` (n, 3) m/s^2 is gravity, ``pressure`` (n,) Pa that
+    of the step before, ``tolerance`` the error of the compression at which the rounds end, ``lists`` the room
+    for the lists of pairs.
     """
     n, kind, weight = len(x), x.dtype.type, lattice_weight(law.support)
     near = around(law, x, v, mass, obstacles, hulls)
@@ -382,14 +424,14 @@ def solve(
     pressed = np.empty((n, 3), x.dtype)
     crowding, solved, push = (np.empty(n, x.dtype) for _ in range(3))
     gravity = (law.reach * np.array(law.gravity)).astype(x.dtype)
-    # Of images there is no weight and no pressure, so the excess does not diffuse to them.
+    # Images get no weight and no pressure here, so the excess does not diffuse to them.
     load[n:] = 0
     _by_rows(numbers, force, rubbed, nu, own, mass, size, gravity, pressed, crowding, solved, push, load)
     _flow(numbers, *pairs, push, mass, load, gravity, kind(law.around * law.volume), kind(lists.unit), flow)
     diffusion = min(DIFFUSION, DIFFUSED * law.reach / (sound(law, mass, size) * step))
     rate = creep(law, flow, mass, size, excess, crowding, diffusion)
     pressed, loads = more.with_walls(near, obstacles, x, solved, body, steep, pressed)
-    # What pressure does where the excess changes is lost, or won.
+    # A change of the excess changes the compression: the work of pressure on it is lost, or gained.
     lost = lost + more.taken - float((solved * rate).sum(dtype=np.float64))
     done = Evaluation(pressed, crowding, solved * size, rate, lost, loads, more.surface)
     return Solved(done, solved / (size * kind(law.volume)), rounds, error)

@@ -1,7 +1,8 @@
-"""Relative speeds at which particles of a liquid meet, which limit steps: none may pass another unnoticed.
+"""Relative speeds at which particles of a liquid meet; they limit steps, lest particles pass through others.
 
-Two particles go straight on for a time T, gravity being the same for both. With r = x_i - x_j and u = v_i -
-v_j they are nearest at s = -r . u / u^2, cut to [0, T], and meet if |r + s u| < R.
+Two particles keep their relative velocity for a time T, since gravity is the same for both. With
+r = x_i - x_j and u = v_i - v_j they are closest at the time s = -r . u / u^2, clamped to [0, T], and they
+meet if |r + s u| < R.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ def _meeting(
     swift: Array, x: Array, v: Array, place: Array, velocity: Array, start: Array, origin: Array,
     spacing: Array, cells: Array, reach: float, time: float, most: float, found: Array,
 ) -> None:  # fmt: skip
-    """``found`` (CHUNKS,): the square of what ``meeting_speed`` tells, of a part of the rows ``swift``;
-    ``place`` and ``velocity`` (3, n) are sorted, ``most`` is the largest speed."""
+    """Fill ``found`` (CHUNKS,) with the squared meeting speed of one chunk of the rows ``swift``.
+
+    ``place`` and ``velocity`` (3, n) are all particles in sorted order, ``most`` is the largest speed.
+    """
     n, kind, top = len(swift), place.dtype.type, place.dtype.type(0)
     zero, near, late, tiny = kind(0), kind(reach * reach), kind(time), kind(1e-30)
     box, runs = np.empty((2, 3)), np.empty((cells[0] * cells[1], 2), np.int64)
@@ -47,9 +50,9 @@ def _meeting(
 
 
 def meeting_speed(x: Array, v: Array, swift: Array, reach: float, time: float) -> float:
-    """Largest relative speed, m/s, of a particle of the rows ``swift`` (k,) and any that it meets.
+    """Largest relative speed, m/s, of a particle of the rows ``swift`` (k,) and any other that it meets.
 
-    ``x``, ``v`` (n, 3) m and m/s; they meet if they come within ``reach`` m in ``time`` s.
+    ``x``, ``v`` (n, 3) m and m/s. Two particles meet if they come within ``reach`` m in ``time`` s.
     """
     room = reach, 8 * len(x) + 64
     grid = grid_for_radius(*search_box(x, *room), *room)
@@ -62,10 +65,10 @@ def meeting_speed(x: Array, v: Array, swift: Array, reach: float, time: float) -
 
 
 def wall_speed(x: Array, v: Array, planes: Array, gravity: Array, reach: float, time: float) -> float:
-    """Largest speed, m/s, at which a particle (n, 3) moves to or from a plane of a container to which it
-    comes nearer than ``reach`` m in ``time`` s, or 0.
+    """Largest speed, m/s, of a particle towards or away from a plane of a container; 0 if none is near.
 
-    ``planes`` (k, 13) as ``container_planes`` gives them; ``gravity`` (3,) m/s^2.
+    A plane counts if the particle is nearer to it than ``reach`` m now or ``time`` s later. ``x``, ``v``
+    (n, 3) m and m/s; ``planes`` (k, 13) from ``container_planes``; ``gravity`` (3,) m/s^2.
     """
     normal, spin = planes[:, :3], planes[:, 7:10]
     gap = planes[:, 3] - x @ normal.T

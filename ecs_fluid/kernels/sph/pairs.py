@@ -1,11 +1,12 @@
 """Lists of the pairs of liquid particles, and sums over them.
 
 A pressure solve sums over the same pairs many times, and reading their data takes most of its time. So each
-particle keeps a list of the rows of those within reach, images too, with the slopes (1 - q)^3 r / R, r
-towards itself, and (1 - q)^3 of each as a four; in single precision as whole numbers of 16 bits, cut to
-3.2e-6, the same for both partners. What is summed lies in fours too, one load a pair. Lists end at full
-vectors; what fills them up is the row behind the last, whose values are 0. A sum is one loop over a list, in
-an order that depends on places alone.
+particle keeps a list of the rows within reach, images included. With each partner the list holds four
+numbers: the slope (1 - q)^3 r / R (3), where r points from the partner to the particle, and (1 - q)^3. In
+single precision they are integers of 16 bits, rounded to 3.2e-6, alike for both partners of a pair. The
+values to be summed lie in groups of four too, so that a pair costs one load. Each list is filled up to whole
+vectors with the row behind the last, whose values are 0. A sum is one loop over a list, in an order that
+depends only on positions.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -47,24 +48,24 @@ from ecs_fluid.kernels.grids.neighbours import (
 from ecs_fluid.kernels.sph.forces import NEAREST
 
 SPARE = 1.3
-"""Room for pairs over what a lattice needs, at first."""
+"""Room for pairs at first, relative to what a lattice needs."""
 
 STEEPEST = 27 / 256
-"""Largest (1 - q)^3 q."""
+"""Largest value of (1 - q)^3 q, the size of a slope."""
 
 WHOLE = 2**15 - 1
-"""What stands for the largest slope, and for the largest (1 - q)^3, in 16 bits."""
+"""The integer of 16 bits that stands for the largest slope, and for the largest (1 - q)^3."""
 
 FEW = 2**16
-"""Rows whose numbers need no more than 16 bits."""
+"""Numbers of rows below this fit into 16 bits."""
 
 
 class Lists:
-    """Room for the lists of all pairs, kept from step to step, no part of the state.
+    """Room for the lists of all pairs. It is kept from step to step, but is no part of the state.
 
-    rows (chunks * room,): numbers of the partners. slope (4 * chunks * room,): (1 - q)^3 r / R and (1 - q)^3
-    in fours, the first three in `unit`, the last in `unit` / `STEEPEST`. first, last (n,): where the list of
-    each particle begins and ends.
+    rows (CHUNKS * room,): numbers of the partners. slope (4 * CHUNKS * room,): four numbers per pair, the
+    slope (1 - q)^3 r / R in units of `unit` (3) and (1 - q)^3 in units of `unit` / `STEEPEST`. first, last
+    (n,): where the list of each particle begins and ends in ``rows``.
     """
 
     def __init__(self) -> None:
@@ -77,18 +78,22 @@ class Lists:
         self, support: float, place: Array, v: Array, mass: Array, numbers: Array, start: Array,
         grid: tuple[Array, Array, Array], order: Array, real: int,
     ) -> Array:  # fmt: skip
-        """Make the lists; returns sums (9, real) over each: of phi, of the friction (1 - q)^3 (m + m') (u.r /
-        r^2) r / R (3), of (1 - q)^3 (m + m') (u.r / r)^2 / R, of slopes (3), and of their squares over m'.
+        """Make the lists; returns sums (9, real) over the list of each particle.
 
-        ``place`` (n, 3) in reaches from FAR on, ``v`` (n, 3), ``mass`` (n,); ``start``, ``grid`` and
-        ``order`` as ``forces`` has them, and ``numbers`` (n,) of the rows in that order: those of particles
-        below ``real``.
+        The rows of the result are the sums of phi; of the friction (1 - q)^3 (m + m') (u.r / r^2) r (3); of
+        its power (1 - q)^3 (m + m') (u.r / r)^2; of the slopes (3); and of the squares of the slopes divided
+        by m', the mass of the partner.
+
+        ``place`` (n, 3) in reaches from FAR on, ``v`` (n, 3) m/s and ``mass`` (n,) kg are in the order of
+        rows. ``start``, ``grid`` and ``order`` (n,) are as in ``forces``. ``numbers`` (n,) are the new
+        numbers of the rows in sorted order: those of particles lie below ``real``, those of images from it
+        on.
         """
         many, single = len(order), place.dtype == np.float32
         sorted_places = np.empty((4, many + LANES), place.dtype)
         partners = np.empty((many + 1, 8), place.dtype)
         _sorted(place, v, mass, order, numbers, sorted_places, partners)
-        # What fills up the lists is out of reach.
+        # The padding is at 0, out of reach of all.
         sorted_places[:, many:], partners[many] = 0, 0
         sums, need = np.empty((9, real), place.dtype), np.empty(CHUNKS, np.int64)
         self.first, self.last = np.empty(real, np.int64), np.empty(real, np.int64)
@@ -115,8 +120,11 @@ def _sorted(
     chunk: int,
     place: Array, v: Array, mass: Array, order: Array, numbers: Array, sorted_places: Array, partners: Array,
 ) -> None:  # fmt: skip
-    """Places and numbers in sorted order, ``sorted_places`` (4, n or more), and by numbers ``partners`` (n +
-    1, 8): place, mass, velocity, and 1 over the mass."""
+    """Fill ``sorted_places`` (4, n or more) and ``partners`` (n + 1, 8).
+
+    The first has positions and new numbers in sorted order, the second position, mass, velocity and 1 / mass
+    by new numbers.
+    """
     n = len(order)
     for s in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
         row, number = order[s], numbers[s]
@@ -128,7 +136,10 @@ def _sorted(
 
 @njit(fastmath=FAST, error_model="numpy")
 def _kept(near: Array, count: int, x: float, y: float, z: float, kept: Array) -> int:
-    """The numbers of those of the list ``near`` that are within reach; returns how many."""
+    """Write the numbers of the entries of the list ``near`` within reach into ``kept``; returns how many.
+
+    ``x``, ``y``, ``z`` is the particle, in reaches.
+    """
     wide_vectors()
     px, py, pz, reach = spread(x), spread(y), spread(z), spread(near.dtype.type(1))
     found = 0
@@ -145,8 +156,11 @@ def _listed(
     partners: Array, kept: Array, count: int, me: int, full: float, rows: Array, slope: Array, end: int,
     columns: Array,
 ) -> tuple[float, float, float, float, float, float, float, float, float]:  # fmt: skip
-    """Fill ``rows`` and ``slope`` from ``end`` on with the pairs of number ``me`` and the first ``count`` of
-    ``kept``; returns the sums of ``fill``, four times those of friction. ``columns`` is room to work in."""
+    """Write the pairs of particle ``me`` with the first ``count`` of ``kept`` into ``rows`` and ``slope``.
+
+    They are written from ``end`` on; ``full`` is 1 / `Lists.unit`. Returns the sums of `Lists.fill` over
+    these pairs, those of friction times 4. ``columns`` (8, WIDTH) is scratch.
+    """
     wide_vectors()
     kind = columns.dtype.type
     for part in range(0, count, lanes_of(columns)):
@@ -191,8 +205,10 @@ def _fill(
     order: Array, real: int, room: int, full: float, rows: Array, slope: Array, first: Array, last: Array,
     sums: Array, need: Array,
 ) -> None:  # fmt: skip
-    """As ``Lists.fill`` tells; ``full`` units are 1; ``need`` (CHUNKS,) is 1 where the ``room`` of a chunk
-    ends too soon."""
+    """The loop of ``Lists.fill`` over one chunk of the particles.
+
+    ``full`` is 1 / `Lists.unit`. ``need`` (CHUNKS,) is set to 1 if the ``room`` of a chunk is too small.
+    """
     n, kind, end = len(order), partners.dtype.type, chunk * room
     need[chunk] = 0
     near, columns = np.zeros(4 * WIDTH, partners.dtype), np.empty((8, WIDTH), partners.dtype)
@@ -236,7 +252,11 @@ def _fill(
 
 @njit(**INLINE)
 def summed(slope: Array, rows: Array, first: int, last: int, fours: Array, at: int, sign: float) -> Lanes:
-    """Sum over a list of the ``fours`` of each and ``sign`` times that ``at``, times the slopes: a four."""
+    """Sum over a list of slopes times (``fours`` of the partner + ``sign`` times ``fours`` of row ``at``).
+
+    Returns four numbers: the four components of each pair are multiplied one by one. ``first`` and ``last``
+    bound the list.
+    """
     zero, width = fours.dtype.type(0), lanes_of(fours)
     mine, one, two = spread(sign) * repeat_four(load_four(fours, 4 * at)), spread(zero), spread(zero)
     for k in range(4 * first, 4 * last, 2 * width):
@@ -248,8 +268,10 @@ def summed(slope: Array, rows: Array, first: int, last: int, fours: Array, at: i
 
 @njit(**INLINE)
 def uneven(slope: Array, rows: Array, first: int, last: int, fours: Array, own: Array) -> float:
-    """Sum over a list of ``own`` and each in ``fours`` together, times the slopes, where the last of the four
-    is above zero."""
+    """Sum over a list of the dot products of (``own`` + ``fours`` of the partner) with the slopes.
+
+    A dot product has four terms. Only partners count whose fourth number is above zero: those under pressure.
+    """
     zero = fours.dtype.type(0)
     mine, total = repeat_four(load_four(own, 0)), spread(zero)
     for k in range(4 * first, 4 * last, lanes_of(fours)):

@@ -1,7 +1,8 @@
-"""Steps of liquid particles in time: drift, kick, drift, with one evaluation of the forces in each.
+"""Time steps of liquid particles: drift, kick, drift, with one evaluation of the forces in each step.
 
-x += v s/2; v += s a(x, v); x += v s/2. Without viscosity this is the symplectic position form of Verlet's
-method, of second order, and nothing is carried from step to step: a run can stop between any two.
+A step of length s is x += v s/2; v += s a(x, v); x += v s/2. Without viscosity this is the symplectic
+position form of Verlet's method, of second order. No step needs anything from the one before but x and v, so
+a run can stop between any two.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ CELL = 0.75
 class LiquidLaw(NamedTuple):
     """Constants of a liquid.
 
-    reach: R, m. support: R over the spacing, 1. volume: V_0, m^3. stiffness: B, Pa. viscosity: m^2/s.
-    gravity: m/s^2, (3,). around: density of what takes weight away, kg/m^3. no_slip: whether walls hold what
-    is beside them. tension: of the surface, N/m.
+    reach: R, m. support: R divided by the spacing. volume: V_0, m^3. stiffness: B, Pa. viscosity: m^2/s.
+    gravity: m/s^2, (3,). around: density of the surrounding fluid, whose buoyancy reduces the weight, kg/m^3.
+    no_slip: whether walls exert friction. tension: surface tension, N/m.
     """
 
     reach: float
@@ -49,8 +50,12 @@ class LiquidLaw(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """Forces at one moment: force (n, 3) N without gravity; nu (n,), load (n,) s P [J]; rate (n,) 1/s of the
-    excess; loss W; loads (bodies, 6) N and N m on bodies; surface J, the energy of surface tension."""
+    """Forces at one moment.
+
+    force (n, 3): N, without gravity. nu (n,): compression. load (n,): s P, J. rate (n,): that of the excess,
+    1/s. loss: power that the liquid loses, W. loads (bodies, 6): on bodies, N and N m. surface: energy of
+    surface tension, J.
+    """
 
     force: Array
     nu: Array
@@ -81,7 +86,7 @@ def kick_and_drift(
 
 @parallel()
 def sorted_columns(chunk: int, x: Array, v: Array, mass: Array, order: Array, data: Array) -> None:
-    """Rows of ``x``, ``v`` (n, 3) and ``mass`` (n,) in sorted order: 0 to 5 and 7 of ``data`` (9, m)."""
+    """Copy ``x``, ``v`` (n, 3) and ``mass`` (n,), sorted, into the rows 0 to 5 and 7 of ``data`` (9, m)."""
     n = len(order)
     for s in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
         row = order[s]
@@ -92,7 +97,7 @@ def sorted_columns(chunk: int, x: Array, v: Array, mass: Array, order: Array, da
 
 
 def moved(obstacles: Obstacles, time: float) -> Obstacles:
-    """The bodies `time` s after the start of the tick, by their velocities and spins."""
+    """The bodies `time` s after the start of the tick, moved by their velocities and spins."""
     if time == 0.0 or not (obstacles.v.any() or obstacles.angular_velocity.any()):
         return obstacles
     turned = matrices_after(time * obstacles.angular_velocity, obstacles.q0)
@@ -103,11 +108,11 @@ def put_back(
     law: LiquidLaw, x: Array, v: Array, mass: Array, obstacles: Obstacles | None, hulls: Hulls | None,
     held: Array | None,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Particles that just passed a wall of a container continue as their images.
+    """Mirror particles that have just passed a wall of a container back into it, in place.
 
-    ``held`` (n,) are the containers that held the particles before the step, None if not known: particles
-    from inside are put back however far they went. Returns what that gives to bodies (bodies, 6),
-    N s and N m s, and the containers that hold them now.
+    ``held`` (n,) are the containers that held the particles before the step, or None if not known. With it a
+    particle that was inside is put back however far it went. Returns the impulse on bodies (bodies, 6), N s
+    and N m s, and the containers (n,) that hold the particles now, -1 for none.
     """
     given = np.zeros((0 if obstacles is None else len(obstacles.x1), 6))
     before, held, room = held, np.full(len(x), -1), np.empty(len(x))
@@ -126,10 +131,11 @@ def put_back(
 class Around(NamedTuple):
     """Particles and their images, sorted, and the bodies that press on them.
 
-    images: n particles and their m images at the ``planes`` (planes, 13). held (n,): the containers that hold
-    the particles. mirroring: those that mirror; bare: bodies and planes that do not, with their joints, or
-    None. place (n + m, 3): where they are in reaches, from FAR on; mass (n + m,) kg; start, grid, order: of
-    the neighbour search; low (3,) m: the place that is FAR.
+    images: the n particles and their m images. planes (planes, 13): those of containers, at which images are
+    mirrored. held (n,): the container that holds each particle. mirroring: the containers with planes that
+    mirror. bare, joints: bodies and containers with planes that do not mirror, and how these planes meet, or
+    None. place (n + m, 3): positions in reaches, from FAR on. mass (n + m,): kg. start, grid, order: the
+    neighbour search. low (3,): the position in m that ``place`` counts as FAR.
     """
 
     images: Images
@@ -148,7 +154,7 @@ class Around(NamedTuple):
 
 @parallel()
 def in_reaches(chunk: int, x: Array, low: Array, reach: float, place: Array) -> None:
-    """``place`` (n, 3): how far ``x`` is from ``low``, and `FAR`."""
+    """Fill ``place`` (n, 3) with ``x`` (n, 3) m in reaches, such that ``low`` (3,) m is at `FAR`."""
     n, far, inverse = len(x), x.dtype.type(FAR), x.dtype.type(1 / reach)
     for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
         for k in range(3):
@@ -156,7 +162,10 @@ def in_reaches(chunk: int, x: Array, low: Array, reach: float, place: Array) -> 
 
 
 def _beginning(x: Array, low: Array, reach: float) -> Array:
-    """``low``, or a place so far below it that no stray of ``x`` (n, 3) m lies where lists are padded."""
+    """``low``, or a position further down, such that no stray of ``x`` (n, 3) m is near the padding of lists.
+
+    The padding lies at 0 in reaches, so a stray particle outside the grid must not come within reach of it.
+    """
     if (bounds(x)[0] < low).any():
         while (np.abs(x - (low - FAR * reach)) < 2 * reach).all(axis=1).any():
             low = low - 4 * reach
@@ -166,7 +175,7 @@ def _beginning(x: Array, low: Array, reach: float) -> Array:
 def around(
     law: LiquidLaw, x: Array, v: Array, mass: Array, obstacles: Obstacles | None, hulls: Hulls | None
 ) -> Around:
-    """What is near to each particle; arguments as ``evaluate`` has them."""
+    """Images, neighbour search and bodies for one evaluation; the arguments are those of ``evaluate``."""
     held, planes = np.empty(0, np.int64), np.empty((0, 13))
     found = Images(x, v, held, np.empty((0, 3), np.int32), np.empty((0, 3)))
     mirroring: list[int] = []
@@ -196,7 +205,10 @@ def around(
 
 
 def touched(law: LiquidLaw, near: Around, hulls: Hulls | None, x: Array) -> tuple[Array, Array, Array]:
-    """G (n,), and the bodies (n, TOUCHED) and slopes (n, TOUCHED, 3) that ``walls`` finds; -1 without."""
+    """G (n,), and the bodies (n, TOUCHED), filled up with -1, and slopes (n, TOUCHED, 3) 1/m of ``walls``.
+
+    Without bodies G is 0 and the others have no columns.
+    """
     n = len(x)
     wall = np.zeros(n, x.dtype)
     if near.bare is None:
@@ -208,7 +220,7 @@ def touched(law: LiquidLaw, near: Around, hulls: Hulls | None, x: Array) -> tupl
 
 
 def sound(law: LiquidLaw, mass: Array, size: Array) -> float:
-    """Its speed in the densest liquid at rest, sqrt(7 B / rho), m/s.
+    """Speed of sound at rest, sqrt(7 B / rho), m/s, with rho the largest density of any particle.
 
     ``mass`` (n,) kg and ``size`` (n,) V / V_0 of all particles.
     """
@@ -218,7 +230,10 @@ def sound(law: LiquidLaw, mass: Array, size: Array) -> float:
 def creep(
     law: LiquidLaw, sums: Array, mass: Array, size: Array, excess: Array, nu: Array, part: float
 ) -> Array:
-    """Rate [1/s] of the excess (n,) from the sums (n,) of ``forces``, C being `part`."""
+    """Rate [1/s] of the excess (n,) by diffusion, and by decay in the air.
+
+    ``sums`` (n,) J are the last of those of ``forces``, ``nu`` (n,) the compressions, `part` is C.
+    """
     kind, weight = nu.dtype.type, lattice_weight(law.support)
     c = sound(law, mass, size)
     rate = kind(part * c * 20 * weight / (7 * law.stiffness * law.volume * law.reach)) * sums
@@ -229,8 +244,11 @@ def creep(
 
 @parallel()
 def _held_back(chunk: int, held: Array, x: Array, force: Array, centre: Array, parts: Array) -> None:
-    """What images give to the containers that mirror, ``parts`` (CHUNKS, containers, 6) N and N m: pairs
-    within cancel, so that those with images are left of all forces."""
+    """Add the loads of images on the containers that mirror to ``parts`` (CHUNKS, containers, 6) N and N m.
+
+    The load on a container is minus the sum of the forces on the particles in it: those of pairs of particles
+    cancel, so only those of pairs with images are left.
+    """
     n = len(held)
     for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
         c = held[row]
@@ -247,8 +265,11 @@ def reactions(
     near: Around, obstacles: Obstacles | None, x: Array, pressure: Array, body: Array, slope: Array,
     force: Array,
 ) -> Array:  # fmt: skip
-    """Loads (bodies, 6) N and N m of all bodies; adds the push of those that do not mirror to the ``force``
-    (n, 3) of pairs. ``pressure`` (n,) is P [J], ``body`` and ``slope`` as ``touched`` gives them."""
+    """Loads (bodies, 6) N and N m on all bodies; adds the push of those that do not mirror to ``force``.
+
+    ``force`` (n, 3) N holds the forces of pairs before. ``pressure`` (n,) is P [J]; ``body`` and ``slope``
+    are results of ``touched``.
+    """
     loads = np.zeros((0 if obstacles is None else len(obstacles.x1), 6))
     if near.mirroring and obstacles is not None:
         parts = np.zeros((CHUNKS, len(obstacles.containers), 6))
@@ -262,9 +283,12 @@ def reactions(
 
 
 class Further(NamedTuple):
-    """Forces beside those of pairs and walls, which only liquids that feel them compile, None without: of
-    surface tension (n, 3) N with its energy, J; of friction at walls (n, 3) N, which gives them the loads
-    (bodies, 6) N and N m and takes so many W."""
+    """Forces beside the pressure and viscosity of pairs and the pressure of walls; None where there is none.
+
+    tension (n, 3): surface tension, N, and surface, its energy, J. friction (n, 3): friction at walls, N,
+    with loads (bodies, 6) on bodies, N and N m, and taken, the power that it takes, W. Kernels of a force are
+    compiled only if a liquid needs them.
+    """
 
     tension: Array | None = None
     surface: float = 0.0
@@ -273,7 +297,7 @@ class Further(NamedTuple):
     taken: float = 0.0
 
     def beside(self, pull: Array, mass: Array) -> Array:
-        """The accelerations (n, 3) m/s^2 by them and the ``pull`` (n, 3)."""
+        """Accelerations (n, 3) m/s^2 by these forces and by ``pull`` (n, 3) m/s^2 together."""
         for force in (self.friction, self.tension):
             if force is not None:
                 pull = pull + force / mass[:, None]
@@ -283,7 +307,10 @@ class Further(NamedTuple):
         self, near: Around, obstacles: Obstacles | None, x: Array, pressure: Array, body: Array, slope: Array,
         force: Array,
     ) -> tuple[Array, Array]:  # fmt: skip
-        """All forces (n, 3) N, of which ``force`` are those of pairs, and the loads of ``reactions``."""
+        """All forces (n, 3) N and all loads on bodies (bodies, 6); ``force`` (n, 3) N are those of pairs.
+
+        The other arguments are those of ``reactions``.
+        """
         if self.tension is not None:
             force = force + self.tension
         loads = reactions(near, obstacles, x, pressure, body, slope, force)
@@ -296,7 +323,7 @@ def further(
     law: LiquidLaw, near: Around, x: Array, v: Array, mass: Array, obstacles: Obstacles | None,
     hulls: Hulls | None,
 ) -> Further:  # fmt: skip
-    """The forces of `kernels.sph.tension` and `kernels.sph.friction`; arguments as ``evaluate`` has them."""
+    """The forces of `kernels.sph.tension` and `kernels.sph.friction`; other arguments as in ``evaluate``."""
     found, spacing = Further(), law.reach / law.support
     if law.tension:
         from ecs_fluid.kernels.sph.tension import surface_tension
@@ -317,8 +344,8 @@ def evaluate(
 ) -> Evaluation:  # fmt: skip
     """Forces between particles and from walls.
 
-    ``x``, ``v`` (n, 3) m and m/s, ``mass`` (n,) kg, ``size`` (n,) V / V_0, ``excess`` (n,) e; the bodies as
-    they stand, None without.
+    ``x``, ``v`` (n, 3) m and m/s, ``mass`` (n,) kg, ``size`` (n,) V / V_0, ``excess`` (n,) e; ``obstacles``
+    and ``hulls`` are the bodies where they are now, or None.
     """
     n, kind, weight = len(x), x.dtype.type, lattice_weight(law.support)
     near = around(law, x, v, mass, obstacles, hulls)
@@ -342,7 +369,7 @@ def evaluate(
     back = scatter_sorted(sums, order, np.empty((many, 5), x.dtype))[:n]
     loss = float(sums[3].sum(dtype=np.float64))
     rate = creep(law, back[:, 4], mass, size, excess, nu, DIFFUSION)
-    # What pressure does where the excess changes is lost, or won.
+    # A change of the excess changes the compression: the work of pressure on it is lost, or gained.
     loss -= float((load / size * rate).sum(dtype=np.float64))
     more, pairs = further(law, near, x, v, mass, obstacles, hulls), np.ascontiguousarray(back[:, :3])
     force, loads = more.with_walls(near, obstacles, x, load / size, body, slope, pairs)

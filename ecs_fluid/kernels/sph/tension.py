@@ -1,21 +1,25 @@
-"""Surface tension of liquid: the surface as triangles, which pull at the particles within reach.
+"""Surface tension of liquid: the surface is a mesh of triangles, which pulls at the particles within reach.
 
-The surface is where c = w_0 sum phi(q), images included, is 1/2, on a lattice of the liquid's spacing, by
-tetrahedra whose crossed edges have a corner each. The lattice is in blocks, which are where liquid is, of two
-reaches: those of one colour (even or odd along each axis) share no corner and no particle, so that threads
-add up one colour after the other. The energy is sigma times the area, and a corner of it is
-pulled by minus its slope,
+The surface is where c = w_0 sum phi(q), images included, is 1/2. c is sampled on a lattice with the spacing
+of the liquid, whose cells are cut into tetrahedra; each edge of these that the surface crosses has one corner
+of the mesh. The lattice consists of blocks two reaches wide, only where liquid is. A block has one of eight
+colours (even or odd along each axis). Blocks of one colour share no corner and no particle, so threads work
+on them at once, one colour after the other.
+
+The energy is sigma times the area. The force on a corner is minus the derivative of the energy with respect
+to its position,
 
     f_v = - sigma sum_triangles n x (b - a) / 2,    a, b the other two corners in turn, n the normal,
 
-so that forces and moments of a closed surface are 0. A corner hands its force to the particles within reach
-by the parts l_i = phi_i / sum phi, and with it the moment that it has about their middle m, as what turns
-them, l_i w x (x_i - m): momentum and angular momentum are kept to rounding. What images get stays with them.
+so the total force and moment of a closed surface are 0. A corner shares its force among the particles within
+reach in the parts l_i = phi_i / sum phi. The moment of the corner's force about their weighted centre m is
+handed on as forces that turn them, l_i w x (x_i - m). So momentum and angular momentum are conserved to
+rounding. The share of images is dropped.
 
-Only the shape of the surface counts, not the places of the particles in it: energies that are sums over
-particles or pairs are lowered by how particles lie, which makes a solid of the liquid or tears it:
-docs/notes/liquids.md. Source of the surface by tetrahedra: Doi and Koide, IEICE Trans. E74 (1991); of forces
-by the area of triangles: Brakke, Exp. Math. 1 (1992).
+The force depends only on the shape of the surface, not on the arrangement of the particles. Energies that are
+sums over particles or pairs do depend on it: they make the liquid solid, or tear it (docs/notes/liquids.md).
+Source of the surface by tetrahedra: Doi and Koide, IEICE Trans. E74 (1991); of forces by the area of
+triangles: Brakke, Exp. Math. 1 (1992).
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -35,32 +39,37 @@ from ecs_fluid.kernels.grids.partition import partition
 from ecs_fluid.kernels.sph.forces import lattice_weight
 
 FLAT = 1e-7
-"""Determinant of the inertia of the particles of a corner, over the cube of its trace, below which they lie
-in a line and take no moment."""
+"""The particles around a corner count as lying in a line, and take no moment, if the determinant of their
+inertia divided by the cube of its trace is below this."""
 
 POINT = 1e-4
-"""Trace of that over the reach squared, below which they lie in a point: what is left is rounding."""
+"""They count as lying in a point if the trace divided by the square of the reach is below this: what is left
+is rounding."""
 
 TETRAHEDRA = np.array([[0, 3, 5, 6], [1, 0, 3, 5], [2, 0, 3, 6], [4, 0, 5, 6], [7, 3, 5, 6]])
-"""Corners of a cell by bits, 1 along x, 2 along y, 4 along z, where its lowest node is even; 7 less these
-where it is odd. So all diagonals of faces join even nodes, and the mesh has no side: six tetrahedra along one
-diagonal pushed drops along a floor."""
+"""Corners of the five tetrahedra of a cell whose lowest node is even, as bits: 1 along x, 2 along y, 4 along
+z. In a cell whose lowest node is odd they are 7 minus these. So all diagonals of faces join even nodes, and
+the mesh prefers no direction: a cut into six tetrahedra along one diagonal pushed drops along a floor."""
 
 
 CELL = 0.75
-"""Edge of the cells of the neighbour search over the reach."""
+"""Edge of the cells of the neighbour search, in reaches."""
 
 
 class Tension(NamedTuple):
-    """Force (n, 3) N of all particles, and the energy of the surface, J, of which images have a part."""
+    """Force (n, 3) N on all particles, and the energy of the surface [J], without the share of images."""
 
     force: Array
     energy: float
 
 
 class Blocks(NamedTuple):
-    """Blocks of ``width``^3 nodes: their places (k, 3), in blocks, and the numbers (k, 8) of those that begin
-    where they and the next along x (1), y (2) and z (4) do, -1 where there is none; edge: of cells, m."""
+    """The k blocks of width^3 nodes each.
+
+    edge: that of a cell, m. place (k, 3): integer coordinates of the blocks, in blocks. beside (k, 8):
+    numbers of the block itself and of those one further along x (bit 1), y (bit 2) and z (bit 4), -1 for
+    none.
+    """
 
     width: int
     edge: float
@@ -69,7 +78,10 @@ class Blocks(NamedTuple):
 
 
 class Sorted(NamedTuple):
-    """Particles (n, 3) m in the order of a neighbour search, which of them are no images, and its grid."""
+    """Particles and images ``x`` (n, 3) m in the order of a neighbour search, and its grid.
+
+    ``real`` (n,) is true for particles, false for images; ``reach`` of the kernel, m.
+    """
 
     x: Array
     real: Array
@@ -82,7 +94,7 @@ class Sorted(NamedTuple):
 
 @njit(forceinline=True)
 def _slot(table: Array, place: Array, a: int, b: int, e: int) -> int:
-    """Where the block (a, b, e) is in ``table``, or would be."""
+    """Index in the hash ``table`` at which the block (a, b, e) is, or a free one where it would go."""
     at = ((a * 73856093) ^ (b * 19349663) ^ (e * 83492791)) & (len(table) - 1)
     while table[at] >= 0 and not (
         place[table[at], 0] == a and place[table[at], 1] == b and place[table[at], 2] == e
@@ -93,8 +105,11 @@ def _slot(table: Array, place: Array, a: int, b: int, e: int) -> int:
 
 @njit(cache=True)
 def _number_blocks(x: Array, reach: float, size: float, table: Array, place: Array, beside: Array) -> int:
-    """Fill ``place`` and ``beside`` with the blocks of ``size`` m which have nodes within reach of particles
-    (n, 3), and the one before them; their number, or -1 if there is not enough room."""
+    """Fill ``place`` and ``beside`` (see `Blocks`) with the blocks within ``reach`` of any particle.
+
+    ``x`` (n, 3) m are the particles, ``size`` is the width of a block, m, ``table`` scratch. Returns the
+    number of blocks, or -1 if there is not enough room.
+    """
     count, first, last = 0, np.zeros(3, np.int64), np.full(3, -1, np.int64)
     table[:] = -1
     for i in range(len(x)):
@@ -135,7 +150,7 @@ def _blocks(x: Array, edge: float, reach: float) -> Blocks:
 
 @parallel(error_model="numpy")
 def _fill(chunk: int, blocks: Blocks, near: Sorted, most: int, weight: float, c: Array) -> None:
-    """``c`` (k, nodes of a block) of all nodes."""
+    """Fill ``c`` (k, nodes of a block) with the sums w_0 phi at all nodes; ``weight`` is w_0."""
     width, edge, count = blocks.width, blocks.edge, len(blocks.place)
     box, runs, first, last = (
         np.empty((2, 3)), np.empty((most, 2), np.int64), np.empty(3, np.int64), np.empty(3, np.int64)
@@ -170,14 +185,21 @@ def _fill(chunk: int, blocks: Blocks, near: Sorted, most: int, weight: float, c:
 
 @njit(forceinline=True)
 def _found(width: int, beside: Array, a: int, b: int, e: int) -> tuple[int, int]:
-    """Block, or -1, and number in it of a node of a block or of the first behind its end."""
+    """Block, or -1, and number in it of the node (a, b, e), counted from the start of a block.
+
+    Each of a, b, e may be ``width``: then the node is the first of the next block. ``beside`` (8,) is the row
+    of the block in `Blocks`.
+    """
     way = (a == width) + 2 * (b == width) + 4 * (e == width)
     return beside[way], ((a % width) * width + b % width) * width + e % width
 
 
 @njit(error_model="numpy")
 def _copied(c: Array, width: int, beside: Array, cube: Array) -> bool:
-    """Fill ``cube`` (width + 1,)^3 with c of a block and of what follows; whether a surface crosses it."""
+    """Fill ``cube``, width + 1 nodes along each axis, with c of a block and the first nodes behind it.
+
+    Returns whether the surface crosses it.
+    """
     wet = 0
     for a in range(width + 1):
         for b in range(width + 1):
@@ -190,27 +212,30 @@ def _copied(c: Array, width: int, beside: Array, cube: Array) -> bool:
 
 @njit(forceinline=True)
 def _at(cube: Array, a: int, b: int, e: int, k: int) -> float:
-    """c at the corner ``k``, by bits, of a cell."""
+    """c at the corner ``k``, given as bits, of the cell (a, b, e)."""
     return cube[a + (k & 1), b + (k >> 1 & 1), e + (k >> 2)]
 
 
 @njit(forceinline=True)
 def _is_odd(blocks: Blocks, block: int, a: int, b: int, e: int) -> bool:
-    """Whether the sum of a node's numbers along the axes is odd."""
+    """Whether the sum of a node's integer coordinates in the whole lattice is odd."""
     place = blocks.place[block]
     return ((place[0] + place[1] + place[2]) * blocks.width + a + b + e) & 1 == 1
 
 
 @njit(forceinline=True)
 def _ends(k: int, odd: bool) -> tuple[int, int]:
-    """Ends, by bits, of the edge of a node along the bits ``k``; of diagonals those of even nodes."""
+    """Both ends, as bits, of the edge along ``k`` (bits) that starts at a node.
+
+    If the node is odd, a diagonal is replaced by the other one of its face, which joins even nodes.
+    """
     first = k & -k if odd else 0
     return first, k ^ first
 
 
 @parallel(error_model="numpy")
 def _count(chunk: int, blocks: Blocks, c: Array, corners: Array) -> None:
-    """``corners`` (k,): edges from nodes of each block that the surface crosses."""
+    """Fill ``corners`` (k,) with the number of mesh corners in each block: edges that the surface crosses."""
     width, count = blocks.width, len(blocks.place)
     cube = np.empty((width + 1, width + 1, width + 1))
     for block in range(chunk * count // CHUNKS, (chunk + 1) * count // CHUNKS):
@@ -230,7 +255,11 @@ def _count(chunk: int, blocks: Blocks, c: Array, corners: Array) -> None:
 def _place(
     chunk: int, blocks: Blocks, c: Array, begin: Array, number: Array, corner: Array, node: Array
 ) -> None:  # fmt: skip
-    """Places ``corner`` (m, 3) m and ``node`` (m,) of the corners, and their ``number`` (k, nodes, 6)."""
+    """Fill the position ``corner`` (m, 3) m and the ``node`` (m,) in its block of each mesh corner.
+
+    ``number`` (k, nodes, 6) gets the number of the corner on each edge, ``begin`` (k + 1,) is the first
+    corner of each block.
+    """
     width, edge, count = blocks.width, blocks.edge, len(blocks.place)
     cube = np.empty((width + 1, width + 1, width + 1))
     for block in range(chunk * count // CHUNKS, (chunk + 1) * count // CHUNKS):
@@ -260,8 +289,10 @@ def _pull(
     chunk: int, which: Array, blocks: Blocks, c: Array, number: Array, corner: Array, tetrahedra: Array,
     pull: Array, area: Array,
 ) -> None:  # fmt: skip
-    """Add the triangles in the blocks ``which``, of one colour, to ``pull`` (m, 3) m of sigma = 1, and a
-    third of each to the ``area`` (m,) around its corners."""
+    """Add the forces of the triangles in the blocks ``which``, all of one colour, to their corners.
+
+    ``pull`` (m, 3) m is the force for sigma = 1; ``area`` (m,) m^2 gets a third of each triangle per corner.
+    """
     width, edge, count = blocks.width, blocks.edge, len(which)
     cube = np.empty((width + 1, width + 1, width + 1))
     v, spot, normal = np.empty(4, np.int64), np.empty((4, 3)), np.empty(3)
@@ -291,7 +322,7 @@ def _pull(
                 found = 0
                 for p in range(within):
                     for s in range(without):
-                        # Of a quadrangle one after the other around it.
+                        # The corners of a quadrangle follow one another around it.
                         one, other = wet[p], dry[without - 1 - s if within == 2 and p == 1 else s]
                         both = one & other
                         block, node = _found(
@@ -324,8 +355,10 @@ def _turn(
     xx: float, yy: float, zz: float, xy: float, xz: float, yz: float, least: float, x: float, y: float,
     z: float,
 ) -> tuple[float, float, float]:  # fmt: skip
-    """The vector of which a symmetric matrix, an inertia, makes (x, y, z); 0 where it is flat or its trace is
-    below ``least``."""
+    """Solve inertia times vector = (x, y, z) for the vector; the inertia is a symmetric matrix.
+
+    Returns 0 if the inertia is singular to `FLAT`, or its trace is at most ``least``.
+    """
     a, b, c = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
     d, e, f = xx * zz - xz * xz, xy * xz - xx * yz, xx * yy - xy * xy
     size = xx * a + xy * b + xz * c
@@ -337,7 +370,7 @@ def _turn(
 
 @njit(error_model="numpy")
 def _near(x: Array, rows: Array, low: Array, high: Array, reach: float, found: Array) -> int:
-    """Fill ``found`` with those of the ``rows`` of ``x`` within reach of a box; their number."""
+    """Fill ``found`` with those of the ``rows`` of ``x`` within reach of a box; returns how many."""
     count = 0
     for i in rows:
         square = 0.0
@@ -355,8 +388,10 @@ def _hand_out(
     chunk: int, which: Array, blocks: Blocks, near: Sorted, most: int, begin: Array, corner: Array,
     node: Array, pull: Array, wet: Array, force: Array,
 ) -> None:  # fmt: skip
-    """Add to ``force`` (n, 3) what the corners of the blocks ``which``, of one colour, hand out; ``wet`` (m,)
-    is the part of each that goes to no image."""
+    """Add to ``force`` (n, 3) the shares in the corners' forces, for the blocks ``which``, all of one colour.
+
+    ``wet`` (m,) gets the part of each corner's force that goes to particles, not to images.
+    """
     width, edge, reach, count = blocks.width, blocks.edge, near.reach, len(which)
     box, runs, x = np.empty((2, 3)), np.empty((most, 2), np.int64), near.x
     rows, close, member = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
@@ -415,7 +450,7 @@ def _hand_out(
             xx, yy, zz = xx / whole - mx * mx, yy / whole - my * my, zz / whole - mz * mz
             xy, xz, yz = xy / whole - mx * my, xz / whole - mx * mz, yz / whole - my * mz
             fx, fy, fz = pull[v, 0], pull[v, 1], pull[v, 2]
-            # The corner lies at minus the middle from there.
+            # The moment about the centre m of the particles. m is relative to the corner, so the arm is -m.
             moment = mz * fy - my * fz, mx * fz - mz * fx, my * fx - mx * fy
             tx, ty, tz = _turn(yy + zz, xx + zz, xx + yy, -xy, -xz, -yz, least, *moment)
             for s in range(found):
@@ -427,8 +462,11 @@ def _hand_out(
 
 
 def surface_tension(x: Array, real: int, spacing: float, support: float, sigma: float) -> Tension:
-    """Forces of the surface tension ``sigma`` N/m on particles: rows below ``real`` of ``x`` (n, 3) m, behind
-    which images follow; ``spacing`` m, the reach of the kernel over that."""
+    """Forces of the surface tension ``sigma`` N/m on the particles.
+
+    ``x`` (n, 3) m holds the particles in the rows below ``real``, then their images. ``spacing`` is that of
+    the liquid, m; ``support`` the reach of the kernel divided by it.
+    """
     if not real:
         return Tension(np.zeros((0, 3), x.dtype), 0.0)
     place, reach = x.astype(np.float64), support * spacing

@@ -1,21 +1,23 @@
 """What bodies add to the compression of liquid near them, and the forces that follow from it.
 
-A wall of a solid body takes the place of the layers of a lattice that lie behind it. At the distance d, in
-spacings, these add S(d), and pull by S'(d). G is the function of third degree with G = S and G' = 2 S' where
-a lattice next to the wall has its layers, at 1/2 and 3/2 (twice, since pressure acts between two particles by
-the gradients of both and on a wall by that of one); it falls to 0 beyond like (1 - d / D)^3, rises so below
-1/2, and goes straight on below `STRAIGHT`. The force - P grad G has a potential: bodies at rest neither heat
-nor cool the liquid. Several bodies add up.
+The wall of a solid body takes the place of the layers of a lattice that would lie behind it. At the distance
+d, in spacings, these layers would add S(d) to the compression. G(d), the part of a wall, is a cubic
+polynomial between d = 1/2 and 3/2, where a lattice next to the wall has its layers. At both ends G = S and G'
+= 2 S' (twice, since pressure acts between two particles by the gradients of both, but on a wall by that of
+one). Beyond 3/2 it falls to 0 like (1 - d / D)^3, below 1/2 it rises in the same way, and below `STRAIGHT` it
+is linear. The force - P grad G has a potential, so bodies at rest neither heat nor cool the liquid. The parts
+of several bodies add up.
 
-So do planes of containers that do not mirror (`kernels.sph.images`). What lies behind a container is what
-lies behind its faces, less what does behind two at an edge, more what does behind three at a corner:
+Planes of containers that do not mirror (`kernels.sph.images`) add their parts too. The space outside a
+container is the space behind its faces, less what is behind two faces at an edge, which counts twice there,
+plus what is behind three faces at a corner:
 
     G = sum_faces G_k - sum_edges m(G_k, G_l) + sum_corners t(G_k, G_l, G_n),
     m(a, b) = (a + b - sqrt((a - b)^2 + 4 kappa a b)) / 2,   kappa = (1 - max(n_k . n_l, 0)) f(a) f(b),
 
-n the outward normals, f as `_free` has it, t the largest of m(a, b) m(a, c) / a over the three orders. It has
-no steps, and depends on no order. Why: docs/notes/liquids.md. Source of the sum: Naiman and Wynn, Ann.
-Statist. 20 (1992).
+with n the outward normals, f the function `_free`, and t the largest of m(a, b) m(a, c) / a over the three
+choices of a. G is continuous, and does not depend on the order of the faces. Why: docs/notes/liquids.md.
+Source of the sum: Naiman and Wynn, Ann. Statist. 20 (1992).
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -51,20 +53,21 @@ from ecs_fluid.kernels.sph.forces import lattice_weight
 from ecs_fluid.kernels.sph.images import container_planes, to_nearest
 
 TOUCHED = 4
-"""Bodies at most that press on one particle at a time."""
+"""Largest number of bodies that press on one particle at a time."""
 
 
 STRAIGHT = 0.38
-"""Distance in spacings below which G goes on straight: a steeper wall would need shorter steps than those of
-`courant` = 1.2."""
+"""Distance in spacings below which G is linear: a steeper wall would need shorter steps than `courant` = 1.2
+gives."""
 
 
 ALONE = 0.25
-"""G at half a spacing, about, up to which walls at right angles leave prod (1 - G)."""
+"""Largest G for which walls at right angles leave exactly the product of (1 - G) free; about G at half a
+spacing."""
 
 
 class WallLaw(NamedTuple):
-    """G and dG/dd at 1/2 and at 3/2 spacings, and the distance in spacings where G ends."""
+    """G and dG/dd at 1/2 and at 3/2 spacings, and the distance in spacings beyond which G is 0."""
 
     first: float
     first_slope: float
@@ -75,14 +78,16 @@ class WallLaw(NamedTuple):
 
 @lru_cache
 def wall_law(support: float) -> WallLaw:
-    """The wall's part in the compression, for a kernel that reaches `support` spacings."""
+    """The function G of a wall, for a kernel that reaches `support` spacings."""
     (first, second), (pull, second_pull) = beyond(np.array([0.5, 1.5]), support)
     return WallLaw(first, 2 * pull, second, 2 * second_pull, 1.5 - 1.5 * second / second_pull)
 
 
 def beyond(depth: Array, support: float) -> tuple[Array, Array]:
-    """S and dS/dd (n,) at depths d (n,), in spacings, below the upper surface of a lattice: what nu lacks
-    there."""
+    """S and dS/dd (n,) at the depths d (n,), in spacings, below the surface of a lattice.
+
+    S is what the compression nu lacks there, since there are no layers above.
+    """
     k = np.arange(-np.ceil(support), np.ceil(support) + 1)
     across = np.hypot(k[:, None], k).ravel()
     z = depth[:, None, None] + np.arange(0.5, support + 1)[:, None]
@@ -114,10 +119,11 @@ def wall_part(d: float, law: WallLaw) -> tuple[float, float]:
 
 
 class Joints(NamedTuple):
-    """How the planes of containers, by their numbers in `container_planes`, go together.
+    """How the planes of containers meet; a plane is named by its row in `container_planes`.
 
-    square (planes,): those that mirror. edges (m, 2), corners (t, 3): planes that meet there, in the order of
-    their first ones; those of plane k are first_edge[k]:first_edge[k + 1], and the same with corners.
+    square (planes,): whether a plane mirrors. edges (m, 2), corners (t, 3): the planes that meet there,
+    sorted by the first of them; those whose first plane is k are first_edge[k]:first_edge[k + 1], and
+    likewise with first_corner.
     """
 
     square: Array
@@ -128,7 +134,7 @@ class Joints(NamedTuple):
 
 
 def joints_of(obstacles: Obstacles, hulls: Hulls, square: list[Array]) -> Joints:
-    """The joints of all containers; ``square`` as `images.mirrors` gives it."""
+    """The joints of all containers; ``square`` is the result of `images.mirrors`."""
     edges, corners, planes = [np.zeros((0, 2), np.int64)], [np.zeros((0, 3), np.int64)], 0
     for i in obstacles.containers:
         start, end = hulls.plane_start[obstacles.hull[i] : obstacles.hull[i] + 2]
@@ -152,10 +158,10 @@ def _meeting(loops: bytes, start: bytes) -> tuple[Array, Array]:
 
 
 def meeting(faces: list[list[int]]) -> tuple[set[tuple[int, ...]], set[tuple[int, ...]]]:
-    """Pairs of faces that meet at edges, and threes that meet at corners, each in rising order.
+    """Pairs of faces that meet at edges, and triples that meet at corners, each in ascending order.
 
-    ``faces`` are loops of corners, counterclockwise seen from outside. A corner of more than three faces
-    counts as several, with edges of no length between, of its first face with the others.
+    ``faces`` are loops of corners, counterclockwise seen from outside. A corner where more than three faces
+    meet counts as several corners of three, with edges of length 0 between its first face and the others.
     """
     beside = {
         (u, v): k for k, loop in enumerate(faces) for u, v in zip(loop, loop[1:] + loop[:1], strict=True)
@@ -177,8 +183,11 @@ def meeting(faces: list[list[int]]) -> tuple[set[tuple[int, ...]], set[tuple[int
 
 @njit(forceinline=True, error_model="numpy")
 def _free(part: float) -> tuple[float, float]:
-    """What a wall leaves free for others, and its derivative: 1 - G where a lattice has its layers, and
-    never 0 however near the wall is, so that a corner pushes as its walls do."""
+    """Fraction f that a wall with the part G leaves free for others, and df/dG.
+
+    It is 1 - G where a lattice has its layers. It never reaches 0 however near the wall is, so that a corner
+    pushes as its walls do.
+    """
     if part <= ALONE:
         return 1.0 - part, -1.0
     left = (1.0 - ALONE) / (1.0 - 2.0 * ALONE + part)
@@ -187,7 +196,10 @@ def _free(part: float) -> tuple[float, float]:
 
 @njit(forceinline=True, error_model="numpy")
 def shared(a: float, b: float, cosine: float) -> tuple[float, float, float]:
-    """Part that two walls with the parts a and b have in common, and its derivatives by a and b."""
+    """m(a, b): the part that two walls with the parts a and b share, and its derivatives by a and b.
+
+    ``cosine`` is that of the angle between their normals.
+    """
     (free_a, fall_a), (free_b, fall_b) = _free(a), _free(b)
     apart = 1.0 - max(cosine, 0.0)
     kappa = apart * free_a * free_b
@@ -203,11 +215,11 @@ def _container(
     planes: Array, joints: Joints, first: int, last: int, p: Vector, spacing: float, law: WallLaw,
     slope: Array, near: Array, part: Array, fall: Array, rate: Array,
 ) -> float:  # fmt: skip
-    """G of the walls first:last of ``planes`` of a container at p m, and its gradient [1/m]; 0
-    for what is two spacings outside.
+    """G at ``p`` m of the planes first:last of a container; fills ``slope`` (3,) with its gradient [1/m].
 
-    Planes as ``container_planes`` gives them. ``near``, ``part``, ``fall``, ``rate`` (planes,) are room to
-    work in; ``part`` is 0 before and after.
+    Returns 0, without a slope, more than two spacings outside the container. ``planes`` are those of
+    ``container_planes``. ``near``, ``part``, ``fall`` and ``rate`` (planes,) are scratch; ``part`` has to be
+    0 before, and is 0 after.
     """
     number, reach, total = 0, law.reach * spacing, 0.0
     for k in range(first, last):
@@ -249,7 +261,7 @@ def _container(
 
 @njit(forceinline=True, error_model="numpy")
 def _corner(planes: Array, part: Array, rate: Array, k: int, m: int, n: int) -> float:
-    """Part that three walls have in common; adds its derivatives to ``rate``."""
+    """t: the part that the three walls k, m and n share; adds its derivatives by their parts to ``rate``."""
     km, mk, mk_ = shared(part[k], part[m], dot(row_of(planes, k), row_of(planes, m)))
     mn, nm, nm_ = shared(part[m], part[n], dot(row_of(planes, m), row_of(planes, n)))
     nk, kn, kn_ = shared(part[n], part[k], dot(row_of(planes, n), row_of(planes, k)))
@@ -277,12 +289,12 @@ def walls(
     obstacles: Obstacles, hulls: Hulls, joints: Joints, x: Array, spacing: float, law: WallLaw, wall: Array,
     body: Array, slope: Array,
 ) -> None:  # fmt: skip
-    """Part of bodies in the compression of every particle, body by body.
+    """Part G of bodies in the compression of every particle, and its gradient body by body.
 
     Args:
         obstacles: bodies where they are now (``x1``, ``turn1``), with a clearance of two spacings or more.
         x: (n, 3) m.
-        spacing: edge of the cube that a particle takes up, m. law: as ``wall_law`` gives it.
+        spacing: edge of the cube that a particle takes up, m. law: result of ``wall_law``.
         wall: (n,) filled with G.
         body: (n, TOUCHED) filled with the numbers of the bodies that have a part in it, then -1.
         slope: (n, TOUCHED, 3) filled with the gradients of their parts, 1/m.
@@ -292,7 +304,7 @@ def walls(
     radius, hull, containers = obstacles.radius, obstacles.hull, obstacles.containers
     planes, first_plane = container_planes(obstacles, hulls)
     many = len(containers)
-    # Fields read in the loop would be counted as used, by all threads at one counter, for every particle.
+    # Read fields outside the loop: each reading counts references, and all threads share that counter.
     origin, edge, cells = obstacles.origin, obstacles.edge, obstacles.cells
     start, near = obstacles.start, obstacles.near
     own = np.empty(3)
@@ -342,10 +354,10 @@ def wall_forces(
     x: Array, pressure: Array, body: Array, slope: Array, centre: Array,
     force: Array, loads: Array,
 ) -> None:  # fmt: skip
-    """Add -P grad G to ``force`` (n, 3) N, and the reaction to the ``loads`` (CHUNKS, bodies, 6) of the
-    bodies.
+    """Add -P grad G to ``force`` (n, 3) N, and the reaction on bodies to ``loads`` (CHUNKS, bodies, 6).
 
-    ``pressure`` (n,) is P [J]; loads are force [N] and torque [N m] about ``centre`` (bodies, 3) m.
+    ``pressure`` (n,) is P [J]. ``loads`` are force [N] and torque [N m] about ``centre`` (bodies, 3) m;
+    ``body`` and ``slope`` are results of ``walls``.
     """
     rows = x.shape[0]
     for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):

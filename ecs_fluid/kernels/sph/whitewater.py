@@ -1,21 +1,21 @@
-"""What whitewater is made of: what points find of a liquid around them, crests of its surface, and motion.
+"""Whitewater: properties of the liquid around given points, crests of its surface, and motion of whitewater.
 
-With w = w_0 phi(r / R) as in `kernels.sph.forces`, over all particles j of the liquid and their images, a
-point at x that moves at u finds
+The weights are w = w_0 phi(r / R) as in `kernels.sph.forces`. Sums run over all particles j of the liquid and
+their images. For a point at x that moves at u they are
 
     share c = sum w,    flow U = sum w u_j / sum w,
-    closing = sum w max(0, -(u - u_j) . (x - x_j) / r),    slope s = sum (1 - q)^3 (x - x_j) / R,
+    closing = sum w max(0, -(u - u_j) . (x - x_j) / r),    slope s = sum (1 - q)^3 (x - x_j) / R.
 
-c is, with what bodies add (`kernels.sph.walls`), 1 in the liquid, 1/2 at a flat surface and 0 away from it; s
-points out of the liquid, n = s / |s|. A particle i of the surface is on a crest as far as others of it lie
-below its plane:
+With the part of bodies (`kernels.sph.walls`) c is 1 in the liquid, 1/2 at a flat surface and 0 away from it;
+s points out of the liquid, and n = s / |s| is the normal. A particle i of the surface is on a crest if other
+particles of the surface lie below its tangent plane:
 
     crest_i = sum w (1 - n_i . n_j) over j of the surface with (x_j - x_i) . n_i < 0.
 
 Source: M. Ihmsen, N. Akinci, G. Akinci, M. Teschner, Unified spray, foam and air bubbles for particle-based
-fluids, The Visual Computer 28 (2012), with the weights w, which add up to 1, in place of 1 - q; and of
-trapped air the part of the relative velocity along the pair alone, which is 0 where liquid turns as a whole
-(theirs, |u_ij| (1 - cos), is not).
+fluids, The Visual Computer 28 (2012). There are two differences: the weights w, which add up to 1, replace
+their 1 - q, and trapped air is measured by the part of the relative velocity along the pair alone. That is 0
+where liquid turns as a whole; theirs, |u_ij| (1 - cos), is not.
 """
 
 from __future__ import annotations
@@ -37,8 +37,11 @@ SPRAY, FOAM, BUBBLE = 0, 1, 2
 
 
 class Search(NamedTuple):
-    """Liquid and its images, as `step.around` finds them: data (6, m + LANES), places in reaches and
-    velocities in m/s, sorted; the reach R, m, and the weight w_0 of the kernel."""
+    """Liquid and its images in sorted order, ready for `around` and `crests`.
+
+    near: result of `step.around`. data (6, m + LANES): positions in reaches and velocities in m/s. reach: R,
+    m. weight: w_0.
+    """
 
     near: Around
     data: Array
@@ -47,14 +50,14 @@ class Search(NamedTuple):
 
 
 def search(law: LiquidLaw, near: Around) -> Search:
-    """The liquid sorted for points to find."""
+    """Sort the liquid in which points are to be looked up."""
     data = np.zeros((9, len(near.order) + LANES), near.place.dtype)
     sorted_columns(near.place, near.images.v, near.mass, near.order, data)
     return Search(near, data[:6], law.reach, lattice_weight(law.support))
 
 
 class Found(NamedTuple):
-    """What points find: share (n,) 1, flow (n, 3) m/s, closing (n,) m/s, slope (n, 3) 1."""
+    """Result of `around` at n points: share (n,) 1, flow (n, 3) m/s, closing (n,) m/s, slope (n, 3) 1."""
 
     share: Array
     flow: Array
@@ -66,7 +69,7 @@ class Found(NamedTuple):
 def _met(
     near: Array, count: int, px: float, py: float, pz: float, pu: float, pv: float, pw: float
 ) -> tuple[float, float, float, float, float, float, float, float]:
-    """Sums over a list of phi, phi u, phi max(0, -(u - u_j) . r / |r|) and (1 - q)^3 r / R."""
+    """Sums over a list of phi, phi u_j (3), phi max(0, -(u - u_j) . r / |r|) and (1 - q)^3 r / R (3)."""
     wide_vectors()
     kind = near.dtype.type
     zero, one, four, half, tiny = kind(0), kind(1), kind(4), kind(0.5), kind(NEAREST)
@@ -99,7 +102,10 @@ def _around(
     points: Array, order: Array, first: Array, data: Array, start: Array, origin: Array, spacing: Array,
     cells: Array, sums: Array,
 ) -> None:  # fmt: skip
-    """Overwrite ``sums`` (8, n) of sorted ``points`` (6, n), reaches and m/s; ``first``: of their cells."""
+    """Overwrite ``sums`` (8, n) with the sums of `_met` at the sorted ``points`` (6, n), in reaches and m/s.
+
+    ``first`` is the first point of each cell, ``start`` the first row of ``data``.
+    """
     near, box = np.zeros(6 * WIDTH, data.dtype), np.empty((2, 3), data.dtype)
     runs = np.empty((cells[0] * cells[1], 2), np.int64)
     for p, end in list_groups(chunk, order, len(order), first):
@@ -119,7 +125,7 @@ def _around(
 
 
 def around(liquid: Search, x: Array, u: Array) -> Found:
-    """What points at `x` (n, 3) m that move at `u` (n, 3) m/s find."""
+    """Properties of the liquid around points at `x` (n, 3) m that move at `u` (n, 3) m/s."""
     near, n = liquid.near, len(x)
     place = np.empty_like(x)
     in_reaches(x, near.low, liquid.reach, place)
@@ -161,8 +167,11 @@ def _crests(
 
 
 def crests(liquid: Search, rows: Array, normals: Array) -> Array:
-    """Crest (k,) of the `rows` (k,) of the liquid; `normals` (m, 4): unit normals and 1 of particles of the
-    surface, those of images behind them, and 0 of all others."""
+    """Crest (k,) of the particles in the `rows` (k,) of the liquid.
+
+    `normals` (m, 4) has the unit normal and a 1 for each particle of the surface, 0 for all others; images
+    follow the particles.
+    """
     near, crest = liquid.near, np.empty(len(rows), normals.dtype)
     ordered = gather_sorted(normals, near.order)
     _crests(rows, near.place, normals, liquid.data, ordered, near.start, *near.grid, crest)
@@ -175,13 +184,14 @@ def carry(
     x: Array, v: Array, kind: Array, life: Array, share: Array, walls: Array, flow: Array, air: float,
     water: float, dt: float, pull: Array, glide: Array, rise: Array, follow: Array, fading: Array,
 ) -> None:  # fmt: skip
-    """Move whitewater at ``x`` with ``v`` (n, 3) m and m/s by a tick of ``dt`` s, and tell its ``kind`` (n,).
+    """Move whitewater at ``x`` (n, 3) m with ``v`` (n, 3) m/s by a tick of ``dt`` s, and fill ``kind`` (n,).
 
-    Spray, of a ``share`` (n,) below ``air``, flies: x += a v + b g, v = e v + a g, with ``pull`` g (3,) and
-    ``glide`` e, a, b: 1, dt, dt^2 / 2 without drag. Foam goes with the ``flow`` U (n, 3): v = U, x += dt / 2
-    (v + U), v before. Bubbles, of a share above ``water`` with what ``walls`` (n,) add, tend to w = U +
-    ``rise`` (3,): x += dt w + a (v - w), v = w + e (v - w), with ``follow`` e, a. ``life`` (n,) loses what
-    ``fading`` (3,) has for each kind.
+    A particle is spray if its ``share`` (n,) is below ``air``. It flies: x += a v + b g, v = e v + a g, with
+    ``pull`` g (3,) and ``glide`` e, a, b (1, dt, dt^2 / 2 without drag). It is a bubble if the share, plus
+    the part of ``walls`` (n,), is above ``water``. It tends to the velocity w = U + ``rise`` (3,), where
+    ``flow`` U (n, 3) is that of the liquid: x += dt w + a (v - w), v = w + e (v - w), with ``follow`` e, a.
+    Else it is foam and moves with the liquid: x += dt / 2 (v + U), then v = U. ``life`` (n,) is lowered by
+    the entry of ``fading`` (3,) for its kind.
     """
     n, number = len(x), x.dtype.type
     step, half = number(dt), number(0.5 * dt)

@@ -1,11 +1,11 @@
 """The eikonal equation |grad u| = 1 by fast sweeping: distance to a surface from values pinned beside it.
 
-Every point takes the Godunov upwind solution of sum_a max((u - m_a) / h_a, 0)^2 = 1, with m_a the smaller of
-both neighbours along the axis a, in Gauss-Seidel sweeps along the eight combinations of axis directions until
-a sweep changes nothing. The bits are those of a plain triple loop for any block size and number of threads;
-orders, errors and blocks are in docs/notes/surfaces.md. Source: Zhao, Math. Comp. 74 (2005) 603; Zhang, Zhao
-and Qian, J. Sci. Comput. 29 (2006) 25; Bak, McLaughlin and Renzi, SIAM J. Sci. Comput. 32 (2010) 2853; Fluid
-Simulation for Video Games, part 17.
+Every point takes the Godunov upwind solution of sum_a max((u - m_a) / h_a, 0)^2 = 1, with m_a the smaller
+value of both neighbours along the axis a. Gauss-Seidel sweeps run along the eight combinations of axis
+directions until a sweep changes nothing. The result has the bits of a plain triple loop for any block size
+and number of threads. Orders, errors and blocks: docs/notes/surfaces.md. Source: Zhao, Math. Comp. 74 (2005)
+603; Zhang, Zhao and Qian, J. Sci. Comput. 29 (2006) 25; Bak, McLaughlin and Renzi, SIAM J. Sci. Comput. 32
+(2010) 2853; Fluid Simulation for Video Games, part 17.
 """
 
 from __future__ import annotations
@@ -20,23 +20,24 @@ from ecs_fluid.kernels.surface.fast_sweeping import sweep
 from ecs_fluid.kernels.surface.tiles import PAD, load, mark_known, no_marks, store, turn
 
 SETTLED = 1e-3
-"""The second order ends when no value changes by more than this part of a cell."""
+"""Sweeps of second order end when no value changes by more than this fraction of a cell."""
 MOST_SWEEPS = 96
-"""Sweeps of either order after which it ends in any case; distances need 8 to 16, mazes more."""
+"""Largest number of sweeps of either order; distances need 8 to 16, mazes more."""
 
 DEPTH, WIDTH = 2, 32
-"""Columns of a block along i and j: as many as stay in the second-level cache with those beside them."""
+"""Columns of a block along i and j: a block and what is beside it fit into the second-level cache."""
 
 DIRECTIONS = ((False, True, True), (False, False, False), (False, True, False), (False, False, True),
               (True, True, True), (True, False, False), (True, True, False), (True, False, True))  # fmt: skip
-"""(k reversed, forward along i, forward along j + k): all signs of the axes, k turned once in between."""
+"""Directions of sweeps as (k reversed, forward along i, forward along j + k): all combinations of signs,
+ordered such that k turns only once in between."""
 
 
 class Distances(NamedTuple):
-    """``phi`` (px, py, pz) m, negative inside, and what it took.
+    """Result of `distances`: ``phi`` (px, py, pz) m, negative inside, and the number of sweeps that it took.
 
-    ``surface`` is False when nothing was pinned: all points then hold the bound, with their sign. ``settled``
-    is False when `MOST_SWEEPS` did not suffice.
+    ``surface`` is False if nothing was pinned: all points then hold the bound, with their sign. ``settled``
+    is False if `MOST_SWEEPS` did not suffice.
     """
 
     phi: Array
@@ -53,16 +54,17 @@ def distances(
     limit: float | None = None,
     block: tuple[int, int] | None = None,
 ) -> Distances:
-    """Signed distances (px, py, pz) m from those of the pinned points, which stay as they are bit for bit.
+    """Signed distances (px, py, pz) m, from those of the pinned points, which keep their bits.
 
-    ``phi`` (px, py, pz) float32 or float64: signed distances where ``pinned`` (px, py, pz) bool, elsewhere
-    only its sign counts (negative inside, 0 outside). ``spacing`` (3,) m; an axis with one layer of points (a
-    flat domain) takes no part, whatever its spacing. Points on the two sides of the surface must not be
-    neighbours unless both are pinned.
+    ``phi`` (px, py, pz) float32 or float64 holds signed distances where ``pinned`` (px, py, pz) is True;
+    elsewhere only its sign counts (negative inside; 0 counts as outside). ``spacing`` (3,) m; an axis with
+    one layer of points (a flat domain) takes no part, whatever its spacing. Two neighbours on different sides
+    of the surface must both be pinned.
 
-    With ``limit`` (m) only distances up to it are found, and all others are +-limit (a narrow band). Where
-    nothing is pinned at all, every point is +-limit, or +- the diagonal of the grid, which no distance to a
-    point of the grid can exceed: finite either way. ``block``, columns along i and j, changes the time only.
+    With ``limit`` (m) only distances up to it are found, and all others are +-limit (a narrow band). If
+    nothing is pinned at all, every point is +-limit or, without a limit, +- the diagonal of the grid, which
+    no distance between its points can exceed. ``block``, the columns of a block along i and j, changes only
+    the time that it takes.
     """
     nx, ny, nz = phi.shape
     depth, width = (DEPTH, WIDTH) if block is None else (block[0], max(block[1], PAD))
@@ -71,8 +73,8 @@ def distances(
     spacing = np.asarray(spacing, dtype=np.float64)
     diagonal = float(np.linalg.norm((spacing * (np.array(phi.shape) - 1))[wide])) or float(spacing.max())
     bound = diagonal if limit is None else float(limit)
-    # In units near one cell, so that squares of small or large spacings stay within single precision. A
-    # power of two changes no bit of the mantissa.
+    # Lengths are in units near one cell, so that squares of small or large spacings stay within the range of
+    # single precision. The unit is a power of two, which changes no bit of the mantissa.
     unit = 2.0 ** round(math.log2(float(spacing[wide].max()) if wide.any() else 1.0))
     h = np.where(wide, spacing / unit, spacing[wide].max() / unit if wide.any() else 1.0)
     v = np.empty((nx + 2 * PAD, tiles, rows + 2 * PAD, width + 2 * PAD), phi.dtype)
@@ -87,7 +89,7 @@ def distances(
             mark_known(v, active, height, shift)
         count, settled = 0, False
         while not settled and count < MOST_SWEEPS:
-            # The second stage goes on where the first one ended, which saves a turn of k.
+            # The second stage goes on with the direction after the first's last one: this saves a turn of k.
             reverse, forward_i, forward_t = DIRECTIONS[number % 8]
             if reverse != turned:
                 turn(v, fixed, nz, active, height, shift)

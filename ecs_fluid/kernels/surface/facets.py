@@ -1,10 +1,11 @@
-"""The surface of a sampled field, cut into facets: distances to it, its area, and the volume it encloses.
+"""The surface of a sampled field, made of flat facets: distances to it, its area, and the volume it encloses.
 
 A field g (px, py, pz) on a uniform grid is negative inside. Every cell is cut into six tetrahedra around the
-diagonal from its lower to its upper corner (Kuhn), in which g is linear, so the surface g = 0 is flat in each
-of them: one triangle, or two. Neighbouring cells cut their common face alike, so the surface has no gaps. A
-flat axis (one layer of points) counts as one cell along which nothing changes: Kuhn's tetrahedra then cut the
-plane into triangles, and distances, lengths (area per depth) and areas (volume per depth) are the plane's.
+diagonal from its lower to its upper corner (Kuhn). g is taken as linear in each of them, so the surface g = 0
+is flat there: one triangle, or two. Neighbouring cells cut their common face in the same way, so the surface
+has no gaps. A flat axis (one layer of points) counts as one cell along which nothing changes. Kuhn's
+tetrahedra then cut the plane into triangles, and distances, lengths (area per depth) and areas (volume per
+depth) are those in the plane.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -28,12 +29,13 @@ from ecs_fluid.kernels.compiled.triples import (
 )
 
 PATHS = np.array([[1, 3, 7], [1, 5, 7], [2, 3, 7], [2, 6, 7], [4, 5, 7], [4, 6, 7]], dtype=np.int64)
-"""Corners of the six tetrahedra beside corner 0; corner 4 a + 2 b + c has the offsets a, b, c."""
+"""Corners of the six tetrahedra, besides corner 0, which all share; corner 4 a + 2 b + c has the offsets
+a, b, c."""
 
 
 @njit(**MELTED)
 def _to_segment(a: Vector, b: Vector) -> float:
-    """Squared distance of the origin from the segment a b."""
+    """Squared distance from the origin to the segment from a to b."""
     way = minus(b, a)
     along, square = -dot(a, way), dot(way, way)
     t = along / square if square > 0.0 else 0.0
@@ -43,9 +45,9 @@ def _to_segment(a: Vector, b: Vector) -> float:
 
 @njit(**MELTED)
 def _to_triangle(a: Vector, u: Vector, v: Vector, n: Vector, nn: float, best: float) -> float:
-    """Smaller of ``best`` and the squared distance of the origin from a triangle (or segment, or point).
+    """Smaller of ``best`` and the squared distance from the origin to a triangle (or segment, or point).
 
-    The triangle is a, a + u, a + v, and n = u x v with the square nn.
+    The triangle has the corners a, a + u and a + v; n = u cross v, and nn is its square.
     """
     height = dot(a, n)
     square = height * height
@@ -72,7 +74,7 @@ def _to_triangle(a: Vector, u: Vector, v: Vector, n: Vector, nn: float, best: fl
 
 @njit(**MELTED)
 def _between(corner: Array, g: Array, p: int, q: int) -> Vector:
-    """Where g is zero between the corners p and q."""
+    """The point between the corners p and q where g, linear between them, is zero."""
     start = row_of(corner, p)
     return plus(start, g[p] / (g[p] - g[q]), minus(row_of(corner, q), start))
 
@@ -94,7 +96,10 @@ def _sides(g: Array, path: Array, order: Array) -> int:
 
 @njit(**MELTED)
 def _tetrahedron_facets(corner: Array, g: Array, order: Array, inside: int, out: Array) -> int:
-    """Corners of the facets of a tetrahedron, sorted by `_sides`, into ``out`` (2, 3, 3); their number."""
+    """Write the corners of the facets of a tetrahedron into ``out`` (2, 3, 3); returns the number of facets.
+
+    ``order`` and ``inside`` are results of `_sides`.
+    """
     if inside == 2:
         a, b = _between(corner, g, order[0], order[2]), _between(corner, g, order[0], order[3])
         c, d = _between(corner, g, order[1], order[3]), _between(corner, g, order[1], order[2])
@@ -127,7 +132,10 @@ def _facets(corner: Array, g: Array, paths: Array, order: Array, out: Array) -> 
 
 @njit(forceinline=True, error_model="numpy")
 def _nearest(corner: Array, facets: Array, count: int, best: Array) -> None:
-    """Lower ``best`` (8,), squared distances of a cell's corners, to those from facets; < 0 stays."""
+    """Lower ``best`` (8,), squared distances of a cell's corners from the surface, to those from its facets.
+
+    Negative entries stay: they mark corners without a distance to find.
+    """
     for f in range(count):
         first = row_of(facets[f], 0)
         u, v = minus(row_of(facets[f], 1), first), minus(row_of(facets[f], 2), first)
@@ -139,7 +147,7 @@ def _nearest(corner: Array, facets: Array, count: int, best: Array) -> None:
 
 @njit(forceinline=True)
 def _corners(spacing: Array) -> Array:
-    """Corners (8, 3) m of a cell, from its lower one on."""
+    """Corners (8, 3) m of a cell, relative to its lower one."""
     corner = np.empty((8, 3))
     for m in range(8):
         corner[m, 0], corner[m, 1] = (m >> 2) * spacing[0], ((m >> 1) & 1) * spacing[1]
@@ -149,7 +157,7 @@ def _corners(spacing: Array) -> Array:
 
 @njit(forceinline=True)
 def _point_of(shape: tuple[int, int, int], i: int, j: int, k: int, m: int) -> tuple[int, int, int]:
-    """Point of the grid at corner m of cell (i, j, k); of an axis with one layer always that one."""
+    """Grid point at corner m of cell (i, j, k); along an axis with one layer it is always that layer."""
     a, b, c = i + (m >> 2), j + ((m >> 1) & 1), k + (m & 1)
     return min(a, shape[0] - 1), min(b, shape[1] - 1), min(c, shape[2] - 1)
 
@@ -166,9 +174,10 @@ def _fill_cell(field: Array, i: int, j: int, k: int, g: Array) -> int:
 
 @parallel("field.shape[0]")
 def _pin(i: int, field: Array, phi: Array, pinned: Array) -> None:
-    """Which points have a neighbour on the other side; their ``phi`` is infinite, that of others the field.
+    """Fill ``pinned`` with which points have a neighbour on the other side of the surface, and start ``phi``.
 
-    In loops over single rows without a branch, which become vectors.
+    ``phi`` becomes infinite, with the sign of the field, at these points, and the field at all others. The
+    loops run over single rows and have no branch, so that they vectorise.
     """
     nx, ny, nz = field.shape
     kind = field.dtype.type
@@ -230,8 +239,8 @@ def _layer_distances(
 
 @njit(cache=True)
 def _facet_distances(field: Array, spacing: Array, paths: Array, phi: Array, pinned: Array) -> None:
-    """Distances of pinned points to the facets of the cells around, where ``phi`` is infinite at first."""
-    # Layers of cells share points with the next layer only.
+    """Lower ``phi`` of pinned points, infinite at first, to their distances from the facets around them."""
+    # A layer of cells shares points only with the layers beside it, so every other layer can run in parallel.
     for parity in range(2):
         _layer_distances(parity, field, spacing, paths, phi, pinned)
 
@@ -239,11 +248,11 @@ def _facet_distances(field: Array, spacing: Array, paths: Array, phi: Array, pin
 def facet_distances(field: Array, spacing: Array) -> tuple[Array, Array]:
     """Signed distances to the facets of ``field`` = 0 at the points beside it: (phi m, pinned bool).
 
-    ``field`` (px, py, pz), any unit, negative inside; ``spacing`` (3,) m. Pinned are the points that have a
-    neighbour along an axis on the other side. The surface is nearer to them than that neighbour, so in a grid
-    of cubes the facets of the eight cells around are all that matter and the distance to the facets is exact;
-    that to the smooth surface behind them is of second order in the spacing. Elsewhere phi is the field: its
-    sign counts.
+    ``field`` (px, py, pz), any unit, negative inside; ``spacing`` (3,) m. A point is pinned if a neighbour
+    along an axis is on the other side. The surface is nearer to it than that neighbour, so in a grid of cubes
+    only the facets of the eight cells around matter, and the distance to the facets is exact. Its error as a
+    distance to the smooth surface is of second order in the spacing. At all other points phi is the field, of
+    which only the sign counts.
     """
     phi, pinned = np.empty_like(field), np.empty(field.shape, np.bool_)
     h = cell_widths(field.shape, spacing)
@@ -253,7 +262,7 @@ def facet_distances(field: Array, spacing: Array) -> tuple[Array, Array]:
 
 
 def cell_widths(shape: tuple[int, ...], spacing: Array, flat: float = 0.0) -> Array:
-    """The spacing (3,) m, with ``flat`` (or, for 0, that of the widest cells) along axes of one layer."""
+    """The spacing (3,) m, but along axes of one layer ``flat``, or if that is 0 the largest other spacing."""
     h = np.array(spacing, dtype=np.float64)
     single = np.array(shape[:3]) == 1
     h[single] = flat or (h[~single].max() if not single.all() else 1.0)
@@ -262,7 +271,7 @@ def cell_widths(shape: tuple[int, ...], spacing: Array, flat: float = 0.0) -> Ar
 
 @njit(**MELTED)
 def _part_inside(g: Array, order: Array, inside: int) -> float:
-    """Part of a tetrahedron, sorted by `_sides`, that is inside."""
+    """Fraction of a tetrahedron's volume that is inside; ``order`` and ``inside`` are results of `_sides`."""
     if inside == 0 or inside == 4:
         return inside / 4.0
     if inside == 2:
@@ -279,7 +288,7 @@ def _part_inside(g: Array, order: Array, inside: int) -> float:
 
 @parallel("out.shape[0]", error_model="numpy")
 def _enclosed(i: int, field: Array, spacing: Array, paths: Array, out: Array) -> None:
-    """Volume in cells and area in m^2 of every layer of cells along the first axis, into ``out`` (nx, 2)."""
+    """Fill row i of ``out`` (layers, 2) with volume, in cells, and area, m^2, in layer i of cells along x."""
     ny, nz = max(field.shape[1] - 1, 1), max(field.shape[2] - 1, 1)
     corner, g, order = _corners(spacing), np.empty(8), np.empty(4, np.int64)
     facets = np.empty((2, 3, 3))
@@ -302,10 +311,10 @@ def _enclosed(i: int, field: Array, spacing: Array, paths: Array, out: Array) ->
 
 
 def enclosed(field: Array, spacing: Array) -> tuple[float, float]:
-    """Volume m^3 inside (``field`` < 0) and area m^2 of the surface, of the facets; both of second order.
+    """Volume m^3 inside the facets (``field`` < 0) and area m^2 of the facets; both of second order.
 
-    ``field`` (px, py, pz), ``spacing`` (3,) m. With a flat axis they are m^2 and m, per unit of depth. The
-    surface is open where it leaves the grid: no area is counted there.
+    ``field`` (px, py, pz), ``spacing`` (3,) m. With a flat axis the results are in m^2 and m, per unit of
+    depth. Where the surface leaves the grid it is open: no area is counted at the border.
     """
     h = cell_widths(field.shape, spacing, 1.0)
     out = np.empty((max(field.shape[0] - 1, 1), 2))

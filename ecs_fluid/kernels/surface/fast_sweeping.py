@@ -1,9 +1,9 @@
 """One Gauss-Seidel sweep of the eikonal equation over blocks of tiles; see `kernels.surface.eikonal`.
 
-Arrays are those of `kernels.surface.tiles`: the points of a row have no neighbours in it, so a row is done at
-once.
+Arrays are laid out as in `kernels.surface.tiles`: no two points of a row are neighbours, so all points of a
+row can be updated at once, as vectors.
 
-No fast-math here: vectors, their remainders and a plain loop must round alike.
+No fast-math here: the vector loop, its remainder and a plain loop must round alike.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.surface.tiles import PAD, mark, refresh
 
 VECTOR = 16
-"""Points that are done together at least: all but the narrowest tiles then need no remainders."""
+"""Rows are cut at multiples of this number of points, so that vector loops leave no remainder, except in the
+narrowest tiles."""
 
 
 @njit(forceinline=True, error_model="numpy")
@@ -32,14 +33,18 @@ def _first_line(
     limit: float,
     shrink: float,
 ) -> int:
-    """First-order update of the points low <= s < high of row ``t`` of a tile, cubic cells of edge h; returns
-    how many became smaller. ``left`` and ``right`` are the tiles before and after along i.
+    """First-order update of the points low <= s < high in row ``t`` of the tile ``here``, for cubic cells.
+
+    Returns how many of them came closer to the surface. ``left`` and ``right`` are the tiles before and after
+    it along i, ``h`` is the edge of a cell. A new distance must be below ``shrink`` times the old one, and at
+    most ``limit``.
     """
     kind = here.dtype.type
     zero, half, two, three, third = kind(0), kind(0.5), kind(2), kind(3), kind(1) / kind(3)
     hh = h * h
     found = 0
-    # Unsigned numbers need no test for negative ones; slices of so short rows took as long as the loop.
+    # Unsigned indices need no test for negative ones. Taking slices of these short rows cost as much time as
+    # the loop itself, so the loop indexes the whole tile.
     row, one, two_pads, pad = np.uintp(t + PAD), np.uintp(1), np.uintp(PAD + 1), np.uintp(PAD)
     line, previous, following = np.uintp(t), row - one, row + one
     for s in range(np.uintp(low), np.uintp(high)):
@@ -55,7 +60,8 @@ def _first_line(
         c, middle = (high if high > z else z), (z if high > z else high)
         a, b = (low if low < middle else middle), (middle if low < middle else low)
         d, e = b - a, c - a
-        # Which axes take part follows from the sign of the quadratic at b and at c.
+        # a <= b <= c are the smaller neighbour values of the three axes. The axis of b takes part unless the
+        # quadratic without it is already >= 0 at u = b, that is a + h <= b; likewise the axis of c.
         alone, pair = d >= h, e * e + (e - d) * (e - d) >= hh
         part = d if pair else d + e
         w = (two * hh - d * d) if pair else (three * hh - two * (d * d + e * e - d * e))
@@ -71,10 +77,13 @@ def _first_line(
 def _upwind_lines(
     here: Array, left: Array, right: Array, left2: Array, right2: Array, near: float, out: Array
 ) -> None:
-    """Neighbour value along i for a difference of second order, negative where only the first order fits.
+    """Fill ``out`` with the upwind value along i of each point: above 0 for second order, below for first.
 
-    (u - (4 u_1 - u_2) / 3) / (2 h / 3) is the one-sided difference of second order in the form of the first.
-    A loop of its own, since compilers vectorise loops over few arrays only.
+    The one-sided difference of second order, (u - (4 u_1 - u_2) / 3) / (2 h / 3), has the form of the first
+    order, (u - u_1) / h, with another value and another spacing. So ``out`` gets (4 u_1 - u_2) / 3 where the
+    second neighbour can be used, and -u_1 where it cannot. ``left``, ``right`` are the rows of the next tiles
+    along i, ``left2``, ``right2`` those behind them; second neighbours count below the distance ``near``.
+    The loop is apart from `_general_line` since compilers vectorise only loops over few arrays.
     """
     kind = here.dtype.type
     zero, one, four, third = kind(0), kind(1), kind(4), kind(1) / kind(3)
@@ -82,7 +91,8 @@ def _upwind_lines(
     for s in range(here.size):
         side = one if here[s] > zero else -one
         x0, x1 = abs(left[s]), abs(right[s])
-        # Beyond a pinned point may lie the other side, so second neighbours keep their signs.
+        # The second neighbour may lie on the other side of the surface, behind a pinned point. So it is not
+        # the absolute value that counts but the value on this point's side, negative across the surface.
         xx0, xx1 = left2[s] * side, right2[s] * side
         use0, use1 = (xx0 <= x0) & (abs(xx0) < near), (xx1 <= x1) & (abs(xx1) < near)
         lower = x0 < x1
@@ -105,9 +115,12 @@ def _general_line(
     shrink: float,
     settled: float,
 ) -> int:
-    """Update of any order and spacing; ``before2`` and ``after2`` (t -+ 2) reach two points further.
+    """Update one row, for either order and any spacing; returns how many points changed.
 
-    With ``settled`` < 0 values only fall, otherwise they are replaced where they change by more than that.
+    ``across`` holds the values of `_upwind_lines`. ``before`` and ``before2`` are the rows t - 1 and t - 2
+    and begin one and two points before ``here``; ``after`` and ``after2`` are the rows t + 1 and t + 2 and
+    end one and two points behind it. ``near``, ``limit`` and ``shrink`` are as in the other updates. With
+    ``settled`` < 0 a distance may only fall; otherwise it is replaced if it changes by more than ``settled``.
     """
     kind = here.dtype.type
     zero, one, four, third = kind(0), kind(1), kind(4), kind(1) / kind(3)
@@ -123,7 +136,7 @@ def _general_line(
         z0, z1 = abs(before[s + 1]), abs(after[s])
         yy0, yy1 = before2[s] * side, after2[s + 2] * side
         zz0, zz1 = before2[s + 2] * side, after2[s] * side
-        # Both sides are tried before one is taken: loads under a condition are not vectorised.
+        # Load the neighbours on both sides before choosing one: loads under a condition are not vectorised.
         use0, use1 = (yy0 <= y0) & (abs(yy0) < near), (yy1 <= y1) & (abs(yy1) < near)
         lower = y0 < y1
         y, yy, use = (y0 if lower else y1), (yy0 if lower else yy1), (use0 if lower else use1)
@@ -174,7 +187,11 @@ def _chunk(
     settled: float,
     across: Array,
 ) -> int:
-    """Update the rows first <= t < last of a tile in their order; returns how many points changed."""
+    """Update the rows first <= t < last of a tile, one after the other; returns how many points changed.
+
+    ``forward`` is the direction of the sweep. ``left2`` and ``right2`` are the second tiles to either side
+    along i; ``across`` (width,) is scratch.
+    """
     kind = here.dtype.type
     one = kind(1)
     near = kind(np.inf) if order == 2 else -one
@@ -183,7 +200,8 @@ def _chunk(
     found, width = 0, fixed.shape[1]
     for number in range(last - first):
         t = first + number if forward else last - 1 - number
-        # Rows at both ends of a tile hold few points; what else is done with them is fixed.
+        # Rows at both ends of a tile hold few points of the grid. What is updated with them to fill up whole
+        # vectors is marked as fixed.
         low = max(0, t - nz + 1) // VECTOR * VECTOR
         high = min(width, (t + VECTOR) // VECTOR * VECTOR)
         if simple:
@@ -211,7 +229,7 @@ def _diagonal(
     h = (kind(spacing[0]), kind(spacing[1]), kind(spacing[2]))
     reach, least = kind(limit), kind(settled)
     (ni, nj), chunks = counts.shape, (rows + height - 1) // height
-    # Every other one to the same thread: blocks without work lie side by side.
+    # Blocks without work lie side by side, and consecutive tasks share a thread: give it every other block.
     half = (end - start + 2) // 2
     place = start + (2 * task if task < half else 2 * (task - half) + 1)
     p = place if forward_i else ni - 1 - place
@@ -257,9 +275,11 @@ def sweep(
 ) -> int:
     """Sweep once along i and t, forward or backward; returns how many points changed.
 
-    ``v``, ``fixed`` and ``active`` as in `kernels.surface.tiles`: signed distances, infinite where unknown,
-    what stays as it is, and the chunks that need a visit; all others would not change. Blocks of ``block``
-    tiles along i wait for the one before them along i and along j; those of a diagonal run in parallel.
+    Arrays are as in `kernels.surface.tiles`: ``v`` the signed distances (infinite where unknown), ``fixed``
+    the points that must stay, ``active`` the chunks of ``height`` rows that need a visit (no other would
+    change). A block is ``block`` tiles along i. It may start when the blocks before it along i and along j
+    are done, so the blocks of one diagonal run in parallel. ``spacing`` (3,) and ``limit`` are in units of v.
+    ``settled`` is the smallest change that counts, or -1 if distances may only fall.
     """
     ni, nj = (fixed.shape[0] + block - 1) // block, fixed.shape[1]
     counts = np.zeros((ni, nj), np.int64)

@@ -1,11 +1,12 @@
-"""Distances beside the surface of a density (or any other) grid by its crossings with the axes.
+"""Distances beside the surface of a density (or any other) grid, from where it crosses the grid lines.
 
-Between a point inside (value beyond ``outside``), filled to A = min((value - outside) / (inside - outside),
-1), and a neighbour outside lies the surface, the farther from the point inside the fuller it is: at A h from
-it (part 17 writes this as x + h A / M where the value falls and x + h (1 - A / M) where it rises). The point
-inside gets -A h, the one outside (1 - A) h, and each keeps the smallest of its crossings. Distances along an
-axis are too long for a surface at an angle, by up to a factor sqrt(3); `kernels.surface.facets` measures to
-the surface itself. Source: Fluid Simulation for Video Games, part 17.
+A point is inside if its value is beyond ``outside``; it is filled to the fraction
+A = min((value - outside) / (inside - outside), 1). The surface lies between it and a neighbour that is
+outside, at the distance A h from the point inside: the fuller the point, the farther. (Part 17 writes this as
+x + h A / M where the value falls and x + h (1 - A / M) where it rises.) The point inside gets -A h, the one
+outside (1 - A) h, and each keeps the smallest of its crossings. For an oblique surface distances along an
+axis are too long, by up to a factor sqrt(3); `kernels.surface.facets` measures to the surface itself. Source:
+Fluid Simulation for Video Games, part 17.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from ecs_fluid.kernels.compiled.parallel import parallel
 
 @njit(forceinline=True)
 def _nearest(here: float, other: float, h: float, outside: float, scale: float, best: float) -> float:
-    """The smaller of ``best`` and the distance of a point to its crossing with one neighbour."""
+    """The smaller of ``best`` and the distance from a point to the surface on the way to one neighbour.
+
+    ``here`` and ``other`` are the values of both, ``h`` is their distance.
+    """
     a, b = (here - outside) * scale, (other - outside) * scale
     if (a > 0.0) == (b > 0.0):
         return best
@@ -49,11 +53,11 @@ def _crossing_distances(
 
 
 def crossing_distances(values: Array, outside: float, inside: float, spacing: Array) -> tuple[Array, Array]:
-    """Immediate signed distances (px, py, pz) m at the points beside the surface, and which those are (bool).
+    """Signed distances (px, py, pz) m at the points beside the surface, and which points those are (bool).
 
-    ``values`` (px, py, pz) of the density or a species; ``outside`` is its value away from the liquid,
+    ``values`` (px, py, pz) are of the density or a species; ``outside`` is the value away from the liquid,
     ``inside`` that of the full liquid, larger or smaller. ``spacing`` (3,) m; axes with one layer of points
-    have no crossings. Points that are not pinned get +-1 m: their sign alone counts.
+    have no crossings. All other points get +-1 m, of which only the sign counts.
     """
     phi, pinned = np.empty_like(values), np.empty(values.shape, np.bool_)
     _crossing_distances(
@@ -65,7 +69,8 @@ def crossing_distances(values: Array, outside: float, inside: float, spacing: Ar
 def full_value(values: Array, outside: float) -> float:
     """Value of the full liquid: mean plus one standard deviation of the grid, at most the largest value.
 
-    The rule of part 17's code, for a liquid above ``outside``; below, with the signs reversed.
+    This is the rule of the code of part 17, for a liquid whose values lie above ``outside``. For one below it
+    the signs are reversed.
     """
     grid = np.asarray(values, dtype=np.float64)
     sign = 1.0 if grid.max() - outside >= outside - grid.min() else -1.0

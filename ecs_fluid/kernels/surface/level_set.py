@@ -1,11 +1,12 @@
 """Signed distances on a grid: interpolation, advection by a flow, normals and curvature.
 
-Fields (px, py, pz) on a uniform grid, negative inside. An axis with one layer of points is flat: nothing
-changes along it. Carrying is semi-Lagrangian: the new value at x is the old one where the fluid there was,
+Fields (px, py, pz) are on a uniform grid, negative inside. An axis with one layer of points is flat: nothing
+changes along it. Advection is semi-Lagrangian: the new value at x is the old value at the point from which
+the fluid came,
 
     phi(x, t + dt) = phi(x - dt u(x - dt u(x) / 2), t),
 
-by cubic interpolation, which is stable for any step and keeps thin parts better than linear interpolation.
+by cubic interpolation. It is stable for any step and keeps thin parts better than linear interpolation.
 Curvature is that of the level set, div(grad phi / |grad phi|): 2 / R for a ball, 1 / R for a disc. Source:
 Osher and Fedkiw, Level Set Methods and Dynamic Implicit Surfaces (2003), chapters 1 and 3; Enright, Losasso
 and Fedkiw, Comput. Struct. 83 (2005) 479.
@@ -22,9 +23,9 @@ from ecs_fluid.kernels.grids import cubic, interpolation
 from ecs_fluid.kernels.surface.facets import cell_widths, facet_distances
 
 FAIR = 0.25
-"""Deviation of |grad phi| from 1 that is left alone near a carried surface."""
+"""Deviation of |grad phi| from 1 that is tolerated near an advected surface."""
 BESIDE = 3
-"""Points from a change of sign within which carried values may be held."""
+"""Advected values may be kept within this number of points from a change of sign."""
 
 
 def _layers(field: Array) -> Array:
@@ -38,7 +39,7 @@ def _layers(field: Array) -> Array:
 def sample(x: Array, origin: Array, spacing: Array, field: Array, third_order: bool = False) -> Array:
     """Values (n, ...) of a field (px, py, pz, ...) at points ``x`` (n, 3) m, linear or cubic.
 
-    Outside the grid it is the value of the nearest point of the box.
+    Outside the grid it is the value at the nearest point of its box.
     """
     read = cubic.interpolate if third_order else interpolation.interpolate
     base, h = np.asarray(origin, np.float64), cell_widths(field.shape, spacing)
@@ -48,8 +49,8 @@ def sample(x: Array, origin: Array, spacing: Array, field: Array, third_order: b
 def distance_at(x: Array, origin: Array, spacing: Array, phi: Array) -> Array:
     """Signed distance (n,) m at points ``x`` (n, 3) m, linear between grid points.
 
-    Outside the grid the way back to it is added to the value there, so that the distance goes on rising: an
-    upper bound of the true one, and positive wherever the surface does not touch the border.
+    Outside the grid it is the value at the nearest point of its box plus the distance from there, so it goes
+    on rising: an upper bound of the true distance, positive wherever the surface does not touch the border.
     """
     low = np.asarray(origin, np.float64)
     wide = np.array(phi.shape) > 1
@@ -61,7 +62,7 @@ def distance_at(x: Array, origin: Array, spacing: Array, phi: Array) -> Array:
 def normal_at(x: Array, origin: Array, spacing: Array, phi: Array) -> Array:
     """Unit gradient (n, 3) of the distance at points ``x`` (n, 3) m, outward; 0 where there is none.
 
-    It is the gradient of the linear interpolation, the one that `distance_at` follows.
+    It is the gradient of the linear interpolation of `distance_at`, by differences over one cell.
     """
     h = cell_widths(phi.shape, spacing)
     wide = np.array(phi.shape) > 1
@@ -94,10 +95,10 @@ def feet(phi: Array, origin: Array, spacing: Array, near: Array) -> Array:
 
 
 def carried(phi: Array, origin: Array, spacing: Array, near: Array, u: Array, dt: float) -> Array:
-    """``phi`` (px, py, pz) m carried for ``dt`` s at the points ``near`` with velocities ``u`` (n, 3) m/s.
+    """``phi`` (px, py, pz) m advected for ``dt`` s at the points ``near``, with velocities ``u`` (n, 3) m/s.
 
-    Second order in time for a steady flow. Elsewhere phi stays, so ``near`` has to reach a few cells beyond
-    the way the surface goes; the result is no distance any more.
+    Second order in time for a steady flow. At other points phi stays, so ``near`` has to reach a few cells
+    further than the surface moves. The result is no longer a distance.
     """
     x = grid_rows(phi, origin, spacing, near)
     field = np.zeros((*phi.shape, 3), phi.dtype)
@@ -110,15 +111,17 @@ def carried(phi: Array, origin: Array, spacing: Array, near: Array, u: Array, dt
 
 
 def held(phi: Array, spacing: Array, width: float) -> tuple[Array, Array]:
-    """The part of a carried distance that is kept while the rest is computed anew: (phi m, pinned bool).
+    """The part of an advected distance that is kept while the rest is computed anew: (phi m, pinned bool).
 
-    That is phi up to ``width`` m from the surface and within `BESIDE` points of where it changes sign (a part
-    that was lost leaves small values without a surface), if its slope (central differences) is near 1.
-    Making all distances anew in every step would move the surface a little each time: facets cut off bulges,
-    phi / |grad phi| amplifies waves of two cells, sweeps roughen what is beside them. Kept values are only
-    interpolated. Where the slope has left the range, the points beside the surface get phi / |grad phi| if it
-    is larger, and the distance to the facets if it is smaller, as it is beside kinks, where dividing by it
-    would keep thin parts alive.
+    A value is kept if it is within ``width`` m, the point is within `BESIDE` points of a change of sign, and
+    the slope |grad phi| (central differences) is near 1. The second condition is needed since a part of the
+    liquid that was lost leaves small values without a surface. Computing all distances anew in every step
+    would move the surface a little each time: facets cut off bulges, phi / |grad phi| amplifies waves of two
+    cells, and sweeps roughen the values beside them. Kept values are only interpolated.
+
+    Elsewhere only the points beside the surface are pinned. They get phi / |grad phi| if the slope is too
+    large. If it is too small, as it is beside kinks, they get the distance to the facets: dividing by the
+    slope would keep thin parts alive.
     """
     near, pinned = facet_distances(phi, spacing)
     at = np.nonzero((np.abs(phi) <= width) & _widened(pinned))
@@ -189,11 +192,11 @@ def _geometry(i: int, phi: Array, inverse: Array, width: float, out: Array) -> N
 
 
 def geometry(phi: Array, spacing: Array, width: float) -> Array:
-    """Gradient and curvature (px, py, pz, 4): 3 components, 1/m, where |phi| <= ``width`` m, elsewhere 0.
+    """Gradient (3 components) and curvature [1/m], (px, py, pz, 4), where |phi| <= ``width`` m, elsewhere 0.
 
-    Second-order differences; at the faces of the grid the gradient is of first order and second derivatives
-    across are wrong, so surfaces should keep a cell away. Curvature needs distances of second order: its
-    error is that of phi over h^2.
+    By differences of second order. At the faces of the grid the gradient is of first order only, and second
+    derivatives across the face are wrong, so surfaces should stay a cell away. Curvature needs distances of
+    second order at least: its error is that of phi divided by h^2.
     """
     wide = np.array(phi.shape) > 1
     inverse = np.where(wide, 1.0 / cell_widths(phi.shape, spacing), 0.0)

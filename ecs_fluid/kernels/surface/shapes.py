@@ -1,6 +1,6 @@
-"""Signed distances of simple shapes in closed form, negative inside: starts of level sets, oracles of tests.
+"""Signed distances to simple shapes in closed form, negative inside, to start level sets and to check tests.
 
-Points are (..., 3) m, results (...,) m. All are exact everywhere, but `union`, which is exact outside only
+Points are (..., 3) m, results (...,) m. All are exact everywhere, except `union`, which is exact only outside
 (inside it is a lower bound of the depth).
 """
 
@@ -20,7 +20,7 @@ def sphere(x: ArrayLike, center: ArrayLike, radius: float) -> np.ndarray:
 
 
 def box(x: ArrayLike, center: ArrayLike, size: ArrayLike) -> np.ndarray:
-    """A box along the axes with edges ``size`` (3,)."""
+    """A box with faces along the axes and edges ``size`` (3,) m."""
     q = np.abs(_from(x, center)) - 0.5 * np.asarray(size, dtype=np.float64)
     return np.asarray(np.linalg.norm(np.maximum(q, 0.0), axis=-1) + np.minimum(q.max(axis=-1), 0.0))
 
@@ -32,11 +32,11 @@ def torus(x: ArrayLike, center: ArrayLike, radius: float, thickness: float) -> n
 
 
 def plane(x: ArrayLike, point: ArrayLike, normal: ArrayLike) -> np.ndarray:
-    """The half-space behind a plane whose ``normal`` (3,), of any length but 0, points outside."""
+    """The half-space behind a plane whose ``normal`` (3,), of any length but 0, points out of it."""
     n = np.asarray(normal, dtype=np.float64)
     return np.asarray(_from(x, point) @ (n / np.linalg.norm(n)))
 
 
 def union(*phi: np.ndarray) -> np.ndarray:
-    """Whatever lies in any of the shapes."""
+    """The points that lie in at least one of the shapes, from the distances ``phi`` to each."""
     return np.asarray(np.minimum.reduce(phi))

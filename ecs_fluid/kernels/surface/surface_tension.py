@@ -1,13 +1,14 @@
-"""Vorticity that surface tension and a jump of density make at a surface, on the grid of its signed distance.
+"""Vorticity that surface tension and a jump of density create at a surface, on the grid of its distance.
 
-Two fluids, rho_i inside (chi = 1) and rho_o outside (chi = 0), share one velocity field. With m the mean and
-d = rho_i - rho_o the jump of density, tension s [N/m], curvature kappa and the fluid's acceleration a,
+Two fluids, of density rho_i inside (chi = 1) and rho_o outside (chi = 0), share one velocity field. With m
+the mean density, d = rho_i - rho_o its jump, s the surface tension [N/m], kappa the curvature, g gravity and
+a the acceleration of the fluid,
 
     Domega/Dt - (omega . grad) u = curl f,   m f = s kappa grad(chi) + d chi g - d (chi - 1/2) a.   (*)
 
-Of surface tension, force and torque on every closed part are made exactly zero (`without_net_force`). How (*)
-follows, and what is left out: docs/notes/surfaces.md. Source: Brackbill, Kothe and Zemach, J. Comput. Phys.
-100 (1992) 335 (force); Tryggvason, J. Comput. Phys. 75 (1988) 253 (sheet between two densities).
+The net force and torque of surface tension on every closed part are made exactly zero (`without_net_force`).
+How (*) follows, and what is left out: docs/notes/surfaces.md. Source: Brackbill, Kothe and Zemach, J. Comput.
+Phys. 100 (1992) 335 (force); Tryggvason, J. Comput. Phys. 75 (1988) 253 (sheet between two densities).
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ from ecs_fluid.kernels.grids.differences import curl, gradient
 from ecs_fluid.kernels.surface.level_set import geometry, sample
 
 CELLS = 1.5
-"""Cells on each side of a surface within which one fluid becomes the other."""
+"""Half the width, in cells, of the layer in which one fluid becomes the other."""
 ORDER: Final = 4
-"""Of the differences: with second order the sheet's thickness depends on how it lies to the axes."""
+"""Order of the differences: with second order the thickness of the sheet depends on its angle to the axes."""
 FARTHER = 3
-"""Layers of zeros that `rotation` of a `sharpened` force needs beside the two that the force has."""
+"""Layers of zeros that `rotation` of a `sharpened` force needs in addition to the two that the force has."""
 REPEATS = 30
 SETTLED = 1e-5
-"""Change of the acceleration, relative to it, at which repetition ends."""
+"""The repetition in `settled_force` ends when the relative change of the force is below this."""
 
 
 def step(phi: Array, width: float) -> Array:
-    """chi: 1 where phi < -``width`` (m), 0 where phi > ``width``, a sine-shaped step between, float64."""
+    """chi, float64: 1 where phi < -``width`` (m), 0 where phi > ``width``, a sine-shaped step in between."""
     s = np.clip(phi.astype(np.float64) / width, -1.0, 1.0)
     return np.asarray(0.5 * (1.0 - s - np.sin(np.pi * s) / np.pi))
 
@@ -48,9 +49,10 @@ def reach(width: float, spacing: Array) -> float:
 def curvature_beside(phi: Array, origin: Array, spacing: Array, width: float) -> Array:
     """Curvature (px, py, pz) 1/m of the surface at the point nearest to each grid point within ``width`` m.
 
-    phi: distances, m. Elsewhere 0. The curvature of the level set through a point a distance d off would be
-    1 / (R + d) for 1 / R. Values end at 1 over the spacing, a ball of two cells radius: beyond, as between
-    drops that are about to touch, differences of distances tell nothing.
+    ``phi`` (px, py, pz) m are distances; further away than ``width`` the result is 0. The curvature has to be
+    taken at the surface: that of the level set through a point at the distance d would be 1 / (R + d) in
+    place of 1 / R. Values are limited to 1 / spacing, that of a ball with a radius of two cells: larger ones,
+    as between drops that are about to touch, are errors of the differences.
     """
     far = width + 4.0 * float(np.max(spacing))
     shape = geometry(phi, spacing, far)
@@ -68,10 +70,11 @@ def curvature_beside(phi: Array, origin: Array, spacing: Array, width: float) ->
 
 
 def without_net_force(force: Array, weight: Array, parts: Array, count: int, spacing: Array) -> None:
-    """Take net force and torque from every part of ``force`` (px, py, pz, 3), in place.
+    """Remove the net force and torque of every closed part from ``force`` (px, py, pz, 3), in place.
 
-    ``parts`` numbers the points 1 to ``count`` (0: none); ``weight`` (px, py, pz) tells where there is a
-    surface. What is taken is weight (c + e cross x): the least change in the sense of sum change^2 / weight.
+    ``parts`` (px, py, pz) has the number, 1 to ``count``, of the part that a point belongs to (0: none);
+    ``weight`` (px, py, pz) is above 0 at the surface. What is subtracted is weight (c + e cross x): the
+    change with the least sum of change^2 / weight.
     """
     for number in range(1, count + 1):
         at = np.nonzero((parts == number) & (weight > 0))
@@ -83,7 +86,7 @@ def without_net_force(force: Array, weight: Array, parts: Array, count: int, spa
         x /= np.sqrt((w[:, None] * x * x).sum() / w.sum())
         second = (w[:, None, None] * x[:, :, None] * x[:, None, :]).sum(axis=0)
         inertia = np.trace(second) * np.eye(3) - second
-        for _ in range(2):  # a second time takes what rounding left
+        for _ in range(2):  # the second time removes what rounding left
             f = f - w[:, None] * (f.sum(axis=0) / w.sum())
             turn = np.linalg.lstsq(inertia, np.cross(x, f).sum(axis=0), rcond=1e-10)[0]
             f = f - w[:, None] * np.cross(turn, x)
@@ -93,8 +96,8 @@ def without_net_force(force: Array, weight: Array, parts: Array, count: int, spa
 def tension_force(phi: Array, origin: Array, spacing: Array, width: float, parts: Array, count: int) -> Array:
     """kappa grad(chi) (px, py, pz, 3) 1/m^2, float64, without net force or torque on any closed part.
 
-    ``phi`` (px, py, pz) m; chi rises within ``width`` m on both sides of the surface. ``parts`` numbers the
-    parts that one surface encloses 1 to ``count``, as far as `reach` from it.
+    ``phi`` (px, py, pz) m; chi changes within ``width`` m on both sides of the surface. ``parts`` (px, py,
+    pz) numbers the closed parts 1 to ``count``, out to the distance `reach` from the surface of each.
     """
     h = np.asarray(spacing, np.float64)
     kappa = curvature_beside(phi, origin, h, reach(width, h))
@@ -105,10 +108,10 @@ def tension_force(phi: Array, origin: Array, spacing: Array, width: float, parts
 
 
 def settled_force(force: Array, chi: Array, contrast: float, induced: Callable[[Array], Array]) -> Array:
-    """f of (*): the given ``force`` (px, py, pz, 3) m/s^2 less what the acceleration that it causes takes.
+    """f of (*): ``force`` (px, py, pz, 3) m/s^2 less the term of the acceleration a that f itself causes.
 
-    ``contrast`` = d / m, ``chi`` (px, py, pz); ``induced``: strength rates curl f (px, py, pz, 3) 1/s^2 to
-    the acceleration (px, py, pz, 3) m/s^2 that they induce where chi > 0 (elsewhere it counts nothing).
+    ``contrast`` is d / m, ``chi`` is (px, py, pz). ``induced`` maps f to the acceleration (px, py, pz, 3)
+    m/s^2 that curl f induces; it matters only where chi > 0.
     """
     f = force
     if contrast == 0.0 or not force.any():
@@ -123,16 +126,17 @@ def settled_force(force: Array, chi: Array, contrast: float, induced: Callable[[
 
 
 def rotation(force: Array, spacing: Array) -> Array:
-    """curl f (px, py, pz, 3) by central differences; the four outer layers of ``force`` have to be 0."""
+    """curl of ``force`` (px, py, pz, 3) by central differences; its four outer layers have to be 0."""
     return np.asarray(curl(np.ascontiguousarray(force), np.asarray(spacing, np.float64), ORDER))
 
 
 def sharpened(force: Array, part: float) -> Array:
-    """force - c Laplacian(force) (px, py, pz, 3), c = ``part`` h^2, of one with two outer layers of 0.
+    """force - c Laplacian(force) (px, py, pz, 3), with c = ``part`` h^2; two outer layers of it have to be 0.
 
-    A sheet of the thickness that cores and grid give it then moves itself as one without, see `sharpening`.
-    The Laplacian has 19 points, (12 neighbours along edges + 2 x 6 along axes - 24 x the middle) / 6 h^2: its
-    error is the same in all directions. Net force and torque stay.
+    The cores of vortons and the grid give a vortex sheet a thickness. With this correction it moves itself
+    as a sheet without thickness does, see `sharpening`. The Laplacian has 19 points,
+    (12 neighbours along edges + 2 x 6 along axes - 24 x the middle) / 6 h^2: its error is the same in all
+    directions. Net force and torque are conserved.
     """
 
     out = np.zeros_like(force)
@@ -143,7 +147,7 @@ def sharpened(force: Array, part: float) -> Array:
 
 @parallel("force.shape[0] * force.shape[1]", fastmath={"contract"})
 def _sharpened(row: int, force: Array, part: float, out: Array) -> None:
-    """One line (3 pz) of ``force`` (px, py, 3 pz), whose neighbours along it stand three numbers apart."""
+    """One line (3 pz) of ``force`` (px, py, 3 pz); neighbours along the line are three numbers apart."""
     px, py, n = force.shape
     i, j = row // py, row % py
     if i == 0 or j == 0 or i == px - 1 or j == py - 1:
@@ -161,18 +165,19 @@ def _sharpened(row: int, force: Array, part: float, out: Array) -> None:
 
 @lru_cache
 def sharpening(gaussians: tuple[tuple[float, float], ...], overlap: float) -> float:
-    """c / h^2 of `sharpened` for cores of ``overlap`` spacings h, of these shares and radii of Gaussians.
+    """c / h^2 of `sharpened`, for cores of ``overlap`` spacings h.
 
-    A plane sheet whose strength is spread over distances z moves itself by the part 1 - k <|z|> in waves of
-    the number k, of first order in h. By Fourier <|z|> = (2 / pi) int (1 - g) / p^2 dp, g the transform of
-    the profile, and c takes (2 / pi) int c g L / p^2 dp from it, -L the transform of the Laplacian: c is the
-    quotient of the two integrals, as means over all directions n of the sheet. g has the factors of the step,
-    of the cores, of the difference in grad(chi) along each axis j, D(p n_j) / p, and of that of kappa along
-    the other axes i, D'(p n_i).
+    ``gaussians`` are (share, radius) of the Gaussians that make up a core. A plane sheet whose strength is
+    spread over distances z moves itself only at the fraction 1 - k <|z|> in waves of the number k, to first
+    order in h. By Fourier's transform <|z|> = (2 / pi) int (1 - g) / p^2 dp, with g the transform of the
+    profile. The correction subtracts (2 / pi) int c g L / p^2 dp, with -L the transform of the Laplacian. So
+    c is the quotient of the two integrals, each a mean over all directions n of the sheet. g is the product
+    of the transforms of the step, of the cores, of the difference in grad(chi) along each axis j, D(p n_j) /
+    p, and of that in kappa along the other axes i, D'(p n_i).
     """
     p, weight = _nodes(0.0, 40.0, 400)
     z, weight_z = _nodes(0.0, 1.0, 16)
-    turn = np.arange(16) * (np.pi / 32) + np.pi / 64  # the rest of the sphere looks the same
+    turn = np.arange(16) * (np.pi / 32) + np.pi / 64  # by symmetry these stand for the whole sphere
     s = np.sqrt(1 - z**2)[:, None]
     n = np.stack([s * np.cos(turn), s * np.sin(turn), z[:, None] + 0 * turn])
     at = p * n[..., None]
@@ -189,6 +194,6 @@ def sharpening(gaussians: tuple[tuple[float, float], ...], overlap: float) -> fl
 
 
 def _nodes(low: float, high: float, number: int) -> tuple[Array, Array]:
-    """Gauss's nodes and weights on an interval."""
+    """``number`` nodes and weights of Gauss's quadrature on the interval from ``low`` to ``high``."""
     x, weight = np.polynomial.legendre.leggauss(number)
     return low + 0.5 * (high - low) * (x + 1), 0.5 * (high - low) * weight

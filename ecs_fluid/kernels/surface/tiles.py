@@ -1,13 +1,14 @@
-"""Grids cut into tiles for sweeping: the columns of one i and of ``width`` neighbouring j, skewed.
+"""Grids cut into tiles for sweeping: a tile holds the columns of one i and ``width`` neighbouring j, skewed.
 
-Point (i, j, k) of a grid (nx, ny, nz) stands at v[i + PAD, q, t + PAD, s + PAD] with j = q width + s and
-t = s + k, or t = s + nz - 1 - k where k is reversed. Its neighbours along j and k then lie in the rows t - 1
-and t + 1, so all points of a row can be done at once, as vectors, and a tile lies in one piece in memory,
-which is read from the first to the last line. What is no point holds infinity and is marked as fixed. PAD
-columns on both sides repeat those of the tiles beside, renewed before a tile is done.
+Point (i, j, k) of a grid (nx, ny, nz) is stored at v[i + PAD, q, t + PAD, s + PAD] with j = q width + s and
+t = s + k, or t = s + nz - 1 - k if k is reversed. Its neighbours along j and k then lie in the rows t - 1
+and t + 1. So all points of a row can be updated at once, as vectors, and a tile is one piece of memory, which
+is read from beginning to end. Entries that are no points of the grid hold infinity and are marked as fixed.
+PAD columns on both sides repeat those of the neighbouring tiles; they are renewed before a tile is updated.
 
-``active`` (nx + 2 PAD, tiles + 2, chunks + 2 SHARE + 2) uint8 tells which chunks of ``height`` rows have a
-neighbour that changed since they were last done. The borders take marks of neighbours that do not exist.
+``active`` (nx + 2 PAD, tiles + 2, chunks + 2 shift + 2) uint8 tells which chunks of ``height`` rows have a
+neighbour that changed since their last update; ``shift`` is ``width`` / ``height``. The borders of the array
+take the marks of neighbours that do not exist.
 """
 
 from __future__ import annotations
@@ -19,23 +20,23 @@ from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.compiled.parallel import parallel
 
 PAD = 2
-"""Layers around the grid and columns around a tile, so that no neighbour needs a test."""
+"""Layers around the grid and columns around a tile, so that no neighbour needs a test whether it exists."""
 
 HEIGHT = 8
-"""Rows of a chunk, where the width of a tile is a multiple of it."""
+"""Rows of a chunk, if the width of a tile is a multiple of it."""
 
 
 def chunk_height(width: int) -> int:
-    """Rows of a chunk; divides the width."""
+    """Rows of a chunk in tiles of this width; it divides the width."""
     return HEIGHT if width % HEIGHT == 0 else width
 
 
 @njit(forceinline=True)
 def mark(active: Array, i: int, q: int, c: int, shift: int, order: int) -> None:
-    """Mark the chunk c of tile (i, q), and all that hold neighbours of its points.
+    """Mark the chunk c of tile (i, q), and all chunks that hold neighbours of its points.
 
-    Row t of a tile goes on as row t + width of the tile before it and as t - width of the next, which are
-    ``shift`` chunks away.
+    Row t of a tile continues as row t + width of the tile before it and as row t - width of the next. These
+    are ``shift`` chunks away.
     """
     a, b, d = i + PAD, q + 1, c + shift + 1
     for w in range(1, order + 1):
@@ -48,7 +49,7 @@ def mark(active: Array, i: int, q: int, c: int, shift: int, order: int) -> None:
 
 
 def no_marks(nx: int, tiles: int, rows: int, width: int) -> tuple[Array, int, int]:
-    """Zeros for ``active``; the height of chunks, and how many of them are as high as a tile is wide."""
+    """A new ``active`` of zeros, the ``height`` of a chunk, and ``shift``, the tile's width in chunks."""
     height = chunk_height(width)
     shift = width // height
     chunks = -(-rows // height)
@@ -67,7 +68,10 @@ def load(
     height: int,
     shift: int,
 ) -> None:
-    """Pinned distances times ``scale`` into tiles; infinity with its sign for all other points."""
+    """Store pinned distances times ``scale`` in tiles, and infinity with its sign for all other points.
+
+    Also fills ``fixed``, and marks the chunks beside pinned points in ``active``.
+    """
     nx, ny, nz = phi.shape
     tiles, width = fixed.shape[1], fixed.shape[3]
     kind = v.dtype.type
@@ -88,7 +92,7 @@ def load(
 
 @parallel("fixed.shape[0]")
 def turn(i: int, v: Array, fixed: Array, nz: int, active: Array, height: int, shift: int) -> None:
-    """Reverse k in place."""
+    """Reverse the order of points along k in place, in ``v``, ``fixed`` and ``active``."""
     _, tiles, _, width = fixed.shape
     chunks = active.shape[2] - 2 * shift - 2
     old = np.empty(chunks, np.uint8)
@@ -105,7 +109,7 @@ def turn(i: int, v: Array, fixed: Array, nz: int, active: Array, height: int, sh
         marks = active[i + PAD, q + 1, shift + 1 : shift + 1 + chunks]
         old[:] = marks
         marks[:] = 0
-        # Row t becomes 2 s + nz - 1 - t, so a chunk becomes a part of several.
+        # Row t becomes 2 s + nz - 1 - t, which depends on s, so the points of a chunk go to several chunks.
         for c in range(chunks):
             if old[c] == 1:
                 first = nz - 1 - (c * height + height - 1)
@@ -118,7 +122,7 @@ def turn(i: int, v: Array, fixed: Array, nz: int, active: Array, height: int, sh
 def store(
     i: int, v: Array, fixed: Array, turned: bool, inverse: float, bound: float, phi: Array, out: Array
 ) -> None:
-    """All distances into ``out``: of pinned points those of ``phi``, of unreached ones the bound, signed."""
+    """Fill ``out`` with all distances; pinned points keep those of ``phi``, unreached ones get the bound."""
     _, ny, nz = phi.shape
     tiles, width = fixed.shape[1], fixed.shape[3]
     kind = v.dtype.type
@@ -138,7 +142,7 @@ def store(
 
 @parallel("v.shape[0] - 2 * PAD")
 def mark_known(i: int, v: Array, active: Array, height: int, shift: int) -> None:
-    """Mark all chunks with a finite value, and those beside."""
+    """Mark all chunks that hold a finite value, and those with neighbours of their points."""
     tiles, rows = v.shape[1], v.shape[2] - 2 * PAD
     for q in range(tiles):
         for c in range((rows + height - 1) // height):
@@ -153,7 +157,7 @@ def mark_known(i: int, v: Array, active: Array, height: int, shift: int) -> None
 
 @njit(forceinline=True)
 def refresh(v: Array, i: int, q: int, nz: int, reach: int) -> None:
-    """Copy ``reach`` columns of the tiles beside into the columns around a tile."""
+    """Copy ``reach`` columns of the neighbouring tiles into the columns around tile (i, q)."""
     width, tiles = v.shape[3] - 2 * PAD, v.shape[1]
     tile = v[i + PAD, q]
     for w in range(1, reach + 1):

@@ -1,13 +1,13 @@
-"""Gradient of what particles carry, from neighbours, such that its first two moments are exact.
+"""Gradient of a quantity that particles carry, from neighbours, such that its first two moments are exact.
 
-With extensive values m_p (excess mass [kg]: excess density times volume) the result is G_q ~ V_q grad(m /
-V)(x_q),
+With extensive values m_p (excess mass [kg]: excess density times volume) the result approximates
+V_q grad(m / V) at x_q:
 
-    G_q = - sum_p m_p V_q w_pq B_p (x_q - x_p - c_p),   w_pq = (1 - |x_q - x_p|^2 / h_pq^2)^2,
+    G_q = - sum_p m_p V_q w_pq B_p (x_q - x_p - c_p),   w_pq = (1 - |x_q - x_p|^2 / h_pq^2)^2.
 
-where c_p is the centroid of the neighbours of p, itself among them, weighted by V w, B_p the inverse of their
-second moments about it, and h_pq^2 the mean of both reaches squared. So sum_q G_q = 0, and a cloud's impulse
-grows by exactly its weight: docs/notes/vorticity.md."""
+c_p is the centroid of the neighbours of p (p included) relative to x_p, weighted by V w; B_p is the inverse
+of their second moments about the centroid; h_pq^2 is the mean of the squares of both reaches. So
+sum_q G_q = 0, and the impulse of a cloud grows by exactly its weight: docs/notes/vorticity.md."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from ecs_fluid.kernels.vorticity.neighbour_moments import (
 )
 
 _FIRST, _SECOND = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)
-"""Row and column of the six entries of a symmetric matrix."""
+"""Row and column of the six entries xx, yy, zz, xy, xz, yz of a symmetric matrix."""
 
 
 @parallel(fastmath=FAST, error_model="numpy")
@@ -47,11 +47,11 @@ def _neighbour_moments(
     reach: float, filled: float, flat: int, uniform: bool, asked: np.ndarray, order: np.ndarray, wanted: int,
     moments: np.ndarray,
 ) -> None:  # fmt: skip
-    """From the rows x, y, z, h^2, V and m: ``moments`` (n, 13), that is x, y, z, h^2, m_p B_p c_p
-    (3 columns, c_p relative to the particle) and the six entries of m_p B_p.
+    """Fill ``moments`` (n, 13) from the rows x, y, z, h^2, V and m.
 
-    The last nine are 0 in groups that lie further than ``reach`` from the box ``asked`` (2, 3), where nothing
-    is a neighbour, and in groups that have none of the first ``wanted`` rows, by ``order``."""
+    Its columns are x, y, z, h^2, m_p B_p c_p (3) and the six entries of m_p B_p. The last nine are left 0
+    where nobody needs them: in groups of rows further than ``reach`` from the box ``asked`` (2, 3), and in
+    groups without any of the first ``wanted`` rows before sorting (``order`` has their numbers)."""
     runs, box, targets, sums = lane_room(rows, cells, 10)
     inverse = np.empty(9, np.float64)
     for p, end in lane_groups(chunk, 0, len(rows), start, cells[2], lanes_of(rows)):
@@ -73,7 +73,7 @@ def _neighbour_moments(
 
 @njit(error_model="numpy", forceinline=True)
 def _beyond(box: np.ndarray, other: np.ndarray, reach: float) -> bool:
-    """Whether two boxes (2, 3), lower and upper corner, are further than ``reach`` apart."""
+    """Whether two boxes, each (2, 3) with lower and upper corner, are further apart than ``reach``."""
     square = 0.0
     for c in range(3):
         gap = max(box[0, c] - other[1, c], other[0, c] - box[1, c], 0.0)
@@ -83,7 +83,7 @@ def _beyond(box: np.ndarray, other: np.ndarray, reach: float) -> bool:
 
 @njit(error_model="numpy", forceinline=True)
 def _least(order: np.ndarray, first: int, last: int) -> int:
-    """The least of ``order[first:last]``."""
+    """The smallest of ``order[first:last]``."""
     least = order[first]
     for t in range(first + 1, last):
         least = min(least, order[t])
@@ -94,10 +94,10 @@ def _least(order: np.ndarray, first: int, last: int) -> int:
 def _mirrored_moments(
     chunk: int, of: np.ndarray, turns: np.ndarray, place: np.ndarray, moments: np.ndarray
 ) -> None:
-    """Moments of images from those of the rows ``of`` (m,) that they show: S v and S M S^T.
+    """Fill in the moments of images, S v and S M S^T, from those of the particles that they show, v and M.
 
-    S is ``turns`` (m, 3, 3). ``place`` (n,) has the row of ``moments`` of every particle; images are the
-    last m.
+    S is ``turns`` (m, 3, 3), ``of`` (m,) the row of the particle. ``place`` (n,) is the row in ``moments`` of
+    every particle and image; images are the last m.
     """
     m = of.shape[0]
     count, full = place.shape[0] - m, np.empty((3, 3))
@@ -122,7 +122,7 @@ def _mirrored_moments(
 def _add_gradient(
     moments: np.ndarray, runs: np.ndarray, number: int, targets: np.ndarray, uniform: bool, sums: np.ndarray
 ) -> None:
-    """What the targets get from their neighbours, G / V, a target in every lane."""
+    """Write G / V (3) of one target per lane, summed over the neighbours in ``runs``, into ``sums``."""
     wide_vectors()
     kind, width = moments.dtype.type, lanes_of(moments)
     zero, one, two = spread(kind(0)), spread(kind(1)), spread(kind(2))
@@ -151,7 +151,7 @@ def _weighted_gradient(
     moments: np.ndarray, volume: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
     cells: np.ndarray, reach: float, uniform: bool, order: np.ndarray, out: np.ndarray,
 ) -> None:  # fmt: skip
-    """G of the first rows, as many as ``out`` (count, 3) has; ``moments`` (n, 13) are sorted by ``order``."""
+    """Fill ``out`` (count, 3) with G of the first rows; ``moments`` (n, 13) are sorted by ``order``."""
     width = lanes_of(moments)
     runs, box, targets, sums = lane_room(moments, cells, 3)
     for p, end in lane_groups(chunk, 0, len(moments), start, cells[2], width):
@@ -177,13 +177,22 @@ def weighted_gradient(
 ) -> np.ndarray:
     """G (count, 3): volume times gradient of values per volume, with exact moments (see above).
 
-    ``x`` (n, 3) m, ``values`` (n,) extensive (kg, say), ``reach`` (n,) m: distance at which neighbours
-    end, some two to three spacings; ``volume`` (n,) m^3. ``flat`` 0, 1 or 2 names the axis across a
-    population in one plane, whose volumes are areas; its G has no part along it. ``count``: how many of the
-    first rows are asked for, n by default; the others, images of them, are neighbours. ``mirrors``: the rows
-    of which these are images, and the linear parts (n - count, 3, 3) of the maps that make them, if the whole
-    is symmetric under these: moments are found for the particles alone then, and images are needed up to
-    one reach, in place of two. Unit of values per m.
+    Args:
+        x: (n, 3) m.
+        values: (n,) extensive (kg, say).
+        reach: (n,) m, distance beyond which there are no neighbours, about two to three spacings.
+        volume: (n,) m^3; areas in m^2 with ``flat``.
+        flat: 0, 1 or 2, the axis across a population that lies in one plane; G has no component along it. -1
+            for populations in space.
+        count: G is computed for the first ``count`` rows, all by default. The other rows are images of these
+            and serve as neighbours.
+        mirrors: for each image the row that it shows, and the linear part (n - count, 3, 3) of the map that
+            makes it. Only for maps under which all particles and images together are symmetric: then the
+            moments of images follow from those of particles, and images are needed within one reach only, not
+            two.
+
+    Returns:
+        G, in the unit of the values per m.
     """
     count = len(x) if count is None else count
     out = np.empty_like(x[:count])

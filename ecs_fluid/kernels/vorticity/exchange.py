@@ -1,11 +1,14 @@
 """Diffusion by particle strength exchange: in physical units, and the articles' version in index space.
 
+In physical units (`exchange`) the strength of particle p changes at the rate
+
     d alpha_p / dt = sum_q nu / eps_pq^2 (V_p alpha_q - V_q alpha_p) eta_eps(x_p - x_q),
 
-with eps_pq^2 = (eps_p^2 + eps_q^2) / 2, eta_eps(z) = eta(z / eps) / eps^d in d dimensions, and eta =
-a (1 - rho^2 / R^2)^7 (order 2) or (a + b rho^2) exp(-rho^2) (order 4). Sum alpha is constant. Particles h
-apart need eps / h >= 1.5: at eps = h the quadrature error stalls convergence. Source: Degond and Mas-Gallic
-1989; moment conditions, reach and errors of both kernels in docs/notes/vorticity.md.
+with eps_pq^2 = (eps_p^2 + eps_q^2) / 2 and eta_eps(z) = eta(z / eps) / eps^d in d dimensions. With
+rho = |z| / eps the kernel is eta = a (1 - rho^2 / R^2)^7 (order 2) or (a + b rho^2) exp(-rho^2) (order 4).
+The sum of alpha over all particles is constant. Particles at the spacing h need eps / h >= 1.5: at eps = h
+the quadrature error stalls convergence. Source: Degond and Mas-Gallic 1989. Moment conditions, reach and
+errors of both kernels: docs/notes/vorticity.md. The articles' version is `index_exchange`.
 """
 
 from __future__ import annotations
@@ -44,12 +47,14 @@ from ecs_fluid.kernels.grids.neighbours import (
 from ecs_fluid.kernels.grids.partition import partition
 
 SHORT_WAVES = 1.003
-"""s: the fastest decay of any wave over the kernel integral."""
+"""s in `stable_step`: the fastest decay rate of any wave, relative to the rate that the whole integral of the
+kernel gives."""
 
 SHORT_WAVES_OF_CELLS = 4 / 3
-"""The same over the sum of the falloff in index space. A Gaussian has no wave that decays faster than its
-sum; cut off behind the cells around it has: with all alike, the wave that changes sign from layer to layer of
-cells has -1/3 of the sum left (1 - 2 in place of 1 + 2)."""
+"""s in index space, relative to the sum of the falloff over all neighbours. Under a whole Gaussian no wave
+decays faster than at that sum. Under one that is cut off behind the neighbouring cells a wave can: at worst
+all weights are equal, and for the wave that changes sign from one layer of cells to the next the weights add
+up to 1 - 2 where the sum is 1 + 2, so it decays at 1 + 1/3 of the sum."""
 
 _INDEX_CUTOFF = 20.25
 """Exponent beyond which the index-space falloff counts as 0: exp(-20.25) = 1.6e-9."""
@@ -67,7 +72,7 @@ def _exponential_constants(dtype: np.dtype) -> tuple[float, ...]:
 
 @njit(fastmath=FAST, error_model="numpy", forceinline=True)
 def _exp_minus(t: Any, e: tuple[Any, ...]) -> Any:
-    """exp(-t) for 0 <= t <= 20.48, of a number or of lanes."""
+    """exp(-t) for 0 <= t <= 20.48; ``t`` is a number or lanes, ``e`` is from `_exponential_constants`."""
     y = t * e[9] - e[10]
     p = e[8] * y + e[7]
     p = p * y + e[6]
@@ -86,7 +91,7 @@ def _exp_minus(t: Any, e: tuple[Any, ...]) -> Any:
 
 @njit(fastmath=FAST, error_model="numpy", forceinline=True)
 def _in_lanes(exp: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The constants of ``_exp_minus``, each in all lanes."""
+    """The constants of ``_exp_minus``, each repeated in all lanes."""
     return (
         spread(exp[0]), spread(exp[1]), spread(exp[2]), spread(exp[3]), spread(exp[4]), spread(exp[5]),
         spread(exp[6]), spread(exp[7]), spread(exp[8]), spread(exp[9]), spread(exp[10]),
@@ -94,17 +99,17 @@ def _in_lanes(exp: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def cutoff(order: int, dimension: int = 3) -> float:
-    """Reach R of the exchange in units of eps."""
+    """Reach R of the kernel in units of eps: eta is 0 beyond."""
     return math.sqrt(dimension / 2 + 9) if order == 2 else 4.5
 
 
 def kernel_integral(order: int, dimension: int = 3) -> float:
-    """int eta over all of space."""
+    """Integral of eta over all of space, without unit."""
     return 4.0 * (dimension + 16) / (dimension + 18) if order == 2 else 8.0
 
 
 def _factors(order: int, dimension: int) -> tuple[float, float]:
-    """a and b of the kernel as the loops use it: a (1 - rho^2 / R^2)^7, or (a + b rho^2) exp(-rho^2)."""
+    """The factors a and b of eta: a (1 - rho^2 / R^2)^7 (b is 0), or (a + b rho^2) exp(-rho^2)."""
     d = dimension
     if order == 4:
         return 2.0 * (d + 4) / math.pi ** (d / 2), -4.0 / math.pi ** (d / 2)
@@ -114,20 +119,21 @@ def _factors(order: int, dimension: int) -> tuple[float, float]:
 
 
 def falloff(order: int, square: np.ndarray, dimension: int) -> np.ndarray:
-    """eta at these squares of rho = |z| / eps."""
+    """eta at the values ``square`` of rho^2, where rho = |z| / eps; same shape as ``square``."""
     end, (a, b) = cutoff(order, dimension), _factors(order, dimension)
     eta = a * np.maximum(1 - square / end**2, 0) ** 7 if order == 2 else (a + b * square) * np.exp(-square)
     return np.asarray(np.where(square < end**2, eta, 0.0))
 
 
 def part_of_viscosity(order: int, spacings: float, dimension: int = 3) -> float:
-    """What exchange among particles on a lattice takes of the viscosity, eps being so many spacings h.
+    """Fraction of the viscosity that acts on long waves among particles on a lattice of spacing h.
 
-    The sum h^d sum_q z_x^2 eta_eps(z_q) / (2 eps^2) over the lattice, whose integral is 1: the part of
-    waves that are long for eps. 0 where no neighbour is within reach.
+    ``spacings`` is eps / h. Returns the sum h^d sum_q z_x^2 eta_eps(z_q) / (2 eps^2) over the lattice; as an
+    integral over space it would be 1. It holds for waves much longer than eps. 0 if no neighbour is within
+    reach.
     """
     end = cutoff(order, dimension)
-    most = min(int(end * spacings), 24)  # beyond it is 1 to many digits
+    most = min(int(end * spacings), 24)  # with more layers the sum is 1 to many digits
     if end * spacings > most + 1:
         return 1.0
     axis = np.arange(-most, most + 1) / spacings
@@ -143,10 +149,13 @@ def _meet(
     rows: np.ndarray, near: np.ndarray, number: int, targets: np.ndarray, column: int, three: bool,
     limit: float, a: float, b: float, smooth: bool, planar: bool, uniform: bool, exp: tuple, sums: np.ndarray,
 ) -> None:  # fmt: skip
-    """Loss and gain of a target in every lane from the rows ``near``, with w_q = eta(rho) / eps_pq^(d+2).
+    """Loss and gain of one target per lane from the first ``number`` of the rows ``near``.
 
-    The gain is that of the value in ``column``, or of those in this and the next two. ``limit`` is the square
-    of the kernel's reach in eps, or at order 2 the inverse of that.
+    With w_q = eta(rho) / eps_pq^(d+2), ``sums`` gets the loss sum_q w_q V_q of each lane, then the gain
+    sum_q w_q (V_p value_q - V_q value_p) of the value in ``column``, and with ``three`` the gains of the next
+    two columns. ``targets`` holds x, y, z, eps^2, volume and up to three values, one width of lanes each.
+    ``smooth`` means order 4, ``planar`` two dimensions, ``uniform`` that all eps are equal. ``limit`` is R^2
+    at order 4 and 1 / R^2 at order 2, with R the reach in units of eps.
     """
     wide_vectors()
     kind, width = rows.dtype.type, lanes_of(rows)
@@ -178,15 +187,16 @@ def _meet(
             w = w * inverse * inverse
             if not planar:
                 w = w * square_root(inverse)
-        # Differences, not two sums: a uniform field leaves the rounding of one product (the other is fused
-        # with the subtraction), nothing where that is exact, and not that of the sums.
+        # Add up differences, not gains and losses apart. In a uniform field the two products of a difference
+        # are equal, so only the rounding of one is left (the other is fused with the subtraction), and
+        # nothing where it is exact. Two sums apart would leave the rounding of sums.
         volume = spread(rows[q, 4])
         lost += w * volume
         gain += w * (pv * spread(rows[q, column]) - volume * first)
         if three:
             gain_2 += w * (pv * spread(rows[q, column + 1]) - volume * second)
             gain_3 += w * (pv * spread(rows[q, column + 2]) - volume * third)
-    # What all pairs of a target have in common is left out of the loop.
+    # Factors that all pairs of a target share are applied once, after the loop.
     common = one
     if not smooth:
         common = height
@@ -207,10 +217,11 @@ def _exchange(
     columns: np.ndarray, widest: float, begin: int, behind: int, limit: float, a: float, b: float,
     smooth: bool, planar: bool, uniform: bool, exp: tuple, rate: np.ndarray, loss: np.ndarray,
 ) -> None:  # fmt: skip
-    """Sum over all sources within reach of the ``rows`` x, y, z, eps, volume and values.
+    """Fill ``rate`` (n, k) and ``loss`` (n,) of the rows begin:behind: sums over the sources within reach.
 
-    ``columns`` and ``widest`` are what `reaching` made; the diffusivity is part of a and b; ``begin`` and
-    ``behind`` are those of `RatedRows`.
+    ``rows`` (n, 5 + k) are x, y, z, eps, volume and k values. ``columns`` and ``widest`` are the results of
+    `reaching`. ``a`` and ``b`` contain the diffusivity as a factor; ``begin`` and ``behind`` are as in
+    `RatedRows`, the flags and ``limit`` as in `_meet`.
     """
     last_column, width = rows.shape[1], lanes_of(rows)
     runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), columns.dtype)
@@ -237,14 +248,14 @@ def _exchange(
 
 
 class RatedRows(NamedTuple):
-    """Which of the cell-sorted rows at hand get a rate, where other processes have the rest."""
+    """Which of the cell-sorted rows of this process get a rate, if several processes share the particles."""
 
     begin: int
-    """first of them; those before are only sources"""
+    """first row that gets a rate; the rows before it are only sources"""
     behind: int
-    """the row behind them"""
+    """row behind the last that gets a rate; it and all after it are only sources"""
     uniform: bool
-    """whether all have that one"""
+    """whether eps is the same for all particles, those of other processes included"""
 
 
 def exchange(
@@ -255,14 +266,15 @@ def exchange(
 
     ``rows`` (n, 5 + k): positions [m], exchange length eps [m], volume [m^3, or m^2 if ``dimension`` is 2]
     and any k extensive quantities (strength, temperature times volume), as ``packed`` makes them. ``start``
-    and ``grid`` (origin, spacing, cells) as ``partition`` made them; any cell size is right, a `stacked` grid
-    with cells of about half the cutoff is fastest. ``viscosity`` nu in m^2/s (or any diffusivity), ``order``
-    2 or 4.
+    and ``grid`` (origin, spacing, cells) belong to the same ``partition``. Any cell size gives the right
+    result; a `stacked` grid with cells of about half the cutoff is fastest. ``viscosity`` is nu in m^2/s (or
+    any diffusivity), ``order`` is 2 or 4.
 
-    Overwrites ``rate`` (n, k), in the unit of values per second, and ``loss`` (n,) 1/s, the rate
-    nu sum_q V_q eta_eps / eps_pq^2 at which a particle gives away its own: see ``stable_step``. With
-    ``part`` the rows are those of a few cells, the others of ``start`` being empty, and only its rows get
-    a rate, with the bits that it has among all: a sum goes through its sources in their order.
+    Overwrites ``rate`` (n, k), in the unit of the values per second, and ``loss`` (n,) 1/s. The loss is the
+    rate nu sum_q V_q eta_eps / eps_pq^2 at which a particle gives away its own value; ``stable_step`` needs
+    it. With ``part``, ``rows`` holds only the particles of some cells (all other cells of ``start`` are
+    empty), and only the rows of ``part`` get a rate. It has the same bits as with all particles at hand,
+    since every sum runs through its sources in the same order.
     """
     if len(rows) == 0:
         return
@@ -279,9 +291,9 @@ def exchange(
 
 
 def reach_of(widest: np.floating, order: int, dimension: int) -> float:
-    """Distance [m] within which pairs are tested, for the largest ``eps`` [m].
+    """Distance [m] within which pairs are tested, where ``widest`` is the largest eps [m].
 
-    A little further than the cutoff, so that a pair at the cutoff is met from both sides or from neither.
+    It lies a little beyond the cutoff, so that a pair at the cutoff is found from both sides or from neither.
     """
     return cutoff(order, dimension) * math.sqrt(float(widest * widest)) * (1.0 + 1e-5)
 
@@ -290,10 +302,10 @@ def exchange_rows(
     x: np.ndarray, values: np.ndarray, eps: np.ndarray, volume: np.ndarray, viscosity: float, order: int = 2,
     dimension: int = 3,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """``exchange`` for rows in table order: (rate with the shape of values, loss (n,) 1/s).
+    """``exchange`` of particles in table order; returns (rate in the shape of ``values``, loss (n,) 1/s).
 
-    ``x`` (n, 3) m, ``values`` (n, k) or (n,), ``eps`` (n,) m, ``volume`` (n,) m^3 or m^2. Sorts the rows on a
-    grid of its own, with cells of half the cutoff.
+    ``x`` (n, 3) m, ``values`` (n, k) or (n,), ``eps`` (n,) m, ``volume`` (n,) m^3 or m^2. The function sorts
+    the particles on a grid of its own, with cells of half the cutoff.
     """
     rate, loss = np.empty_like(values), np.empty_like(eps)
     if len(x) == 0:
@@ -308,9 +320,9 @@ def exchange_rows(
 
 
 def exchange_cells(widest: float, count: int, order: int = 2, dimension: int = 3) -> tuple[float, int]:
-    """Edge of cells, m, half the cutoff, and how many at most, of a grid for that many particles.
+    """Edge of cells [m], half the cutoff, and largest number of cells: the two arguments of `search_grid`.
 
-    ``widest`` is the largest eps, m; `search_grid` takes both.
+    ``widest`` is the largest eps [m], ``count`` the number of particles.
     """
     return cutoff(order, dimension) * widest / 2, max(count, 64)
 
@@ -319,12 +331,12 @@ def stable_step(loss: np.ndarray, short_waves: float = SHORT_WAVES) -> float:
     """Largest stable explicit Euler step [s] for the particles as they lie: 2 / (s max(loss)).
 
     A wave k on evenly spread particles decays at nu / eps^2 (int eta - eta_hat(k)), and Euler is stable while
-    rate times dt <= 2. eta_hat is not negative at order 4; at order 2 it is 2^v v! J_v(k R) / (k R)^v int eta
-    with v = 7 + d/2, at least -0.0019 (2-D) or -0.0015 (3-D) of the integral: s = `SHORT_WAVES` covers both.
-    In index space it is `SHORT_WAVES_OF_CELLS`, of ``short_waves``.
-    With the sums that the particles really have in place of int eta the step also holds where they crowd, and
-    at free edges, where order 4 misses a part of its negative lobe and loses about 1 % more. Infinite if
-    nothing is exchanged.
+    rate times dt <= 2. At order 4 the transform eta_hat is never negative. At order 2 it is
+    2^v v! J_v(k R) / (k R)^v int eta with v = 7 + d/2, at least -0.0019 (2-D) or -0.0015 (3-D) of the
+    integral: s = `SHORT_WAVES` covers both. ``short_waves`` is s; in index space pass `SHORT_WAVES_OF_CELLS`.
+    ``loss`` (n,) 1/s has the real sums over particles in the place of int eta. So the step also holds where
+    particles crowd, and at free edges, where order 4 misses a part of its negative lobe and loses about 1 %
+    more. Infinite if nothing is exchanged.
     """
     largest = float(loss.max(initial=0.0))
     return 2.0 / (short_waves * largest) if largest > 0.0 else math.inf
@@ -335,10 +347,11 @@ def _add_exchanged(
     data: np.ndarray, p: int, near: np.ndarray, count: int, falloff: float, limit: float, exp: tuple,
     w: np.ndarray, gain: np.ndarray, loss: np.ndarray,
 ) -> None:  # fmt: skip
-    """Add f_pq (values_q - values_p) of the first ``count`` of a list to ``gain`` (k, n), f to ``loss`` (n,).
+    """Add the sums over the first ``count`` neighbours of a list to column p of ``gain`` and ``loss``.
 
-    ``data`` and ``near`` have the columns x, y, z, size^2 / 2, so that the mean of a pair is a sum, 1 and the
-    values. Of zeros alone, which fill the end of a list, f is 0. ``w`` is as long as a list.
+    ``gain`` (k, n) gets f_pq (values_q - values_p), ``loss`` (n,) gets f_pq. ``data`` and ``near`` have the
+    columns x, y, z, size^2 / 2 (the mean square of a pair is then a sum), a 1, and the k values. The end of a
+    list is filled up with zeros; the 0 in place of the 1 makes f 0 there. ``w`` (WIDTH,) is scratch.
     """
     wide_vectors()
     width = lanes_of(near)
@@ -364,7 +377,12 @@ def _index_exchange(
     column: int, data: np.ndarray, start: np.ndarray, cells: np.ndarray, twice_nu: float, decay: float,
     falloff: float, limit: float, exp: tuple, rate: np.ndarray, loss: np.ndarray,
 ) -> None:  # fmt: skip
-    """From the columns ``data`` (5 + k, n + LANES) of `_add_exchanged`; ``falloff`` is 1 / reach^2."""
+    """Fill ``rate`` (k, n) and ``loss`` (n,) of the particles in one ``column`` of cells along z.
+
+    ``data`` (5 + k, n + LANES) has the columns that `_add_exchanged` describes, ``start`` and ``cells`` are
+    those of ``partition``. ``falloff`` is 1 / reach^2, ``limit`` the exponent beyond which f is 0, ``decay``
+    the rate 1/s of the dissipation.
+    """
     m, (nx, ny, nz) = rate.shape[0], (cells[0], cells[1], cells[2])
     ci, cj = column // ny, column % ny
     near, w = np.empty(data.shape[0] * WIDTH, data.dtype), np.empty(WIDTH, data.dtype)
@@ -394,18 +412,19 @@ def index_exchange(
     sx: np.ndarray, values: np.ndarray, size: np.ndarray, start: np.ndarray, cells: np.ndarray,
     viscosity: float, rate: np.ndarray, loss: np.ndarray, reach: float = 2.0, dissipation: bool = False,
 ) -> None:  # fmt: skip
-    """The articles' diffusion: exchange with all of the 27 cells around, no length scale in ``viscosity``.
+    """The articles' diffusion: exchange between particles of neighbouring cells, with a rate ``viscosity``.
 
     d alpha_p / dt = sum_q 2 nu f_pq (alpha_q - alpha_p)  [- nu alpha_p with ``dissipation``],
     f_pq = exp(-d^2 / (reach size_pq)^2), size_pq^2 = (size_p^2 + size_q^2) / 2, so reach = 2 is
-    exp(-d^2 / (4 size^2)).
+    exp(-d^2 / (4 size^2)). The sum runs over the particles in the cell of p and the 26 cells around it.
 
-    ``sx`` (3, n) m, ``values`` (k, n) intensive or extensive (particles count as equals), ``size`` (n,) m
-    diameter, ``start`` and ``cells`` as ``partition`` made them, ``viscosity`` nu in 1/s. Overwrites ``rate``
-    (k, n) and ``loss`` (n,) 1/s, the rate 2 nu sum_q f_pq [+ nu] of all neighbours, itself among them. Sums
-    of values are kept, unless ``dissipation`` takes them away at the rate nu.
+    ``sx`` (3, n) m and ``values`` (k, n) are sorted by cell; values may be intensive or extensive, since all
+    particles weigh the same. ``size`` (n,) m is the diameter, ``start`` and ``cells`` are of ``partition``,
+    ``viscosity`` is nu in 1/s. Overwrites ``rate`` (k, n), in the unit of values per second, and ``loss``
+    (n,) 1/s, which is 2 nu sum_q f_pq [+ nu], with p itself in the sum. The total of each value is constant,
+    except that ``dissipation`` makes it decay at the rate nu.
     Source: Fluid Simulation for Video Games, parts 3 and 12, with the full symmetric stencil in place of the
-    three to seven forward neighbours there. It is a look, not a viscosity in m^2/s: the diffusivity depends
+    three to seven forward neighbours there. This is a look, not a viscosity in m^2/s: the diffusivity depends
     on how many particles a cell holds, unless the falloff ends well inside the neighbouring cells.
     """
     kind, n = sx.dtype.type, sx.shape[1]

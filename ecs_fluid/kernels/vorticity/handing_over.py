@@ -1,12 +1,13 @@
-"""Values handed over to neighbours, such that their sum and first moments stay.
+"""Values handed over to neighbours, such that their sum and first moments are conserved.
 
-Each particle p gives its value r_p away, to the particles q around it and itself by
+Each particle p gives its value r_p away, to the particles q around it and to itself, in the shares
 
     W_pq = V_q w_pq (1 / S_p - (x_q - x_p - c_p) . B_p c_p),    S_p = sum_q V_q w_pq,
 
-where c_p is the centroid of what is around p, relative to p, and B_p the inverse of the second moments
-about it (`neighbour_moments`). So sum_q W_pq = 1 and sum_q W_pq (x_q - x_p) = 0: what is given away stays
-around its place. Where too few are around p to tell a direction, the moment along that stays in part only.
+where c_p is the centroid of the particles around p, relative to p, and B_p the inverse of their second
+moments about it (`neighbour_moments`). So sum_q W_pq = 1 and sum_q W_pq (x_q - x_p) = 0: the value stays
+centred at p. If the particles around p hardly extend along some direction, the first moment along it is
+conserved only in part.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from ecs_fluid.kernels.vorticity.neighbour_moments import (
 Array = NDArray[Any]
 
 APART = 2.25
-"""Reach over the spacing of particles that fill space."""
+"""Reach divided by the spacing, for particles that fill space."""
 
 GIVEN = 11
 """Columns of a particle that gives: x, y, z, h^2, 1 / S + c . B c, B c (3 columns), r (3)."""
@@ -52,7 +53,7 @@ def _givers(
     chunk: int, rows: Array, start: Array, origin: Array, spacing: Array, cells: Array, reach: float,
     filled: float, uniform: bool, givers: Array,
 ) -> None:  # fmt: skip
-    """From the rows x, y, z, h^2, V and r (3 columns): ``givers`` (n, GIVEN)."""
+    """Fill ``givers`` (n, GIVEN) from the rows x, y, z, h^2, V and r (3 columns)."""
     runs, box, targets, sums = lane_room(rows, cells, 10)
     inverse = np.empty(9, np.float64)
     for p, end in lane_groups(chunk, 0, len(rows), start, cells[2], lanes_of(rows)):
@@ -72,7 +73,7 @@ def _givers(
 
 @njit(fastmath=FAST, error_model="numpy")
 def _add_given(givers: Array, runs: Array, number: int, targets: Array, uniform: bool, sums: Array) -> None:
-    """What the targets get from their neighbours over V, a target in every lane."""
+    """Write what one target per lane gets from its neighbours, divided by its V, into ``sums``."""
     wide_vectors()
     kind, width = givers.dtype.type, lanes_of(givers)
     zero, one, two = spread(kind(0)), spread(kind(1)), spread(kind(2))
@@ -100,7 +101,7 @@ def _given(
     chunk: int, givers: Array, volume: Array, start: Array, origin: Array, spacing: Array, cells: Array,
     reach: float, uniform: bool, order: Array, out: Array,
 ) -> None:  # fmt: skip
-    """What each row gets into ``out`` (n, 3); ``givers`` are sorted by ``order``."""
+    """Fill ``out`` (n, 3) with what each row gets; ``givers`` are sorted by ``order``."""
     width = lanes_of(givers)
     runs, box, targets, sums = lane_room(givers, cells, 3)
     for p, end in lane_groups(chunk, 0, len(givers), start, cells[2], width):
@@ -112,9 +113,10 @@ def _given(
 
 
 def handed_over(x: Array, values: Array, reach: Array) -> Array:
-    """What each particle gets (n, 3) if all give their ``values`` (n, 3) away (see above), in their unit.
+    """What each particle gets (n, 3) if all give their ``values`` (n, 3) away (see above), in the same unit.
 
-    ``x`` (n, 3) m; ``reach`` (n,) m: distance at which neighbours end. V is as the cube of the reach.
+    ``x`` (n, 3) m; ``reach`` (n,) m is the distance beyond which there are no neighbours. V is taken as
+    proportional to the cube of the reach.
     """
     out = np.empty_like(values)
     if not len(x):

@@ -1,7 +1,7 @@
 """Merging of vortons that lie close together.
 
-The cells in which they are joined have edges of powers of two, so that a coarse cell is made of whole fine
-ones. Sums run over the rows in their order, so the result depends on nothing but the rows.
+Vortons in the same cell are joined. The edges of cells are powers of two, so that a coarse cell consists of
+whole fine ones. Sums run over the rows in their order, so the result depends only on the rows.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import numpy as np
 from ecs_fluid.kernels.compiled.columns import equal_rows
 
 REACH = 2**19
-"""Cells along each axis, from the origin to either side, that are told apart; vortons beyond stay alone."""
+"""Number of cells along each axis, on either side of the origin, that have a key; vortons beyond stay
+alone."""
 
 LEVELS = 64
 
 
 class Merged(NamedTuple):
-    """Joined vortons (g rows): number (g,) of the first row of each, x, alpha, sigma, volume."""
+    """The g vortons that remain: ``first`` (g,) is the first row that was joined into each of them."""
 
     first: np.ndarray
     x: np.ndarray
@@ -29,7 +30,7 @@ class Merged(NamedTuple):
 
 
 def cell_levels(edge: np.ndarray) -> np.ndarray:
-    """Power of two (n,) next to an edge (n,) m, as its exponent."""
+    """Exponent (n,) of the power of two that is nearest to ``edge`` (n,) m."""
     levels: np.ndarray = np.rint(np.log2(edge)).astype(np.int64)
     return levels
 
@@ -38,20 +39,22 @@ def merge(
     x: np.ndarray, alpha: np.ndarray, sigma: np.ndarray, volume: np.ndarray, level: np.ndarray,
     side: np.ndarray,
 ) -> Merged:  # fmt: skip
-    """Join the vortons (n rows, float64) that share a cell of edge 2^level m (level (n,)), into one each.
+    """Join all vortons (n rows, float64) that share a cell of edge 2^level m (level (n,)) into one vorton.
 
-    Those of different `side` (n,), a number from 0 to 15, stay apart: a thin body may lie between them.
+    Vortons of different `side` (n,), a number from 0 to 15, stay apart: a thin body may lie between them.
 
-    The strength is the sum, so the total strength stays to rounding. The place is the mean c weighted by
-    |alpha|, moved by a x m / a^2, with a the sum of the strengths and m = sum (x - c) x alpha, which keeps
-    what can be kept of the impulse 1/2 sum x cross alpha; the move is at most half a cell. The squared core
-    radius is the mean weighted by |alpha|, and the core at least as wide as the cell, so that coarse cells
-    still overlap. The volume is the largest: all of them stand for the same place.
+    The strength is the sum, so the total strength is conserved to rounding. The position is the mean c,
+    weighted by |alpha|, moved by a cross m / a^2, with a the sum of the strengths and
+    m = sum (x - c) cross alpha. The move, at most half a cell, conserves as much of the impulse
+    1/2 sum x cross alpha as one vorton can. The squared core radius is the mean weighted by |alpha|, but the
+    core is at least as wide as the cell, so that the vortons of coarse cells still overlap. The volume is the
+    largest of them: all stand for the same place.
     """
     edge = np.ldexp(1.0, level)
     cell = np.floor(x / edge[:, None])
     inside = (np.abs(cell) < REACH).all(axis=1)
-    # Three numbers of 20 bits, with levels and the lonely in front; two rows of equal keys share a cell.
+    # Two keys per row; rows with equal keys are joined. One key is the cell, in three numbers of 20 bits. The
+    # other is level and side, or a number of its own for a vorton beyond the cells, which stays alone.
     index = (np.where(inside[:, None], cell, 0).astype(np.int64) + REACH) @ np.array([1 << 40, 1 << 20, 1])
     front = np.where(inside, 16 * (level % LEVELS) + side, 16 * LEVELS + np.cumsum(~inside))
     first, group = equal_rows([front, index])
@@ -62,7 +65,7 @@ def merge(
             return np.bincount(group, values, count)
         return np.stack([np.bincount(group, column, count) for column in values.T], axis=1)
 
-    # A vorton without strength counts as much as rounding, so that groups of those have a mean too.
+    # A vorton without strength gets a weight as small as rounding, so that a group of them has a mean too.
     size = np.linalg.norm(alpha, axis=1)
     weight = size + 1e-12 * size.max(initial=0.0) + 1e-300
     total = sums(weight)

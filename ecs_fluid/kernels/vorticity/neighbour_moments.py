@@ -1,7 +1,7 @@
-"""Moments of what is around each particle, in vectors: a particle in every lane.
+"""Moments of the neighbours of each particle, in vectors with one particle per lane.
 
-Neighbours q of p count by V_q w_pq, w_pq = (1 - |x_p - x_q|^2 / h_pq^2)^2 where h_pq^2 is the mean of both
-reaches squared.
+A neighbour q of p has the weight V_q w_pq, with w_pq = (1 - |x_p - x_q|^2 / h_pq^2)^2 and h_pq^2 the mean of
+the squares of both reaches.
 """
 
 from __future__ import annotations
@@ -17,18 +17,21 @@ from ecs_fluid.kernels.compiled.lanes import lanes_of, load, most, spread, store
 from ecs_fluid.kernels.compiled.vectors import INLINE, wide_vectors
 
 FLOOR = 0.02
-"""Least second moment relative to filled space; in the corner of a block of particles it is still 0.045."""
+"""Lower bound of second moments, relative to those in filled space; in the corner of a block of particles the
+least is still 0.045."""
 
 CELL = 1.0
-"""Edge of the stacks of cells in reaches: smaller ones leave out more pairs, but make smaller groups."""
+"""Edge of the cells of the neighbour search, in reaches: smaller cells visit fewer pairs, but make smaller
+groups."""
 
 FILLED = {2: math.pi / 24.0, 3: 4.0 * math.pi / 3.0 * 8.0 / 315.0}
-"""Second moment of w over filled space, int (1 - s^2)^2 s_x^2 over the unit disc or ball, over h^(d+2)."""
+"""Second moment of w in filled space divided by h^(d+2), by dimension d: the integral of (1 - s^2)^2 s_x^2
+over the unit disc or ball."""
 
 
 @njit(error_model="numpy", forceinline=True)
 def _least_eigenvalue(a: float, b: float, c: float, d: float, e: float, f: float) -> float:
-    """Of the symmetric matrix with the diagonal a, b, c and d = xy, e = xz, f = yz (Smith 1961)."""
+    """Least eigenvalue of a symmetric matrix: diagonal a, b, c and d = xy, e = xz, f = yz (Smith 1961)."""
     mean = (a + b + c) / 3.0
     a, b, c = a - mean, b - mean, c - mean
     square = (a * a + b * b + c * c + 2.0 * (d * d + e * e + f * f)) / 6.0
@@ -43,7 +46,7 @@ def _least_eigenvalue(a: float, b: float, c: float, d: float, e: float, f: float
 
 @njit(fastmath=FAST, error_model="numpy", forceinline=True)
 def _exceeds(a: float, b: float, c: float, d: float, e: float, f: float, floor: float) -> bool:
-    """Whether all eigenvalues of that matrix exceed ``floor``: Sylvester's criterion, without angles."""
+    """Whether all eigenvalues of the same matrix exceed ``floor``, by Sylvester's criterion (no angles)."""
     a, b, c = a - floor, b - floor, c - floor
     minor = a * b - d * d
     return a > 0.0 and minor > 0.0 and c * minor - a * f * f - b * e * e + 2.0 * d * e * f > 0.0
@@ -51,7 +54,7 @@ def _exceeds(a: float, b: float, c: float, d: float, e: float, f: float, floor: 
 
 @njit(**INLINE)
 def closeness(dx: Any, dy: Any, dz: Any, inverse: Any, one: Any, zero: Any) -> Any:
-    """(1 - d^2 / h_pq^2)^2, 0 beyond; ``inverse`` is 1 / h_pq^2."""
+    """The weight w_pq = (1 - d^2 / h_pq^2)^2, 0 beyond the reach; ``inverse`` is 1 / h_pq^2."""
     t = most(one - (dx * dx + dy * dy + dz * dz) * inverse, zero)
     return t * t
 
@@ -60,9 +63,10 @@ def closeness(dx: Any, dy: Any, dz: Any, inverse: Any, one: Any, zero: Any) -> A
 def add_moments(
     rows: np.ndarray, runs: np.ndarray, number: int, targets: np.ndarray, uniform: bool, sums: np.ndarray
 ) -> None:
-    """Moments 0, 1, 2 (xx, yy, zz, xy, xz, yz) of V w about the targets, a target in every lane.
+    """Write the moments 0, 1 and 2 (xx, yy, zz, xy, xz, yz) of V w about one target per lane into ``sums``.
 
-    ``uniform``: all reaches are equal, which saves a division per pair.
+    ``rows`` are x, y, z, h^2, V, and ``runs`` the first ``number`` ranges of rows that are neighbours. With
+    ``uniform`` all reaches are equal, which saves a division per pair.
     """
     wide_vectors()
     kind, width = rows.dtype.type, lanes_of(rows)
@@ -87,6 +91,7 @@ def add_moments(
 
 @njit(forceinline=True)
 def of_lane(sums: np.ndarray, lane: int, row: int) -> float:
+    """Moment ``row`` of the target in ``lane``, in double precision."""
     return np.float64(sums[row * lanes_of(sums) + lane])
 
 
@@ -94,7 +99,11 @@ def of_lane(sums: np.ndarray, lane: int, row: int) -> float:
 def inverse_moments(
     sums: np.ndarray, lane: int, hp: float, filled: float, flat: int, out: np.ndarray
 ) -> None:
-    """B c and B from a lane's sums about the particle itself, into out (9,); in float64: B may be large."""
+    """Fill ``out`` (9,) with B c (3) and the six entries of B, from the sums of ``lane`` about its particle.
+
+    ``hp`` is the square of the particle's reach, ``filled`` the entry of `FILLED`, ``flat`` the axis across a
+    flat population, or -1. In float64, since B may be large.
+    """
     s = of_lane(sums, lane, 0)
     cx, cy, cz = of_lane(sums, lane, 1) / s, of_lane(sums, lane, 2) / s, of_lane(sums, lane, 3) / s
     xx, yy, zz = of_lane(sums, lane, 4), of_lane(sums, lane, 5), of_lane(sums, lane, 6)
@@ -102,7 +111,8 @@ def inverse_moments(
     xx, yy, zz = xx - s * cx * cx, yy - s * cy * cy, zz - s * cz * cz
     xy, xz, yz = xy - s * cx * cy, xz - s * cx * cz, yz - s * cy * cz
     full = filled * hp * hp * (1.0 if flat >= 0 else math.sqrt(hp))
-    # Across a flat population nothing is known and nothing is asked: any value there is invertible.
+    # Across a flat population there is no gradient to find. Any value that keeps the matrix invertible will
+    # do.
     if flat == 0:
         xx, xy, xz = full, 0.0, 0.0
     elif flat == 1:

@@ -4,9 +4,9 @@ With S = J alpha and s = alpha . S / |alpha|^2,
 
     d(alpha)/dt = S - 3 g s alpha,  dsigma/dt = -g s sigma,  g = 1/5,
 
-so |alpha| sigma^2 is constant along the path of every vorton. J may be transposed: alpha . J alpha =
-alpha . J^T alpha. Source: Alvarez and Ning, Phys. Fluids 35 (2023), arXiv 2206.03658 (rVPM); derivation in
-docs/notes/vorticity.md.
+with J the velocity gradient. So |alpha| sigma^2 is constant along the path of every vorton. J or its
+transpose gives the same s, since alpha . J alpha = alpha . J^T alpha. Source: Alvarez and Ning, Phys. Fluids
+35 (2023), arXiv 2206.03658 (rVPM); derivation in docs/notes/vorticity.md.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ def reshape_cores(
 ) -> None:  # fmt: skip
     """dalpha -= 3 g s alpha and d(sigma^2)/dt -= 2 g s sigma^2, with s = alpha . J alpha / |alpha|^2.
 
-    What `held_back` takes from s is taken here too.
+    If growth is limited, s is reduced by the rate `held_back` here too.
 
     Args:
         du: velocity gradient (n, 3, 3), 1/s.
         alpha, sigma: strengths (n, 3), m^3/s, and core radii (n,), m.
-        g: constant of the family times the rate of stretching, of the arrays' dtype; 1/5 is rVPM, 0 nothing.
+        g: constant of the method times the factor on stretching, of the arrays' dtype; 1/5 is rVPM, 0 changes
+            nothing.
         own: as in `held_back`.
-        dalpha, dsigma2: rates (n, 3), m^3/s^2, and (n,), m^2/s, added to.
+        dalpha, dsigma2: rates (n, 3), m^3/s^2, and (n,), m^2/s, to which the result is added.
     """
     n = len(alpha)
     for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):

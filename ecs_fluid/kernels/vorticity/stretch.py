@@ -11,16 +11,17 @@ from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.parallel import parallel
 
 SHARES = 0.5, 0.8
-"""Shares of the own blob in the vorticity at its place where growth is first held back, and where it ends."""
+"""A vorton's growth is reduced from the first of these shares on, and stopped from the second on. The share
+is that of its own blob in the vorticity at its centre."""
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy")
 def held_back(du: NDArray[Any], alpha: NDArray[Any], sigma: NDArray[Any], p: int, own: float) -> Any:
-    """Rate, 1/s, by which |alpha| of vorton p shall grow slower than s = alpha . J alpha / alpha^2.
+    """Rate, 1/s, by which the growth s = alpha . J alpha / alpha^2 of the strength of vorton p is reduced.
 
-    Its own blob has the curl ``own`` alpha/sigma^3 at its centre, own = 2/3 zeta(0). Its share q in the
-    curl there is 1 for a vorton alone, and small among overlapping blobs. The rate is s z^2 (3 - 2 z) where
-    s > 0, with z = (q^2 - a^2)/(b^2 - a^2) kept within 0 and 1, a and b = SHARES.
+    The blob of the vorton alone has the curl ``own`` alpha/sigma^3 at its centre, with own = 2/3 zeta(0). Let
+    q be its share in the whole curl there: 1 for a vorton alone, small among overlapping blobs. The result is
+    s z^2 (3 - 2 z) if s > 0, else 0, with z = (q^2 - a^2)/(b^2 - a^2) clamped to [0, 1] and a, b = SHARES.
     """
     ax, ay, az = alpha[p, 0], alpha[p, 1], alpha[p, 2]
     along = (
@@ -52,9 +53,10 @@ def stretch(
         du: velocity gradient (n, 3, 3), du[p, i, j] = du_i/dx_j, 1/s.
         alpha: strengths (n, 3), m^3/s.
         sigma: core radii (n,), m.
-        dalpha: rates of the strengths (n, 3), m^3/s^2, added to.
+        dalpha: rates of the strengths (n, 3), m^3/s^2, to which the result is added.
         classical, transposed: weights of the two forms, of the arrays' dtype.
-        own: curl of a blob's own at its centre over alpha/sigma^3, of the arrays' dtype; 0 holds none back.
+        own: curl of a blob alone at its centre, divided by alpha/sigma^3, of the arrays' dtype; with 0 no
+            growth is reduced.
     """
     n = len(alpha)
     span = (n + CHUNKS - 1) // CHUNKS

@@ -1,12 +1,12 @@
-"""Stretching below the cores of the vortons: an anisotropic model and its dynamic coefficient.
+"""Stretching by scales below the cores of vortons: an anisotropic model and its dynamic coefficient.
 
     E(x) = sum_q zeta_sigma(x - x_q) (alpha_q . grad) (u(x) - u(x_q)),
     d(alpha_p)/dt = -C E(x_p) / zeta_sigma(0),  C = (alpha . L) / (alpha . m),
     L = 3/sigma (alpha . grad)(v - u) + (alpha . grad) du/dsigma,  m = sigma^3/zeta(0) dE/dsigma,
 
-where derivatives are differences to a test filter, whose velocity also stands for the unfiltered v. All sums
-end at the regularisation's ``reach``, in core radii of the source. Source: Alvarez and Ning, Phys. Fluids 35
-(2023), arXiv 2206.03658; derivation in docs/notes/vorticity.md.
+where derivatives with respect to sigma are differences to a test filter, whose velocity also replaces the
+unfiltered v. All sums end at the ``reach`` of the regularisation, in core radii of the source. Source:
+Alvarez and Ning, Phys. Fluids 35 (2023), arXiv 2206.03658; derivation in docs/notes/vorticity.md.
 """
 
 from __future__ import annotations
@@ -38,16 +38,17 @@ _OPTIONS: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 
 
 VALUES = 6
-"""Columns that `blob_sums` adds up at once."""
+"""Number of quantities that `blob_sums` adds up at once."""
 
 
 @njit(fastmath=FAST, error_model="numpy")
 def _add_blobs(
     code: Code, px: float, py: float, pz: float, near: Array, count: int, cut: float, sums: Array
 ) -> None:
-    """Add zeta_q values_q of the first ``count`` of a list, 0 beyond the cut, to ``sums`` (VALUES,).
+    """Add the sums of zeta_q values_q over the first ``count`` of a list to ``sums`` (VALUES,).
 
-    ``near`` has the columns x, y, z, s2 and the values. A column of zeros gives nothing.
+    ``near`` has the columns x, y, z, s2 = sigma^2 and the values; a column of zeros adds nothing. Sources
+    beyond ``cut``, the square of the reach in core radii, do not count.
     """
     wide_vectors()
     x, y, z, s2 = (
@@ -76,17 +77,18 @@ def _add_blobs(
 
 
 CHANGED = 8
-"""Columns of a source whose core radius changes: x, y, z, radii squared before and after, strength."""
+"""Columns of a source whose core radius changes: x, y, z, squared radii before and after, strength (3)."""
 
 
 @njit(fastmath=FAST, error_model="numpy")
 def _add_changes(
     code: Code, px: float, py: float, pz: float, near: Array, count: int, cut: float, sums: Array
 ) -> None:
-    """Add 32 pi times the changes of the gradient by the first ``count`` of a list to ``sums`` (9,).
+    """Add 32 pi times the change of the velocity gradient by the first ``count`` of a list to ``sums`` (9,).
 
-    g [alpha x] + h (alpha x r) r of each, g and h the changes of the gradient's factors from core radii
-    squared s2 to t2; 0 beyond the cut. ``near`` has the columns x, y, z, s2, t2 and the strengths.
+    A source adds g [alpha x] + h (alpha x r) r, with g and h the changes of the two factors of the gradient
+    as the squared core radius goes from s2 to t2. Sources beyond ``cut`` do not count (see `_add_blobs`).
+    ``near`` has the columns x, y, z, s2, t2 and the strengths.
     """
     wide_vectors()
     x, y, z, s2 = (
@@ -126,9 +128,9 @@ def _add_changes(
 
 
 def _over_neighbours(name: str, add: Any, columns: int, rows: int, scale: float) -> Any:
-    """The kernel that fills ``out`` (m, n), m <= ``rows``, with ``scale`` times the sums of ``add``.
+    """Make the kernel that fills ``out`` (m, n), m <= ``rows``, with ``scale`` times the sums of ``add``.
 
-    They run over the neighbours of every vorton; ``data`` (``columns``, n + LANES) begins with x, y, z.
+    The sums run over the neighbours of every vorton; ``data`` (``columns``, n + LANES) begins with x, y, z.
     """
 
     def sums_over(
@@ -160,7 +162,7 @@ _gradient_changes = _over_neighbours("gradient_changes", _add_changes, CHANGED, 
 
 
 def _reach(code: Code, sigma: Array) -> tuple[float, Any]:
-    """Largest distance of neighbours, m, and the square of the reach in core radii."""
+    """Largest distance of neighbours, m, and the square of the regularisation's reach in core radii."""
     blob_reach = record(code).reach
     return blob_reach * float(sigma.max()) * (1 + 1e-5), sigma.dtype.type(blob_reach**2)
 
@@ -168,8 +170,8 @@ def _reach(code: Code, sigma: Array) -> tuple[float, Any]:
 def blob_sums(code: Code, sx: Array, sigma: Array, values: Array, start: Array, grid: Grid) -> Array:
     """sum_q zeta(|x_p - x_q|/sigma_q)/sigma_q^3 values_q at every vorton: (m, n), unit of values per m^3.
 
-    ``sx`` (3, n) m, ``sigma`` (n,) m and ``values`` (m, n), m <= VALUES, sorted by the cells of ``grid`` with
-    ``start`` as ``partition`` made it. With values alpha it is the blobs' vorticity, 1/s.
+    ``sx`` (3, n) m, ``sigma`` (n,) m and ``values`` (m, n), m <= VALUES, are sorted by the cells of ``grid``;
+    ``start`` is that of ``partition``. With the strengths as values the result is the blobs' vorticity, 1/s.
     """
     (m, n), out = values.shape, np.empty_like(values)
     if n:
@@ -182,9 +184,9 @@ def blob_sums(code: Code, sx: Array, sigma: Array, values: Array, start: Array, 
 def gradient_change(
     code: Code, sx: Array, sigma: Array, alpha: Array, ratio: float, start: Array, grid: Grid
 ) -> Array:
-    """Velocity gradient with all core radii times ``ratio`` < 1, less that with the core radii: (9, n), 1/s.
+    """Change (9, n), 1/s, of the velocity gradient if all core radii are multiplied by ``ratio`` < 1.
 
-    Row 3 i + j is du_i/dx_j. ``alpha`` (3, n) m^3/s; the rest as for ``blob_sums``.
+    Row 3 i + j is that of du_i/dx_j. ``alpha`` (3, n) m^3/s; the other arguments are as for ``blob_sums``.
     """
     n = sx.shape[1]
     gradient = np.empty((9, n), sx.dtype)
@@ -192,14 +194,14 @@ def gradient_change(
         small = sigma * sigma.dtype.type(ratio)
         data = np.zeros((CHANGED, n + LANES), sx.dtype)
         data[:3, :n], data[3, :n], data[4, :n], data[5:, :n] = sx, sigma * sigma, small * small, alpha
-        # Test filters are smaller than the filter, so that the reach of the filter serves both.
+        # A test filter is smaller than the filter, so the reach of the filter serves both.
         _gradient_changes(code, data, *_reach(code, sigma), start, *grid, gradient)
     return gradient
 
 
 @parallel(**_OPTIONS)
 def model(chunk: int, du: Array, omega: Array, smooth: Array, out: Array) -> None:
-    """E = J omega - smooth of every vorton into ``out`` (3, n), 1/s^2.
+    """Fill ``out`` (3, n) 1/s^2 with E = J omega - smooth at every vorton.
 
     ``du`` (9, n) 1/s; ``omega`` (3, n) 1/s and ``smooth`` (3, n) 1/s^2 are the blob sums of alpha and of
     J alpha.
@@ -219,7 +221,7 @@ def model(chunk: int, du: Array, omega: Array, smooth: Array, out: Array) -> Non
 def add_model(
     chunk: int, alpha: Array, scale: Array, model: Array, coefficient: Array, most: float, rate: Array
 ) -> None:
-    """rate = -C E sigma^3/zeta(0), 0 where it would make enstrophy, at most ``most`` |alpha|.
+    """rate = -C E sigma^3/zeta(0), but 0 where it would increase |alpha|, and at most ``most`` |alpha|.
 
     Args:
         alpha: strengths (3, n), m^3/s.
