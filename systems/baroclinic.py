@@ -43,13 +43,14 @@ from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
 AS_FAR = 2.01
-"""Reaches up to which there are images: neighbours of neighbours count in what a neighbour gives."""
+"""Distance from a wall, in reaches, up to which particles get mirror images: what a neighbour contributes
+depends on its own neighbours."""
 
 NEAR = 1.01
-"""The same where what an image gives follows from what the particle does."""
+"""The same where the contribution of an image follows from that of its particle."""
 
 LEANS = 0.05
-"""Sine times cosine of a wall's angle to gravity, from which on it is told: three degrees."""
+"""Sine times cosine of a wall's angle to gravity above which a lint warns: three degrees."""
 
 
 class BaroclinicSystem(System):
@@ -58,8 +59,9 @@ class BaroclinicSystem(System):
     model = "boussinesq" (small differences of density; the pressure is that of fluid at rest):
     d(omega)/dt = grad(rho - rho_a) cross g / rho_0, rho_a the ambient density at that height and rho_0 the
     reference density. model = "full": the local density and the acceleration a of the fluid,
-    d(omega)/dt = grad(ln rho) cross (g - a). a is that of the vortons, from tick to tick, with `smoothing` as
-    the weight of the newest value: it depends on the rate that it determines, and converges over some ticks.
+    d(omega)/dt = grad(ln rho) cross (g - a). a is the change of a vorton's velocity per second from tick to
+    tick, averaged with `smoothing` as the weight of the newest value: a depends on the rate that it
+    determines, and converges over some ticks.
 
     gradient = "neighbours": from the vortons within `reach` core radii, with exact moments, so that the total
     strength stays zero and the impulse grows by exactly the weight of the cloud
@@ -70,13 +72,16 @@ class BaroclinicSystem(System):
     Walls of containers. The density does not end at a wall, though its particles do, and a cloud's edge at an
     upright wall would stir fluid that is at rest. walls = "mirror": neighbours have mirror images behind flat
     walls, so that the fluid goes on evenly; the fluid and its density slide along the wall, which lets no
-    heat or mass through. In containers that particles fill, what is layered along gravity, f(z), is taken off
-    before, for grad(f) cross g = 0: mirrors would bend it at walls that lean, and stir it. "poison": the
-    gradient near a wall (`reach` core radii on the grid, twice that among neighbours) loses its part along
-    the normal (the articles' way, and what "mirror" does to gradients of the grid). "none": walls are edges.
+    heat or mass through. In containers that particles fill, the part of the density that is layered along
+    gravity, f(z), is subtracted before. It makes no vorticity, since grad(f) cross g = 0, but mirrors would
+    bend it at walls that lean, and so stir the fluid. "poison": the gradient near a wall (`reach` core radii
+    on the grid, twice that among neighbours) loses its part along the normal (the articles' way, and what
+    "mirror" does to gradients of the grid). "none": walls are edges.
 
-    Heavy fluid sinks: grad(rho) cross g, for Omega half of it. The vortons need a Volume; those without a
-    Density or Temperature are given the ambient density. Source: Fluid Simulation for Video Games, part 8.
+    The sign, grad(rho) cross g, makes heavy fluid sink; the fluid's angular velocity omega/2 grows by half of
+    that. The vortons need a Volume; those without a Density or Temperature are given the ambient density.
+
+    Source: Fluid Simulation for Video Games, part 8.
     """
 
     reads = (Position, Strength, CoreRadius, Volume, Fluid)
@@ -99,7 +104,8 @@ class BaroclinicSystem(System):
     """full: weight of the newest acceleration, 1"""
 
     def added(self, world: World) -> None:
-        """Gradients on the grid come from the transfer, accelerations from memory."""
+        """Require the transfer for gradients on the grid; attach the ambient density and, for accelerations,
+        a memory of velocities."""
         world.require(TransferSystem)
         if self.model == "full":
             world.require(VelocitySystem)
@@ -138,7 +144,7 @@ class BaroclinicSystem(System):
 
     @property
     def needs_fields(self) -> bool:
-        """Whether each stage needs the fields of its own."""
+        """Whether every stage needs fields of its own: for gradients on the grid."""
         return self.gradient == "grid"
 
     def _carriers(self, world: World) -> list[Entity]:
@@ -148,10 +154,10 @@ class BaroclinicSystem(System):
     def _gradient(
         self, clouds: list[Tables], x: Array, rho: Array, volume: Array
     ) -> tuple[Array, Array | None]:
-        """Volume times gradient of the excess density (of its logarithm in the full model), (n, 3).
+        """Volume times gradient (n, 3) of the excess density, in the full model of its logarithm.
 
-        And that of its layered part, if it is left out and matters: gravity sees none of it, an acceleration
-        does.
+        The second result is the same for the part layered along gravity, if that was subtracted and matters,
+        else None: gravity makes no vorticity of it, but an acceleration does.
         """
         fluid = fluid_at_rest(self.world)
         at_rest = density_at(fluid, x[:, 2])
@@ -176,7 +182,7 @@ class BaroclinicSystem(System):
                         layers = self._among_neighbours(x, part * volume, reach, volume, seen)
             slope = self._among_neighbours(x, excess * volume, reach, volume, seen)
         if walls and (self.walls == "poison" or self.gradient == "grid"):
-            # What a neighbour gives depends on its own neighbours, so walls are felt at twice the reach.
+            # What a neighbour contributes depends on its own neighbours: walls are felt at twice the reach.
             poison(mirrors(walls), x, reach if self.gradient == "grid" else 2 * reach, slope)
         if full and fluid.layered:
             # With g alone the ambient's own gradient generates nothing; with an acceleration it does.
@@ -187,8 +193,8 @@ class BaroclinicSystem(System):
     def _among_neighbours(
         self, x: Array, values: Array, reach: Array, volume: Array, walls: list[Walls]
     ) -> Array:
-        """Volume times gradient (n, 3) of values per volume, from neighbours, their images in the walls, and
-        those of a world that repeats."""
+        """Volume times gradient (n, 3) of values per volume, from neighbours, their mirror images behind the
+        walls, and their images in a world that repeats."""
         from ecs_fluid.kernels.vorticity.baroclinic import weighted_gradient
 
         n, reaches = len(x), float(reach.max(initial=0.0))
@@ -230,7 +236,7 @@ class BaroclinicSystem(System):
         return memory.a
 
     def lint(self, world: World) -> list[str]:
-        """Vortons that buoyancy cannot see."""
+        """Warn of vortons that buoyancy does not see, and of gravity, layers and walls that it treats ill."""
         found = [*volume_lint(self, world)]
         if world.fluid[Fluid].law == LAWS["none"]:
             found += temperature_lint(self, world)

@@ -46,22 +46,23 @@ if TYPE_CHECKING:
 class BuoyancySystem(System):
     """Archimedes' force -int rho g dV and torque -int (x - c) cross rho g dV over the volume of each body.
 
-    rho is the ambient's density at each height, integrated exactly through its linear pieces (`kernels.
-    buoyancy`), plus, with `local`, the excess density that particles carry. That is read a cell
-    outside the surface, where the fluid is, and continued into the body by the linear function that fits it
-    best; so the sum is exact in a linear profile. Bodies are taken where they are in the middle of the tick.
-    With a BodyHeat the displaced volume grows by `expansion` times its temperature above the `reference`.
+    rho is the ambient's density at each height, integrated exactly through its linear pieces
+    (`kernels.bodies.buoyancy`), plus, with `local`, the excess density that particles carry. The excess is
+    read one cell outside the surface, where the fluid is, and continued into the body by the linear function
+    that fits it best; so the sum is exact in a linear profile. Bodies are taken where they are in the middle
+    of the tick. With a BodyHeat the displaced volume grows by `expansion` times the body's temperature above
+    the `reference`.
 
-    Added mass: a body that accelerates takes fluid along, C rho V, with C = 1/2 for a ball exactly (released
-    at rest it starts with (m - m_f) g / (m + m_f/2)), and 1 for a disk in a plane; polytopes have none unless
-    an AddedMass gives their tensor. What a tensor that turns with the body adds to forces and torques
-    (Kirchhoff, Munk) is left out. A boundary of panels has its own added mass; with one of a layer that moves
-    the body, either will do.
+    Added mass: a body that accelerates takes fluid along, of the mass C rho V. C is exactly 1/2 for a ball
+    (released at rest it starts with (m - m_f) g / (m + m_f/2), m_f the mass of fluid that it displaces), and
+    1 for a disk in a plane; polytopes have no added mass unless an AddedMass gives their tensor. The terms
+    that a tensor which turns with the body adds to forces and torques (Kirchhoff, Munk) are left out. The
+    sheets of a boundary of panels have an added mass of their own; beside a boundary of a layer that moves
+    the body, `added_mass` may be true or false.
 
-    Fluid that accelerates by itself, by vortons and winds, has the pressure gradient rho (g - Du/Dt): with
-    `acceleration` g - Du/Dt takes the place of g, and the added mass times Du/Dt is a force too. So a ball as
-    dense as the fluid goes with it, and a bubble goes to the middle of a vortex, which throws out what is
-    heavy.
+    Fluid that vortons and winds accelerate has the pressure gradient rho (g - Du/Dt): with `acceleration`
+    g - Du/Dt takes the place of g, and the added mass times Du/Dt is a force too. So a ball as dense as the
+    fluid goes with it, and a bubble goes to the middle of a vortex, which throws out what is heavy.
 
     The weight m g stays with the BodySystem.
     Source: Fluid Simulation for Video Games, part 9 (which takes three points of the density); Lamb,
@@ -82,10 +83,10 @@ class BuoyancySystem(System):
     local: bool = True
     """particles with a density count, not the ambient fluid alone"""
     acceleration: bool = False
-    """the fluid pushes bodies as it accelerates, by vortons and winds, at their centres"""
+    """fluid that vortons and winds accelerate pushes bodies, by its acceleration at their centres"""
 
     def added(self, world: World) -> None:
-        """The density that particles carry comes from the transfer."""
+        """Require the transfer, for the density that particles carry, and the systems that move bodies."""
         if self.acceleration and world.options.integrator == "euler":
             raise RecipeError(
                 "BuoyancySystem: acceleration = true compares the flow at two times of a tick, and "
@@ -127,7 +128,7 @@ class BuoyancySystem(System):
             add_loads(entities, force=np.einsum("nij,nj->ni", whole, flow), added=whole)
 
     def lint(self, world: World) -> list[str]:
-        """Warm particles that lift nothing, and a flow that vortons beside a body make in it."""
+        """Warn of warm particles that lift nothing, and of the flow that a boundary makes inside bodies."""
         said = temperature_lint(self, world) if self.local else []
         free = any((entity[Body].motion == FREE).any() for entity in body_entities(world))
         if self.acceleration and free and any(system.kind == "boundary" for system in world.systems):
@@ -139,7 +140,7 @@ class BuoyancySystem(System):
 
 
 def profile(fluid: FluidAtRest) -> tuple[Array, Array]:
-    """(heights, densities) of the fluid at rest, float64; between heights the density is taken as linear."""
+    """(heights m, densities kg/m^3) of the fluid at rest, float64; in between the density is linear."""
     (values, heights), (warm, places) = fluid.densities, fluid.temperatures
     if len(warm) > 1:
         heights, values = places, density_of(fluid, warm)
@@ -147,7 +148,7 @@ def profile(fluid: FluidAtRest) -> tuple[Array, Array]:
 
 
 def second_moment(bodies: Bodies, i: int) -> Array:
-    """int r r^T dV / V (3, 3) m^2 of body i in world axes, from the inertia of a body of even density."""
+    """int r r^T dV / V (3, 3) m^2 of body i in world axes, from its inertia as that of an even density."""
     from ecs_fluid.kernels.bodies.rotation import in_world
 
     inertia = bodies.inertia[i] / bodies.mass[i]
@@ -156,7 +157,10 @@ def second_moment(bodies: Bodies, i: int) -> Array:
 
 
 def _swelling(entities: list[Entity], fluid: FluidAtRest) -> Array:
-    """Displaced over cold volume (n,) of all bodies, 1; at least 0. Missing references become the fluid's."""
+    """Displaced volume over cold volume (n,) of all bodies, at least 0.
+
+    A missing `reference` (0) is set to the temperature of the fluid at rest at the body's height.
+    """
     factor = np.ones(sum(map(len, entities)))
     for entity, rows in rows_of_each(entities):
         if BodyHeat in entity:
@@ -167,7 +171,7 @@ def _swelling(entities: list[Entity], fluid: FluidAtRest) -> Array:
 
 
 def _coefficients(entities: list[Entity], bodies: Bodies, ball: float) -> Array:
-    """Added over displaced mass (n, 3, 3) in world axes, `ball` of a ball or disk."""
+    """Added mass over displaced mass (n, 3, 3) in world axes; `ball` is its value for a ball or disk."""
     from ecs_fluid.kernels.bodies.rotation import matrix_of
     from ecs_fluid.kernels.bodies.table import BALL
 

@@ -36,16 +36,17 @@ class DiffusionSystem(System):
 
     * pse: particle strength exchange, d(alpha_p)/dt = nu/eps^2 sum_q (V_p alpha_q - V_q alpha_p)
       eta_eps(x_p - x_q), antisymmetric, so the total strength stays. Needs particles that fill the
-      region into which vorticity spreads. A wave k decays as if nu were nu (1 - (k eps)^2/8 + ...) by order 2
-      and nu (1 - (k eps)^4/96 + ...) by order 4: where eps is as wide as the blobs, order 2 takes 3/4 of the
-      energy that nu should take from a core two spacings wide; order 4 takes a third too much where vortons
-      end before the vorticity has. eps = `radius` core radii is to be at least 1.25 spacings by order 4 and
-      1.5 by order 2: over 0.8 spacings order 4 takes 4/5 of nu, over less than 0.6 less than nothing.
+      region into which vorticity spreads. A wave of wave number k decays as if the viscosity were
+      nu (1 - (k eps)^2/8 + ...) by order 2 and nu (1 - (k eps)^4/96 + ...) by order 4. With eps as wide as
+      the blobs, order 2 takes 3/4 of the energy that nu should take from a core two spacings wide; order 4
+      takes a third too much where the vortons end before the vorticity does. eps = `radius` core radii should
+      be at least 1.25 spacings by order 4 and 1.5 by order 2: with 0.8 spacings order 4 acts as 4/5 of nu,
+      with less than 0.6 as a negative viscosity.
     * core_spreading: the variance v sigma^2 of a blob's vorticity along each axis grows by 2 nu a second, so
       d(sigma^2)/dt = 2 nu/v, where v is 1 for gaussian blobs (for a lone one this is exact), 1/2 for
       winckelmans and 1/5 for rankine ones; rosenhead_moore ones have none. Works for filaments too.
     * index_space: the articles' exchange with all vortons of the 27 cells around, with the falloff
-      exp(-d^2 / (4 size^2)), by the number `rate` in 1/s in place of a viscosity. A look, not physics.
+      exp(-d^2 / (4 size^2)) and a `rate` in 1/s in place of a viscosity. A look, not physics.
 
     nu is the fluid's viscosity plus `eddy_viscosity`, that of eddies which the vortons do not resolve.
 
@@ -70,8 +71,8 @@ class DiffusionSystem(System):
     """order of the exchange kernel in eps; default 4 where a RemeshSystem or a SurfaceTensionSystem keeps
     vortons around the vorticity, which the negative part of that kernel needs, and 2 elsewhere"""
     radius: float | None = Field(default=None, gt=0, le=10)
-    """exchange radius eps, core radii; default 5/6 by order 4 and 1 by order 2, and more where the overlap of
-    such a system is below 1.5, 1.25 and 1.5 spacings"""
+    """exchange radius eps, core radii; default 5/6 by order 4 and 1 by order 2; where such a system has an
+    overlap below 1.5, as much more as makes 1.25 and 1.5 spacings"""
     rate: float = Field(default=0.0, ge=0, le=1e6)
     """index_space: rate of exchange, 1/s"""
     dissipation: bool = False
@@ -149,10 +150,10 @@ class DiffusionSystem(System):
         add_spread(rate, [table.dalpha for *_, table in self.query(*wanted, StrengthRate)])
 
     def _order_and_radius(self, world: World) -> tuple[int, float]:
-        """Of the exchange kernel, the radius in core radii; as told, or the defaults of such a world."""
+        """Order of the exchange kernel and its radius, core radii: as set, or the defaults for this world."""
         keepers = [s for s in world.systems if isinstance(s, (RemeshSystem, SurfaceTensionSystem))]
         order = self.order or (4 if keepers else 2)
-        # What is taken for granted, unless one of them makes a smaller one.
+        # LEAST_OVERLAP is taken for granted, unless one of these systems keeps a smaller overlap.
         overlap = min([LEAST_OVERLAP, *(keeper.overlap for keeper in keepers)])
         return order, self.radius or SPACINGS[order] / overlap
 
@@ -182,7 +183,7 @@ class DiffusionSystem(System):
             first += total
 
     def lint(self, world: World) -> list[str]:
-        """Warn of populations that exchange leaves out, or in which vorticity has nowhere to spread."""
+        """Warn of populations that exchange leaves out, or in which vorticity has nowhere to spread to."""
         nu = float(world.fluid[Fluid].viscosity)
         if self.method == "index_space" and self.rate == 0.0 and nu > 0.0:
             return [

@@ -31,22 +31,24 @@ class SurfaceTensionSystem(System):
 
         d(omega)/dt = curl f,    m f = s kappa grad(chi) + d (chi g - (chi - 1/2) a),
 
-    s the tension, kappa the curvature of the SignedDistance, chi 1 inside and 0 outside, m and d mean and
-    difference of the `liquid_density` inside and the fluid's outside, a the acceleration of the fluid.
-    Derivation, what is left out where the densities differ, and what is conserved:
-    `kernels.surface.surface_tension`.
+    where s is the tension, kappa the curvature of the SignedDistance, chi is 1 inside and 0 outside, m and d
+    are mean and difference of the `liquid_density` inside and the fluid's outside, and a is the acceleration
+    of the fluid. `kernels.surface.surface_tension` has the derivation, what is left out where the densities
+    differ, and what is conserved.
 
-    The vortons of the entity `on` (made if there is none) stand on the points of the distance's grid. When a
-    tick ends, after the SurfaceSystem, they are shared anew among these points by M4' weights, which keeps
-    the moments 0, 1 and 2 of their strength, and get dt curl f; in the next tick they move and change like
-    all vortons. Together with the carried surface that is the leapfrog method: second order, and waves
-    neither grow nor decay by the time step, which must be below sqrt(m h^3 / (pi s)), h the grid's spacing
-    (FluidError). The weakest, together the part `loss` of sum |alpha|, are left out and the others take over
-    their moments. Total strength stays 0, impulse and angular impulse stay as the flow and gravity have them.
+    The vortons of the entity `on` (made if there is none) stand on the points of the SignedDistance's grid.
+    At the end of a tick, after the SurfaceSystem, their strengths are shared anew among these points by M4'
+    weights, which keep the moments 0, 1 and 2, and dt curl f is added; in the next tick they move and change
+    like all vortons. Together with the carried surface that is the leapfrog method: it is of second order,
+    and the time step makes waves neither grow nor decay. It must be below sqrt(m h^3 / (pi s)), h the grid's
+    spacing (FluidError). The weakest vortons, up to the part `loss` of sum |alpha|, are left out, and the
+    others take over their moments. The total strength stays 0; impulse and angular impulse are changed by the
+    flow and gravity only.
 
-    Cores of `overlap` spacings make the sheet about one cell thick, which would slow waves in first order of
-    the spacing; f - c Laplacian(f) in place of f, c derived in `sharpening`, leaves second order for equal
-    densities. A surface needs six cells in its smallest radius; what is finer is smoothed.
+    Cores of `overlap` spacings make the sheet about one cell thick, which would slow waves by an error of
+    first order in the spacing. f - c Laplacian(f) takes the place of f, with c derived in `sharpening`; for
+    equal densities the error is then of second order. A surface needs six cells in its smallest radius; what
+    is finer is smoothed.
 
     Source: Fluid Simulation for Video Games, part 21, names the way (level set, curvature, vorticity);
     Brackbill, Kothe and Zemach, J. Comput. Phys. 100 (1992) 335.
@@ -75,18 +77,18 @@ class SurfaceTensionSystem(System):
         return (self.on,)
 
     def spawns(self, world: World) -> None:
-        """The entity of the surface's vortons."""
+        """Make the entity of the surface's vortons."""
         if self.on not in world:
             rows = np.zeros((0, 3))
             world.spawn(self.on, Position(rows), Strength(rows), CoreRadius(rows[:, 0]), Volume(rows[:, 0]))
 
     def added(self, world: World) -> None:
-        """A surface, a flow, and vortons that stand for the sheet between them."""
+        """Require a surface, and the flow that carries it and that its vortons make."""
         world.require(SurfaceSystem, of="flow", carried=True)
         world.require(VelocitySystem)
 
     def process(self, dt: float) -> None:
-        """Exchange the vortons for new ones on the grid, with what the tick adds."""
+        """Replace the vortons by new ones on the grid, whose strengths include what this tick adds."""
         table = self.field(SignedDistance)
         entity = self.world[self.on]
         self._refuse_company()
@@ -104,7 +106,7 @@ class SurfaceTensionSystem(System):
     # ------------------------------------------------------------------ the source
 
     def _source(self, table: SignedDistance, h: Array) -> Array:
-        """curl f, f sharpened, on a grid with FARTHER more points on each side, 1/s^2."""
+        """curl f (nx, ny, nz, 3) 1/s^2 of the sharpened f, on a grid with FARTHER more points at each end."""
         from ecs_fluid.kernels.surface.surface_tension import (
             CELLS,
             FARTHER,
@@ -130,7 +132,7 @@ class SurfaceTensionSystem(System):
         return rotation(np.pad(force, [(FARTHER, FARTHER)] * 3 + [(0, 0)]), h)
 
     def _induced(self, force: Array, chi: Array, h: Array) -> Array:
-        """Acceleration (px, py, pz, 3) by the strength rates curl f, at the points where chi > 0."""
+        """Acceleration (px, py, pz, 3) m/s^2 that strengths growing by curl f make where chi > 0, else 0."""
         from ecs_fluid.kernels.biot_savart.direct import velocity
         from ecs_fluid.kernels.surface.surface_tension import rotation
 
@@ -162,7 +164,7 @@ class SurfaceTensionSystem(System):
         return 0.5 * (inside + outside)
 
     def _contrast(self) -> float:
-        """Difference of the densities over their mean."""
+        """Density inside minus that outside, over their mean."""
         return 2.0 * (self._densities()[0] - self._mean()) / self._mean()
 
     # ------------------------------------------------------------------ the vortons
@@ -227,7 +229,7 @@ class SurfaceTensionSystem(System):
         return float(np.sqrt(self._mean() * spacing**3 / (np.pi * self.surface_tension)))
 
     def _refuse_company(self) -> None:
-        """Systems that would do its work a second time."""
+        """Raise FluidError if another system would do this one's work a second time."""
         for other in self.world.systems:
             if isinstance(other, RemeshSystem) and (not other.on or self.on in other.on):
                 raise FluidError(
@@ -241,7 +243,7 @@ class SurfaceTensionSystem(System):
                 )
 
     def lint(self, world: World) -> list[str]:
-        """Too long a step, before the first tick."""
+        """Warn of too long a step before the first tick."""
         table = world.fluid.tables.get(SignedDistance)
         if not isinstance(table, SignedDistance) or not table.phi.size:
             return []
@@ -252,10 +254,10 @@ class SurfaceTensionSystem(System):
 
 
 def closed_parts(phi: Array, h: Array, width: float) -> tuple[Array, int]:
-    """Numbers (px, py, pz) of the closed parts as far as the force reaches, 0 beyond, and how many there are.
+    """The number (px, py, pz) of the closed part that each point belongs to, and how many parts there are.
 
-    Drops count as one where their sheets, ``width`` m to each side, are less than two cells apart; points
-    farther out belong to the part nearest to them.
+    Points beyond the reach of the force have 0. Drops count as one where their sheets, ``width`` m to each
+    side, are less than two cells apart; points farther out belong to the part nearest to them.
     """
     from scipy.ndimage import distance_transform_edt, label
 
@@ -269,14 +271,17 @@ def closed_parts(phi: Array, h: Array, width: float) -> tuple[Array, int]:
 
 
 def _clear_faces(force: Array) -> None:
-    """0 in the two outer layers, so that sums by parts leave nothing at the faces."""
+    """Set the two outer layers to 0, so that summation by parts leaves no terms at the faces."""
     for axis in range(3):
         layers = np.moveaxis(force, axis, 0)
         layers[:2] = layers[-2:] = 0.0
 
 
 def _added(low: Array, alpha: Array, source: Array) -> tuple[Array, Array]:
-    """Two lattices, the second with the lowest index 0, in one: its lowest index, and the sums."""
+    """Sum of strengths ``alpha`` with the lowest index ``low`` and of ``source`` with the lowest index 0.
+
+    Returns the lowest index (3,) of the lattice that holds both, and the sums on it.
+    """
     if not alpha.size:
         return np.zeros(3, np.int64), source
     first = np.minimum(low, 0)

@@ -1,4 +1,4 @@
-"""The fluid around bodies, as what acts on them asks for it."""
+"""The fluid around bodies, for the systems that make it act on them."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ GOLDEN = (1 + 5**0.5) / 2
 class SurroundingsSystem(System):
     """The fluid around bodies, as the mean of all stages by their weights, so of second order in time.
 
-    For a DragSystem that wants it (`flow`), the velocity at a body's centre, by vortons and winds, and half
-    the vorticity, by differences over the radius of the ball of its volume. For a BuoyancySystem (`local`),
-    the excess density that particles carry, a cell off the surface, as the linear function that fits it
-    best. Bodies are taken where they get to by the time of the stage.
+    For a DragSystem with `flow`: the velocity that vortons and winds make at a body's centre, and half the
+    vorticity, by differences over the radius of the ball of the body's volume. For a BuoyancySystem with
+    `local`: the excess density that particles carry, read one cell off the surface, as the linear function
+    that fits it best. Bodies are taken where they will be at the time of the stage.
 
-    For a BuoyancySystem that wants it (`acceleration`), also Du/Dt = du/dt + (u . grad) u at the centre. On
-    its way a body of the velocity v sees the flow change by du/dt + (v . grad) u from the first stage to the
-    last; less the mean of (v . grad) u in both that leaves du/dt, between them and so of first order in time,
-    and 0 to second order in a steady flow.
+    For a BuoyancySystem with `acceleration`: also Du/Dt = du/dt + (u . grad) u at the centre. From the first
+    stage to the last, a body that moves with the velocity v sees the flow change by du/dt + (v . grad) u per
+    second. The mean of (v . grad) u in both stages is subtracted, which leaves du/dt. That is its value
+    between the stages, and so of first order in time; in a steady flow it is 0 to second order.
     """
 
     reads = (Pose, RigidMotion, Body)
@@ -59,7 +59,7 @@ class SurroundingsSystem(System):
         return self.world.stage.weight != 0.0 and self._wanted("local")
 
     def _wanted(self, part: str) -> bool:
-        """Whether a system that reads the Surroundings has that parameter set."""
+        """Whether any system that reads the Surroundings has the parameter ``part`` set."""
         return any(
             Surroundings in system.reads and getattr(system, part, False) for system in self.world.systems
         )
@@ -91,15 +91,17 @@ class SurroundingsSystem(System):
             add_spread(values.astype(self.world.dtype), [getattr(table, name) for table in tables])
 
     def _acceleration(self, u: Array, v: Array, slope: Array, dt: float) -> Array:
-        """Part (n, 3) of this stage in Du/Dt, by u and slope of `_flow` on ways of bodies that go at v."""
+        """Contribution (n, 3) m/s^2 of this stage to Du/Dt; u, slope by `_flow`, v the bodies' velocities."""
         stage, span = self.world.stage, METHODS[self.world.options.integrator][-1].c * dt
         along, passing = (np.einsum("nj,nji->ni", by, slope) for by in (u, v))
         side = int(stage.last) - int(stage.c == 0.0)
         return np.asarray(stage.weight * along + side * u / span - 0.5 * abs(side) * passing)
 
     def _flow(self, entities: list[Entity], x: Array, size: Array) -> tuple[Array, Array]:
-        """Velocity (n, 3) of the fluid around bodies, and its slope (n, 3, 3), [i, j, k] that of u_k along
-        axis j, by differences over a radius."""
+        """Velocity (n, 3) m/s of the fluid at the centres x of bodies, and its slope (n, 3, 3) 1/s.
+
+        slope[i, j, k] is the derivative of u_k along axis j at body i, by differences over `size` (n,) m.
+        """
         blowing = [sum(map(self.world.value_now, winds(self.world, e.name)), np.zeros(3)) for e in entities]
         wind = np.repeat(blowing, [len(entity) for entity in entities], axis=0)
         velocity = self.world.system(VelocitySystem)
@@ -112,12 +114,12 @@ class SurroundingsSystem(System):
         return u[:, 0] + wind, (u[:, 1:4] - u[:, 4:]) / (2 * size[:, None, None])
 
     def _excess(self, bodies: Bodies, hulls: Hulls) -> tuple[Array, Array]:
-        """Excess density (n,) kg/m^3 at bodies' centres, and its gradient (n, 3), by what is around them."""
+        """Excess density (n,) kg/m^3 at bodies' centres, gradient (n, 3), fitted to values around them."""
         from ecs_fluid.kernels.grids.interpolation import interpolate
 
         grid, field = self.field(TransferGrid), self.field(DensityField)
         found = np.zeros((len(bodies.x), 4))
-        # Nearer, the gap that the body leaves among the particles is half of what is read.
+        # Nearer to the surface, half of what is read would be the gap that the body leaves among particles.
         out = float(grid.spacing.min(initial=np.inf))
         if field.excess.any():
             places, owner = probes(bodies, hulls, out, self.world.across)
@@ -138,23 +140,24 @@ class SurroundingsSystem(System):
 
 
 def radii(bodies: Bodies, hulls: Hulls, across: int | None = None) -> Array:
-    """Radii (n,) m of the balls of the bodies' volumes, in a plane of the disks of their sections."""
+    """Radii (n,) m of balls of the bodies' volumes; in a plane, of disks of their sections' areas."""
     if across is not None:
         return np.asarray(np.sqrt(volumes(bodies, hulls, across) / np.pi))
     return np.asarray(np.cbrt(3 * volumes(bodies, hulls) / (4 * np.pi)))
 
 
 def volumes(bodies: Bodies, hulls: Hulls, across: int | None = None) -> Array:
-    """Volumes (n,) m^3, in a plane of a metre."""
+    """Volumes (n,) m^3 of bodies; in a plane, per metre across it."""
     return displacement(bodies, hulls, np.zeros(1), np.ones(1), across)[2]
 
 
 def displacement(
     bodies: Bodies, hulls: Hulls, heights: Array, rho: Array, across: int | None = None
 ) -> tuple[Array, Array, Array]:
-    """Displaced mass (n,) kg, its moment (n, 3) kg m, and volume (n,) m^3 in a fluid of those densities.
+    """Displaced mass (n,) kg, its moment (n, 3) kg m about the centre, and volume (n,) m^3 of each body.
 
-    In a plane, `across` which nothing changes, those of a metre.
+    The fluid has the densities `rho` kg/m^3 at rising `heights` m. In a plane, whose normal is the axis
+    `across`, all are per metre across it.
     """
     from ecs_fluid.kernels.bodies.buoyancy import displaced, displaced_by_disks
     from ecs_fluid.kernels.bodies.table import BALL
@@ -179,9 +182,9 @@ def displacement(
 
 
 def probes(bodies: Bodies, hulls: Hulls, out: float, across: int | None = None) -> tuple[Array, Array]:
-    """Places (m, 3) `out` m off the surfaces of solid bodies, and the bodies (m,) they belong to, rising.
+    """Points (m, 3) `out` m off the surfaces of solid bodies, and the number (m,) of each one's body, rising.
 
-    In a plane they lie in it.
+    In a plane the points lie in it.
     """
     from ecs_fluid.kernels.bodies.rotation import matrix_of
     from ecs_fluid.kernels.bodies.table import BALL, SOLID
@@ -206,9 +209,9 @@ def probes(bodies: Bodies, hulls: Hulls, out: float, across: int | None = None) 
 
 
 def _directions(across: int | None) -> Array:
-    """Corners (12, 3) of an icosahedron, in a plane of a dodecagon in it.
+    """Unit vectors (12, 3) to the corners of an icosahedron; in a plane, to those of a dodecagon in it.
 
-    Means over them are exact for polynomials up to degree 5, and 11.
+    Means over them are exact for polynomials up to degree 5, and in a plane 11.
     """
     if across is not None:
         turn = np.arange(12) * np.pi / 6

@@ -30,12 +30,16 @@ OUTLINE = 2000  # rows of a population and frame that the camera is fitted to
 
 @dataclass(frozen=True)
 class View:
-    """`lo`, `hi` (3,) m: the box to show; `limits`: colour range; `puff`: of all tracers; `clouds`: names of
-    the tracer populations; `radii` [m] by population; `points` (n, 3) m: a sample of what the box holds;
-    `painted`: range of what the look paints tracers by (for fire, the largest flame and smoke);
-    `colors`: those of recipes, by population; `glare`: the most light of flames in line [1/m^2]; `speed`: of
-    the fastest of a spray [m/s], but for a hundredth; `flow`: colour range of slices and streamlines, None:
-    that of the first."""
+    """What all frames of a movie share.
+
+    lo, hi: corners (3,) m of the box to show. points: (n, 3) m, a sample of what the box holds, to which the
+    camera is fitted. color_by, limits: the quantity that colours show, and its range. puff: picture of every
+    tracer. clouds: names of the tracer populations. radii: m, of the particles, by population. painted: range
+    of the column by which the look paints tracers (for fire, the largest flame and the largest smoke).
+    colors: those of recipes, by population. glare: largest sum of the light of flames behind one another,
+    1/m^2. speed: m/s, below which are 99 % of a spray's particles. flow: colour range of slices and
+    streamlines; None takes that of the first frame drawn.
+    """
 
     lo: NDArray[np.float64]
     hi: NDArray[np.float64]
@@ -57,9 +61,9 @@ class View:
 
 
 class Recording(Sequence[TimedFrame]):
-    """The frames of a stored trajectory as (time, frame), read when asked for; `rows` picks some of them.
+    """The frames of a stored trajectory as (time, frame), each read when it is used; `rows` picks some.
 
-    Of what is stored it needs the length, `times` and `frame(row)`.
+    `stored` needs a length, `times` and `frame(row)`.
     """
 
     def __init__(self, stored: Any, rows: Sequence[int] | None = None) -> None:

@@ -1,5 +1,5 @@
-"""Pictures and movies of signed distances: one scene whose camera, colours and actors stay while the surface
-changes."""
+"""Pictures and movies of signed distances: one scene that keeps its camera, colours and actors while the
+surface changes."""
 
 from __future__ import annotations
 
@@ -31,19 +31,25 @@ FLOW_POINTS = 1000  # points of a surface at which a survey evaluates the speed
 
 
 class TimedDistances(NamedTuple):
-    """Distances at a time [s, None: no clock], None where there is no liquid; the velocity function then, and
-    the distances of the exact shape at points (n, 3) m, where they are known."""
+    """Signed distances at one time."""
 
     time: float | None
+    """s; None shows no clock"""
     field: Distances | None
+    """the distances; None if there is no liquid"""
     velocity: Callable[[Array], Array] | None = None
+    """velocity (n, 3) m/s of the flow at points (n, 3) m"""
     exact: Callable[[Array], Array] | None = None
+    """distances (n,) m of the exact shape at points (n, 3) m, where it is known"""
 
 
 @dataclass(frozen=True)
 class SurfaceOptions:
-    """What is drawn of the distances: the surface at `level` m in the colour `color_by`, cut open by `clip`
-    across the `normal`, or (`slices`) the plane across the normal. The rest is in `Options`."""
+    """What is drawn of the distances.
+
+    Either the surface at the distance `level` m, coloured by `color_by` and with `clip` cut open along a
+    plane; or with `slices` that plane alone. `Options` holds the plane's normal, and all other options.
+    """
 
     slices: bool = False
     color_by: str | None = None
@@ -57,15 +63,20 @@ class SurfaceOptions:
 
 @dataclass(frozen=True)
 class SurfaceView:
-    """What all frames share: the box to show from `lo` to `hi` (3,) m, points (n, 3) m of the surface in it,
-    the range of the colours, the distance [m] farthest from the surface, and the axis across a flat world."""
+    """What all frames share."""
 
     lo: Array
+    """(3,) m, lower corner of the box to show"""
     hi: Array
+    """(3,) m, upper corner"""
     points: Array
+    """(n, 3) m, points of the surface in the box"""
     limits: tuple[float, float]
+    """range of the colours"""
     most: float
+    """largest distance from the surface, inside or outside, m"""
     flat: str | None = None
+    """the axis across a flat world"""
 
 
 def survey_surfaces(frames: Iterable[TimedDistances], chosen: SurfaceOptions) -> SurfaceView:
@@ -107,14 +118,14 @@ def survey_surfaces(frames: Iterable[TimedDistances], chosen: SurfaceOptions) ->
 
 
 def flat_axis(field: Distances) -> str | None:
-    """The axis across a flat world."""
+    """The axis across a flat world; None in space."""
     return next((name for name, axis in AXES.items() if field.phi.shape[axis] == 1), None)
 
 
 def _values(
     colour: str | None, mesh: pv.PolyData, x: Array, velocity: Callable[[Array], Array] | None
 ) -> Array:
-    """Values of the colour on a part of a surface."""
+    """Values of the colour at points of a surface (the speed: at a sample of them); none for a plain one."""
     if colour == "speed" and velocity is not None:
         return np.asarray(np.linalg.norm(velocity(x[:: -(-len(x) // FLOW_POINTS)]), axis=1))
     return known(colour, mesh) if colour not in (None, "plain", "speed") else np.zeros(0)
@@ -155,7 +166,7 @@ class SurfaceScene(Canvas):
             self._tables[colour] = self._table(colour, bar=True)
 
     def show_timed(self, timed: TimedDistances, played: float = 0.0) -> None:
-        """Make the scene show these distances; an empty scene with its clock where there are none."""
+        """Make the scene show these distances; without any, it is empty but for its clock."""
         time, field, velocity, exact = timed
         for layer in self._layers.values():
             layer.actor.VisibilityOff()
@@ -213,7 +224,7 @@ class SurfaceScene(Canvas):
             layer.update(plane, plane.point_data["phi"])
 
     def _table(self, colour: str, bar: bool) -> pv.LookupTable:
-        """Colours of a point array, and their scalar bar."""
+        """Table of colours for a point array; with `bar`, its scalar bar is added to the picture."""
         span = (-self.view.most, self.view.most) if colour == "phi" else self.view.limits
         signed = colour == "phi" or (colour in SIGNED and is_signed(*span))
         table = self._table_of(span, signed)

@@ -43,23 +43,22 @@ POPULATIONS: dict[str, tuple[type[Component], ...]] = {
 class EmitterRecipe(Recipe, Emitter):
     """Emits particles into a population: vortons, tracers, or inertial particles such as droplets.
 
-    Each tick dt adds rate x dt particles; the fraction is carried to the next tick (articles, part 7). A
-    particle appears at a random place in a region about `center` whose full widths along x, y, z are
-    `spread`: a box, an ellipsoid ("sphere"), or a flat ellipse across z ("disc"). Or it appears in a `solid`,
-    any shape of a body or a mesh, cut into cells; with a `skin` in the cells around it. Velocities and
-    strengths get a random part uniform in [-spread/2, spread/2] for each component. `rate` and `center` may
-    be keyframed.
+    Each tick of dt seconds adds rate x dt particles; the fraction is carried to the next tick (articles,
+    part 7). A particle is born at a random place in a region about `center` whose full widths along x, y, z
+    are `spread`: a box, an ellipsoid ("sphere"), or a flat ellipse across z ("disc"). Or it is born in a
+    `solid`, any shape of a body or a mesh, which is cut into cells; with a `skin`, in the cells around the
+    solid. Each component of velocities and strengths gets a random part, uniform between minus and plus half
+    of `velocity_spread` or `strength_spread`. `rate` and `center` may be keyframed.
 
-    With a `puff` each of these particles is a whole entity instead, born at once about that place: a
-    ``vortex_ring`` makes the emitter a synthetic jet, which gives the flow the impulse rate x pi Gamma R^2 a
+    With a `puff` the rows of a whole entity are born at that place in place of each particle: with a
+    ``vortex_ring`` the emitter is a synthetic jet, which gives the flow the impulse rate x pi Gamma R^2 per
     second along the ring's axis. The population then has the columns of those rows, and `population` must be
     left out.
 
-    An emitter that is `attached` to a body is a part of it: all of this is in the axes of the body, wherever
-    that goes and however it turns. Several bodies, or particles, of an entity carry it in turn; `rate` is
-    then that of all of them together, and the emitter ends when they are gone. Inertial particles leave with
-    the velocity of the emitter beside their own, as what is thrown from a car does, or with a part of it
-    (`inherit`).
+    An emitter that is `attached` to a body moves and turns with it: all of this is in the axes of the body.
+    Several bodies, or particles, of an entity carry the emitter in turn; `rate` is then that of all of them
+    together, and the emitter ends when they are gone. The velocity of the emitter is added to that of
+    inertial particles, as when something is thrown from a car; `inherit` is the part of it that they get.
 
     A `density`, a `temperature` or a mass fraction of a species makes the population carry that quantity
     (BaroclinicSystem, ThermalSystem and CombustionSystem work on them).
@@ -76,7 +75,7 @@ class EmitterRecipe(Recipe, Emitter):
     """shape or mesh in which particles are born, in place of `shape` and `spread`, m; its center is relative
     to that of the emitter"""
     skin: Extent = 0.0
-    """particles are born around the solid, at most so far from it, to within a cell, m; 0: inside it"""
+    """particles are born around the solid, at most this far from it, to within a cell, m; 0: inside it"""
 
     @model_validator(mode="after")
     def _fits_the_population(self) -> EmitterRecipe:

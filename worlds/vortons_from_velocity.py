@@ -32,11 +32,12 @@ class VortonsFromVelocity(Recipe):
     Because neighbours share their corners, Stokes' theorem holds on the lattice: the circulation of a row
     of cells is the line integral of u around them, and a sheet where u jumps is not lost.
 
-    In a world of two dimensions the box is the rectangle that it cuts out of the plane.
+    In a world of two dimensions only the rectangle counts in which the box meets the plane.
 
-    Cells with |omega| below `threshold` times the largest get no vorton; with a `threshold` of 0 all get one,
-    which exchange, and buoyancy in layered fluid, need around the vorticity. What flow the vortons make in
-    the end is the solenoidal part of u with what vorticity outside the box would add left out.
+    Cells with |omega| below `threshold` times the largest get no vorton. With a `threshold` of 0 every cell
+    gets one; diffusion by exchange, and buoyancy in layered fluid, need such vortons around the vorticity.
+    The flow that the vortons make is the solenoidal part of u, without what vorticity outside the box would
+    add.
     """
 
     kind: ClassVar[str] = "vortons_from_velocity"
@@ -128,7 +129,7 @@ class VortonsFromVelocity(Recipe):
         return arrays["u"], arrays["origin"], arrays["spacing"]
 
     def lint(self) -> list[str]:
-        """Warn if blobs do not overlap; narrower ones are meant for a grid, see `DiagnosticsSystem`."""
+        """Warn if blobs overlap too little; less than 1 is meant for a grid, see `DiagnosticsSystem`."""
         return overlap_lint(self.overlap, "flow") if self.overlap >= 1 else []
 
 

@@ -54,7 +54,10 @@ def fluid_at_rest(world: World) -> FluidAtRest:
 
 
 def refuse_both(world: World, place: str, density: Any, temperature: Any) -> None:
-    """Raise RecipeError if density and temperature are given, though one follows from the other."""
+    """Raise RecipeError if both density and temperature are given, though one follows from the other.
+
+    ``place`` begins the message: what has them.
+    """
     law = options_of(world.fluid[Fluid]).law
     if law != "none" and density is not None and temperature is not None:
         raise RecipeError(
@@ -108,7 +111,7 @@ def density_at(fluid: FluidAtRest, z: Array) -> Array:
 def density_slope(fluid: FluidAtRest, z: Array) -> Array:
     """Derivative (n,) kg/m^4 of the density at rest along z; at corners of a profile the mean of both sides.
 
-    By differences of the density at two heights near each other single precision would leave few digits.
+    It is not taken by differences between near heights: in single precision these would have few digits.
     """
     warm = len(fluid.temperatures[0]) > 1
     values, heights = fluid.temperatures if warm else fluid.densities
@@ -139,7 +142,7 @@ def own_or_fluids(system: System, name: str) -> float:
 
 
 def constant_lint(system: System, world: World, name: str) -> list[str]:
-    """A sentence if a system's own value of a constant differs from the fluid's."""
+    """Warn, in one sentence, if a system's own value of a constant differs from the fluid's."""
     own, fluids = getattr(system, name), float(getattr(world.fluid[Fluid], name))
     if own is None or own == fluids:
         return []

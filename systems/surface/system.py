@@ -40,11 +40,12 @@ FIELDS = {
     "temperature": (TemperatureField, "T", (Temperature,)),
     **{name: (SpeciesField, name, (Species,)) for name in Species.columns},
 }
-"""Table and column of each field, and what particles need to carry for it; a density is also a liquid's."""
+"""Table and column of each field, and the components by which particles carry it; liquids, too, have a
+density."""
 AT_REST = {"density": density_at, "temperature": temperature_at}
-"""What is layered where the fluid at rest is, and what it is at each height."""
+"""Fields that are layered where the fluid at rest is, and functions of their values at each height."""
 FILLED = (Fluid, TransferGrid, DensityField, TemperatureField, SpeciesField)
-"""What a TransferSystem has filled, which a surface of the flow or of a liquid does without."""
+"""What a TransferSystem fills; a surface of the flow or of a liquid does without it."""
 if TYPE_CHECKING:
     FieldName = str
 else:
@@ -55,20 +56,23 @@ class SurfaceSystem(System):
     """Signed distance phi to the surface of a liquid, |grad phi| = 1, negative inside; and its mesh.
 
     The liquid is where a field `of` the particles (see TransferSystem) is nearer to `inside` than to
-    `outside`; or, with `of` = "liquid" (and with "density", where nothing else has one), where the particles
-    of a SphSystem fill half of space; or, with `of` = "flow", it is the SignedDistance that was attached to
-    the `fluid` entity. Without `carried` the surface is found anew every `every` ticks, from the field of the
-    tick's last evaluation (before its last move). With it, that is done once, and from then on the flow
-    carries the surface in every tick: d phi / dt + u . grad phi = 0, semi-Lagrangian, with distances made
-    anew after each step, on a grid that follows it, and with the volume kept (`keep_volume`) by moving the
-    surface along its normal. Parts merge and split by themselves; what is thinner than two cells is lost, and
-    its volume goes to the rest. What moves all particles moves the surface too: winds, and bodies,
-    which it never overlaps: what they take of it goes to the rest. (What operations do to some entities only,
-    by `on`, it does not see.)
+    `outside`. With `of` = "liquid" (and with "density", where nothing else has one) it is where the particles
+    of a SphSystem fill more than half of space. With `of` = "flow" it is given by the SignedDistance that was
+    attached to the `fluid` entity.
 
-    `method` "facets" measures distances beside the surface to the facets of the field's midway value,
-    "crossings" along the axes by the article's rule. The rest is fast sweeping of first or second `order`.
-    Every `every` ticks the mesh is made and volume [m^3], area [m^2] and number of parts are recorded.
+    Without `carried` the surface is found anew every `every` ticks, from the field of the tick's last
+    evaluation (before its last move). With it, that is done once, and from then on the flow carries the
+    surface in every tick: d phi / dt + u . grad phi = 0, semi-Lagrangian, on a grid that follows the surface.
+    Distances are computed anew after each step, and with `keep_volume` the surface is moved along its normal
+    so that its volume stays. Parts merge and split by themselves; what is thinner than two cells is lost, and
+    its volume goes to the rest. What moves all particles moves the surface too: winds and bodies. It never
+    overlaps bodies; the volume that they take goes to the rest. (Operations on some entities only, by `on`,
+    do not move it.)
+
+    `method` = "facets" measures distances beside the surface to facets at the value midway between `inside`
+    and `outside`, "crossings" along the axes by the article's rule. All other distances come from fast
+    sweeping of first or second `order`. Every `every` ticks the mesh is made and volume [m^3], area [m^2] and
+    number of parts are recorded.
 
     Source: Fluid Simulation for Video Games, parts 17 and 18; Zhao, Math. Comp. 74 (2005) 603.
     """
@@ -86,8 +90,8 @@ class SurfaceSystem(System):
     """field that tells inside from outside; liquid: that of the SphSystem; flow: the attached
     SignedDistance"""
     outside: float | None = None
-    """value outside, unit of the field; default that of the ambient, 0 for species; where that is layered
-    it is taken off at each height"""
+    """value outside, unit of the field; default that of the ambient, 0 for species; where the ambient is
+    layered, its value at each height is subtracted"""
     inside: float | None = None
     """value inside, unit of the field; default its mean plus standard deviation, at most its largest"""
     method: Literal["facets", "crossings"] = "facets"
@@ -106,7 +110,7 @@ class SurfaceSystem(System):
     """make the mesh"""
 
     def added(self, world: World) -> None:
-        """The field must be filled, and a flow must be there to carry."""
+        """Set which components are read; require what fills the field, and a place for the distances."""
         reads: Types = (Position, Liquid) if self.of == "liquid" else ()
         if self.of in FIELDS:
             field, _, carried = FIELDS[self.of]
@@ -196,7 +200,7 @@ class SurfaceSystem(System):
         return self.of == "density" and not carrying_matter(self.world) and has_liquid(self.world)
 
     def _values(self) -> tuple[Any, Array]:
-        """The grid, and the field on it; a flat world has a single layer."""
+        """The grid, and the values on it without the ambient's layers; a flat world has a single layer."""
         grid = self.field(TransferGrid)
         kind, name, _ = FIELDS[self.of]
         values = getattr(self.field(kind), name)

@@ -1,9 +1,9 @@
 """Mass of fluid that a body displaces, and its moment, in a density that is piecewise linear in the height.
 
-Both are integrals over horizontal slices: m = int rho(z) A(z) dz and M = int rho(z) A(z) (c(z) - x) dz, with
-the area A and the centroid c of the slice and the body's centre x. A is quadratic in z between the heights
-of a polytope's corners (throughout a ball), A c is cubic, so that with a linear density three Gauss points
-per piece integrate exactly. Everything is float64.
+Both are integrals over horizontal slices: m = int rho(z) A(z) dz and M = int rho(z) A(z) (c(z) - x) dz, where
+A is the area and c the centroid of the slice, and x the body's centre. Between the heights of a polytope's
+corners (in a ball, everywhere) A is quadratic in z and A c is cubic. So where the density is linear three
+Gauss points integrate exactly. Everything is float64.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -26,7 +26,7 @@ _WEIGHTS = np.array([5 / 9, 8 / 9, 5 / 9])
 
 @njit(cache=True, error_model="numpy")
 def _density(z: float, heights: Array, values: Array) -> float:
-    """Linear between the heights, constant beyond."""
+    """Density kg/m^3 at the height z: linear between the heights, constant beyond."""
     last = len(heights) - 1
     if z <= heights[0]:
         return values[0]
@@ -39,7 +39,10 @@ def _density(z: float, heights: Array, values: Array) -> float:
 
 @njit(cache=True, error_model="numpy")
 def _slice(corners: Array, edges: Array, z: float, ring: Array) -> tuple[float, float, float]:
-    """(area, x and y of the area's centroid) of a convex polytope's slice at the height z."""
+    """(area, x and y of the centroid) of a convex polytope's slice at the height z.
+
+    ``ring`` (edges, 3) is scratch.
+    """
     count = 0
     mx, my = 0.0, 0.0
     for e in range(len(edges)):
@@ -74,7 +77,7 @@ def _slice(corners: Array, edges: Array, z: float, ring: Array) -> tuple[float, 
 
 @njit(cache=True, error_model="numpy")
 def _cuts(low: float, high: float, corners: Array, heights: Array) -> Array:
-    """Heights from `low` to `high` between which slices and densities are polynomials, rising."""
+    """Heights from `low` to `high`, rising, between which slices and the density are polynomials."""
     cuts = np.empty(2 + len(corners) + len(heights))
     cuts[0], cuts[1] = low, high
     count = 2
@@ -103,7 +106,7 @@ def displaced(
     moment: Array,
     volume: Array,
 ) -> None:
-    """Displaced mass, its moment about the centres, and volumes of bodies.
+    """Displaced mass, its moment about the centre, and volume of each body.
 
     Args:
         shape, radius, hull, hulls: shapes (n,), as in `Bodies`; containers displace what they hold.
@@ -145,13 +148,13 @@ def displaced(
 
 
 def displaced_by_disks(radius: Array, z: Array, heights: Array, values: Array) -> tuple[Array, Array]:
-    """Mass (n,) kg, and its moment (n,) kg m over the centre's height, of a metre of fluid in upright disks.
+    """Mass (n,) kg of fluid that upright disks a metre thick displace, and its moment (n,) kg m.
 
-    Integrals of (a + b z) and (a + b z) z over chords 2 sqrt(R^2 - z^2), exact in each linear piece of the
-    density.
+    The moment is that of heights above the disks' centres. Integrals of (a + b z) and (a + b z) z over chords
+    2 sqrt(R^2 - z^2), exact in each linear piece of the density.
 
     Args:
-        radius, z: of the disks and heights of their centres (n,), m.
+        radius, z: radii of the disks and heights of their centres (n,), m.
         heights, values: density kg/m^3 over the height m, at rising heights.
     """
     mass, moment = np.zeros(len(radius)), np.zeros(len(radius))

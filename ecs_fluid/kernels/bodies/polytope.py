@@ -1,9 +1,9 @@
-"""Convex polytopes: exact signed distance, normal and closest point, and the cheap bound of their planes.
+"""Convex polytopes: exact signed distance, normal and closest point, and a cheap bound from their planes.
 
-A polytope lies where n_k . x <= d_k for all its planes k. Inside, the largest plane distance n_k . x - d_k
-is the exact signed distance. Outside it is only a lower bound: near edges and corners the closest point is
-found on the faces and their edges. Many polytopes lie end to end in one `Hulls`, each in axes of its own
-with the origin inside. Everything is float64.
+A polytope is the set of points x with n_k . x <= d_k for all its planes k. Inside, the largest plane distance
+n_k . x - d_k is the exact signed distance. Outside it is only a lower bound: near edges and corners the
+closest point is searched on the faces and their edges. One `Hulls` holds many polytopes end to end, each in
+its own axes with the origin inside. Everything is float64.
 
 Source: Fluid Simulation for Video Games, part 13, whose plane distance this completes.
 """
@@ -54,7 +54,7 @@ class Hulls(NamedTuple):
 
 @njit(**MELTED)
 def plane_gap(planes: Array, k: int, p: Vector) -> float:
-    """Distance of a place from plane k of (k, 4), m; positive outside."""
+    """Signed distance of the point p from plane k of ``planes`` (n, 4), m; positive outside."""
     return dot(row_of(planes, k), p) - planes[k, 3]
 
 
@@ -72,7 +72,7 @@ def plane_bound(hulls: Hulls, hull: int, p: Vector) -> tuple[float, int]:
 
 @njit(cache=True, error_model="numpy")
 def _edge_point(a: Vector, b: Vector, p: Vector) -> Vector:
-    """Closest point of the segment a b."""
+    """Point of the segment a b that is closest to p."""
     way = minus(b, a)
     return plus(a, min(max(dot(minus(p, a), way) / dot(way, way), 0.0), 1.0), way)
 
@@ -95,9 +95,10 @@ def over_face(hulls: Hulls, hull: int, k: int, p: Vector) -> bool:
 
 @njit(cache=True, error_model="numpy")
 def closest(hulls: Hulls, hull: int, p: Vector) -> tuple[float, Vector, Vector]:
-    """(Signed distance, outward normal, closest surface point) of a place; body axes.
+    """(Signed distance, outward normal, closest surface point) of the point p, in body axes, m.
 
-    Inside, the normal is that of the nearest face. On an edge or corner it points from there to the point.
+    Inside, the normal is that of the nearest face. Where an edge or corner is closest, it points from there
+    to p.
     """
     worst, at = plane_bound(hulls, hull, p)
     planes = hulls.planes

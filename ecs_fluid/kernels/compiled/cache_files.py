@@ -75,7 +75,7 @@ def _checksum(data: bytes) -> bytes:
 
 
 def sound_files(folder: str) -> None:
-    """Use such files from now on for compiled code in this folder; elsewhere numba's own."""
+    """Use `CacheFiles` from now on for compiled code in this folder, and numba's own files elsewhere."""
     usual = caching.IndexDataCacheFile
 
     def files(cache_path: str, filename_base: str, source_stamp: Any) -> Any:

@@ -43,7 +43,7 @@ def advance(
 def advance_square(
     chunk: int, y: NDArray[Any], q: NDArray[Any], rate: NDArray[Any], a: float, b: float, dt: float
 ) -> None:
-    """One stage for columns whose rate is that of their square: y^2 and q are advanced."""
+    """One stage for columns whose square has the given rate: y^2 and q are advanced."""
     n = y.size
     span = (n + CHUNKS - 1) // CHUNKS
     for k in range(chunk * span, min(n, (chunk + 1) * span)):
@@ -206,9 +206,10 @@ def vortex_invariants(x: np.ndarray, alpha: np.ndarray) -> tuple[np.ndarray, np.
 
 @parallel("len(out)", fastmath=FAST)
 def _chunk_flow(c: int, x: np.ndarray, alpha: np.ndarray, sigma: np.ndarray, out: np.ndarray) -> None:
-    """Sums of every chunk into out (:, 12).
+    """Twelve sums over every chunk into out (:, 12).
 
-    Of |alpha|, the squares of its parts, alpha . alpha of the next, sigma, x - x_0 and its squares.
+    |alpha|, the squares of alpha's three components, alpha . alpha of the next row, sigma, the components of
+    x - x_0, and their squares.
     """
     n, chunks = sigma.size, len(out)
     a = bx = by = bz = d = e = 0.0
@@ -233,17 +234,17 @@ def _chunk_flow(c: int, x: np.ndarray, alpha: np.ndarray, sigma: np.ndarray, out
 
 
 def flow_sums(x: np.ndarray, alpha: np.ndarray, sigma: np.ndarray) -> tuple[float, ...]:
-    """Seven numbers that characterise the flow of vortons x (3, n) m, alpha (3, n) m^3/s, sigma (n,) m, n >
-    0.
+    """Seven numbers that characterise the flow of n > 0 vortons.
 
-    Sums of |alpha| [m^3/s], of the squares of its parts along x, y and z and of the products alpha . alpha of
-    neighbours in the row [m^6/s^2] and of sigma [m], and the largest standard deviation of a coordinate [m].
+    From x (3, n) m, alpha (3, n) m^3/s and sigma (n,) m: the sums of |alpha| [m^3/s], of the squares of
+    alpha's x, y and z components and of alpha . alpha of successive vortons [m^6/s^2], and of sigma [m]; and
+    the largest standard deviation of a coordinate [m].
     """
     parts = np.empty((min(CHUNKS, 1 + len(sigma) // _ROWS_PER_CHUNK), 12))
     _chunk_flow(x, alpha, sigma, parts)
     sums = parts.cumsum(axis=0)[-1].tolist()
     (strength, *squares, beside, width), moments = sums[:6], sums[6:]
-    n, last = len(sigma), alpha[:, -1].tolist()  # which the loop takes for its own neighbour
+    n, last = len(sigma), alpha[:, -1].tolist()  # the loop takes the last one as its own neighbour
     beside -= sum(value * value for value in last)
     spread = max(
         second / n - (first / n) ** 2 for first, second in zip(moments[:3], moments[3:], strict=True)
@@ -279,7 +280,7 @@ def max_norm(rows: np.ndarray) -> float:
 
 
 def equal_rows(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """The rows that are equal in all columns (n,), in groups: the first row of each (g,), and the group (n,).
+    """Groups of rows that are equal in all columns (n,): first row of each group (g,), group of every row.
 
     Groups are sorted by their values, the first column before the next, as in ``np.unique`` with ``axis=0``,
     which takes 7 to 20 times as long.

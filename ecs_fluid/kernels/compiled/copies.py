@@ -1,15 +1,15 @@
 """One compiled function, one machine code: its bits depend neither on its caller nor on what came before.
 
-numba optimises a function that another one calls twice, by itself and again within its caller, into which it
-is linked; and once more in the caller's caller. Here callers are shown what they call so that they can take
-it into themselves, and what they do not take in is called where it lies. Copies were a fifth of the time that
-compiling takes. Machine code that a function calls is kept in the cache with it: a process that loads it may
-have compiled nothing else.
+numba links a copy of every function into each of its callers. The function is optimised by itself, again
+within its caller, and once more in the caller's caller; these copies took a fifth of the compile time. Here
+a caller sees the body of a function that it calls, so that LLVM may inline it, but what LLVM does not inline
+is called where its one machine code lies. The cache stores a function together with all machine code that it
+calls, because a process that loads the function may have compiled nothing else.
 
-Of functions that are not ours, or that are made within another function, whose names do not tell which one it
-is, and of a few of ours (`_COPIED`) callers have copies as ever. They are private to the caller: the linker
-would else keep whichever was loaded first, and that is another one in the process that compiles than in those
-that load from the cache.
+Some functions are still copied into their callers: those of other packages, those defined within another
+function, whose names do not identify them, and a few of ours (`_COPIED`). Each copy is private to its caller.
+Otherwise the linker would keep the copy that was loaded first, which in a process that compiles is not the
+same one as in a process that loads from the cache.
 """
 
 from __future__ import annotations
@@ -26,41 +26,43 @@ from numba.core.registry import cpu_target
 from ecs_fluid.kernels.compiled.shortcuts import LeanLibrary
 
 _OURS = "_ZN9ecs_fluid"
-"""How names of our machine code begin."""
+"""How the symbol names of our functions begin."""
 
 _COPIED = ("_3clocals_3e", "7kernels13particle_mesh", "9vorticity9subfilter")
-"""In names of what callers have copies of: what is made within another function, and sums whose last bits,
-and those of worlds, would be others if they were not optimised once more in their callers."""
+"""Parts of the names of functions that are copied into their callers: those defined within another function,
+and sums whose last bits, and so those of worlds, would change if they were not optimised again in each
+caller."""
 
 
 LARGE = 200
-"""Functions of more lines of LLVM's text are hardly ever taken into their callers, unless they must be."""
+"""Functions with more lines of LLVM's text than this are hardly ever inlined, unless they must be."""
 
 
 class MachineCode(NamedTuple):
-    """What one function became."""
+    """Machine code of one function."""
 
     names: tuple[str, ...]  # by which others call it
     code: bytes
-    calls: tuple[str, ...]  # names of others' machine code
+    calls: tuple[str, ...]  # first names of the other machine code that it calls
 
 
 _made: dict[str, MachineCode] = {}
 """Our machine code in this process, by name."""
 
 _loaded: list[Any] = []
-"""Libraries of machine code that came with a caller: LLVM's modules point at them and do not hold them."""
+"""Libraries loaded from the cache together with a caller; LLVM's modules refer to them without keeping them
+alive."""
 
 
 class OwnCopies(LeanLibrary):
-    """Compiled code of one function; what it calls is machine code elsewhere, or a copy that is private."""
+    """Compiled code of one function; what it calls is machine code elsewhere, or a private copy."""
 
     _private: tuple[str, ...] = ()
     _shared_module: Any
     _final_module: Any
 
     def _finalize_final_module(self) -> None:
-        """Hide the functions linked in; code that comes from the cache holds none to hide."""
+        """Make linked copies private to this module; code from the cache contains none."""
         self._private = self._relink(self._final_module, Linkage.linkonce_odr, "internal")
         functions = [f for f in self._final_module.functions if _is_shared(f.name)]
         calls = tuple(_made[f.name].names[0] for f in functions if f.is_declaration)
@@ -70,7 +72,7 @@ class OwnCopies(LeanLibrary):
             _register(MachineCode(names, self._get_compiled_object(), calls))
 
     def _get_module_for_linking(self) -> Any:
-        """Return the code that callers link in: ours to be taken in or called, the rest to be copied."""
+        """Return the code for callers to link: ours to be inlined or called, the rest to be copied."""
         if self._shared_module is None:
             self._ensure_finalized()
             shared = self._final_module.clone()
@@ -83,7 +85,7 @@ class OwnCopies(LeanLibrary):
         return super()._get_module_for_linking()
 
     def called(self) -> list[MachineCode]:
-        """Our machine code that this one needs, each after what it calls itself."""
+        """Our machine code that this function needs, ordered so that each comes after what it calls."""
         found: dict[str, MachineCode] = {}
 
         def look(names: Iterable[str]) -> None:
@@ -96,7 +98,7 @@ class OwnCopies(LeanLibrary):
         return list(found.values())
 
     def serialize_using_object_code(self) -> Any:
-        """Return what goes into the cache, with the machine code of ours that it needs."""
+        """Return what goes into the cache: numba's state, and after it our machine code that it needs."""
         state, called = super().serialize_using_object_code(), self.called()
         return (*state, called) if called else state
 
@@ -116,7 +118,7 @@ class OwnCopies(LeanLibrary):
 
     @staticmethod
     def _relink(module: Any, old: Linkage, new: str) -> tuple[str, ...]:
-        """Give the functions defined with one linkage another; return their names."""
+        """Change the linkage of all functions defined with linkage ``old`` to ``new``; return their names."""
         defined = [f for f in module.functions if not f.is_declaration and f.linkage == old]
         for function in defined:
             function.linkage = new
@@ -124,9 +126,10 @@ class OwnCopies(LeanLibrary):
 
 
 def _without_large_bodies(module: Any) -> Any:
-    """Return the module with those of our functions that no caller would take in declared alone.
+    """Return the module in which our large functions, unless they must be inlined, are only declared.
 
-    Passes over the caller's module would go over them, too. llvmlite cannot take a body away, the text can.
+    No caller would inline them, but the passes over the caller's module would process their bodies. llvmlite
+    cannot remove a body, so the module's text is edited.
     """
     text = str(module)
     if text.count("\n") <= LARGE:
@@ -150,9 +153,9 @@ def _register(made: MachineCode) -> None:
 
 
 def _parts_by_rounding() -> None:
-    """Keep apart what numba itself writes in Python and compiles for whoever needs it, as ``x ** 2``.
+    """Compile numba's own Python implementations, such as ``x ** 2``, once for each set of `fastmath` flags.
 
-    It rounds as its first caller may (`fastmath`), and numba would give the same to all others.
+    numba compiles them with the flags of the first caller and would reuse that code for callers with others.
     """
     usual, parts = CPUContext.subtarget, defaultdict[Any, dict[Any, Any]](dict)
 
@@ -166,6 +169,6 @@ def _parts_by_rounding() -> None:
 
 
 def own_copies() -> None:
-    """Compile everything from now on this way."""
+    """Compile every function from now on as `OwnCopies`."""
     cpu_target.target_context.codegen()._library_class = OwnCopies
     _parts_by_rounding()

@@ -1,9 +1,9 @@
 """Explicit SIMD vectors: one target per lane, for loops in which every source acts on a few targets at once.
 
-A compiler vectorises the innermost loop. If that is the loop over sources, these must first be copied side by
-side, every target ends with sums across its lanes, and lists that do not fill a vector are padded. With one
-target per lane, a source is a number that all lanes share, read in place, and a target's sum is in the order
-of its sources, whatever targets are in the other lanes.
+A compiler vectorises the innermost loop. If that is the loop over sources, the sources must first be copied
+side by side, every target needs a final sum across lanes, and lists that do not fill a vector are padded.
+With one target per lane, all lanes share each source, which is read in place, and a target adds its sources
+in their order, whatever targets the other lanes hold.
 
 `Lanes` supports ``+``, ``-``, ``*`` and ``/`` with vectors of the same type; the functions below exist only
 in compiled code. A loop that uses them belongs in a function that begins with ``vectors.wide_vectors()``.
@@ -22,13 +22,13 @@ from numba.core.datamodel import models
 from numba.extending import intrinsic, lower_builtin, register_model, type_callable
 
 BYTES = 64
-"""Size of the vectors made here: one of AVX-512, two of AVX2, four of NEON."""
+"""Size of the vectors made here, bytes: one register of AVX-512, two of AVX2, four of NEON."""
 
 FLAGS = ("reassoc", "contract", "arcp", "nsz", "afn")
 
 
 class Lanes(types.Type):  # type: ignore[misc]
-    """Numba type of ``count`` numbers side by side in registers."""
+    """Numba type of a vector of ``count`` numbers of the type ``real``, held in registers."""
 
     def __init__(self, real: Any, count: int) -> None:
         self.real, self.count = real, count
@@ -44,7 +44,7 @@ class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
 
 @intrinsic
 def lanes_of(typingctx: Any, array: Any) -> Any:
-    """Numbers of the array's dtype in a vector: a constant, which spares a division by ``array.itemsize``."""
+    """How many numbers of the array's dtype fill a vector: a constant, unlike a quotient of ``itemsize``."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return context.get_constant(types.intp, 8 * BYTES // array.dtype.bitwidth)
@@ -53,12 +53,12 @@ def lanes_of(typingctx: Any, array: Any) -> Any:
 
 
 def lanes_type(real: Any) -> Lanes:
-    """The vector of that Numba type of numbers."""
+    """The type of vectors that fill ``BYTES`` with numbers of the Numba type ``real``."""
     return Lanes(real, 8 * BYTES // real.bitwidth)
 
 
 def four(real: Any) -> Lanes:
-    """Four numbers of that Numba type: few enough for what lies side by side in a row."""
+    """The type of vectors of four numbers of the Numba type ``real``, for arrays with rows of four."""
     return Lanes(real, 4)
 
 
@@ -92,7 +92,10 @@ def vector_at(context: Any, builder: Any, kind: Any, array: Any, at: Any, count:
 
 
 def access(by_row: bool, lanes: Callable[[Any], Lanes] = lanes_type) -> tuple[Any, Any]:
-    """(load, store) of the vectors of a contiguous array, addressed by their first number or by their row."""
+    """(load, store) for vectors of a contiguous array, addressed by the index of their first number.
+
+    With ``by_row`` the array is taken as rows of one vector each, addressed by the index of the row.
+    """
 
     def place(context: Any, builder: Any, kind: Any, array: Any, at: Any, count: int) -> Any:
         if by_row:
@@ -101,7 +104,7 @@ def access(by_row: bool, lanes: Callable[[Any], Lanes] = lanes_type) -> tuple[An
 
     @intrinsic
     def load(typingctx: Any, array: Any, at: Any) -> Any:
-        """The vector ``at`` that number or row (not negative)."""
+        """The vector at the index ``at`` of a number or row (not negative)."""
         kind = lanes(array.dtype)
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -112,7 +115,7 @@ def access(by_row: bool, lanes: Callable[[Any], Lanes] = lanes_type) -> tuple[An
 
     @intrinsic
     def store(typingctx: Any, array: Any, at: Any, value: Any) -> Any:
-        """Write a vector there."""
+        """Write the vector ``value`` at the index ``at`` of a number or row."""
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             found = place(context, builder, signature.args[0], args[0], args[1], value.count)
@@ -125,7 +128,7 @@ def access(by_row: bool, lanes: Callable[[Any], Lanes] = lanes_type) -> tuple[An
 
 
 def spreading(lanes: Callable[[Any], Lanes]) -> Any:
-    """The function that makes vectors of one number."""
+    """The function that fills a vector of such a type with one number."""
 
     @intrinsic
     def spread(typingctx: Any, number: Any) -> Any:
@@ -149,7 +152,7 @@ def _shuffled(builder: Any, a: Any, b: Any, chosen: list[int]) -> Any:
 
 
 def _halved(builder: Any, value: Any, least: int) -> Any:
-    """Upper halves added to lower ones until ``least`` lanes are left."""
+    """Add the upper half of the lanes to the lower half until ``least`` lanes are left."""
     width = value.type.count
     while width > least:
         width //= 2
@@ -167,10 +170,11 @@ def _joined(builder: Any, parts: list[Any]) -> Any:
 
 
 def _turned(builder: Any, parts: list[Any], count: int) -> list[Any]:
-    """The four vectors whose fours are the columns of the fours of these four, read as rows."""
+    """Transpose in blocks: the k-th fours of the four ``parts`` are the rows of a 4 x 4 matrix, and the k-th
+    fours of the four vectors returned are its columns. All have ``count`` lanes."""
 
     def mixed(a: Any, b: Any, chosen: list[int]) -> Any:
-        """Of every four, those numbers, of ``b`` from 4 on."""
+        """In every four lanes, the ``chosen`` numbers of that four: 0 to 3 of ``a``, 4 to 7 of ``b``."""
         lanes = [j + c + (count - 4 if c > 3 else 0) for j in range(0, count, 4) for c in chosen]
         return _shuffled(builder, a, b, lanes)
 
@@ -181,7 +185,8 @@ def _turned(builder: Any, parts: list[Any], count: int) -> list[Any]:
 
 @intrinsic
 def load_as(typingctx: Any, array: Any, at: Any, number: Any) -> Any:
-    """The vector ``at`` that number, of the kind of ``number``, of an array of such or of whole numbers."""
+    """The vector of an array from its ``at``-th number on; whole numbers become numbers of the kind of
+    ``number``, which all others are already."""
     kind = lanes_type(number)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -195,8 +200,7 @@ def load_as(typingctx: Any, array: Any, at: Any, number: Any) -> Any:
 
 @intrinsic
 def gather_fours(typingctx: Any, fours: Any, rows: Any, at: Any) -> Any:
-    """Rows of ``fours`` (n, 4), side by side: those that ``rows`` names from its ``at``-th number on, as many
-    as fill a vector."""
+    """As many rows of ``fours`` (n, 4) as fill a vector, side by side: rows[at], rows[at + 1], ..."""
     kind = lanes_type(fours.dtype)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -215,9 +219,11 @@ def gather_fours(typingctx: Any, fours: Any, rows: Any, at: Any) -> Any:
 
 @intrinsic
 def store_columns(typingctx: Any, eights: Any, rows: Any, at: Any, out: Any, to: Any, width: Any) -> Any:
-    """Write the eight columns of the rows of ``eights`` (n, 8) that ``rows`` names from its ``at``-th number
-    on, as many as fill a vector, to a contiguous array: the first from its ``to``-th number on, each of the
-    others ``width`` further."""
+    """Transpose rows of ``eights`` (n, 8) into eight columns of a contiguous array.
+
+    There are as many rows as a vector has lanes: rows[at], rows[at + 1], ... Column c is written from the
+    number to + c width of ``out`` on.
+    """
     count = lanes_type(eights.dtype).count
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -231,7 +237,7 @@ def store_columns(typingctx: Any, eights: Any, rows: Any, at: Any, out: Any, to:
         for half in range(2):
             parts = []
             for q in range(4):
-                # The q-th of every four rows side by side.
+                # The q-th of every four rows, side by side.
                 fours = []
                 for place in first[q::4]:
                     place = builder.add(place, ir.Constant(place.type, 4 * half))
@@ -262,7 +268,7 @@ def repeat_four(typingctx: Any, a: Any) -> Any:
 
 @intrinsic
 def sum_fours(typingctx: Any, a: Any) -> Any:
-    """Sum of the fours in a vector, halves first: the order is fixed."""
+    """Sum of all fours of a vector, a vector of four; by halves, so the order is fixed."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return _halved(builder, args[0], 4)
@@ -272,7 +278,7 @@ def sum_fours(typingctx: Any, a: Any) -> Any:
 
 @intrinsic
 def where_last(typingctx: Any, a: Any, value: Any) -> Any:
-    """``value`` in each four of which the last number of ``a`` is above zero, else zero."""
+    """``value`` in every four lanes in which the last number of ``a`` is above zero, else zero."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         last = _shuffled(builder, args[0], None, [k // 4 * 4 + 3 for k in range(a.count)])
@@ -299,12 +305,12 @@ def up_to(typingctx: Any, a: Any, limit: Any, value: Any) -> Any:
 
 
 def _append(builder: Any, context: Any, signature: Any, args: Any, vector: Any) -> None:
-    """Write those of the vector of whole numbers where args[0] < args[1], without gaps, to the array before
-    the last of ``args``, from that on, and zeros behind them to the end of the vector."""
+    """Write the lanes of ``vector`` (whole numbers) where args[0] < args[1], without gaps, and behind them
+    zeros to the end of the vector. The last two of ``args`` are the array and the index to begin at."""
     kind, size = signature.args[-2], vector.type.element.width
     below = builder.fcmp_ordered("<", args[0], args[1], flags=FLAGS)
-    # In a register: by LLVM's store of some lanes, a tick of implicit pressure takes a Zen 4 1.7 times as
-    # long.
+    # Packed in a register: with LLVM's store of selected lanes, a tick of implicit pressure takes 1.7 times
+    # as long on a Zen 4.
     compress = ir.FunctionType(vector.type, [vector.type, below.type, vector.type])
     name = f"llvm.experimental.vector.compress.v{vector.type.count}i{size}"
     function = cgutils.get_or_insert_function(builder.module, compress, name)
@@ -316,10 +322,10 @@ def _append(builder: Any, context: Any, signature: Any, args: Any, vector: Any) 
 
 @intrinsic
 def append_below(typingctx: Any, a: Any, limit: Any, value: Any, out: Any, at: Any) -> Any:
-    """Write those of ``value`` where a < limit, without gaps, to a contiguous array from its ``at``-th number
-    on, and zeros behind them to the end of the vector; whole numbers where the array holds such.
+    """Write the lanes of ``value`` where a < limit, without gaps, to a contiguous array from its ``at``-th
+    number on, and behind them zeros to the end of the vector.
 
-    They are as many as ``count_below`` tells.
+    ``count_below`` returns how many they are. For an array of whole numbers they are converted.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -334,7 +340,7 @@ def append_below(typingctx: Any, a: Any, limit: Any, value: Any, out: Any, at: A
 
 @intrinsic
 def append_numbers_below(typingctx: Any, a: Any, limit: Any, first: Any, out: Any, at: Any) -> Any:
-    """The same with the numbers of the lanes, the whole numbers from ``first`` on, to an array of 32 bits."""
+    """Like ``append_below``, but write the lanes' numbers, counted from ``first``, as 32-bit integers."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = ir.IntType(out.dtype.bitwidth)
@@ -351,7 +357,7 @@ def append_numbers_below(typingctx: Any, a: Any, limit: Any, first: Any, out: An
 
 
 def _counted(context: Any, builder: Any, a: Any, values: Any, mask: Any = None) -> Any:
-    """How many lanes have a < limit, of those that the mask's bits name."""
+    """How many lanes have a < limit (``values``), among those whose bits are set in ``mask``."""
     bits = ir.IntType(a.count)
     ones = cgutils.get_or_insert_function(
         builder.module, ir.FunctionType(bits, [bits]), f"llvm.ctpop.i{a.count}"
@@ -374,7 +380,7 @@ def count_below(typingctx: Any, a: Any, limit: Any) -> Any:
 
 @intrinsic
 def count_below_in(typingctx: Any, a: Any, limit: Any, lanes: Any) -> Any:
-    """The number of lanes where a < limit, of the first so many ``lanes`` (1 or more)."""
+    """The number of lanes where a < limit among the first ``lanes`` of them (1 or more)."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = args[2].type
@@ -418,7 +424,7 @@ def square_root(typingctx: Any, a: Any) -> Any:
 
 @intrinsic
 def lane_sum(typingctx: Any, a: Any) -> Any:
-    """Sum of all lanes, halves first: the order is fixed."""
+    """Sum of all lanes, by halves, so the order is fixed."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.extract_element(_halved(builder, args[0], 1), ir.Constant(ir.IntType(32), 0))

@@ -1,8 +1,9 @@
 """Loops over pieces of work that are divided among threads.
 
-``prange`` compiles its loop as a separate function, with a wrapper, and all functions that they call once
-more in each. With ``for_each``, which compiles the loop's body once and passes it to numba's own pool of
-threads, a kernel compiles in a third of that time. Both divide pieces in the same way and give the same bits.
+``prange`` compiles its loop as a separate function with a wrapper, and compiles every function that the loop
+calls once more in each. ``for_each`` compiles the loop's body once and passes it to numba's own pool of
+threads, so that a kernel compiles in a third of that time. Both divide the pieces in the same way and give
+the same bits.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from ecs_fluid.kernels.compiled import CHUNKS
 
 
 def _borrowed(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """The argument with arrays whose references are not counted: counting for each slice would take as long
-    as a short loop, and stop other threads. The caller keeps the arrays alive."""
+    """The argument, its arrays without reference counts; the caller keeps them alive.
+
+    Counting references for each slice would take as long as a short loop, and make other threads wait.
+    """
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, value)
         array.meminfo = cgutils.get_null_value(array.meminfo.type)
@@ -35,17 +38,17 @@ def _borrowed(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 
 @intrinsic
 def for_each(typingctx: Any, body: Any, count: Any, arguments: Any) -> Any:
-    """``body(i, *arguments)`` for i = 0 ... count - 1 on numba's threads, each i once; in compiled code only.
+    """Call ``body(i, *arguments)`` once for each i = 0 ... count - 1 on numba's threads; in compiled code.
 
-    ``body`` is a function under ``njit``, which returns nothing and is compiled by the options of its caller;
-    ``arguments`` is a tuple. Neighbouring i go to one thread. A RuntimeError if it raised anything.
+    ``body`` is an ``njit`` function that returns nothing; it is compiled with the options of its caller.
+    ``arguments`` is a tuple. Neighbouring i go to one thread. Raises RuntimeError if any call raised.
     """
     arguments = types.Tuple([types.unliteral(one) for one in arguments])
     signature = types.void(types.intp, *arguments)
 
     def codegen(context: Any, builder: Any, _: Any, values: Any) -> Any:
         library = context.active_code_library
-        _launch_threads()  # without which the names below mean nothing; also where compiled code is loaded
+        _launch_threads()  # defines the names called below; needed also where compiled code is loaded
         library._reload_init.add(_launch_threads)
         flags = targetconfig.ConfigStack().top().copy()
         flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
@@ -55,8 +58,8 @@ def for_each(typingctx: Any, body: Any, count: Any, arguments: Any) -> Any:
         )
         pointer, size = cgutils.voidptr_t, context.get_value_type(types.intp)
 
-        # What a thread calls, with pointers moved on by its first i: one from 0 by bytes, which is i itself,
-        # and one that stays, to what tells of a failure.
+        # What a thread calls. numba has moved its two pointers on by the thread's first i: one starts at 0
+        # and moves by bytes, so it is i itself; the other, to the flag of a failure, does not move.
         kind = ir.FunctionType(
             ir.VoidType(), [pointer.as_pointer(), size.as_pointer(), size.as_pointer(), pointer]
         )
@@ -104,7 +107,7 @@ def for_each(typingctx: Any, body: Any, count: Any, arguments: Any) -> Any:
 
 @intrinsic
 def add_at(typingctx: Any, numbers: Any, i: Any, amount: Any) -> Any:
-    """Add ``amount`` to ``numbers[i]``, of int64, as one step for all threads; what was there before."""
+    """Add ``amount`` to ``numbers[i]`` (int64) as one atomic step; returns the value before."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, args[0])
@@ -115,16 +118,17 @@ def add_at(typingctx: Any, numbers: Any, i: Any, amount: Any) -> Any:
 
 
 def parallel(count: str = "CHUNKS", **options: Any) -> Callable[[Callable[..., None]], Any]:
-    """Decorates a function (i, *arguments): (*arguments) calls it for i = 0 ... count - 1 on all threads.
+    """Decorator of a function (i, *arguments), which is then called as (*arguments).
 
-    ``count`` is an expression in the arguments; ``options`` are those of ``njit``. Compiled code is kept.
+    The call runs it for i = 0 ... count - 1 on all threads. ``count`` is an expression in the arguments, as
+    text; ``options`` are those of ``njit``. Compiled code is cached.
     """
 
     def decorate(body: Callable[..., None]) -> Any:
         code, name = body.__code__, body.__name__
         names = ", ".join(list(inspect.signature(body).parameters)[1:])
         space = {"CHUNKS": CHUNKS, **body.__globals__, "_for_each": for_each, "_body": njit(body)}
-        # Compiled code is kept by the place of its source, which is the body's.
+        # The cache identifies compiled code by the place of its source, so this one gets the body's place.
         lines = "\n" * (code.co_firstlineno - 1)
         source = f"{lines}def {name}({names}): _for_each(_body, {count}, ({names},))"
         exec(compile(source, code.co_filename, "exec"), space)

@@ -1,4 +1,4 @@
-"""Polynomials and the exponential function for loops that must become vectors."""
+"""Polynomials and the exponential function for loops that must vectorise."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ecs_fluid.kernels.compiled.vectors import INLINE, two_to_the
 
 
 def polynomial(name: str, coefficients: Iterable[float]) -> Any:
-    """(x): the polynomial of these coefficients, that of the highest power first, in the precision of x.
+    """A compiled function of x: the polynomial of these coefficients, highest power first, in x's precision.
 
-    Its ``name`` has to be that of no other compiled function.
+    No other compiled function may have its ``name``.
     """
     first, *others = (f"real({number!r})" for number in coefficients)
-    # Horner's rule written out: a loop would keep the one around it from vectors.
+    # Horner's rule written out: a loop here would keep the loop around it from being vectorised.
     steps = "".join(f"    y = y * x + {number}\n" for number in others)
     space: dict[str, Any] = {"__name__": __name__}
     exec(f"def {name}(x):\n    real = type(x)\n    y = {first}\n{steps}    return y\n", space)

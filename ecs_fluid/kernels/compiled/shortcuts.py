@@ -1,19 +1,20 @@
 """Skips work of numba that is not needed here, a third of the time that compiling takes.
 
-* Optimising what a function calls and is only declared beside it: nine of ten functions of a module.
-* Optimising the function by which Python calls a compiled one, before it is optimised with that.
-* Three passes over a module, before all others, that come again among them.
-* Telling listeners and clocks of every call of LLVM, hundreds for each function.
-* The function by which C calls a compiled one.
-* The function by which Python calls a compiled one, where its code is not kept in the cache: of ours, such
-  are called by compiled ones alone.
+* Optimising functions that a module only declares because it calls them: nine of ten of its functions.
+* Optimising the wrapper by which Python calls a compiled function by itself; the two are optimised together
+  later.
+* Three passes over a module, before all others, that are repeated among those.
+* Notifying listeners and clocks of every call of LLVM, hundreds for each function.
+* The wrapper by which C calls a compiled function.
+* The wrapper by which Python calls a compiled function, for our functions that are not cached: only compiled
+  code calls those.
 * Searching for garbage ten times as often as there is any.
-* The text that tells both shapes where an array is assigned to one of another shape, and not only that.
+* The part of an error text that names both shapes where an array is assigned to one of another shape.
 * Comparing settings of the compiler option by option, some hundred thousand times in a minute.
-* SciPy's linear algebra where numba is loaded, a tenth of a second in every process: functions that call it
-  ask for it themselves, when they are compiled and when they run.
+* Importing SciPy's linear algebra together with numba, a tenth of a second in every process: functions that
+  call it check for it themselves, when they are compiled and when they run.
 
-Machine code of what remains is the same. Functions of other packages are compiled as ever.
+The machine code that remains is the same. Functions of other packages are compiled as before.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ from numba.extending import overload
 from numba.np import arrayobj, linalg
 
 OBJECTS = 10_000
-"""So many new objects of Python there are before garbage is searched for while functions are compiled."""
+"""While functions are compiled, Python searches for garbage only after this many new objects."""
 
 FOR_PYTHON = "_ZN7cpython"
-"""How names of functions begin by which Python calls compiled ones."""
+"""How the names of the wrappers begin by which Python calls compiled functions."""
 
 
 class LeanLibrary(JITCodeLibrary):  # type: ignore[misc]
-    """Compiled code of one function, in the making of which only what has a body is optimised."""
+    """Compiled code of one function; only functions with a body are optimised for it."""
 
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
@@ -50,7 +51,7 @@ class LeanLibrary(JITCodeLibrary):  # type: ignore[misc]
                 passes.run(function, builder)
 
     def _optimize_final_module(self) -> None:
-        """Take in what must be taken in, drop counts of references that cancel, and optimise all that."""
+        """Inline what must be inlined, drop reference counts that cancel, then optimise the whole module."""
         builder = self._codegen._pass_builder(opt=0, loop_vectorize=False)
         passes = builder.getModulePassManager()
         passes.add_refprune_pass(_parse_refprune_flags())
@@ -60,7 +61,11 @@ class LeanLibrary(JITCodeLibrary):  # type: ignore[misc]
 
 
 class _Kept(event.Listener):  # type: ignore[misc]
-    """Whether the code of the functions in work, the innermost last, goes into the cache."""
+    """Notes for each function being compiled, the innermost last, whether its code goes into the cache.
+
+    For as long, garbage is searched for less often, and assignments in our functions get the short error
+    text for unequal shapes.
+    """
 
     def __init__(self) -> None:
         self.innermost_last = [True]
@@ -80,7 +85,7 @@ class _Kept(event.Listener):  # type: ignore[misc]
 
     def on_end(self, happened: Any) -> None:
         if len(self.innermost_last) == 1:
-            return  # of a function whose start another listener refused before this one was told of it
+            return  # another listener refused this function's start before this one was notified of it
         self.innermost_last.pop()
         self._texts.pop()
         arrayobj.raise_with_shape_context = self._texts[-1]
@@ -90,7 +95,7 @@ class _Kept(event.Listener):  # type: ignore[misc]
 
 @cache
 def _defaults(kind: Any) -> tuple[dict[str, Any], int]:
-    """What options are where nobody sets them, and the hash, which numba takes of their names alone."""
+    """Default values of a class of settings, and its hash, which numba takes from the option names alone."""
     return {name: option.default for name, option in kind.options.items()}, hash(tuple(sorted(kind.options)))
 
 
@@ -105,7 +110,7 @@ def _are_equal(settings: Any, other: Any) -> Any:
 
 
 def _unequal_shapes(source: Any, target: Any) -> None:
-    """What assigning a whole array calls where shapes differ."""
+    """Called by compiled code that assigns a whole array to one of another shape; raises ValueError there."""
 
 
 @overload(_unequal_shapes)
@@ -117,7 +122,7 @@ def _compiled_unequal_shapes(source: Any, target: Any) -> Any:
 
 
 def _load_without_scipy() -> None:
-    """Load the module of numba that would import SciPy's linear algebra to find out whether it is there."""
+    """Load numba's `arraymath`, which would import SciPy's linear algebra to find out whether it exists."""
     usual, linalg.ensure_blas = linalg.ensure_blas, lambda: None
     from numba.np import arraymath  # noqa: F401
 
@@ -125,13 +130,13 @@ def _load_without_scipy() -> None:
 
 
 def leave_out() -> None:
-    """Compile functions from now on without what is never called."""
+    """Skip the work listed at the head of this file for all functions compiled from now on."""
     _load_without_scipy()
     ffi.lib._lock._cblist.clear()
     for_c, for_python, kept = CPUContext.create_cfunc_wrapper, CPUContext.create_cpython_wrapper, _Kept()
 
     def for_c_of_others(self: Any, library: Any, fndesc: Any, *how: Any, **more: Any) -> None:
-        # What numba itself is written in, as np.empty, is made for callers of ours, too.
+        # numba's own implementations, such as np.empty, are compiled for our functions, too.
         if not fndesc.modname.startswith(("ecs_fluid.", "numba.")):
             for_c(self, library, fndesc, *how, **more)
 
@@ -142,7 +147,7 @@ def leave_out() -> None:
             refuse(self, library, fndesc.llvm_cpython_wrapper_name)
 
     def refuse(context: Any, library: Any, name: str) -> None:
-        """Instead, a few bytes that raise TypeError."""
+        """Make a wrapper of a few bytes in its place, which raises TypeError."""
         module, pointer = context.create_module("refusal"), cgutils.voidptr_t
         function = ir.Function(module, ir.FunctionType(pointer, [pointer] * 3), name)
         builder = ir.IRBuilder(function.append_basic_block())
@@ -155,7 +160,7 @@ def leave_out() -> None:
 
     TargetConfig.__eq__ = _are_equal
     TargetConfig.__hash__ = lambda settings: _defaults(settings.__class__)[1]
-    # Of the class: numba works with copies of its context, each with options of its own.
+    # Set on the class, because numba works with copies of its context, each with its own options.
     CPUContext.create_cfunc_wrapper = for_c_of_others
     CPUContext.create_cpython_wrapper = for_python_where_kept
     event.register("numba:compile", kept)

@@ -1,7 +1,7 @@
-"""Vectors of three numbers in registers: an array for each would take longer to make than all that follows.
+"""Vectors of three numbers in registers: making an array for each would take longer than the arithmetic.
 
 Arguments are tuples, or rows of arrays whose first three numbers are read; results are tuples. All functions
-melt into their callers and round as what is written out would.
+are inlined into their callers and round as the same formulas written out would.
 """
 
 # mypy: disable-error-code="no-any-return"

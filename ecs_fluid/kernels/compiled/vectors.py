@@ -13,15 +13,15 @@ from numba.extending import intrinsic, overload
 from ecs_fluid.kernels.compiled import FAST
 
 INLINE: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy", "forceinline": True}
-"""Options of small functions that must melt into the loop that calls them, or it does not vectorise."""
+"""Options of small functions that must be inlined into the loop that calls them, or it does not vectorise."""
 
 LANES = 16
 """Sources are padded to a multiple of this: one vector of float32 on AVX-512, two on AVX2, four on NEON."""
 
 DIVIDES = (config.CPU_NAME or llvmlite.binding.get_host_cpu_name()).startswith("znver")
-"""Whether a root and a quotient of float64 vectors hold up loops of pairs less than an estimate and its
-refinements do, by LLVM's name of the processor: bits may not depend on a measurement. Of pairs in a second, a
-Zen 4 divides 1.15 times as many, an Emerald Rapids refines 1.7 times as many."""
+"""Whether float64 pair loops run faster with the processor's root and division than with an estimate and its
+refinements. LLVM's name of the processor decides, because bits must not depend on a measurement. In pairs per
+second, division is 1.15 times as fast on a Zen 4, refinement 1.7 times as fast on an Emerald Rapids."""
 
 
 @intrinsic
@@ -48,8 +48,8 @@ def wide_vectors(typingctx: Any) -> Any:
 def double_inverse_root(d: float) -> float:
     """2 / sqrt(d), to full precision in float32 and float64; for compiled code only.
 
-    One Newton step from an estimate y of 1/sqrt(d) is y (3 - d y^2) / 2; leaving out the half saves an
-    operation of about 25 in the whole pair, and callers fold it into constants.
+    One Newton step from an estimate y of 1/sqrt(d) is y (3 - d y^2) / 2. Leaving out the factor 1/2 saves one
+    of about 25 operations per pair; callers fold it into their constants.
     """
     return 2.0 / float(np.sqrt(d))
 
@@ -69,7 +69,7 @@ def _double_inverse_root(d: Any) -> Any:
         return 2.0 / np.sqrt(d)
 
     def double(d: Any) -> Any:
-        # sqrt and division of a float64 vector take some 40 cycles; an estimate out of the exponent bits
+        # sqrt and division of a float64 vector take some 40 cycles; an estimate from the exponent bits
         # (relative error 3.5e-2) and three steps take 7: Newton 1.8e-3, third order 1.4e-8, Newton 3e-16.
         bits = np.float64(d).view(np.int64)
         y = np.int64(np.int64(0x5FE6EB50C7B537A9) - (bits >> np.int64(1))).view(np.float64)

@@ -1,10 +1,11 @@
 """Error of a sum by expansions, from a sample of its targets that are also summed without expansions.
 
-Before the sum, a few leaves spread over the tree tell which order it will need. After it, a sample weighted
-by closeness to the sources, |u|^2, |du|^2 and (distance to the leaf's centre / its radius)^order measures the
-error, as the mean and twice its standard error; every error found counts by the inverse of its
-probability. No random numbers are drawn: the targets stand at even distances on the sum of the probabilities
-along the tree.
+Before the sum, the order that it will need is estimated on a few leaves spread over the tree. After the sum,
+its error is measured on a sample of targets: the mean over the sample plus twice its standard error. A target
+is the more likely to be in the sample the closer it is to the sources and the larger |u|^2, |du|^2 and
+(distance to the leaf's centre / its radius)^order are; its error counts by the inverse of that probability.
+No random numbers are drawn: the probabilities are added up along the tree, and targets are taken at even
+distances of that sum.
 Why these shares: docs/notes/fmm.md.
 
 Source: Horvitz and Thompson 1952 for the weights; Madow 1949 for even distances.
@@ -141,9 +142,9 @@ def measured_error(mode: int, s: Sources, target: PointTree, results: Results) -
 def drawn_error(
     targets: NDArray[Any], x: NDArray[Any], results: Results, exact: Callable[[NDArray[Any]], Results]
 ) -> float:
-    """The same for results of any method at ``targets (m, 3)``, of sources at ``x (3, n)``.
+    """The same for results of any method at ``targets (m, 3)``, made by sources at ``x (3, n)``.
 
-    ``exact`` gives what they should be at some points (k, 3).
+    ``exact`` returns what they should be at some points (k, 3).
     """
     low, high = x.min(axis=1).astype(np.float64), x.max(axis=1).astype(np.float64)
     about = np.array([*(0.5 * (low + high)), 0.5 * np.linalg.norm(high - low)])

@@ -7,11 +7,12 @@ R = t - s, x = t + e and x_i = s + d_i,
     L_m = sum_n D_(m+n)(R) M_n,     M_n = sum_i alpha_i (-d_i)^n / n!,     D_m = d^m G,   |m| + |n| <= order
 
 (multi-indices m, n). The derivatives are those of the *regularised* kernel, with the mean core radius of the
-source node, so core size and node size are free of each other; the series of 1/sqrt(r^2 + sigma^2) converges
+source node, so nodes may be smaller than the cores in them; the series of 1/sqrt(r^2 + sigma^2) converges
 even faster than that of 1/r, like ((a + b)/sqrt(R^2 + sigma^2))^order for node radii a and b.
 
 Everything is scaled: M by powers of the source node's scale, L by the target node's, D by the distance, so
-that float32 has room for any size of a flow. ``m2l`` has the derivatives and the sums over n.
+that float32 does not overflow whatever the size of a flow. ``m2l`` computes the derivatives and the sums over
+n.
 
 Source: Dehnen 2002 (J. Comput. Phys. 179, 27) for the truncation by total order and the criterion.
 """

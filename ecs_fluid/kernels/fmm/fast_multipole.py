@@ -1,12 +1,12 @@
 """Fast multipole method for regularised vortons: velocity, its gradient and the vector potential in O(N + M).
 
-Sources and targets each get a balanced tree (``point_tree``); the moments of the source nodes
-(``expansions``) act on the target nodes on the way down (``traversal``), and what is near is summed in
-pairs (``near``). Order, opening and leaf size follow from the tolerance (``accuracy``). The expansions
-are those of the *regularised* kernel, so overlapping cores and the long tails of the algebraic blobs need no
-far-field guard; the clearances of ``accuracy`` guard the rest. Because no table of orders fits every flow,
-the error of every sum is measured on a sample of its targets (``error_estimate``), and the order is raised
-until the tolerance is kept.
+Sources and targets each get a balanced tree (``point_tree``). On the way down the target tree the moments of
+source nodes (``expansions``) act on target nodes that are far enough away (``traversal``); near ones are
+summed in pairs (``near``). Order, opening and leaf size follow from the tolerance (``accuracy``). The
+expansions are those of the *regularised* kernel, so overlapping cores and the long tails of the algebraic
+blobs need no far-field guard; the clearances of ``accuracy`` guard the rest. Because no table of orders fits
+every flow, the error of every sum is measured on a sample of its targets (``error_estimate``), and the order
+is raised until the tolerance is kept.
 
 Source: Greengard and Rokhlin 1987; Dehnen 2002 for the mutual criterion of two nodes; Warren and Salmon 1995
 for interaction lists handed down the tree.

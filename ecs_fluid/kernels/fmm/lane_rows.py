@@ -1,7 +1,8 @@
 """Rows of lanes: vectors (see ``lanes``) that are rows of an array ``(rows, lanes(dtype))``.
 
 The loops of the fast multipole method are short sums of products whose operands lie in rows picked by a
-table, and no compiler finds the vectors in them. Nine running sums hide the latency of the multiply-adds.
+table; compilers do not vectorise them, so here the vectors are explicit. Nine running sums hide the latency
+of the multiply-adds.
 
 All functions but ``lanes``, ``zero_rows`` and ``for_threads`` exist in compiled code only.
 """

@@ -2,7 +2,7 @@
 
 The sums are those of ``expansions``, for one target node and as many source nodes as a vector has lanes.
 The derivatives D come from f_k = (1/r d/dr)^k G by the recurrence of McMurchie and Davidson 1978 (their
-R_tuv), which needs a kernel for nothing but f_0 ... f_order.
+R_tuv), so all that differs between kernels is f_0 ... f_order.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tables of multi-indices m = (i, j, k) up to a total order, order after order.
 
-A multi-index has the same place for every highest order, so the indices of lower orders are a prefix. These
-tables turn the recurrences and the sums of ``expansions`` into plain loops.
+The place of a multi-index does not depend on the highest order, so the table of a lower order is the start of
+that of a higher one. These tables turn the recurrences and the sums of ``expansions`` into plain loops.
 """
 
 from __future__ import annotations

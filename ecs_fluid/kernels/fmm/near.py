@@ -92,7 +92,7 @@ def _fill(packed: Any, pack: Any, filled: int, first: int, count: int) -> None:
 
 @njit(**PART)
 def _next_pack(s: Any, near: Any, at: Any, done: Any, last: Any, pack: Any) -> Any:
-    """Fill the pack from ``near[at:last]``, of whose first leaf ``done`` vortons are dealt with.
+    """Fill the pack with vortons of the leaves ``near[at:last]``; ``done`` of the first leaf are done.
 
     Returns the number of vortons in the pack and the new ``at`` and ``done``.
     """
@@ -115,9 +115,10 @@ def _next_pack(s: Any, near: Any, at: Any, done: Any, last: Any, pack: Any) -> A
 
 
 def _near_part(name: str, loop: Any, rows: int, scale: float) -> Any:
-    """The kernel that adds what ``walk`` left over (same arguments and lists) by this pair loop.
+    """The kernel that sums, by this pair loop, what ``walk`` left over (same arguments and lists).
 
-    To ``u (m, 3)``, and for a loop of more sums to ``du (m, 9)``; it tells the ``pairs`` of each piece.
+    It adds to ``u (m, 3)`` and, for a loop that also sums gradients, to ``du (m, 9)``; ``pairs`` gets the
+    number of pairs of each piece.
     """
 
     def near_part(

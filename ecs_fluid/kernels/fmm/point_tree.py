@@ -23,7 +23,8 @@ node of one point are divided by powers of it. And its radius counts as this par
 powers of scale/distance would overflow in float32 where points coincide."""
 
 _FEW, _BRANCHES = 8192, 6
-"""So few points are quicker done by one thread; level of the branches that threads share out of more."""
+"""Up to this many points one thread is quicker; with more, threads share the tree's branches from this level
+down."""
 
 
 class PointTree(NamedTuple):

@@ -1,11 +1,12 @@
 """The walk of the fast multipole method: from pieces of the target tree down to its leaves.
 
-Going down the target tree, a node inherits the source nodes that its parent could not deal with. Those far
-enough away act on its local expansion (``expansions``), larger ones are opened, and the rest is left to
-its two children. A leaf evaluates its expansion; what is left is its list for ``near``.
+On the way down the target tree, a node inherits the source nodes that were too close for its parent. Those
+far enough away act on its local expansion (``expansions``), larger ones are replaced by their children, and
+the rest is left to its own two children. A leaf evaluates its expansion; the source nodes that remain are its
+list for ``near``.
 
-Every piece works by itself and every target adds its sources in an order that depends on the points alone, so
-the result has the same bits for any number of threads.
+Pieces do not depend on one another, and every target adds its sources in an order that depends on the points
+alone, so the result has the same bits for any number of threads.
 """
 
 from __future__ import annotations
@@ -64,13 +65,15 @@ class Sources(NamedTuple):
     packed: NDArray[Any]
     """(8, n and some) the same and more, ready for the pair loops"""
     cards: NDArray[np.float64]
-    """(nodes, 8) what the walk asks of a node, on one cache line: mean, least and largest sigma^2, m^2, sum
-    of |alpha|, m^3/s, centre and radius, m"""
+    """(nodes, 8) what the walk reads of a node, on one cache line: mean, least and largest sigma^2, m^2; sum
+    of |alpha|, m^3/s; centre and radius, m"""
 
 
 class Scratch(NamedTuple):
-    """Rows of lanes for a batch of source nodes or of targets, and expansions of nodes: of every thread, or
-    of the one that works on a piece."""
+    """Working arrays of a walk: rows of lanes for a batch of source nodes or of targets, and expansions.
+
+    Either those of all threads, with the thread as the first index, or those of one thread.
+    """
 
     direction: Any
     f: Any
@@ -84,11 +87,11 @@ class Scratch(NamedTuple):
     local: Any
     """(levels + 1, c, 3) local expansions down to a leaf"""
     curl: Any
-    """(c, 3) that of the velocity"""
+    """(c, 3) expansion of the velocity"""
     shift: Any
-    """(3,) from centre to centre"""
+    """(3,) way between the centres of a node and its child"""
     places: Any
-    """(lanes,) where the moments of the nodes begin"""
+    """(lanes,) where the moments of the batch's nodes begin"""
 
 
 def scratch(o: Orders, levels: int, dtype: Any) -> Scratch:
@@ -114,10 +117,11 @@ def _own(w: Any) -> Any:
 
 @njit(**PART, forceinline=True)
 def _order_needed(s: Any, reach: Any, x: float, y: float, z: float, radius: float, node: Any) -> int:
-    """Order of expansion that a target node there and a source node need to meet, 0 if too close for any.
+    """Order of expansion by which the source node ``node`` may act on a target node, 0 if it is too close.
 
-    The series converges like (a + b)/distance to the power of the order, so pairs at less than the opening
-    keep the error with fewer terms: ``reach[p]`` is the square of the ratio that order p can do.
+    The target node has the centre x, y, z and the ``radius``. The series converges like (a + b)/distance to
+    the power of the order, so farther pairs need fewer terms for the same error: ``reach[p]`` is the square
+    of the largest ratio for which order p suffices.
     """
     how, cards = s.settings, s.cards
     x, y, z = x - cards[node, 4], y - cards[node, 5], z - cards[node, 6]
@@ -148,9 +152,10 @@ def _longer(rows: Any) -> Any:
 def _share_out(
     s: Any, reach: Any, target: Any, t: Any, leaf: bool, queue: Any, far: Any, pending: Any, ends: Any
 ) -> None:
-    """Share the source nodes of ``queue`` between ``far`` and ``pending`` as long as all three have room.
+    """Divide the source nodes of ``queue`` among ``far`` and ``pending`` as long as all three have room.
 
-    ``ends`` are the place in the queue, its end, and those of far and pending.
+    Nodes that are too close and too large go back into the queue as their two children. ``ends`` holds the
+    position in the queue and the ends of queue, far and pending.
     """
     tree, cards = s.tree, s.cards
     leaves = (np.int64(1) << np.int64(tree.depth)) - 1
@@ -184,10 +189,10 @@ def _sort_out(
     s: Any, reach: Any, target: Any, t: Any, leaf: bool, pending: Any, first: Any, last: Any, far: Any,
     queue: Any, ends: Any,
 ) -> Any:  # fmt: skip
-    """Share the inherited source nodes ``pending[first:last]`` between expansion and what is handed down.
+    """Divide the inherited source nodes ``pending[first:last]`` into far ones and those to be handed down.
 
-    Puts nodes with their orders into ``far`` and appends what is left to ``pending``, whose ends go to
-    ``ends[2:]``. Returns the three lists, replaced by longer ones where they were too short.
+    Puts nodes that act by expansion, with their orders, into ``far`` and appends the rest to ``pending``; the
+    ends of both go to ``ends[2:]``. Returns the three lists, replaced by longer ones where these were short.
     """
     while queue.size < last - first + 2:
         queue = _longer(queue)
@@ -208,9 +213,9 @@ def _sort_out(
 
 @njit(**PART)
 def _by_order(far: Any, count: int, ranked: Any, place: Any) -> None:
-    """Nodes of ``far[:count]`` to ``ranked``, lowest order first, otherwise in their sequence.
+    """Copy the nodes of ``far[:count]`` to ``ranked``, lowest order first, otherwise in the same sequence.
 
-    Those of order q end at place[q].
+    Afterwards the nodes of order q end at place[q].
     """
     for q in range(place.size):
         place[q] = 0
@@ -228,7 +233,7 @@ def _by_order(far: Any, count: int, ranked: Any, place: Any) -> None:
 def _add_expansions(
     mode: int, s: Any, target: Any, t: Any, far: Any, count: int, ranked: Any, place: Any, w: Any, local: Any
 ) -> None:
-    """The source nodes ``far[:count]`` act on the local expansion of target node t."""
+    """Add what the source nodes ``far[:count]`` contribute to ``local``, the expansion of target node t."""
     _by_order(far, count, ranked, place)
     order = _LEAST_ORDER
     for low in range(0, count, w.d.shape[1]):
@@ -247,7 +252,7 @@ def _add_expansions(
 
 @njit(**PART)
 def _add_far(mode: int, o: Any, local: Any, target: Any, t: Any, w: Any, u: Any, du: Any) -> None:
-    """Results of the local expansion of leaf t at its targets."""
+    """Write the values of the local expansion of leaf t at its targets to u and du."""
     scale, m = target.scale[t], target.order.size
     k = t - ((np.int64(1) << np.int64(target.depth)) - 1)
     last = ((k + 1) * m) >> target.depth
@@ -282,8 +287,9 @@ def walk(
     ``mode`` is POTENTIAL, VELOCITY or GRADIENT. Piece i is node spans[i, 0] of level ``top``, from its leaf
     spans[i, 1] up to spans[i, 2]. ``every`` is scratch. Results go to ``u (m, 3)`` and, with GRADIENT,
     ``du (m, 9)`` (else (0, 0)) in the sequence of the given targets. For the near part, leaf k has still to
-    add the source leaves near[ends[k, 0] : ends[k, 1]]; used[0] counts them all, also where ``near`` is too
-    short for them and is to be had again. met[i] are the node pairs of a piece that met by expansion.
+    add the source leaves near[ends[k, 0] : ends[k, 1]]. used[0] counts them all, even if ``near`` is too
+    short for them; then the walk must be repeated with a longer one. met[i] is the number of node pairs of
+    piece i that met by expansion.
     """
     o, how, w = s.orders, s.settings, _own(every)
     c, levels, node = o.degree.size, target.depth - top, spans[piece, 0]

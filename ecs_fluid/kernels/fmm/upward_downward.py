@@ -1,4 +1,4 @@
-"""The passes of the fast multipole method over prepared sources: moments up, expansions down, pairs."""
+"""Passes of the fast multipole method over prepared sources: moments upward, expansions downward, pairs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ecs_fluid.kernels.fmm.traversal import Sources, scratch, walk
 _TASK_LEVEL = 7
 """Target nodes of this level have the runs of leaves that threads share out."""
 _NEAR = 512
-"""Near source leaves of a target leaf for which there is room at first; what is not used costs nothing."""
+"""Room at first for near source leaves, per target leaf; what is not used costs nothing."""
 
 
 Results = list[NDArray[Any]]
@@ -63,7 +63,7 @@ def with_order(s: Sources, order: int) -> Sources:
 
 
 def both_of(results: Results) -> tuple[NDArray[Any], NDArray[Any]]:
-    """u and du; (0, 0) numbers where there is no du."""
+    """u and du; without a du, an array of the shape (0, 0) in its place."""
     return results[0], results[1] if len(results) > 1 else results[0][:0, :0]
 
 

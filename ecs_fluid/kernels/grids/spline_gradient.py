@@ -1,8 +1,8 @@
 """A velocity field and its gradient at particles, from the coefficients of the field's cubic spline.
 
-The gradient is that of the spline itself: along one axis after the other the weights are differentiated,
-dw/dx = w'(f) / h. So a particle fetches the 64 points that its velocity needs, and no others; particles come
-in the order of a cell sort, so that neighbours find them in the cache. The velocity is of fourth order, its
+The gradient is that of the spline itself: the weights are differentiated along one axis at a time,
+dw/dx = w'(f) / h. So it needs no points of the grid but the 64 that the velocity needs. Particles come in the
+order of a cell sort, so that neighbours find these points in the cache. The velocity is of fourth order, its
 gradient of third.
 """
 
@@ -22,13 +22,15 @@ from ecs_fluid.kernels.grids.interpolation import BLOCK
 from ecs_fluid.kernels.grids.partition import view_as
 
 SLOPES = np.roll(SPLINE, -1, axis=1) * [1.0, 2.0, 3.0, 0.0]
-"""Derivatives of the weights ``SPLINE`` by the fraction."""
+"""Derivatives of the weights ``SPLINE`` with respect to the fraction."""
 
 
 @njit(fastmath=FAST, forceinline=True)
 def _blend(flat: Any, at: Any, steps: Any, weight: Any, slope: Any, q: Any, number: int, lines: Any) -> None:
-    """Of four planes and four rows each, ``number`` values from ``at`` on, by vectors, into the rows of
-    ``lines``: their sum, and its derivatives by x and by y."""
+    """Weighted sums over four planes of four rows each, for ``number`` values from ``at`` on, by vectors.
+
+    Written to the three rows of ``lines``: the sum, and its derivatives with respect to x and to y.
+    """
     y0, y1, y2, y3 = spread(weight[4, q]), spread(weight[5, q]), spread(weight[6, q]), spread(weight[7, q])
     d0, d1, d2, d3 = spread(slope[4, q]), spread(slope[5, q]), spread(slope[6, q]), spread(slope[7, q])
     for c in range(0, number, lanes_of(flat)):
@@ -50,7 +52,7 @@ def _blend(flat: Any, at: Any, steps: Any, weight: Any, slope: Any, q: Any, numb
 
 @njit(**INLINE)
 def _blend_singly(flat: Any, at: int, steps: Any, weight: Any, slope: Any, number: int, lines: Any) -> None:
-    """The same, one after the other."""
+    """The same as ``_blend``, one value after the other."""
     for c in range(number):
         lines[0, c] = lines[1, c] = lines[2, c] = 0.0
         for s in range(TAPS):
@@ -123,9 +125,9 @@ def interpolate(
     """Fill rows ``order`` of u (n, 3) m/s and du (n, 3, 3) 1/s, du[i, j] = du_i / dx_j, at x (n, 3) m.
 
     ``field`` (px, py, pz, 3) m/s holds ``cubic.coefficients`` of the velocity at the grid's points; outside,
-    a position takes what the nearest point of the box has. Derivatives along an axis that is ``flat`` (3,)
-    are 0, and those along one of one or two cells are the differences of its points. ``order`` (k,) int64
-    names every row that is wanted, best sorted by cell.
+    a position gets the values of the nearest point of the box. Derivatives are 0 along an axis that is
+    ``flat`` (3,), and differences of points along an axis of one or two cells. ``order`` (k,) int64 lists the
+    rows that are wanted, best sorted by cell.
     """
     cubics, slopes = SPLINE.astype(field.dtype), SLOPES.astype(field.dtype)
     _interpolate(x, order, origin, spacing, flat, field, cubics, slopes, u, view_as(du, len(du), 9))

@@ -80,7 +80,7 @@ def layers(i: int, center: Array, vertices: Array, triangles: Array, single: Arr
 
 @njit(cache=True, fastmath=IN_ORDER, error_model="numpy")
 def _column_block(a: Array, pivot: Array, first: int, last: int) -> None:
-    """Eliminate the columns first to last - 1 of a, as far as these columns themselves are concerned."""
+    """Eliminate the columns first to last - 1 of a, within these columns only."""
     n = len(a)
     for k in range(first, last):
         best = k
@@ -99,9 +99,9 @@ def _column_block(a: Array, pivot: Array, first: int, last: int) -> None:
 
 @njit(cache=True, fastmath=IN_ORDER, error_model="numpy")
 def _take_off(a: Array, i: int, first: int, last: int, start: int, end: int) -> None:
-    """Rows first to last - 1, times their factors, off row i, in the columns start to end - 1.
+    """Subtract the rows first to last - 1, times their factors, from row i in the columns start to end - 1.
 
-    Eight in one go: a number is fetched and stored once for all of them.
+    Eight rows at a time: a number of row i is fetched and stored once for all of them.
     """
     row = a[i, start:end]
     m = first
@@ -129,7 +129,7 @@ def _take_off(a: Array, i: int, first: int, last: int, start: int, end: int) -> 
 
 @parallel(error_model="numpy")
 def _eliminate(chunk: int, a: Array, first: int, last: int) -> None:
-    """Columns ``first`` to ``last`` out of the rows below them."""
+    """Subtract the rows ``first`` to ``last`` - 1 from all rows below, in the columns from ``last`` on."""
     n = len(a)
     rows = n - last
     for start in range(last, n, STRIP):
@@ -140,7 +140,7 @@ def _eliminate(chunk: int, a: Array, first: int, last: int) -> None:
 
 @njit(cache=True, error_model="numpy")
 def factorise(a: Array, pivot: Array) -> None:
-    """L U factors of a (n, n), in place, with the rows exchanged as `pivot` (n,) tells.
+    """L U factors of a (n, n), in place; `pivot` (n,) gets the exchanges of rows.
 
     By blocks of columns: the rest of a row then stays in the cache while a whole block is taken from it.
     """

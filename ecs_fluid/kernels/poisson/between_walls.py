@@ -1,12 +1,12 @@
 """Velocity of blobs in a box along whose walls the fluid slips, at grid points, by sums of sines and cosines.
 
-No fluid goes through a wall if every blob has a mirror image behind it, which keeps the part of the vorticity
-along the normal and has the opposite of the part along the wall. Images in both walls across an axis repeat
-every other box, so component c of the vorticity is a sum of cosines along axis c and of sines along the two
-others, of wave numbers pi j / L, and so is the vector potential A^ = z(k sigma) omega^/k^2, with z the
-transform of the regularisation; component c of the velocity, curl A, is one of sines along axis c and of
-cosines along the others. All is spectral in the grid points; what is left is the error of sharing vortons
-among points. A box that turns moves fluid without vorticity, too: `turning`.
+No fluid goes through a wall if every blob has a mirror image behind it: the image keeps the component of the
+vorticity along the wall's normal and reverses the others. Images in both walls across an axis repeat every
+other box. So component c of the vorticity is a sum of cosines along axis c and of sines along the two others,
+with wave numbers pi j / L for a box of length L. The vector potential, A^ = z(k sigma) omega^/k^2 with z the
+transform of the regularisation, is such a sum, too. Component c of the velocity, curl A, is a sum of sines
+along axis c and of cosines along the others. All is spectral in the grid points; what is left is the error of
+sharing vortons among points. A box that turns also moves fluid without vorticity: see `turning`.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ from ecs_fluid.kernels.biot_savart.regularisation import Code
 from ecs_fluid.kernels.poisson.periodic import Array, Part, Sizes, Three, shaped, smoothed
 
 TERMS = 256
-"""Of the sums for a box that turns: at the walls they fall as 1/n^2, with alternating signs but in edges."""
+"""Terms of the sums for a box that turns; at the walls they fall as 1/n^2, with alternating signs except at
+the box's edges."""
 
 ALONG, ACROSS = 1, -1
-"""Which components of a mirrored field keep their sign: of vorticity and vector potential those along the
-normal of the wall, of velocity those across it."""
+"""Which components of a field keep their sign in a mirror image: those along the wall's normal (vorticity and
+vector potential), or those across the normal (velocity)."""
 
 
 def reflected_in(field: Array, ghosts: int) -> Array:
-    """Vorticity (px, py, pz, 3) at the points of a box, and what images behind its walls add there.
+    """Vorticity (px, py, pz, 3) at the points of a box, with what images behind its walls add there.
 
-    Given are ``ghosts`` points more beyond each wall, which share strengths of blobs next to it: what lies
-    there is the images' in the box.
+    ``field`` also has ``ghosts`` points beyond each wall, which got shares of the blobs next to it. By
+    symmetry the images give the mirrored points inside the box the mirrored shares.
     """
     for axis in range(3):
         lines = np.moveaxis(field, axis, 0)
@@ -47,7 +48,8 @@ def reflected_in(field: Array, ghosts: int) -> Array:
 
 
 def reflected_out(field: Array, ghosts: int, kept: int) -> Array:
-    """A field (px, py, pz, 3) in a box and ``ghosts`` points beyond its walls; ``kept``: ALONG or ACROSS."""
+    """A field (px, py, pz, 3) in a box, mirrored to ``ghosts`` points beyond its walls; ``kept``: ALONG or
+    ACROSS."""
     for axis in range(3):
         lines = np.moveaxis(field, axis, 0)
         sign = _signs(axis, kept, field.dtype)
@@ -62,15 +64,16 @@ def _signs(axis: int, kept: int, dtype: Any) -> Array:
 
 @lru_cache(maxsize=4)
 def _waves(points: Sizes, spacing: Three) -> list[Array]:
-    """Wave numbers along the three axes, 1/m, as `shaped` has them."""
+    """Wave numbers along the three axes, 1/m, as by `shaped`."""
     return shaped([np.pi * np.arange(n) / ((n - 1) * h) for n, h in zip(points, spacing, strict=True)])
 
 
 @lru_cache(maxsize=16)
 def _blob(points: Sizes, spacing: Three, finest: Sizes, code: Code, sigma: float, dtype: str) -> Array:
-    """z(k sigma)/k^2 in m^2, times the sums over the points of the finest grid per sum over the given ones.
+    """z(k sigma)/k^2 in m^2, times what makes transforms on a grid of ``points`` those on the ``finest`` one.
 
-    The shortest wave of a grid has twice the sum of any other wave.
+    Transforms are sums over the points, so they grow with their number; the shortest wave of a grid has
+    twice the sum of any other wave.
     """
     waves = _waves(points, spacing)
     squares = sum((part**2 for part in waves), np.zeros((1, 1, 1)))
@@ -87,12 +90,14 @@ def _blob(points: Sizes, spacing: Three, finest: Sizes, code: Code, sigma: float
 def turning(cells: Any, spacing: Any, spin: Any, ghosts: int) -> Array:
     """Velocity (px, py, pz, 3) m/s of fluid without vorticity in a box about the origin that turns about it.
 
-    At the grid points from ``ghosts`` beyond one wall to as many beyond the other, which go on by parabolas.
-    For spin w about z and half sides a along x, b along y, with k_n = (n + 1/2) pi / b,
+    ``spin`` (3,) is the box's angular velocity, 1/s. The grid points run from ``ghosts`` beyond one wall to
+    as many beyond the other, where parabolas continue the field. For spin w about z and half sides a along x,
+    b along y, with k_n = (n + 1/2) pi / b,
 
         phi = w x y - sum_n 4 w (-1)^n / (b k_n^3 cosh(k_n a)) sinh(k_n x) sin(k_n y),
 
-    whose normal derivative at the walls is theirs, -w y at x = +-a and w x at y = +-b; so for the other axes.
+    whose normal derivative at the walls is their velocity, -w y at x = +-a and w x at y = +-b; likewise about
+    the other axes.
     """
     half = np.asarray(cells) * spacing / 2
     axes = [np.arange(n + 1) * h - side for n, h, side in zip(cells, spacing, half, strict=True)]
@@ -122,8 +127,9 @@ class BetweenWalls:
     """Fields of blobs and their images in a box, from the vorticity that they share among its grid points.
 
     Args:
-        parts: by core radius, with that of images (`reflected_in`), on this grid or coarser ones.
-        cells: (3,) of the box.
+        parts: pairs of core radius and vorticity, which includes that of images (`reflected_in`), on this
+            grid or coarser ones.
+        cells: (3,) number of cells of the box.
         spacing: (3,) m.
         code: of the regularisation.
         dtype: of the results.
@@ -164,7 +170,7 @@ class BetweenWalls:
 
 
 def _transform(field: Array, component: int, kept: int, back: bool = False) -> Array:
-    """Sums of cosines along the axes along which images keep a component's sign, of sines along others."""
+    """Cosine transform along the axes in whose walls images keep the component's sign, sine along others."""
     cosines, sines = (fft.idct, fft.idst) if back else (fft.dct, fft.dst)
     workers = numba.get_num_threads()
     for axis in range(3):

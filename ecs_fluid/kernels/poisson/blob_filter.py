@@ -1,10 +1,11 @@
 """Vortons scattered to a grid get their core radius back: a blur that keeps the total.
 
-A scatter shares a vorton among the points of its cell whatever its core, which is a core of its own: with
-the trilinear weights its variance along an axis is f (1 - f) h^2, on average h^2/6. Left at that, a ring with
-cores of 3 h moves almost twice as fast as it should. ``widen`` adds what is missing to the blob of the
-regularisation, as a mixture of Gaussians (its ``gaussians``), by passes of the weights (w, 1 - 2 w, w) along
-every axis: each pass adds the variance 2 w h^2, and a few of them are close to a Gaussian.
+A scatter shares a vorton among the points of its cell whatever its core radius, and so gives it a core of the
+cell's size: with trilinear weights and a vorton at the fraction f of a cell, its variance along an axis is
+f (1 - f) h^2, on average h^2/6. Left at that, a ring with cores of 3 h moves almost twice as fast as it
+should. ``widen`` adds the variance that the blob of the regularisation has beyond this; the blob is taken as
+a mixture of Gaussians (``gaussians`` of its record). This is done by passes of the weights (w, 1 - 2 w, w)
+along every axis: each adds the variance 2 w h^2, and a few of them are close to a Gaussian.
 """
 
 from __future__ import annotations
@@ -67,12 +68,13 @@ def widen(omega: Array, spacing: Any, sigma: float, code: Code, scattered: float
     """Vorticity of scattered vortons with cores of radius ``sigma`` m, all the same.
 
     ``omega`` (px, py, pz, m), ``spacing`` (3,) m, 0 for a flat axis, along which nothing is spread; ``code``
-    is the regularisation, ``scattered`` the variance that the scatter has added. The total is kept to
-    round-off, also at the faces; what would spread beyond a face stays inside, so leave 3 sigma there.
+    is the regularisation, ``scattered`` the variance that the scatter has added (squares of the spacing). The
+    total is kept to round-off, also at the faces: what would spread beyond a face stays inside, so leave a
+    margin of 3 sigma there.
     Measured on a ring, sigma = 2 h to 4 h: the grid's velocity is then within 0.5 to 1 % (gaussian), 1 to
     2.5 % (winckelmans) RMS of the direct sum, against 40 to 200 % without.
-    Cores below h/sqrt(6) are those of the scatter already. Takes 2 (s sigma/h)^2 passes for the widest s of
-    the mixture, so it is meant for cores of up to some five cells.
+    Cores below h/sqrt(6) stay as the scatter has made them. Takes 2 (s sigma/h)^2 passes for the widest
+    Gaussian of the mixture, s sigma, so it is meant for cores of up to some five cells.
     """
     h = np.array(spacing, np.float64)
     able = (h > 0) & (np.array(omega.shape[:3]) > 1)

@@ -1,10 +1,10 @@
 """Poisson's equation in unbounded space on a grid: convolution with the Green's function of a blob by FFT.
 
-A(x_i) = sum_j G(x_i - x_j) omega(x_j) V_c over the grid points is a convolution; on a grid of twice the size,
-padded with zeros, the periodic one of the FFT is the same (Hockney and Eastwood, Computer Simulation Using
-Particles, section 6-5-4). G is even, so its transform is real and an eighth of it is kept. The transforms
-leave out what is known to be zero or not wanted, about 40 % of the work. G is that of a regularised vorton
-of core radius sigma: the result is what every solver would give for vortons of that radius at the points.
+A(x_i) = sum_j G(x_i - x_j) omega(x_j) V_c over the grid points is a convolution. On a grid of twice the size,
+padded with zeros, the periodic convolution of the FFT equals it (Hockney and Eastwood, Computer Simulation
+Using Particles, section 6-5-4). G is even, so its transform is real and an eighth of it is stored. The
+transforms leave out what is known to be zero or not wanted, about 40 % of the work. G is the potential of a
+regularised vorton of core radius sigma, so the result is that of vortons of this radius at the grid points.
 """
 
 from __future__ import annotations

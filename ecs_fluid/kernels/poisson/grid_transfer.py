@@ -6,8 +6,8 @@ the axes is trilinear. Restriction is its transpose times N/n per axis: for n = 
 (1/4, 1/2, 1/4) per axis; for odd n the two grids have no inner points in common, and nothing else changes.
 Source: Trottenberg, Oosterlee, Schueller, Multigrid (2001), sections 2.3 and 2.8.
 
-Fields are seen as rows, (px, py, pz m); ``span`` (3, 2) are the inner points of the field that is
-written, along z its values in a row.
+Fields are seen as rows, (px, py, pz m). ``span`` (3, 2) bounds the inner points of the field that is written:
+for every axis the first index and one past the last; along z these count values of a row.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Restriction(NamedTuple):
 
 
 def _linear(target: int, source: int) -> tuple[Array, Array]:
-    """Lower source index and fraction of every target index; integers, so common points are hit exactly."""
+    """Lower source index and fraction of every target index; by integers, so common points coincide."""
     if target == source:
         return np.arange(target), np.zeros(target)
     n, wide = target - 1, source - 1
@@ -112,7 +112,7 @@ def restriction(coarse: tuple[int, ...], fine: tuple[int, ...], dtype: Any) -> R
 def _prolong_rows(
     source: Array, target: Array, lower: Any, fraction: Any, reach: Array, span: Array, begin: int, end: int
 ) -> None:
-    """Add to the rows begin:end inside ``span``, components included."""
+    """Add interpolated ``source`` to rows begin:end of ``target`` inside ``span``, to all components."""
     wide_vectors()
     across = span[1, 1] - span[1, 0]
     size, reach_z = source.shape[2], reach[2]

@@ -38,7 +38,7 @@ cycle leaves at most 0.11 of the error on cubes and 0.13 elsewhere with 1.2, but
 random boxes of 2 to 25 cells, spacings of 1 : 400: 0.132 at worst.)"""
 
 _STALLED = 0.7
-"""A cycle that leaves more than this part of the residual has met round-off."""
+"""A cycle that leaves more than this part of the residual has reached round-off."""
 
 
 class Level(NamedTuple):
@@ -106,7 +106,7 @@ def _cycle(grids: list[Level], at: int) -> float:
 
 
 def _start_from_coarsest(grids: list[Level]) -> None:
-    """Full multigrid for the error of the guess, whose residual the finest level holds."""
+    """Full multigrid for the error of the guess; the finest level holds the guess's residual."""
     for at in range(1, len(grids)):
         coarse = grids[at]
         assert coarse.down is not None
@@ -129,12 +129,12 @@ def solve(
     ``field`` (px, py, pz) or (px, py, pz, m) holds the given values on its faces and a guess inside (the
     components are solved side by side); ``rhs`` has its shape and dtype, float32 or float64, C-contiguous;
     ``spacing`` (3,) m, 0 for a flat axis, along which nothing is coupled. ``full`` begins from the coarsest
-    grid; leave it out when the guess is the solution of a moment ago.
+    grid; switch it off when the guess is already near, as the solution of a moment ago.
 
     Returns the RMS of rhs - lap A, in the unit of ``rhs``: of the guess, then of every cycle after its first
-    relaxation (so the solution returned is better than the last number says). The reference of ``tolerance``
-    is the larger one of the first and the RMS of ``rhs``. Stops early where round-off ends convergence: in
-    float32 the residual cannot fall below about 1e-7 |A| / h^2.
+    relaxation (so the final solution is better than the last number says). ``tolerance`` is relative to the
+    RMS of the guess's residual or of ``rhs``, whichever is larger. Stops early where round-off ends
+    convergence: in float32 the residual cannot fall below about 1e-7 |A| / h^2.
     """
     grids = levels(field, rhs, spacing)
     finest = grids[0]

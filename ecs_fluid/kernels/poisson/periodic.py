@@ -6,19 +6,20 @@ is the transform of the regularisation (`transform` of its record), and
     A^(k) = G(k) z(k sigma) omega^(k),    u^ = i k cross A^.
 
 Along a periodic axis the wave numbers are those of the box. Along an open axis the field is padded with zeros
-and G is the Green's function cut off at a distance R beyond which no point asks: with kappa the wave number
-along the periodic axes and s that along the open ones, d in number,
+and G is the Green's function cut off at a distance R along the open axes, beyond which no two points are
+apart. With d open axes, kappa the wave number along the periodic axes and s that along the open ones, G is
 
-    d = 0    1/kappa^2, and nothing at 0: the mean vorticity is taken off, the mean velocity is zero
+    d = 0    1/kappa^2, and 0 at kappa = 0: the mean vorticity is taken off, the mean velocity is zero
     d = 1    [1 - e^(-kappa R) (cos s R - (s/kappa) sin s R)]/(kappa^2 + s^2)
     d = 2    [1 + s R J_1(s R) K_0(kappa R) - kappa R J_0(s R) K_1(kappa R)]/(kappa^2 + s^2)
 
-and at kappa = 0 (1 - cos s R)/s^2 and (1 - J_0(s R))/s^2, of a function that is shifted so that it vanishes
-at R, -(|z| - R)/2 and -ln(r/R)/(2 pi): the mean over the periodic axes is that of a sheet, with half of the
-jump on both sides, or of a line. A constant at s = 0 takes the shift back, since R follows the grid: the
-potential is that of -|z|/2 and -ln(r)/(2 pi), lengths in m. All is spectral in the grid points; what is left
-is the error of sharing vortons among them. An axis of one point is one along which nothing varies. Source:
-Vico, Greengard and Ferrando, J. Comput. Phys. 323 (2016).
+At kappa = 0, the mean over the periodic axes, the last two become (1 - cos s R)/s^2 for d = 1, where blobs
+act as sheets with half of the jump on either side, and (1 - J_0(s R))/s^2 for d = 2, where they act as lines.
+These are the transforms of -(|z| - R)/2 and -ln(r/R)/(2 pi), which are shifted so that they vanish at R. R
+depends on the grid, so a constant at s = 0 takes the shift back: the potential is that of -|z|/2 and
+-ln(r)/(2 pi), lengths in m. All is spectral in the grid points; what is left is the error of sharing vortons
+among them. Nothing varies along an axis of one point. Source: Vico, Greengard and Ferrando, J. Comput. Phys.
+323 (2016).
 """
 
 from __future__ import annotations
@@ -38,21 +39,22 @@ from ecs_fluid.kernels.compiled.parallel import parallel
 
 Array = NDArray[Any]
 Part = tuple[float, Array]
-"""A core radius, m, and the vorticity (px, py, pz, 3) 1/s that vortons with it share among grid points."""
+"""A core radius, m, and the vorticity (px, py, pz, 3), 1/s, that vortons of that radius give grid points."""
 Three = tuple[float, float, float]
 Sizes = tuple[int, int, int]
 
 TAILS = 2.0
-"""Room for the blobs' tails along open axes, in the record's `reach`."""
+"""Room for the blobs' tails along open axes, in units of the record's `reach`."""
 
 SHORTEST = np.pi * (1 - 1e-9)
-"""Wave number times spacing of the shortest wave."""
+"""Wave number times spacing of the shortest wave, less some round-off."""
 
 
 @parallel("out.shape[0] * out.shape[1]")
 def _fold(row: int, field: Array, first: Array, m: int, out: Array) -> None:
-    """Sums of the lines along z of ``field`` (px, py, pz m) that are one of ``out`` (nx, ny, nz m), with its
-    points first, first + 1, ...: in the order of the points along x, then y, then z."""
+    """Fill one line along z of ``out`` (nx, ny, nz m) with the sum of all points of ``field`` (px, py, pz m)
+    that lie whole periods from it; ``field`` has the points first, first + 1, ... The order of the sums is
+    that of the points along x, then y, then z."""
     nx, ny, width = out.shape
     here = out[row // ny, row % ny]
     line, lines = np.empty(field.shape[2], field.dtype), np.zeros(field.shape[2], field.dtype)
@@ -69,9 +71,9 @@ def _fold(row: int, field: Array, first: Array, m: int, out: Array) -> None:
 
 
 def folded(field: Array, first: Any, cells: Any, repeats: Any) -> Array:
-    """Sums over all periods of values at lattice points first, first + 1, ..., along axes that repeat.
+    """Sum values at the lattice points first, first + 1, ... over all periods, along axes that repeat.
 
-    A period has the points 0 to ``cells`` - 1, which are left.
+    The result has the points 0 to ``cells`` - 1 of one period there, and all points along other axes.
     """
     px, py, pz = field.shape[:3]
     m = math.prod(field.shape[3:])
@@ -84,8 +86,8 @@ def folded(field: Array, first: Any, cells: Any, repeats: Any) -> Array:
 
 @parallel("out.shape[0] * out.shape[1]")
 def _unfold(row: int, field: Array, below: Array, out: Array) -> None:
-    """Lines along z of ``out``, which begins ``below`` (3,) points, along z values, under those of ``field``
-    (nx, ny, nz m) and goes on by its periods."""
+    """Fill one line along z of ``out``, which begins ``below`` (3,) points (along z: values) before ``field``
+    (nx, ny, nz m), the values of one period, and repeats it."""
     nx, ny, width = field.shape
     i, j = row // out.shape[1], row % out.shape[1]
     given, taken = field[(i - below[0]) % nx, (j - below[1]) % ny], out[i, j]
@@ -96,7 +98,7 @@ def _unfold(row: int, field: Array, below: Array, out: Array) -> None:
 
 
 def unfolded(field: Array, ghosts: int, repeats: Any) -> Array:
-    """The field of one period from ``ghosts`` points below it to as many above its upper end."""
+    """The field of one period, repeated from ``ghosts`` points below it to as many above its upper end."""
     nx, ny, nz = field.shape[:3]
     m = math.prod(field.shape[3:])
     below = np.where(repeats, ghosts, 0)
@@ -119,12 +121,12 @@ def _sizes(points: Any, spacing: Three, repeats: Any, tail: float) -> tuple[Size
 
 
 def shaped(waves: Sequence[Array]) -> list[Array]:
-    """Wave numbers along the three axes, shaped to be multiplied with one another's fields."""
+    """Wave numbers along the three axes, shaped so that arrays of different axes combine to a field."""
     return [k.reshape([-1 if a == axis else 1 for a in range(3)]) for axis, k in enumerate(waves)]
 
 
 def smoothed(waves: Sequence[Array], code: Code, sigma: float) -> Array:
-    """z(k sigma), what blobs of core radius `sigma` leave of waves that are `shaped`."""
+    """z(k sigma), the part that blobs of core radius `sigma` leave of each wave; ``waves`` as by `shaped`."""
     transform = record(code).transform
     assert transform is not None
     return np.asarray(transform(sigma * np.sqrt(sum(part**2 for part in waves))))
@@ -132,7 +134,7 @@ def smoothed(waves: Sequence[Array], code: Code, sigma: float) -> Array:
 
 @lru_cache(maxsize=8)
 def _waves(sizes: Sizes, spacing: Three) -> list[Array]:
-    """Wave numbers along the three axes, 1/m, shaped to be multiplied with one another's fields."""
+    """Wave numbers along the three axes, 1/m, as by `shaped`."""
     lines = zip(sizes, spacing, strict=True)
     frequencies = [fft.rfftfreq(n, h) if a == 2 else fft.fftfreq(n, h) for a, (n, h) in enumerate(lines)]
     return shaped([2 * np.pi * f for f in frequencies])
@@ -146,7 +148,8 @@ def _blob(sizes: Sizes, spacing: Three, code: Code, sigma: float, dtype: str) ->
 
 @lru_cache(maxsize=4)
 def _spline(sizes: Sizes, spacing: Three, dtype: str) -> Array:
-    """Product over the axes of (2 + cos k h)/3: waves of a cubic spline's values over its coefficients."""
+    """Product over the axes of (2 + cos k h)/3: a wave of a cubic spline's values over that of its
+    coefficients."""
     (x, y, z) = ((2 + np.cos(k * h)) / 3 for k, h in zip(_waves(sizes, spacing), spacing, strict=True))
     return np.asarray(x * y * z, dtype)
 
@@ -169,7 +172,7 @@ def _green(sizes: Sizes, spacing: Three, repeats: tuple[bool, ...], reach: float
 
 
 def _cut_off(open_axes: int, kappa: Array, s: Array, reach: float) -> Array:
-    """(kappa^2 + s^2) G."""
+    """(kappa^2 + s^2) G for a number of open axes and the cut-off distance ``reach``, 1."""
     if open_axes == 0:
         return np.ones(1)
     q, p = kappa * reach, s * reach
@@ -182,7 +185,8 @@ def _cut_off(open_axes: int, kappa: Array, s: Array, reach: float) -> Array:
 
 
 def _derivatives(sizes: Sizes, spacing: Three) -> list[Array]:
-    """i times the wave numbers; 0 for the shortest wave of an even number of points, flat at them."""
+    """i times the wave numbers; 0 for the shortest wave of an even number of points, whose slope is 0 at
+    them."""
     pairs = zip(_waves(sizes, spacing), spacing, strict=True)
     return [1j * np.where(np.abs(k) * h < SHORTEST, k, 0.0) for k, h in pairs]
 
@@ -190,7 +194,7 @@ def _derivatives(sizes: Sizes, spacing: Three) -> list[Array]:
 def solenoidal(field: Array, spacing: Any) -> Array:
     """The part (px, py, pz, 3) without divergence of vectors on a lattice that repeats along all axes.
 
-    field^ - k (k . field^)/k^2: what a gradient has made of it goes, and the mean stays.
+    field^ - k (k . field^)/k^2: the part that is a gradient goes, and the mean stays.
     """
     sizes, steps = field.shape[:3], (float(spacing[0]), float(spacing[1]), float(spacing[2]))
     ik, workers = _derivatives(sizes, steps), numba.get_num_threads()
@@ -207,11 +211,12 @@ class Fourier:
     """Fields of blobs that repeat, from the vorticity that vortons have shared among the points of a grid.
 
     Args:
-        parts: by core radius; points of one period along axes that repeat, of the whole grid along others.
+        parts: pairs of core radius and vorticity; the points of one period along axes that repeat, of the
+            whole grid along others.
         spacing: (3,) m.
         repeats: (3,) which axes repeat, one at least.
         code: of the regularisation.
-        by_spline: whether vortons have shared it by the B-spline, which is sharpened here.
+        by_spline: whether the vorticity was shared with B-spline weights, whose blur is taken back here.
     """
 
     def __init__(

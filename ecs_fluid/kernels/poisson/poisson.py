@@ -2,9 +2,9 @@
 
 The steps are those of the articles, parts 6 and 20:
 
-1. ``vorticity_grid``: strengths of vortons to vorticity at grid points, total strength kept; then
-   ``blob_filter.widen``, which gives them their core radius (left out by the articles: without it a vorton
-   has a core of about half a cell);
+1. ``vorticity_grid`` turns strengths of vortons into vorticity at grid points and keeps the total strength;
+   then ``blob_filter.widen`` gives the vortons their core radius (the articles leave this out: without it a
+   vorton has a core of about half a cell);
 2. boundary values: zero (walls, part 6), or the potential integrated over all vortons at ``face_points``
    (the hybrid of part 20; the box then acts like unbounded space);
 3. ``dirichlet``: multigrid inside. ``freespace`` needs no boundary values instead;
@@ -70,10 +70,10 @@ def dirichlet(omega: Array, spacing: Any, faces: Array | None = None, tolerance:
     """Vector potential A [m^2/s] with lap A = -omega inside and given values on the faces, by multigrid.
 
     ``omega`` (px, py, pz, 3) 1/s, ``spacing`` (3,) m. ``faces`` (m, 3) m^2/s are the values at
-    ``face_points``, from which the solve starts, interpolated; None means zero, which is what part 6 of the
-    articles comes to: the flow of a vortex in a box, much slowed when the box is tight. ``tolerance`` is that
-    of ``multigrid.solve``: the default leaves 2e-4 of the speed on a ring of 64^3 cells, where the error of
-    the grid is 2e-3. The divergence does not depend on it.
+    ``face_points``; the solve starts from their interpolation into the box. None means zero, as in part 6 of
+    the articles: the flow of a vortex in a box, much slowed when the box is tight. ``tolerance`` is that of
+    ``multigrid.solve``: for a ring on 64^3 cells the default leaves an error of 2e-4 of the speed, where the
+    grid's own is 2e-3. The divergence does not depend on it.
     """
     field = np.zeros_like(omega)
     if faces is not None:

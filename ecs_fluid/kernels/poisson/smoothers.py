@@ -6,7 +6,7 @@ given (Dirichlet) and never written. One Gauss-Seidel step of a point is
     A_GS = (sum_axes (A_+ + A_-)/h^2 - rhs) / (2 sum_axes 1/h^2),    A <- (1 - omega) A + omega A_GS
 
 Rows along z take turns by the parity of i + j: the neighbours of a row all have the other colour, so rows of
-one colour are relaxed in parallel and the result does not depend on who does it. Inside a row the even points
+one colour are relaxed in parallel and the result does not depend on threads. Inside a row the even points
 go first, then the odd ones, which vectorises (the articles go point by point; convergence is the same, since
 both orders are consistent in Young's sense). Source: Fluid Simulation for Video Games, part 6.
 
@@ -33,8 +33,8 @@ Array = NDArray[Any]
 SERIAL = 16384
 """Fields with fewer values are relaxed by one thread: waking a second one would take longer."""
 
-# Fused, but not reordered as elsewhere: no sum here needs that for vectors, and the copies of a function that
-# are compiled, on its own and into its caller, then have the same bits.
+# Multiplications and additions are fused, but sums are not reordered as elsewhere: those here vectorise
+# without it, and a function then has the same bits compiled by itself and inlined into its caller.
 OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "error_model": "numpy"}
 ROWS: dict[str, Any] = {**OPTIONS, "cache": True}
 
@@ -43,7 +43,7 @@ class Stencil(NamedTuple):
     """The Laplacian on one grid, for fields seen as rows: (px, py, pz m)."""
 
     span: NDArray[np.int64]
-    """(3, 2) first and one past the last inner point of every axis, along z of the values in a row"""
+    """(3, 2) first inner index of every axis and one past the last; along z these count values of a row"""
     step: NDArray[np.int64]
     """(3,) distance to the neighbours: 1, 1, m; 0 along a flat axis"""
     weight: Array
@@ -102,7 +102,7 @@ def _relax_rows(
         i, j = span[0, 0] + r // across, span[1, 0] + r % across
         if (i + j) & 1 != colour:
             continue
-        # Places in memory, without a sign: slices of so short rows took as long as the loops over them.
+        # Unsigned indices into flat arrays: making slices of such short rows took as long as the loops.
         start = (i * py + j) * width
         here = np.uintp(start) + dk
         x0, x1 = here - np.uintp(step[0] * py * width), here + np.uintp(step[0] * py * width)
@@ -144,14 +144,14 @@ def relax(field: Array, rhs: Array, laplacian: Stencil, omega: float, sweeps: in
 def _residual_rows(
     field: Array, rhs: Array, laplacian: Any, out: Array, first: int, last: int
 ) -> tuple[float, float]:
-    """rhs - lap A of the inner rows first:last into ``out``; returns the sums of its and of rhs's squares."""
+    """rhs - lap A of the inner rows first:last into ``out``; returns the sums of squares of it and of rhs."""
     wide_vectors()
     span, step, weight, even = laplacian
     wx, wy, wz, centre = weight[0], weight[1], weight[2], weight[3]
     _, py, width = field.shape
     values, given, result = field.reshape(field.size), rhs.reshape(rhs.size), out.reshape(out.size)
     across, length, dk = span[1, 1] - span[1, 0], np.uintp(even.size), np.uintp(step[2])
-    # One sum for every place in a row: a single one would be added to number by number.
+    # One sum for every place in a row: a single sum would be added up number by number, without vectors.
     sums = np.zeros((2, even.size), field.dtype)
     for r in range(first, last):
         start = ((span[0, 0] + r // across) * py + span[1, 0] + r % across) * width

@@ -55,7 +55,7 @@ def _fill(i: int, field: Array, m: int, flat: Array) -> None:
 
 
 def fill_from_faces(field: Array, spacing: Any) -> None:
-    """Overwrite the inner points of ``field`` (px, py, pz) or (px, py, pz, m) by its faces' interpolation.
+    """Overwrite the inner points of ``field`` (px, py, pz) or (px, py, pz, m), interpolated from its faces.
 
     With P_a the linear interpolation between the two faces of axis a, this is P_x + P_y + P_z - P_x P_y
     - P_y P_z - P_z P_x + P_x P_y P_z: exact on the faces and for fields a + b x + c y + d z + e x y + ...
