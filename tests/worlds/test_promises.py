@@ -14,7 +14,7 @@ import ecs_fluid as ef
 from ecs_fluid.component import Array
 from ecs_fluid.shipped_worlds import promises, sentence, shipped
 from ecs_fluid.worlds.world_recipe import WorldRecipe, read
-from tests.validation.layered_ring import LayeredRing
+from tests.validation.layered_flow import drop_in_layers, ring_in_layers
 from tests.validation.test_gravity_current import noses
 
 pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
@@ -273,7 +273,7 @@ def test_ring_in_layers_moves_as_by_finite_differences() -> None:
 
     A ring whose own fluid alone makes vorticity, with none around, has 0.258 m at 1.8 s and 0.098 m at 3 s.
     """
-    flow = LayeredRing(0.03, 0.18, np.sqrt(9.81 * 0.26), 1e-3, 0.34)
+    flow = ring_in_layers(0.03, 0.18, np.sqrt(9.81 * 0.26), 1e-3, 0.34)
     world = ef.load("stratified_ring")
     for seconds in (0.6, 1.0, 1.8, 2.2, 3.0, 3.6):
         flow.march(seconds)
@@ -289,7 +289,34 @@ def test_fluid_around_a_ring_takes_part_in_the_weight() -> None:
 
 @measure
 def two_layers() -> float:
-    return impulse_over_weight("two_layers", 1.0)
+    return float(march(ef.load("two_layers"), 8.0)["drop"][ef.Position].x[:, 2].mean())
+
+
+@pytest.mark.nightly
+def test_drop_in_layers_moves_as_by_finite_differences() -> None:
+    """Mean height and distance from the axis of the drop, m, to a core radius of 0.1 m; its rim is smeared.
+
+    With vortons in the drop and near the interface alone it was at -0.114 and -0.358 m after 6 and 8 s.
+    """
+
+    def layers(z: Array) -> Array:
+        return np.asarray(1 - 0.02 * np.clip(z / 0.1, -1, 1))
+
+    def density(r: Array, z: Array) -> Array:
+        return np.asarray(1 + (layers(z) - 1) * (1 + np.tanh((np.hypot(r, z - 0.7) - 0.3) / 0.05)) / 2)
+
+    flow, world = drop_in_layers(0.03, layers, density, 3e-4), ef.load("two_layers")
+    for seconds in (2.0, 4.0, 5.0, 6.0, 7.0, 8.0):
+        flow.march(seconds)
+        x = march(world, seconds)["drop"][ef.Position].x
+        assert x[:, 2].mean() == pytest.approx(flow.height, abs=0.07)
+        assert np.hypot(x[:, 0], x[:, 1]).mean() == pytest.approx(flow.width, abs=0.12)
+    assert flow.height > 0.0
+
+
+def test_layers_at_their_own_level_weigh_nothing() -> None:
+    """Impulse of all vortons over the drop's weight in excess; the order of the steps leaves 1e-5."""
+    assert impulse_over_weight("two_layers", 1.0) == pytest.approx(1.0, abs=1e-4)
 
 
 @measure

@@ -316,7 +316,7 @@ def _common_radius(code: Code, radius: float, reach: float, tolerance: float) ->
     share = share_within(code, np.array([radius, 1.01 * radius]), reach)
     step = min(0.5, ROUNDING * tolerance * 0.01 / max(float(share[0] - share[1]), 1e-300))
     step = 2.0 ** np.floor(np.log2(step))
-    return float(np.exp(step * np.round(np.log(radius) / step)))
+    return float(2.0 ** (step * np.round(np.log2(radius) / step)))
 
 
 def _cells(mesh: Mesh, several: tuple[int, int, int]) -> tuple[Array, Array]:

@@ -490,3 +490,11 @@ def test_where_no_mesh_does_the_multipole_method_does(monkeypatch: pytest.Monkey
     world.evaluate()
     other.evaluate()
     assert np.array_equal(world["tracers"][ef.Velocity].u, other["tracers"][ef.Velocity].u)
+
+
+def test_radii_of_smooth_parts_are_the_same_in_any_unit_of_length() -> None:
+    """Radii come from a row that is the same for lengths told in units of 1/512 m."""
+    for code, radius in itertools.product(CODES.values(), (0.104, 0.117, 0.135)):
+        own = sums._common_radius(code, radius, 6 * radius, 1e-2)
+        assert own == pytest.approx(radius, rel=0.3) or own == 0.0
+        assert sums._common_radius(code, 512 * radius, 512 * 6 * radius, 1e-2) == 512 * own

@@ -1,9 +1,9 @@
-"""A vortex ring in layered fluid, solved apart from the package: finite differences in r and z, no swirl.
+"""Rings and drops in layered fluid, solved apart from the package: finite differences in r and z, no swirl.
 
-Boussinesq, with omega of the direction phi, the height zeta(r, z, t) where the fluid of a place was at the
-start, N the buoyancy frequency and u_r = -(1/r) dpsi/dz, u_z = (1/r) dpsi/dr:
+Boussinesq, with omega of the direction phi, the buoyancy beta(r, z, t) = -g rho/rho_0 that the fluid carries,
+beta_a(z) that of fluid at rest at its own level, and u_r = -(1/r) dpsi/dz, u_z = (1/r) dpsi/dr:
 
-    D(omega/r)/Dt = (nu (laplacian - 1/r^2) omega - db/dr)/r,    b = N^2 (zeta - z),    D(zeta)/Dt = 0,
+    D(omega/r)/Dt = (nu (laplacian - 1/r^2) omega - db/dr)/r,    b = beta - beta_a,    D(beta)/Dt = 0,
     d^2(psi)/dz^2 + r d((1/r) dpsi/dr)/dr = -r omega,    psi = 0 on the axis and at the walls.
 
 Fluxes are of second order with van Leer's limiter, time steps those of Heun.
@@ -11,6 +11,7 @@ Fluxes are of second order with van Leer's limiter, time steps those of Heun.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,22 +20,28 @@ from scipy.sparse import diags_array, eye_array, kron
 from scipy.sparse.linalg import splu
 
 Array = NDArray[Any]
+Profile = Callable[[Array], Array]
+G = 9.81
 RADIUS, LOW, HIGH = 3.0, -2.4, 2.8
 """Walls, m."""
 
 
-class LayeredRing:
-    """A ring of 1 m^2/s and 0.5 m with exp(-s^2/core^2), and dye within `reach` of its circle."""
+class LayeredFlow:
+    """Fluid at rest in layers, `ambient` m/s^2 by the height m, with dye that may turn or weigh.
 
-    def __init__(self, h: float, core: float, frequency: float, viscosity: float, reach: float) -> None:
-        self.h, self.frequency, self.viscosity, self.time = h, frequency, viscosity, 0.0
+    `start` has for the points r, z the vorticity 1/s, the buoyancy m/s^2 beside the layers', and the dye 1.
+    """
+
+    def __init__(
+        self, h: float, ambient: Profile, viscosity: float, start: Callable[[Array, Array], Sequence[Array]]
+    ) -> None:
+        self.h, self.viscosity, self.time = h, viscosity, 0.0
         r = (np.arange(round(RADIUS / h)) + 0.5) * h
         z = LOW + (np.arange(round((HIGH - LOW) / h)) + 0.5) * h
         self.r, self.z = np.meshgrid(r, z, indexing="ij")
-        self.solve = splu(_poisson(r, len(z), h)).solve
-        away = np.hypot(self.r - 0.5, self.z)
-        vorticity = np.exp(-((away / core) ** 2)) / (np.pi * core**2)
-        self.state = np.stack([vorticity / self.r, self.z, (away < reach) * 1.0])
+        self.ambient, self.solve = ambient(self.z), splu(_poisson(r, len(z), h)).solve
+        vorticity, buoyancy, dye = start(self.r, self.z)
+        self.state = np.stack([vorticity / self.r, self.ambient + buoyancy, dye])
 
     def march(self, seconds: float) -> None:
         """To this time, s."""
@@ -48,18 +55,26 @@ class LayeredRing:
     @property
     def height(self) -> float:
         """Mean height of the dye, m."""
+        return self._mean(self.z)
+
+    @property
+    def width(self) -> float:
+        """Mean distance of the dye from the axis, m."""
+        return self._mean(self.r)
+
+    def _mean(self, of: Array) -> float:
         dye = self.r * self.state[2]
-        return float((dye * self.z).sum() / dye.sum())
+        return float((dye * of).sum() / dye.sum())
 
     def _rate(self, state: Array) -> Array:
-        over_r, origin, _ = state
+        over_r, buoyancy, _ = state
         psi = self.solve((-(self.r**2) * over_r).ravel()).reshape(self.r.shape)
         corner = np.zeros(np.add(psi.shape, 1))
         corner[1:-1, 1:-1] = (psi[1:, 1:] + psi[:-1, 1:] + psi[1:, :-1] + psi[:-1, :-1]) / 4
         fluxes = -np.diff(corner, axis=1), np.diff(corner, axis=0)
         rate = np.stack([_carried(q, fluxes) for q in state]) / (self.r * self.h**2)
-        buoyancy = self.frequency**2 * (origin - self.z)
-        rate[0] += (self._diffused(over_r * self.r) - np.gradient(buoyancy, self.h, axis=0)) / self.r
+        turned = np.gradient(buoyancy - self.ambient, self.h, axis=0)
+        rate[0] += (self._diffused(over_r * self.r) - turned) / self.r
         return rate
 
     def _diffused(self, omega: Array) -> Array:
@@ -69,6 +84,27 @@ class LayeredRing:
         rest = around[1:-1, 2:] + around[1:-1, :-2] - 4 * omega
         slope = (out - within) / (2 * self.h * self.r)
         return np.asarray(self.viscosity * ((out + within + rest) / self.h**2 + slope - omega / self.r**2))
+
+
+def ring_in_layers(h: float, core: float, frequency: float, viscosity: float, reach: float) -> LayeredFlow:
+    """A ring of 1 m^2/s and 0.5 m with exp(-s^2/core^2), dye within `reach` of its circle; N in 1/s."""
+
+    def start(r: Array, z: Array) -> tuple[Array, Array, Array]:
+        away = np.hypot(r - 0.5, z)
+        return np.exp(-((away / core) ** 2)) / (np.pi * core**2), 0 * r, (away < reach) * 1.0
+
+    return LayeredFlow(h, lambda z: frequency**2 * z, viscosity, start)
+
+
+def drop_in_layers(
+    h: float, ambient: Profile, density: Callable[[Array, Array], Array], viscosity: float
+) -> LayeredFlow:
+    """A drop at rest whose dye is within 0.3 m of 0.7 m up; densities by r and z, over that of reference."""
+
+    def start(r: Array, z: Array) -> tuple[Array, Array, Array]:
+        return 0 * r, -G * (density(r, z) - ambient(z)), (np.hypot(r, z - 0.7) < 0.3) * 1.0
+
+    return LayeredFlow(h, lambda z: -G * ambient(z), viscosity, start)
 
 
 def _poisson(r: Array, count: int, h: float) -> Any:
