@@ -500,7 +500,7 @@ def test_a_plate_with_its_nose_up_throws_smoke_down() -> None:
 
 @cache
 def fire_below_a_plate() -> tuple[float, float, int]:
-    """Least distance m of the particles from plate_over_flame in 4 s; height m of the fire after 2.8 s, and
+    """Least distance m of the particles from plate_over_flame in 4 s; height m of the fire after 2.2 s, and
     how often particles have met the plate by then."""
     world, nearest = ef.load("plate_over_flame"), np.inf
     height, met = 0.0, 0
@@ -508,7 +508,7 @@ def fire_below_a_plate() -> tuple[float, float, int]:
         world.step()
         away = places(world, "gas", "fire") - [0, 0, 0.8]
         nearest = min(nearest, float(out_of_box(away, [0.5, 0.3, 0.03], 0.12).min()))
-        if world.tick == 140:
+        if world.tick == 110:
             height = float(world["fire"][ef.Position].x[:, 2].max())
             met = int(world.fluid[ef.CollisionCount].met[0])
     return nearest, height, met
@@ -521,9 +521,9 @@ def plate_over_flame() -> float:
 
 @pytest.mark.nightly
 def test_fire_comes_to_the_plate() -> None:
-    """C8: after 2.8 s flame has come to the plate and met it, 5,000 times; the first has after 2.6 s."""
+    """C8: after 2.2 s flame has come to the plate and met it; every 0.1 s twice as much has."""
     _, height, met = fire_below_a_plate()
-    assert height > 0.7 and met > 1000
+    assert height > 0.7 and met > 100
 
 
 @measure
