@@ -448,7 +448,6 @@ def test_the_dipole_keeps_its_shape() -> None:
             centres.append(centre)
         off.append(np.linalg.norm(pictures[1] - pictures[0]) / np.linalg.norm(pictures[0]))
         speed = (centres[1] - centres[0]) / 10.0
-        print(h, speed - 1, off[-1], width[1] / width[0] - 1)
     assert abs(speed - 1) < 0.01 and width[1] / width[0] == pytest.approx(1.0, abs=0.005)
     assert off[1] < 0.05 and off[1] < 0.7 * off[0]
 

@@ -37,6 +37,7 @@ from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.grids.neighbours import runs_around, search_grid
 from ecs_fluid.kernels.grids.partition import partition
 from ecs_fluid.kernels.sph.forces import lattice_weight
+from ecs_fluid.kernels.sph.step import CELL
 
 FLAT = 1e-7
 """The particles around a corner count as lying in a line, and take no moment, if the determinant of their
@@ -50,10 +51,6 @@ TETRAHEDRA = np.array([[0, 3, 5, 6], [1, 0, 3, 5], [2, 0, 3, 6], [4, 0, 5, 6], [
 """Corners of the five tetrahedra of a cell whose lowest node is even, as bits: 1 along x, 2 along y, 4 along
 z. In a cell whose lowest node is odd they are 7 minus these. So all diagonals of faces join even nodes, and
 the mesh prefers no direction: a cut into six tetrahedra along one diagonal pushed drops along a floor."""
-
-
-CELL = 0.75
-"""Edge of the cells of the neighbour search, in reaches."""
 
 
 class Tension(NamedTuple):
