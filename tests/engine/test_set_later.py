@@ -255,7 +255,7 @@ def test_densities_are_those_of_the_fluid_that_stays() -> None:
 
 def test_entities_that_come_get_what_all_systems_give(tmp_path: Path) -> None:
     """The wake that bodies shed from later on has averages, and goes on as a resumed world's."""
-    world = ef.load("plate_over_flame")
+    world = ef.load("plate_over_flame", "system.boundary.boundary=article")
     boundary = world.system(ef.BoundarySystem)
     assert boundary is not None
     assert "wake" not in world

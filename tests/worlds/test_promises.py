@@ -499,22 +499,23 @@ def test_a_plate_with_its_nose_up_throws_smoke_down() -> None:
 
 
 @cache
-def fire_below_a_plate() -> tuple[float, float, int, list[float]]:
+def fire_below_a_plate() -> tuple[float, float, int, Array]:
     """Least distance m of the particles from plate_over_flame in 4 s; height m of the fire after 2.2 s, how
-    often particles have met the plate by then, and mean x m of what is beside it at 3.2 and 4 s."""
+    often particles have met the plate by then, and how many are beyond its higher and its lower edge at a
+    time, from 2.6 s on."""
     world, nearest = ef.load("plate_over_flame"), np.inf
-    height, met, along = 0.0, 0, list[float]()
+    height, met, beyond = 0.0, 0, list[list[int]]()
     while world.time < 4.0 - 1e-9:
         world.step()
         away = places(world, "gas", "fire") - [0, 0, 0.8]
-        nearest = min(nearest, float(out_of_box(away, [0.5, 0.3, 0.03], 0.12).min()))
+        nearest = min(nearest, float(out_of_box(away, [0.5, 0.3, 0.03], 0.25).min()))
+        x = world["fire"][ef.Position].x
         if world.tick == 110:
-            height = float(world["fire"][ef.Position].x[:, 2].max())
-            met = int(world.fluid[ef.CollisionCount].met[0])
-        if world.tick in (160, 200):
-            x = world["fire"][ef.Position].x
-            along.append(float(x[np.abs(x[:, 2] - 0.75) < 0.15, 0].mean()))
-    return nearest, height, met, along
+            height, met = float(x[:, 2].max()), int(world.fluid[ef.CollisionCount].met[0])
+        if world.tick >= 130:
+            across = x[x[:, 2] > 0.6, 0]
+            beyond.append([int((across < -0.5).sum()), int((across > 0.5).sum())])
+    return nearest, height, met, np.mean(beyond, axis=0)
 
 
 @measure
@@ -531,9 +532,9 @@ def test_fire_comes_to_the_plate() -> None:
 
 @pytest.mark.nightly
 def test_fire_goes_along_the_plate_to_its_higher_edge() -> None:
-    """That is at x = -0.5 m; with vortons placed on the normal the flame went to the other one."""
-    *_, along = fire_below_a_plate()
-    assert len(along) == 2 and max(along) < -0.1
+    """That is at x = -0.5 m. From seeds 1 to 8 17 and more times as many are beyond it."""
+    *_, beyond = fire_below_a_plate()
+    assert beyond[0] > 1000 and beyond[0] > 10 * beyond[1]
 
 
 @measure
