@@ -79,8 +79,13 @@ class Volumes:
             yield self.of(frame)
 
     def about(self) -> dict[str, Any]:
-        """What ``export.json`` says about the volumes."""
-        return {"voxel": self.voxel, "spacing": self.spacing, "fields": UNITS}
+        """What ``export.json`` says about the volumes, with the units of the fields that they have."""
+        columns = {label for name in self.tracers for label in self.frames.columns(name)}
+        have = {"density", *(name for label, name in (AMOUNTS | MEANS).items() if label in columns)}
+        if self.vortons:
+            have.add("vorticity")
+        fields = {name: unit for name, unit in UNITS.items() if name in have}
+        return {"voxel": self.voxel, "spacing": self.spacing, "fields": fields}
 
     def of(self, frame: Frame) -> Volume:
         """The volume of one frame."""

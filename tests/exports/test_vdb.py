@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -77,3 +78,5 @@ def test_an_empty_frame_is_a_file_with_empty_grids(run: Path, tmp_path: Path) ->
             "density", "smoke", "velocity", "temperature",
         }  # fmt: skip
     assert counts == [[False, 4], [True, 4]]
+    told = json.loads((target / "export.json").read_text())
+    assert told["fields"] == {"density": "1", "smoke": "1", "velocity": "m/s", "temperature": "K"}
