@@ -52,7 +52,7 @@ def ticked(world: ef.World) -> dict[str, Any]:
     begun = time.perf_counter()
     world.step(TICKS)
     seconds = (time.perf_counter() - begun) / TICKS
-    return {"seconds": seconds, "hash": world.state_hash(), "ranks": world._on_ranks()}
+    return {"seconds": seconds, "hash": world.state_hash(), "ranks": world._rank_statistics()}
 
 
 def worker(vortons: int, tracers: int) -> None:

@@ -24,20 +24,22 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def running(world: World, system: System) -> Iterator[None]:
+def checked_access(world: World, system: System) -> Iterator[None]:
     """While active, access to tables and other systems is checked against what `system` declares.
 
     The system that integrates the rates may access everything.
     """
-    former = world._running, world._shown
-    every = former[1].every if isinstance(former[1], SeenTables) else former[1]
-    world._running, world._shown = (None, every) if system.integrates else (system, SeenTables(every, system))
-    world._found.clear()
+    former = world._running, world._visible_tables
+    every = former[1].every if isinstance(former[1], CheckedTables) else former[1]
+    world._running, world._visible_tables = (
+        (None, every) if system.integrates else (system, CheckedTables(every, system))
+    )
+    world._query_cache.clear()
     try:
         yield
     finally:
-        world._running, world._shown = former
-        world._found.clear()
+        world._running, world._visible_tables = former
+        world._query_cache.clear()
 
 
 @contextmanager
@@ -68,7 +70,7 @@ def _checksums(world: World, system: System) -> dict[tuple[str, type[Component]]
     """Checksums of each table that the system may not change."""
     return {
         (entity, kind): _checksum(table)
-        for entity, tables in world._tables
+        for entity, tables in world._named_tables
         for kind, table in tables.items()
         if kind not in system.writes and kind not in system.adds
     }
@@ -85,7 +87,9 @@ def check_additions(world: World, system: System) -> None:
     only = {kind for kind in system.adds if kind.derived}
     only = only.difference(system.reads, system.may_read, system.writes)
     both = {*system.writes, *system.adds}
-    changed = [(name, tables[kind]) for name, tables in world._tables for kind in both if kind in tables]
+    changed = [
+        (name, tables[kind]) for name, tables in world._named_tables for kind in both if kind in tables
+    ]
     added = [
         (vars(table), field, name)
         for name, table in changed
@@ -96,10 +100,13 @@ def check_additions(world: World, system: System) -> None:
     if not added or system._probed or system.phase == "observe" or world.processes.scopes:
         return
     system._probed = True
-    row_changes, kept = world._ticker.row_changes, [(vars(table), vars(table).copy()) for _, table in changed]
+    row_changes, saved = (
+        world._ticker.row_changes,
+        [(vars(table), vars(table).copy()) for _, table in changed],
+    )
     try:
         world._ticker.row_changes = RowChanges()
-        for columns, former in kept:
+        for columns, former in saved:
             columns.update(copy.deepcopy(former))
         for columns, field, _ in added:
             columns[field.name].fill(np.nan)
@@ -109,32 +116,33 @@ def check_additions(world: World, system: System) -> None:
         for columns, field, name in added:
             if np.isfinite(columns[field.name]).any():
                 raise ScheduleError(
-                    f"{type(system).__name__} sets {field.label} of entity {name!r}, to which it should add; "
-                    f"write += in place of =, or move {field.component} from its adds to its writes"
+                    f"{type(system).__name__} declares only to add to {field.label}, but overwrites it in "
+                    f"entity {name!r}; write += in place of =, or move {field.component} from its adds to "
+                    "its writes"
                 )
     finally:
         world._ticker.row_changes = row_changes
-        for columns, former in kept:
+        for columns, former in saved:
             columns.update(former)
 
 
 def poison(world: World) -> None:
     """Fill derived tables with NaN before systems refill them; except rates, which start at zero."""
-    every = (table for _, tables in world._tables for table in tables.values())
+    every = (table for _, tables in world._named_tables for table in tables.values())
     for table in (each for each in every if each.derived and each.rate_of is None):
         for field, array in table.items():
             if field.kind == "float":
                 array.fill(np.nan)
 
 
-class SeenTables(Mapping[int, "Tables"]):
+class CheckedTables(Mapping[int, "Tables"]):
     """Tables of all entities, by their numbers, as a running system sees them."""
 
     def __init__(self, every: Mapping[int, Tables], system: System) -> None:
         self.every, self._system = every, system
 
     def __getitem__(self, number: int) -> Any:
-        return DeclaredTables(self.every[number], self._system)
+        return CheckedEntityTables(self.every[number], self._system)
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.every)
@@ -143,7 +151,7 @@ class SeenTables(Mapping[int, "Tables"]):
         return len(self.every)
 
 
-class DeclaredTables(Mapping[type[Component], Component]):
+class CheckedEntityTables(Mapping[type[Component], Component]):
     """Tables of an entity; to read one, or to ask whether it is there, the system must declare it.
 
     Listing the components needs no declaration.
@@ -186,20 +194,20 @@ class DeclaredTables(Mapping[type[Component], Component]):
         return {**other, **self}
 
 
-class SeenSystem:
+class CheckedSystem:
     """A system as another one sees it: its methods run under its own declarations, not the caller's."""
 
     def __init__(self, world: World, system: System) -> None:
-        object.__setattr__(self, "_seen", (world, system))
+        object.__setattr__(self, "_target", (world, system))
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         """The class of the system, for isinstance."""
-        return type(self._seen[1])
+        return type(self._target[1])
 
     def __getattr__(self, name: str) -> Any:
-        world, system = self._seen
-        with running(world, system):
+        world, system = self._target
+        with checked_access(world, system):
             value = getattr(system, name)
         if not inspect.ismethod(value):
             return value
@@ -210,29 +218,29 @@ class SeenSystem:
             if caller is not None and not any(matches(system, other) for other in caller.asks):
                 called = type(system).__name__
                 raise ScheduleError(
-                    f"{type(caller).__name__} asks {called} for {name} but does not declare it; add {called} "
-                    "to its asks"
+                    f"{type(caller).__name__} calls {called}.{name} without declaring it; add {called} to "
+                    "its asks"
                 )
-            with running(world, system):
+            with checked_access(world, system):
                 result = value(*arguments, **keywords)
-            return self._each(result) if inspect.isgenerator(result) else result
+            return self._checked_items(result) if inspect.isgenerator(result) else result
 
         return call
 
-    def _each(self, items: Iterator[Any]) -> Iterator[Any]:
+    def _checked_items(self, items: Iterator[Any]) -> Iterator[Any]:
         """Items of a generator of the system, whose body also runs under the system's declarations."""
         while True:
-            with running(*self._seen):
+            with checked_access(*self._target):
                 item = next(items, self)
             if item is self:  # the end
                 return
             yield item
 
     def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self._seen[1], name, value)
+        setattr(self._target[1], name, value)
 
 
-def as_seen(world: World, system: System | None) -> Any:
+def checked_system(world: World, system: System) -> Any:
     """The system as the running one sees it; itself if none runs."""
     caller = world._running
-    return system if caller is None or system is None or system is caller else SeenSystem(world, system)
+    return system if caller is None or system is caller else CheckedSystem(world, system)

@@ -37,7 +37,7 @@ def is_number(given: Any) -> bool:
     return isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool)
 
 
-def whole(given: Any, place: str, least: int, most: int = 2**63 - 1) -> int:
+def whole_number(given: Any, place: str, least: int, most: int = 2**63 - 1) -> int:
     """The argument as Python's int; FluidError if it is no whole number from `least` to `most`."""
     if is_whole(given) and least <= given <= most:
         return int(given)
@@ -45,9 +45,9 @@ def whole(given: Any, place: str, least: int, most: int = 2**63 - 1) -> int:
     raise FluidError(f"{place} = {shown(given)}; a whole number {allowed} is needed")
 
 
-def whole_or_none(given: Any, place: str, least: int, most: int = 2**63 - 1) -> int | None:
-    """`whole` for an argument that may be None."""
-    return None if given is None else whole(given, place, least, most)
+def whole_number_or_none(given: Any, place: str, least: int, most: int = 2**63 - 1) -> int | None:
+    """`whole_number` for an argument that may be None."""
+    return None if given is None else whole_number(given, place, least, most)
 
 
 def names_of(given: Any, place: str, allowed: str = "a name or a list of names") -> Sequence[str]:
@@ -63,11 +63,11 @@ def check_progress(given: Any) -> None:
     """Raise FluidError for a `progress` that is neither None nor callable."""
     if given is not None and not callable(given):
         raise FluidError(
-            f"progress = {shown(given)}; a function of the number of frames done is needed, or None"
+            f"progress = {shown(given)}; None or a function that takes the number of frames done is needed"
         )
 
 
-def refuse_idle(given: Mapping[str, object], where: str) -> None:
+def refuse_unused(given: Mapping[str, object], where: str) -> None:
     """Raise FluidError if options were given that have no effect `where` they stand.
 
     Options that are None, False, 0 or empty count as not given.

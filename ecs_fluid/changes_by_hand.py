@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ecs_fluid.component import DTYPES, Array, Column, Component, RowId, Tables
 from ecs_fluid.errors import ComponentError, FluidError
-from ecs_fluid.fluid import Fluid, check
+from ecs_fluid.fluid import Fluid, check_fluid
 from ecs_fluid.plugins import users_method
 from ecs_fluid.system import System
 from ecs_fluid.tables import has_to_agree, may_leave_range, refuse_contradiction
@@ -32,18 +33,20 @@ class ChangesByHand:
         refuse to go on with (`System.must_hold`).
         """
         check_columns(world, "before the tick")
-        checks = [
-            *(partial(self._check_entity, entity, tables) for entity, tables in world._tables),
-            *(partial(_check_system, world, system) for system in world._systems),
-        ]
-        said: tuple[int, str] | None = None
-        for number, check_one in enumerate(checks):
-            try:
-                check_one()
-            except FluidError as error:
-                said = number, str(error)
-                break
-        if first := world.processes.first(said):
+        fault: tuple[int, str] | None = None
+        passed = 0  # entities and systems, which have one order on all processes
+        try:
+            for entity, tables in world._named_tables:
+                self._check_entity(entity, tables)
+                passed += 1
+            for system in world._systems:
+                if type(system).must_hold is not System.must_hold:
+                    with users_method(type(system), "must_hold"):
+                        system.must_hold(world)
+                passed += 1
+        except FluidError as error:
+            fault = passed, str(error)
+        if first := world.processes.first_place(fault):
             raise ComponentError(first[1])
 
     def _check_entity(self, entity: str, tables: Tables) -> None:
@@ -67,7 +70,7 @@ class ChangesByHand:
         """Raise RecipeError for constants of the fluid that are out of range, or contradict each other."""
         fluid = world.fluid[Fluid]
         if self._fluid != (now := [column.tobytes() for column in vars(fluid).values()]):
-            check(fluid, "Fluid before the tick")
+            check_fluid(fluid, "Fluid before the tick")
             self._fluid = now
 
     def forget(self, name: str) -> None:
@@ -80,20 +83,21 @@ def check_columns(world: World, when: str) -> None:
 
     Kernels would read an array that was resized in place beyond its end. `when` is for the message.
     """
-    for entity, tables in world._tables:
+    for entity, tables in world._named_tables:
         rows = len(tables[RowId].__dict__["id"]) if RowId in tables else 0
         for kind, table in tables.items():
             for name, field in kind.columns.items() if kind.per_row else ():
                 array = table.__dict__[name]
                 if array.shape != (rows, *field.shape):
                     raise ComponentError(
-                        f"entity {entity!r}: {field.label} has shape {array.shape} {when}, beside {rows} "
-                        "rows of RowId; rows come by spawn and go by kill, and no array may be resized"
+                        f"entity {entity!r}: {field.label} has shape {array.shape} {when}, but RowId has "
+                        f"{rows} rows; add rows by spawn, remove them by kill, and resize no array"
                     )
-                if array.dtype != (world.dtype if field.kind == "float" else DTYPES[field.kind]):
+                needed = np.dtype(world.dtype if field.kind == "float" else DTYPES[field.kind])
+                if array.dtype != needed:
                     raise ComponentError(
-                        f"entity {entity!r}: {field.label} has numbers of dtype {array.dtype} {when}; the "
-                        "dtype of a column stays what it is"
+                        f"entity {entity!r}: {field.label} has dtype {array.dtype} {when}; {needed} is "
+                        "needed, since the dtype of a column must not change"
                     )
 
 
@@ -103,10 +107,3 @@ def _check_given(entity: str, field: Column, array: Array) -> None:
         field.check_given(array)
     except ComponentError as error:
         raise ComponentError(f"entity {entity!r}: {error}") from None
-
-
-def _check_system(world: World, system: System) -> None:
-    """Call `must_hold` of a system that overrides it."""
-    if type(system).must_hold is not System.must_hold:
-        with users_method(type(system), "must_hold"):
-            system.must_hold(world)

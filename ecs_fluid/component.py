@@ -76,8 +76,8 @@ class Column:
         rows = instance.rows
         if rows is not None and len(array) != rows:
             raise ComponentError(
-                f"{self.label} has {len(array)} rows, but this {self.component} has {rows}; "
-                "rows are added and removed with spawn and kill"
+                f"{self.label} has {len(array)} rows, but this {self.component} has {rows}; add rows by "
+                "spawn and remove them by kill"
             )
         if old is not None:
             # Into the old array: it keeps the world's precision and shares nothing with the source.
@@ -111,7 +111,9 @@ class Column:
         try:
             array = np.asarray(value)
         except (ValueError, TypeError):
-            raise ComponentError(f"{self.label} needs an array of numbers, its rows of one length") from None
+            raise ComponentError(
+                f"{self.label} needs an array of numbers whose rows all have the same length"
+            ) from None
         what = "whole numbers" if self.kind == "int" else "float32, float64 or whole numbers"
         if array.dtype.kind in "iu" or (array.dtype.kind == "f" and self.kind == "double"):
             array = array.astype(np.int64 if self.kind == "int" else np.float64, copy=False)
@@ -194,23 +196,23 @@ def column(
     """
     if not (isinstance(unit, str) and len(unit) <= 100):
         raise ComponentError(
-            f"a column has the unit {shown(unit)}; text of at most 100 characters is needed, such as 'm/s'"
+            f"column: unit = {shown(unit)}; text of at most 100 characters is needed, such as 'm/s'"
         )
     if kind not in _PLAIN:
-        raise ComponentError(f"a column has the kind {shown(kind)}; 'float', 'double' or 'int' is needed")
+        raise ComponentError(f"column: kind = {shown(kind)}; 'float', 'double' or 'int' is needed")
     lengths = shape if isinstance(shape, tuple) else ("",)
     if not all(part is None or (is_whole(part) and part >= 0) for part in lengths):
         raise ComponentError(
-            f"a column has the shape {shown(shape)}; a tuple of whole numbers is needed, such as (3,)"
+            f"column: shape = {shown(shape)}; a tuple of whole numbers is needed, such as (3,)"
         )
     numbers = {"default": default, "minimum": minimum, "above": above, "maximum": maximum}
     for name, number in (numbers | {"least_given": least_given}).items():
         if not (number is None or is_number(number)):
-            raise ComponentError(f"a column has {name} = {shown(number)}; a number or None is needed")
+            raise ComponentError(f"column: {name} = {shown(number)}; a number or None is needed")
     if plane is not None and (plane not in ("in", "across") or shape != (3,)):
         raise ComponentError(
-            f"a column has plane = {shown(plane)} and the shape {shown(shape)}; 'in' or 'across' is allowed, "
-            "of vectors of shape (3,)"
+            f"column: plane = {shown(plane)} with shape = {shown(shape)}; 'in' or 'across' is allowed, for "
+            "vectors of shape (3,)"
         )
     return Column(unit, shape, kind, default, minimum, above, maximum, least_given, plane, in_frames)
 
@@ -236,13 +238,13 @@ def _check_rate(rate: type[Component], state: type[Component]) -> None:
     needed = [(field.shape, field.kind) for field in state.columns.values()]
     if state.derived or any(kind != "float" for _, kind in needed):
         raise ComponentError(
-            f"{rate.__name__} cannot be the rate of {state.__name__}; state components whose columns are "
-            "all floating-point numbers are allowed"
+            f"{rate.__name__} cannot be the rate of {state.__name__}; only a state component whose columns "
+            "are all floating-point numbers can have a rate"
         )
     if [(field.shape, field.kind) for field in rate.columns.values()] != needed:
         raise ComponentError(
-            f"{rate.__name__} is the rate of {state.__name__} and needs as many columns of the same shapes, "
-            "in the same order"
+            f"{rate.__name__} is the rate of {state.__name__}, so it needs the same number of columns, of "
+            "the same shapes and in the same order"
         )
 
 
@@ -286,8 +288,8 @@ class Component:
         parent = next((base for base in cls.__mro__[1:] if getattr(base, "columns", None)), None)
         if parent is not None:
             raise ComponentError(
-                f"{cls.__name__} derives from {parent.__name__}, which has columns; declare the columns of "
-                f"{cls.__name__} in a component of its own"
+                f"{cls.__name__} derives from {parent.__name__}, which has columns; derive {cls.__name__} "
+                "from Component itself"
             )
         cls.columns = {name: value for name, value in vars(cls).items() if isinstance(value, Column)}
         cls.derived = derived or rate_of is not None
@@ -301,8 +303,8 @@ class Component:
         other = Component.registry.get(cls.__name__)
         if other is not None and other.__module__ != cls.__module__:
             raise ComponentError(
-                f"two components are called {cls.__name__} (in {other.__module__} and {cls.__module__}); "
-                "their columns share names in files, so rename one"
+                f"two components are called {cls.__name__} (in {other.__module__} and {cls.__module__}), "
+                "so files could not tell their columns apart; rename one of them"
             )
         for field in cls.columns.values():
             field.per_row = cls.per_row
@@ -411,8 +413,8 @@ def refuse_other_lengths(table: Component, *names: str) -> None:
         if len(array) != len(first):
             title = type(table).__name__
             raise ComponentError(
-                f"{title}.{name} has {len(array)} rows, but {title}.{names[0]} has {len(first)}; as many of "
-                "each are needed, which put sets at once"
+                f"{title}.{name} has {len(array)} rows, but {title}.{names[0]} has {len(first)}; both need "
+                "the same number of rows, so set them together by put"
             )
 
 
@@ -420,7 +422,7 @@ def refuse_no_component(kind: object) -> None:
     """Raise ComponentError for anything but a class of components, such as its name or a table."""
     if not (isinstance(kind, type) and issubclass(kind, Component)):
         raise ComponentError(
-            f"{shown(kind)} is no class of components; one such as ef.Position is needed, without quotes"
+            f"{shown(kind)} is not a component class; pass a class such as ef.Position, without quotes"
         )
 
 

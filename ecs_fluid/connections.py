@@ -7,10 +7,13 @@ import logging
 from contextlib import suppress
 from typing import Any
 
-FULL = "this process may open no more files; close what holds connections to it, or allow more (ulimit -n)"
+FULL = (
+    "this process has reached its limit of open files; close programs that hold connections to it, or "
+    "raise the limit (ulimit -n)"
+)
 
 
-class _Once(logging.Filter):
+class _OneReport(logging.Filter):
     """One sentence in place of a traceback for each connection that finds no free file."""
 
     reported = False
@@ -25,10 +28,10 @@ class _Once(logging.Filter):
         return not reported
 
 
-_once = _Once()
+_one_report = _OneReport()
 
 
-def brace() -> None:
+def raise_open_file_limit() -> None:
     """Allow this process and those it starts as many open files as possible; log once if they run out."""
     with suppress(ImportError, OSError, ValueError):
         import resource
@@ -36,7 +39,7 @@ def brace() -> None:
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     for name in ("asyncio", "tornado.application"):
-        logging.getLogger(name).addFilter(_once)
+        logging.getLogger(name).addFilter(_one_report)
 
 
 def dask_setup(server: Any) -> None:
@@ -47,7 +50,7 @@ def dask_setup(server: Any) -> None:
     """
     from distributed.gc import disable_gc_diagnosis
 
-    brace()
+    raise_open_file_limit()
     disable_gc_diagnosis(force=True)
     if (pages := getattr(server, "http_server", None)) is not None:
         pages.stop()

@@ -29,7 +29,7 @@ def new_context(owner: object) -> str:
 
 
 @contextmanager
-def current(context: str) -> Iterator[None]:
+def active_context(context: str) -> Iterator[None]:
     """Hold the process-wide lock with esper switched to that context; then switch back to the former one."""
     with _LOCK:
         if _ENDED:

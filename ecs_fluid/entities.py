@@ -12,10 +12,10 @@ import esper
 import numpy as np
 
 from ecs_fluid.component import Array, Component, RowId, Tables, refuse_no_component
-from ecs_fluid.contexts import current, new_context
+from ecs_fluid.contexts import active_context, new_context
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import ComponentError, FluidError
-from ecs_fluid.joining import naming
+from ecs_fluid.joining import system_naming
 from ecs_fluid.one_process import OneProcess, before_sharing
 from ecs_fluid.periodic import wrapped
 from ecs_fluid.schedule import Schedule
@@ -43,12 +43,12 @@ class Entities:
     def __init__(self) -> None:
         self._context = new_context(self)
         self._entities: dict[str, Entity] = {}
-        self._tables_of: dict[int, Tables] = {}
+        self._tables_by_number: dict[int, Tables] = {}
         # The tables that users and systems see: all, or those of the running system (debug, or many ranks).
-        self._shown: Mapping[int, Tables] = self._tables_of
+        self._visible_tables: Mapping[int, Tables] = self._tables_by_number
         self._running: System | None = None  # in debug worlds only
         # Results of entities_with, kept until an entity or a component is added or removed.
-        self._found: dict[tuple[type[Component], ...], tuple[tuple[Entity, Any], ...]] = {}
+        self._query_cache: dict[tuple[type[Component], ...], tuple[tuple[Entity, Any], ...]] = {}
         self._next_row_id = 0
 
     @property
@@ -58,30 +58,30 @@ class Entities:
 
     def _active(self) -> AbstractContextManager[None]:
         """While active, esper is switched to this world, and other threads wait."""
-        return current(self._context)
+        return active_context(self._context)
 
     def _create(self, name: str, tables: Tables) -> Entity:
         with self._active():
             number = esper.create_entity(*tables.values())
             entity = self._entities[name] = Entity(self._world, number, name)
-            self._list_tables(number)
+            self._refresh_tables(number)
         return entity
 
-    def _list_tables(self, number: int) -> None:
+    def _refresh_tables(self, number: int) -> None:
         # A new dict each time, so that loops over the former one are not disturbed.
         tables: tuple[Component, ...] = esper.components_for_entity(number)
-        self._tables_of[number] = {type(table): table for table in tables}
-        self._found.clear()
+        self._tables_by_number[number] = {type(table): table for table in tables}
+        self._query_cache.clear()
 
-    def _put(self, entity: Entity, table: Component) -> None:
+    def _add_table(self, entity: Entity, table: Component) -> None:
         with self._active():
             esper.add_component(entity.number, table)
-            self._list_tables(entity.number)
+            self._refresh_tables(entity.number)
 
-    def _drop(self, entity: Entity, kind: type[Component]) -> None:
+    def _remove_table(self, entity: Entity, kind: type[Component]) -> None:
         with self._active():
             esper.remove_component(entity.number, kind)
-            self._list_tables(entity.number)
+            self._refresh_tables(entity.number)
 
     @property
     def entities(self) -> list[Entity]:
@@ -91,7 +91,7 @@ class Entities:
     def __getitem__(self, name: str) -> Entity:
         if not isinstance(name, str) or name not in self._entities:
             raise FluidError(f"the world has no entity {name!r}; {nearest(str(name), self._entities)}")
-        return Entity(self._world, self._entities[name].number, name, keep=True)
+        return Entity(self._world, self._entities[name].number, name, keep_world=True)
 
     def __contains__(self, name: str) -> bool:
         return isinstance(name, str) and name in self._entities
@@ -127,7 +127,7 @@ class Entities:
             tables = checked_tables(name, components, self.dtype)
             self._wrap(tables)
             if RowId in tables:
-                raise ComponentError(f"entity {name!r}: RowId is given by the world, so leave it out")
+                raise ComponentError(f"entity {name!r}: the world assigns RowId, so leave it out")
             rows = next((table.rows for kind, table in tables.items() if kind.per_row), None)
             if rows is not None:
                 tables[RowId] = RowId(self._new_ids(rows))
@@ -136,14 +136,14 @@ class Entities:
         return self[name]
 
     @property
-    def _tables(self) -> list[tuple[str, Tables]]:
+    def _named_tables(self) -> list[tuple[str, Tables]]:
         """Name and tables by type of every entity, with the rows that this process holds."""
-        return [(name, self._shown[entity.number]) for name, entity in self._entities.items()]
+        return [(name, self._visible_tables[entity.number]) for name, entity in self._entities.items()]
 
     def _wrap(self, *every: Tables) -> None:
         """Move positions in these tables (all, if none is passed) by whole periods into the box."""
         if self.periods.any():
-            for tables in every or self._tables_of.values():
+            for tables in every or self._tables_by_number.values():
                 for kind, table in tables.items():
                     if kind.__name__ == "Position":
                         vars(table)["x"] = wrapped(vars(table)["x"], self.periods)
@@ -155,12 +155,12 @@ class Entities:
 
     def _advice_to_look(self, condition: str) -> str:
         """Advice to a system that, while it joins, makes what exists already; "" if none is joining."""
-        adder = self._world._adding
+        adder = self._world._joining_system
         if adder is None:
             return ""
         return (
-            f"{type(adder).__name__} makes it each time it joins, also where something is set later and in "
-            f"a resumed world; let it look first: if {condition}"
+            f"{type(adder).__name__} makes it each time it joins a world, which also happens when a "
+            f"parameter is set later and when a world is resumed; let it check first: if {condition}"
         )
 
     @before_sharing
@@ -170,7 +170,7 @@ class Entities:
             self._ticker.between_ticks(f"attach to entity {name!r}", "observers")
             entity = self[name]
             kind = component if isinstance(component, type) else type(component)
-            tables = self._tables_of[entity.number]
+            tables = self._tables_by_number[entity.number]
             if kind in tables:
                 look = self._advice_to_look(f"{kind.__name__} not in world[{name!r}]")
                 wanted = look or "set its columns"
@@ -179,8 +179,8 @@ class Entities:
             ids = (tables[RowId],) if RowId in tables else ()
             checked = checked_tables(name, (*ids, component), self.dtype, tables)[kind]
             if kind.per_row and not ids:
-                self._put(entity, RowId(self._new_ids(checked.rows or 0)))
-            self._put(entity, checked)
+                self._add_table(entity, RowId(self._new_ids(checked.rows or 0)))
+            self._add_table(entity, checked)
             self._schedule = None
 
     @before_sharing
@@ -195,26 +195,27 @@ class Entities:
         if isinstance(entity, Entity):
             entity.tables  # noqa: B018  (refused where another one has its name by now)
             if entity.world is not found.world:
-                raise FluidError(f"entity {name!r} is one of another world; remove it there")
+                raise FluidError(f"entity {name!r} belongs to another world; remove it there")
         with self._active():
             self._ticker.between_ticks(f"remove of entity {name!r}")
             if name == "fluid":
-                raise FluidError("the entity 'fluid' is the world's own; set_fluid changes it")
-            if named_by := naming(self._systems, name):
+                raise FluidError("the entity 'fluid' cannot be removed; set_fluid changes it")
+            if named_by := system_naming(self._systems, name):
                 raise FluidError(
-                    f"entity {name!r} is named by {named_by}, which needs it; to empty it, kill its rows"
+                    f"entity {name!r} cannot be removed, because {named_by} names it; kill its rows to "
+                    "empty it"
                 )
-            self._take_out(name)
+            self._delete_entity(name)
             if self.recipe is not None:
                 entries = self.recipe.get("entity", [])
                 self.recipe["entity"] = [table for table in entries if table.get("name") != name]
 
-    def _take_out(self, name: str) -> None:
+    def _delete_entity(self, name: str) -> None:
         """Delete an entity of the active world, even if a system names it."""
         number = self._entities.pop(name).number
         esper.delete_entity(number, immediate=True)
-        del self._tables_of[number]
-        self._found.clear()
+        del self._tables_by_number[number]
+        self._query_cache.clear()
         self._ticker.forget(name)
         self._schedule = None
 
@@ -226,7 +227,7 @@ class Entities:
         `where_free`, rows that a CollisionSystem finds in a body, or outside all containers, do not appear.
         Returns the new rows; their `ids` are known once they have appeared.
         """
-        if self._ticker.repeated and not self._ticker.stage.last:
+        if self._ticker.in_repeated_phases and not self._ticker.stage.last:
             raise FluidError(
                 f"rows of {name!r} are spawned in the phase prepare or rates, which every stage of the "
                 "integrator repeats; spawn them where world.stage.last is true, or in another phase"
@@ -235,7 +236,7 @@ class Entities:
             tables, rows = checked_rows(self[name], components)
             batch = self._ticker.row_changes.spawn(name, tables, rows, where_free)
             if not self._ticker.busy:
-                self._ticker.apply(self._world)
+                self._ticker.apply_row_changes(self._world)
             return batch
 
     def _pending_rows(self, name: str) -> tuple[Array | None, list[NewRows]]:
@@ -250,24 +251,24 @@ class Entities:
     def kill_rows(self, name: str, rows: Any) -> None:
         """Remove rows of entity `name`, given as a mask (n,) or as row numbers."""
         with self._active():
-            self._ticker.row_changes.kill(name, rows, len(self[name]), self.processes.seen(name))
+            self._ticker.row_changes.kill(name, rows, len(self[name]), self.processes.visible_rows(name))
             if not self._ticker.busy:
-                self._ticker.apply(self._world)
+                self._ticker.apply_row_changes(self._world)
 
     def entities_with(self, *types: type[Component]) -> Iterator[tuple[Entity, Any]]:
         """Pairs (entity, tables) of entities that have all the `types`, in the order of creation."""
-        found = self._found.get(types)
-        if found is None:
-            found = self._found[types] = tuple(self._search(types))
-        return iter(found)
+        pairs = self._query_cache.get(types)
+        if pairs is None:
+            pairs = self._query_cache[types] = tuple(self._matching_entities(types))
+        return iter(pairs)
 
-    def _search(self, types: tuple[type[Component], ...]) -> Iterator[tuple[Entity, Any]]:
+    def _matching_entities(self, types: tuple[type[Component], ...]) -> Iterator[tuple[Entity, Any]]:
         for kind in types:
             refuse_no_component(kind)
             if self._running is not None:
                 self._running.check_declared(kind)
         for entity in list(self._entities.values()):
-            tables = self._shown[entity.number]
+            tables = self._visible_tables[entity.number]
             if all(kind in tables for kind in types):
                 yield entity, tuple([tables[kind] for kind in types])
 

@@ -22,10 +22,10 @@ T = TypeVar("T")
 class Entity:
     """Handle of one entity of a world: ``entity[Position].x``, ``len(entity)``, ``entity.name``."""
 
-    def __init__(self, world: World, number: int, name: str, keep: bool = False) -> None:
+    def __init__(self, world: World, number: int, name: str, keep_world: bool = False) -> None:
         # The world's own handles must not keep it alive; those it gives to users do, so that
         # ``load("ring")["ring"]`` works on a world that nobody else holds.
-        self._world, self._kept = weakref.ref(world), world if keep else None
+        self._world, self._strong_world = weakref.ref(world), world if keep_world else None
         self.number, self.name = number, name
 
     if not TYPE_CHECKING:  # checkers find such names themselves
@@ -34,8 +34,8 @@ class Entity:
             """Refuse all attributes once the handle is made; values are in tables."""
             if "name" in vars(self):
                 raise FluidError(
-                    f"entity {self.name!r} has no {name!r} to set; set columns of its tables, such as "
-                    f"world[{self.name!r}][Position].x, or World.attach a table"
+                    f"entity {self.name!r} has no attribute {name!r}; set columns of its tables, such as "
+                    f"world[{self.name!r}][Position].x, or add a table by World.attach"
                 )
             super().__setattr__(name, value)
 
@@ -52,7 +52,7 @@ class Entity:
         """All component tables by type, to read; `World.attach` adds one."""
         world = self._world() or self.world
         try:
-            return world._shown[self.number]
+            return world._visible_tables[self.number]
         except KeyError:
             raise FluidError(f"entity {self.name!r} was removed from its world") from None
 
@@ -74,7 +74,7 @@ class Entity:
     @property
     def rows_here(self) -> int:
         """Number of rows that this process holds."""
-        tables = self.world._tables_of[self.number]
+        tables = self.world._tables_by_number[self.number]
         return next((tables[kind].rows or 0 for kind in tables if kind.per_row), 0)
 
     def __len__(self) -> int:
@@ -98,7 +98,9 @@ class Entity:
         }
 
     def __reduce__(self) -> Any:
-        raise FluidError("an entity cannot be copied or pickled; take world.snapshot()[name], or its tables")
+        raise FluidError(
+            "an entity cannot be copied or pickled; take world.snapshot()[name] or its tables instead"
+        )
 
     def __repr__(self) -> str:
         return f"Entity({self.name!r}, rows={len(self)}, {', '.join(k.__name__ for k in self.tables)})"

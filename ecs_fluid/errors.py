@@ -76,14 +76,14 @@ def raise_sentence(error: BaseException) -> NoReturn:
         case ModuleNotFoundError():
             raise error
         case MemoryError():
-            text = f"this takes more memory than there is; make it smaller ({error})"
+            text = f"there is not enough memory for this; make it smaller ({error})"
         case RecursionError():
-            text = "what was given is nested too deep; write it flatter"
+            text = "the input is nested too deeply; use fewer levels"
         case OSError(errno=errno.ENOENT, filename=None):
-            text = "the working folder is gone; change to one that exists"
+            text = "the working folder no longer exists; change to one that does"
         case OSError():
             where = "" if error.filename is None else f"{error.filename}: "
-            text = f"{where}the system says no: {error.strerror or error}"
+            text = f"{where}the operating system refused it: {error.strerror or error}"
         case _:
             text = f"a number is too large, or too near to 0, to compute with ({error})"
     raise FluidError(text) from error

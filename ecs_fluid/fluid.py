@@ -96,7 +96,9 @@ class FluidOptions(Settings):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.density_profile is not None and self.temperature_profile is not None:
-            raise ValueError("density_profile and temperature_profile are both given; one is allowed")
+            raise ValueError(
+                "density_profile and temperature_profile are both given; only one of them is allowed"
+            )
         if self.temperature_profile is not None and self.law == "none":
             raise ValueError(
                 "temperature_profile needs an equation of state; law = 'ideal_gas' or 'liquid' is needed"
@@ -104,7 +106,8 @@ class FluidOptions(Settings):
         profile = self.density_profile is not None or self.temperature_profile is not None
         if profile and any(pull[0] or pull[1] for pull in key_values(self.gravity)):
             raise ValueError(
-                f"gravity {self.gravity} with a profile over the height z; gravity along z is needed"
+                f"gravity = {self.gravity} is not along z, but a profile over the height z is given; "
+                "gravity along z is needed"
             )
         for name in ("density", "temperature"):
             layers = getattr(self, f"{name}_profile")
@@ -132,7 +135,7 @@ class FluidKeywords(TypedDict, total=False):
     temperature_profile: Sequence[Sequence[float]] | None
 
 
-def changed(table: Fluid | None, given: Mapping[str, Any], place: str) -> Fluid:
+def changed_fluid(table: Fluid | None, given: Mapping[str, Any], place: str) -> Fluid:
     """The fluid of `table` (air if that is None), changed by the `given` fields of FluidOptions.
 
     Raises RecipeError for a value that is not allowed, or that contradicts another one.
@@ -152,7 +155,7 @@ def changed(table: Fluid | None, given: Mapping[str, Any], place: str) -> Fluid:
     )
 
 
-def check(table: Fluid, place: str) -> None:
+def check_fluid(table: Fluid, place: str) -> None:
     """Raise FluidError for a table that `World.set_fluid` could not have made."""
     for field, array in table.items():
         field.check_values(array, place)
@@ -176,7 +179,9 @@ def gravity_of(table: Fluid) -> Any:
     """Gravity as in FluidOptions: a vector (3,) m/s^2, or Keyed."""
     rows, times = len(table.gravity), len(table.gravity_times)
     if rows != times or not rows:
-        raise FluidError(f"Fluid has {rows} rows of gravity for {times} gravity_times; one a time is needed")
+        raise FluidError(
+            f"Fluid has {rows} rows of gravity for {times} gravity_times; one row for each time is needed"
+        )
     if len(table.gravity) == 1:
         return tuple(table.gravity[0].tolist())
     keys = list(zip(table.gravity_times.tolist(), table.gravity.tolist(), strict=True))

@@ -9,7 +9,7 @@ import numpy as np
 
 from ecs_fluid.component import Component
 from ecs_fluid.errors import ComponentError, RecipeError
-from ecs_fluid.plugins import kind_of, ships, without_kind
+from ecs_fluid.plugins import is_shipped, kind_of, without_kind
 from ecs_fluid.validation_errors import nearest, shown
 
 if TYPE_CHECKING:
@@ -31,10 +31,11 @@ def component_of(table: Any, place: str, allow_code: bool = False) -> type[Compo
         if kind.__module__ == CARRIED and not kind.derived
     }
     kind = kind_of(table, place, Component, known, allow_code)
-    if ships(kind) and kind not in known.values():
+    if is_shipped(kind) and kind not in known.values():
         # It was named by its import path, which is always allowed for a module that is loaded already.
         raise RecipeError(
-            f"{place}: kind = {shown(table['kind'])} is for recipes and systems alone; {nearest('', known)}"
+            f"{place}: kind = {shown(table['kind'])} can be made by recipes and systems only; "
+            f"{nearest('', known)}"
         )
     columns, place = without_kind(table), f"{place} {shown(table['kind'])}"
     for name in columns:
@@ -43,13 +44,13 @@ def component_of(table: Any, place: str, allow_code: bool = False) -> type[Compo
     for name, column in kind.columns.items():
         if name not in columns and column.default is None:
             raise RecipeError(
-                f"{place}: the column {name!r} is missing; its unit is {column.unit}; give it beside "
-                "kind, or a default in its class"
+                f"{place}: the column {name!r} is missing (unit {column.unit}); give it beside kind, or "
+                "give it a default in its class"
             )
     return kind
 
 
-def further(
+def classes_of(
     tables: Iterable[dict[str, Any]], place: str, own: tuple[type[Component], ...]
 ) -> list[tuple[type[Component], dict[str, Any]]]:
     """Classes and tables of components that particles get when born; RecipeError if one is in `own`."""
@@ -57,11 +58,11 @@ def further(
     found = [(component_of(table, place), table) for table in tables]
     for kind, _ in found:
         if kind in own:
-            raise RecipeError(f"{place} sets {kind.__name__} by parameters of its own; use these")
+            raise RecipeError(f"{place} sets {kind.__name__} by its own parameters; use those")
     return found
 
 
-def attach(world: World, entity: str, table: dict[str, Any], place: str) -> None:
+def attach_component(world: World, entity: str, table: dict[str, Any], place: str) -> None:
     """Give an entity the component of a table; each value is for all rows, or a list of one per row.
 
     Raises:
@@ -72,10 +73,10 @@ def attach(world: World, entity: str, table: dict[str, Any], place: str) -> None
         raise RecipeError(f"{place}: this kind makes no entity {entity!r} that could hold it")
     # Tables of a file have been checked when it was read; those of Python may import what they name.
     kind = component_of(table, place, allow_code=True)
-    world.attach(entity, filled(kind, table, len(world[entity]), place, f"{entity!r} has"))
+    world.attach(entity, component_from(kind, table, len(world[entity]), place, f"{entity!r} has"))
 
 
-def filled(
+def component_from(
     kind: type[Component], table: dict[str, Any], rows: int, place: str, whose: str
 ) -> Component | type[Component]:
     """The component that a table describes, with that many rows; its class if all values are the default.
@@ -106,4 +107,4 @@ def filled(
 def refuse_lists(kind: type[Component], table: dict[str, Any], place: str, whose: str) -> None:
     """Refuse lists of one value per row, since rows come in any number, and values out of their range."""
     for rows in (0, 1):
-        filled(kind, table, rows, place, whose)
+        component_from(kind, table, rows, place, whose)

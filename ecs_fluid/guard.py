@@ -28,7 +28,7 @@ class Guard:
         """Copy the state, into the former copies where shapes have not changed."""
         self._clock = (world.tick, world._next_row_id)
         self._bounds = dict(world.processes.bounds)
-        for entity, tables in world._tables:
+        for entity, tables in world._named_tables:
             saved = self._saved.setdefault(entity, {})
             for kind, table in tables.items():
                 if kind.derived:
@@ -54,24 +54,26 @@ class Guard:
         for entity in world.entities:
             saved = self._saved.get(entity.name, {})
             for kind in [kind for kind in entity.tables if not kind.derived and kind not in saved]:
-                world._drop(entity, kind)
+                world._remove_table(entity, kind)
             for kind, columns in saved.items():
                 table = entity.tables[kind]
                 for name, array in columns.items():
                     table.__dict__[name] = array.copy()
         world._attach_derived()
 
-    def first_bad(self, world: World, wanted: Callable[[type[Component]], bool] | None = None) -> str | None:
+    def first_non_finite(
+        self, world: World, wanted: Callable[[type[Component]], bool] | None = None
+    ) -> str | None:
         """Place, as text, of the first non-finite number in the state or the `wanted` components; or None."""
         places = [
             (number, f"{kind.__name__}.{column}", _first_row(world, entity, array), entity)
-            for number, (entity, tables) in enumerate(world._tables)
+            for number, (entity, tables) in enumerate(world._named_tables)
             for kind, table in tables.items()
             if (wanted(kind) if wanted else not kind.derived)
             for column in kind.columns
-            if not finite(array := table.__dict__[column])
+            if not is_finite(array := table.__dict__[column])
         ]
-        first = world.processes.first(min(places, default=None))
+        first = world.processes.first_place(min(places, default=None))
         return None if first is None else f"entity {first[3]!r}: {first[1]} row {first[2]}"
 
     # ------------------------------------------------------------------ the responsible system
@@ -79,44 +81,44 @@ class Guard:
     def check(self, world: World, system: System) -> None:
         """Raise DivergedError when this system left something non-finite behind."""
         touched = {*system.writes, *system.adds}
-        bad = self.first_bad(world, lambda kind: not kind.derived or kind in touched)
+        bad = self.first_non_finite(world, lambda kind: not kind.derived or kind in touched)
         if bad is not None:
             raise self.error(world, bad, type(system).__name__)
 
     def check_observer(self, world: World, system: System) -> None:
         """Raise DivergedError, with the state put back, when an observer wrote something non-finite."""
         written = {kind for kind in system.writes if not kind.derived}
-        bad = self.first_bad(world, written.__contains__) if written else None
+        bad = self.first_non_finite(world, written.__contains__) if written else None
         if bad is not None:
             self.restore(world)
             raise self.error(world, bad, type(system).__name__)
 
     def check_start(self, world: World) -> None:
         """Raise DivergedError when the restored state was not finite to begin with."""
-        bad = self.first_bad(world)
+        bad = self.first_non_finite(world)
         if bad is not None:
             raise DivergedError(
                 f"tick {world.tick + 1} (t = {world.time:.6g} s): {bad} was not finite before the tick "
-                "began; no system did it, so look at what was assigned between two ticks"
+                "began; no system caused it, so check what was assigned between two ticks"
             )
 
-    def error(self, world: World, bad: str, who: str) -> DivergedError:
+    def error(self, world: World, bad: str, culprit: str) -> DivergedError:
         """The error that names the place, the system and what to change."""
         tick = self._clock[0]
         if {"reformulation", "subfilter"} <= {system.kind for system in world.systems}:
-            remedy = "use a higher viscosity, of small eddies too, a larger core radius, or a smaller dt"
+            remedy = "use a higher viscosity, also of small eddies, a larger core radius, or a smaller dt"
         else:
             remedy = (
                 "use a smaller dt, a larger core radius, a higher viscosity, or reformulation and subfilter "
                 "together"
             )
         return DivergedError(
-            f"tick {tick + 1} (t = {tick * world.dt:.6g} s): {who} made {bad} non-finite; the world is back "
-            f"at its last good state, the start of that tick; {remedy}"
+            f"tick {tick + 1} (t = {tick * world.dt:.6g} s): {culprit} made {bad} non-finite; the world is "
+            f"back at its last good state, the start of that tick; {remedy}"
         )
 
 
-def finite(array: Array) -> bool:
+def is_finite(array: Array) -> bool:
     """Whether no number of the array is NaN or infinite; whole numbers never are."""
     if array.dtype.kind != "f":
         return True

@@ -23,7 +23,9 @@ def timeout() -> float:
     except ValueError:
         seconds = math.nan
     if not 0.0 <= seconds <= EVER:
-        raise FluidError(f"{TIMEOUT} = {text!r}: 0 to {EVER:g} s are needed; 0 waits for ever")
+        raise FluidError(
+            f"{TIMEOUT} = {text!r}; a time from 0 to {EVER:g} s is needed, where 0 waits for ever"
+        )
     return seconds or EVER
 
 

@@ -28,7 +28,7 @@ VORTON, TRACER, SPHERE, GRID_POINT, TREE_CELL = 1000, 120, 2000, 160, 16
 110 to 156 and 16."""
 
 
-def _of_this_process() -> float:
+def _memory_of_process() -> float:
     """Bytes that this process may have: the machine's, or less where a container or ulimit says so."""
     found = [16.0 * 2**30]
     with suppress(AttributeError, OSError, ValueError):
@@ -49,7 +49,7 @@ class Limits(BaseModel):
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
-    memory: float = Field(default_factory=lambda: _of_this_process() / 2, gt=0, le=1e18)
+    memory: float = Field(default_factory=lambda: _memory_of_process() / 2, gt=0, le=1e18)
     """bytes that the particles and grids of a world may take, or the content of a file; by default half of
     what this process may have"""
     text: float = Field(default=16 * 2**20, gt=0)

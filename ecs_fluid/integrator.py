@@ -31,14 +31,14 @@ END = SINGLE._replace(c=1.0)
 
 def _stages(a: tuple[float, ...], b: tuple[float, ...], c: tuple[float, ...]) -> tuple[Stage, ...]:
     """The stages, each with its weight: b_s + b_(s+1) a_(s+1) + b_(s+2) a_(s+2) a_(s+1) + ..."""
-    found: list[Stage] = []
+    stages: list[Stage] = []
     for s in range(len(a)):
         carried, weight = 1.0, 0.0
         for r in range(s, len(a)):
             carried *= a[r] if r > s else 1.0
             weight += b[r] * carried
-        found.append(Stage(a[s], b[s], c[s], weight, s == len(a) - 1))
-    return tuple(found)
+        stages.append(Stage(a[s], b[s], c[s], weight, s == len(a) - 1))
+    return tuple(stages)
 
 
 METHODS = {

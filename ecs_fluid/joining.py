@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ecs_fluid.errors import FluidError, ScheduleError
 from ecs_fluid.periodic import check_periodic
 from ecs_fluid.plane import check_dimension
-from ecs_fluid.plugins import ships, users_method
+from ecs_fluid.plugins import is_shipped, users_method
 from ecs_fluid.system import System
 
 if TYPE_CHECKING:
@@ -21,64 +21,66 @@ if TYPE_CHECKING:
 def join(world: World, systems: Sequence[System]) -> None:
     """Add systems to the world; if one of them requires another one of the list, it gets that one."""
     for number, system in enumerate(systems):
-        _check(world, system)
+        _check_system(world, system)
         if system._world is not None or any(system is other for other in systems[:number]):
             raise ScheduleError(f"{type(system).__name__} is already in a world; make a new one")
         check_dimension(type(system), world, ScheduleError)
         check_periodic(type(system), world)
-    former, adder = _Former(world), world._adding
+    backup, adder = _Backup(world), world._joining_system
     implied = adder is not None
-    given = {type(system) for system in systems}
+    classes = {type(system) for system in systems}
     # A system that another one brought along gives way to one of its kind that the user chose.
-    kept = [other for other in world._systems if implied or not (other._implied and type(other) in given)]
-    world._systems, world._schedule = [*kept, *systems], None
+    remaining = [
+        other for other in world._systems if implied or not (other._implied and type(other) in classes)
+    ]
+    world._systems, world._schedule = [*remaining, *systems], None
     world._ticker.new_systems = True
     for system in systems:
         system._world, system._implied = weakref.ref(world), implied
-        system._by_user = not ships(type(system))
+        system._user_defined = not is_shipped(type(system))
     try:
-        _take_in(world, systems)
+        _set_up(world, systems)
     except BaseException as error:
         # A refused system must not run after all, nor leave what it has made.
         with world._active():
-            former.put_back(world)
+            backup.restore(world)
         for system in systems:
             system._world = None
         if adder is None or not isinstance(error, FluidError):
             raise
         raise type(error)(
-            f"{error}; {type(adder).__name__} brings it along where there is none, so add one of yours "
+            f"{error}; {type(adder).__name__} adds this system to a world that has none, so add your own "
             "before it, or both at once by add_systems"
         ) from error.__cause__
     finally:
-        world._adding = adder
+        world._joining_system = adder
 
 
 @contextmanager
-def join_anew(world: World, systems: Sequence[System]) -> Iterator[None]:
+def rejoin(world: World, systems: Sequence[System]) -> Iterator[None]:
     """Surround a change of what `systems` depend on: afterwards they do again what they do when they join.
 
     If that adds entities or tables, all other systems do so too. If the change or a system is refused,
     everything is put back as it was.
     """
-    former, adder, seen = _Former(world), world._adding, (world._running, world._shown)
+    backup, adder, visible = _Backup(world), world._joining_system, (world._running, world._visible_tables)
     try:
         yield
         # Declarations of the system that made the change do not bind those that join.
-        world._running, world._shown = None, world._tables_of
-        _take_in(world, systems)
-        if former.lacks_any(world):
-            _take_in(world, [system for system in world._systems if system not in systems])
-        if former.touched_otherwise():
+        world._running, world._visible_tables = None, world._tables_by_number
+        _set_up(world, systems)
+        if backup.has_less_than(world):
+            _set_up(world, [system for system in world._systems if system not in systems])
+        if backup.declarations_changed():
             world._schedule = None
     except BaseException:
-        former.put_back(world)
+        backup.restore(world)
         raise
     finally:
-        world._adding, (world._running, world._shown) = adder, seen
+        world._joining_system, (world._running, world._visible_tables) = adder, visible
 
 
-class _Former:
+class _Backup:
     """What a world was: its systems with their attributes, its tables with their columns.
 
     Arrays are kept without a copy, so systems that join must assign columns, and change none in place.
@@ -87,19 +89,21 @@ class _Former:
     def __init__(self, world: World) -> None:
         self._systems = [(system, vars(system).copy()) for system in world._systems]
         self._tables = {
-            entity.name: [(table, vars(table).copy()) for table in world._tables_of[entity.number].values()]
+            entity.name: [
+                (table, vars(table).copy()) for table in world._tables_by_number[entity.number].values()
+            ]
             for entity in world.entities
         }
         self._next_row_id = world._next_row_id
 
-    def lacks_any(self, world: World) -> bool:
+    def has_less_than(self, world: World) -> bool:
         """Whether the world has entities or tables now that it did not have."""
         return any(
             {*entity.tables} - {type(table) for table, _ in self._tables.get(entity.name, ())}
             for entity in world.entities
         )
 
-    def touched_otherwise(self) -> bool:
+    def declarations_changed(self) -> bool:
         """Whether a system now declares other components or systems."""
         return any(
             vars(system).get(name) != attributes.get(name)
@@ -107,7 +111,7 @@ class _Former:
             for name in ("reads", "may_read", "writes", "adds", "asks")
         )
 
-    def put_back(self, world: World) -> None:
+    def restore(self, world: World) -> None:
         """Make the world, which must be active, what it was; only esper's numbers of entities go on."""
         world._systems, world._schedule = [system for system, _ in self._systems], None
         for system, attributes in self._systems:
@@ -115,27 +119,27 @@ class _Former:
             vars(system).update(attributes)
         for entity in world.entities:
             if entity.name not in self._tables:
-                world._take_out(entity.name)
+                world._delete_entity(entity.name)
                 continue
             tables = self._tables[entity.name]
             if list(entity.tables.values()) != [table for table, _ in tables]:
                 for kind in [*entity.tables]:
-                    world._drop(entity, kind)
+                    world._remove_table(entity, kind)
                 for table, _ in tables:
-                    world._put(entity, table)
+                    world._add_table(entity, table)
             for table, columns in tables:
                 vars(table).update(columns)
         world._next_row_id = self._next_row_id
 
 
-def _take_in(world: World, systems: Sequence[System]) -> None:
+def _set_up(world: World, systems: Sequence[System]) -> None:
     """Let systems make their entities, check their parameters, and bring what they need."""
     for system in systems:
-        world._adding = system
+        world._joining_system = system
         with users_method(type(system), "spawns"):
             system.spawns(world)
     for system in systems:
-        world._adding = system
+        world._joining_system = system
         on = getattr(system, "on", ())
         for name in on if isinstance(on, tuple) else ():
             world[name]
@@ -150,32 +154,32 @@ NAMING = ("on", "into", "attached", "name", "wake", "hydrostatic")
 """Parameters by which systems name entities, also in tables within their parameters."""
 
 
-def naming(systems: Sequence[System], name: str) -> str | None:
+def system_naming(systems: Sequence[System], name: str) -> str | None:
     """The first system that names an entity in a parameter, as text."""
     for system in systems:
-        if any(name == other for other in _names(system.parameters.model_dump())):
+        if any(name == other for other in _named_entities(system.parameters.model_dump())):
             return type(system).__name__
     return None
 
 
-def _names(values: object, naming: bool = False) -> Iterator[str]:
+def _named_entities(values: object, names_entity: bool = False) -> Iterator[str]:
     """Names of entities in the parameters of a system, and in tables within these."""
     if isinstance(values, dict):
         for key, value in values.items():
-            yield from _names(value, key in NAMING)
+            yield from _named_entities(value, key in NAMING)
     elif isinstance(values, list | tuple):
         for value in values:
-            yield from _names(value, naming)
-    elif naming and isinstance(values, str):
+            yield from _named_entities(value, names_entity)
+    elif names_entity and isinstance(values, str):
         yield values
 
 
-def _check(world: World, system: System) -> None:
+def _check_system(world: World, system: System) -> None:
     """Raise ScheduleError for what is not a system, or cannot run."""
     if not isinstance(system, System):
         raise ScheduleError(f"{system!r} is not a system; pass an instance of an ecs_fluid.System")
     if "_world" not in vars(system):
-        raise ScheduleError(f"{type(system).__name__}.__init__ has to call super().__init__()")
+        raise ScheduleError(f"{type(system).__name__}.__init__ must call super().__init__()")
     try:
         signature(system.process).bind(world.dt)
     except TypeError:

@@ -158,9 +158,9 @@ def smooth_values(times: Array, values: Array, slopes: Array, time: float | Arra
     more = np.shape(time) + (1,) * (values.ndim - 1)
     step = np.reshape(times[k + 1] - times[k], more)
     share = np.clip((np.reshape(time, more) - np.reshape(times[k], more)) / step, 0.0, 1.0)
-    rest, way = 1 - share, share * share * (3 - 2 * share)
+    rest, blend = 1 - share, share * share * (3 - 2 * share)
     bend = share * rest * step * (rest * slopes[k] - share * slopes[k + 1])
-    found = (1 - way) * values[k] + way * values[k + 1] + bend
+    result = (1 - blend) * values[k] + blend * values[k + 1] + bend
     if values.ndim == 1:  # rounding must not take it beyond the two keys
-        found = np.clip(found, np.minimum(values[k], values[k + 1]), np.maximum(values[k], values[k + 1]))
-    return np.asarray(found)
+        result = np.clip(result, np.minimum(values[k], values[k + 1]), np.maximum(values[k], values[k + 1]))
+    return np.asarray(result)

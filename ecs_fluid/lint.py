@@ -45,17 +45,17 @@ def _unknown_names_lint(systems: list[System]) -> Iterator[str]:
                 if isinstance(name, str) and name not in known:
                     meant = closest(name, known)
                     yield (
-                        f"{type(system).__name__}.{listed} names {name!r}, but no system that is loaded is "
-                        "called so; "
+                        f"{type(system).__name__}.{listed} names {name!r}, but no loaded system has that "
+                        "name; "
                         f"{f'did you mean {meant!r}?' if meant else 'give its name, or leave it out'}"
                     )
 
 
 def unmatched_lint(world: World, systems: list[System]) -> Iterator[str]:
     """Sentences on systems that the user chose and that read a component no entity has."""
-    there = {kind for entity in world.entities for kind in entity.tables}
+    present = {kind for entity in world.entities for kind in entity.tables}
     for system in systems:
-        missing = [kind.__name__ for kind in system.reads if kind not in there]
+        missing = [kind.__name__ for kind in system.reads if kind not in present]
         if missing and not system._implied:
             yield (
                 f"{type(system).__name__} reads {' and '.join(missing)}, which no entity has, so it does "
@@ -67,8 +67,8 @@ def _unintegrated_lint(world: World, systems: list[System]) -> Iterator[str]:
     """A sentence on rates of this world that nobody integrates or reads."""
     read = {kind for s in systems if not s._implied for kind in (*s.reads, *s.may_read)}
     written = {kind for system in systems for kind in system.writes}
-    there = {kind for entity in world.entities for kind in entity.tables if kind.rate_of in entity.tables}
-    names = sorted(kind.__name__ for kind in there - read if kind.rate_of not in written)
+    present = {kind for entity in world.entities for kind in entity.tables if kind.rate_of in entity.tables}
+    names = sorted(kind.__name__ for kind in present - read if kind.rate_of not in written)
     if names and not any(system.integrates for system in systems):
         yield (
             f"no system integrates rates, which leaves {' and '.join(names)} without effect; add an "
@@ -84,12 +84,12 @@ def empty_queries_lint(world: World) -> Iterator[str]:
     called = [name for system in world._systems for name in system.asks]
     for system in world._systems:
         queried, system._queried = system._queried, None
-        for where, found in (queried or {}).items():
-            if any(found.values()) or system._implied or any(unmatched_lint(world, [system])):
+        for where, matched in (queried or {}).items():
+            if any(matched.values()) or system._implied or any(unmatched_lint(world, [system])):
                 continue
             if any(matches(system, name) for name in called):
                 continue
-            wanted = [kind for kind in next(iter(found)) if not where or kind not in world[where]]
+            wanted = [kind for kind in next(iter(matched)) if not where or kind not in world[where]]
             needed = " and ".join(map(_described, wanted))
             place, lack = (f" with {where!r}", "it does not have") if where else ("", "no entity has")
             yield (

@@ -10,7 +10,7 @@ import numpy as np
 from ecs_fluid.input_limits import check_bytes
 
 
-def array_in(
+def read_array(
     archive: zipfile.ZipFile,
     entry: zipfile.ZipInfo,
     kinds: str,

@@ -54,7 +54,7 @@ class OneProcess:
         """Rows, memory, sums and traffic of each process; empty for a single one."""
         return []
 
-    def stored(self, entity: Entity, field: Column, array: Array) -> Any:
+    def stored_column(self, entity: Entity, field: Column, array: Array) -> Any:
         """A column for hashes and files, or an object that stands for the rows of all processes."""
         return array
 
@@ -76,10 +76,10 @@ class OneProcess:
         """While active, tables hold the rows of all processes, to read."""
         return nullcontext()
 
-    def give_up(self, error: BaseException) -> None:
+    def abort(self, error: BaseException) -> None:
         """End the other processes after an unexpected error; they would wait for this one for ever."""
 
-    def first(self, place: Any) -> Any:
+    def first_place(self, place: Any) -> Any:
         """The least of the places that the processes pass, or None."""
         return place
 
@@ -97,19 +97,19 @@ class OneProcess:
         """Number of rows of populations on all processes; `rows` of them are on this one."""
         return rows
 
-    def seen(self, name: str) -> slice:
+    def visible_rows(self, name: str) -> slice:
         """The rows of this process among those that the running system sees."""
         return slice(None)
 
-    def takes_new(self, name: str) -> bool:
+    def appends_new_rows(self, name: str) -> bool:
         """Whether new rows of a population begin on this process."""
         return True
 
-    def any_of(self, names: set[str]) -> set[str]:
+    def union(self, names: set[str]) -> set[str]:
         """The names that any process passes."""
         return names
 
-    def settle(self, world: World, name: str) -> None:
+    def rebalance_rows(self, world: World, name: str) -> None:
         """Count a population's rows after some came or went, and even them out among the processes."""
 
     # ------------------------------------------------------------------ numbers of all processes
@@ -152,7 +152,7 @@ class OneProcess:
         """Arrays, to read, that `make` returns on one process of each machine, under a name of their own."""
         return make()
 
-    def result(
+    def result_array(
         self, name: str, former: Array, shape: tuple[int, ...], dtype: Any, shared: bool = True
     ) -> Array:
         """An array for results that every process reads; it may be `former`, the one used before.
@@ -187,7 +187,7 @@ class OneProcess:
     def join(self, targets: Targets, part: Targets, pairs: int) -> None:
         """Bring the parts together; for its own, this process summed `pairs` pairs of target and vorton."""
 
-    def split(self, work: str, targets: Targets, sources: int) -> SharedLeaves | None:
+    def shared_leaves(self, work: str, targets: Targets, sources: int) -> SharedLeaves | None:
         """How the processes share a fast multipole sum (see `part`); None if this one does all of it."""
         return None
 
@@ -236,7 +236,7 @@ class OneProcess:
         start, order = partition(x, *grid)
         return start, order, gather_sorted(x, order), gather_sorted(alpha, order), gather_sorted(sigma, order)
 
-    def has_parts(self, sources: Sources) -> bool:
+    def holds_part(self, sources: Sources) -> bool:
         """Whether only a part of the sorted vortons is here, so that sums over all need other machines."""
         return False
 

@@ -15,7 +15,7 @@ from typing import Any
 MOST_MODULES = 200
 """Modules that are read for their digests"""
 
-_asked: dict[tuple[str, Path], tuple[object, str, frozenset[str]]] = {}
+_loaded: dict[tuple[str, Path], tuple[object, str, frozenset[str]]] = {}
 """By module and file: the module's spec when first asked for, and the digest and words of the file then"""
 
 
@@ -35,23 +35,27 @@ def code_named_in(document: Any) -> dict[str, str]:
     Modules beside these, and in packages beside these, are included if the code contains their names.
     """
     names = re.findall(r'"([^":]+):[\w.<>]+"', json.dumps(document, default=str, ensure_ascii=False))
-    waiting = {
+    pending = {
         name: Path(file)
         for name in names
         if name.partition(".")[0] not in ("ecs_fluid", "__main__")
         and (file := getattr(sys.modules.get(name), "__file__", None))
     }
-    found: dict[str, str] = {}
-    while waiting and len(found) < MOST_MODULES:
-        name = next(iter(waiting))
-        file = waiting.pop(name)
-        found[name], words = _code(name, file)
+    digests: dict[str, str] = {}
+    while pending and len(digests) < MOST_MODULES:
+        name = next(iter(pending))
+        file = pending.pop(name)
+        digests[name], words = _code(name, file)
         package = name if file.stem == "__init__" else name.rpartition(".")[0]
-        waiting |= {name: path for name, path in _beside(file.parent, package, words) if name not in found}
-    return {f"module {name}": found[name] for name in sorted(found)}
+        pending |= {
+            name: path for name, path in _neighbours(file.parent, package, words) if name not in digests
+        }
+    return {f"module {name}": digests[name] for name in sorted(digests)}
 
 
-def _beside(folder: Path, package: str, words: frozenset[str], depth: int = 4) -> Iterator[tuple[str, Path]]:
+def _neighbours(
+    folder: Path, package: str, words: frozenset[str], depth: int = 4
+) -> Iterator[tuple[str, Path]]:
     """Names and files of modules in a package's folder ("" for no package) or below that `words` contain."""
     with suppress(OSError):
         stems = {name.partition(".")[0] for name in os.listdir(folder)}
@@ -61,19 +65,19 @@ def _beside(folder: Path, package: str, words: frozenset[str], depth: int = 4) -
             if name and path.with_suffix(".py").is_file():
                 yield name, path.with_suffix(".py")
             if depth and path.is_dir():
-                yield from _beside(path, name, words, depth - 1)
+                yield from _neighbours(path, name, words, depth - 1)
 
 
 def _code(name: str, file: Path) -> tuple[str, frozenset[str]]:
     """Digest and words of a module when first asked for after it was loaded: later edits do not run."""
     spec = getattr(sys.modules.get(name), "__spec__", None)  # loading it again makes another one
-    former = _asked.get((name, file))
-    if former is None or (spec is not None and spec is not former[0]):
+    known = _loaded.get((name, file))
+    if known is None or (spec is not None and spec is not known[0]):
         try:
             source = file.read_bytes()
             words = re.findall(r"[^\W\d]\w{0,98}", source.decode(errors="replace"))
-            former = spec, digest(source), frozenset(words)
+            known = spec, digest(source), frozenset(words)
         except OSError:  # the file was removed after the import
-            former = spec, "gone", frozenset()
-        _asked[name, file] = former
-    return former[1:]
+            known = spec, "gone", frozenset()
+        _loaded[name, file] = known
+    return known[1:]

@@ -28,8 +28,8 @@ def parameter_model(cls: Any, root: type, declarations: Collection[str] = ()) ->
     for name in own:
         if hasattr(root, name) or name == "parameters":
             raise ScheduleError(
-                f"{cls.__name__} calls a parameter {name!r}, which every {root.__name__.lower()} has "
-                "already; rename it"
+                f"{cls.__name__} has a parameter {name!r}, but every {root.__name__.lower()} already has "
+                "an attribute of that name; rename it"
             )
     try:
         hints = get_type_hints(cls, include_extras=True) if own else {}

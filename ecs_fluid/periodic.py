@@ -9,7 +9,7 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import ScheduleError
-from ecs_fluid.plugins import ships
+from ecs_fluid.plugins import is_shipped
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -26,10 +26,10 @@ def check_periodic(kind: type[Any], world: World) -> None:
     """Raise ScheduleError if the world repeats and this class of systems is not for such worlds."""
     if kind.periodic or not world.periods.any():
         return
-    own = "" if ships(kind) else f", or say by {kind.__name__}.periodic = True that it is right in one"
+    own = "" if is_shipped(kind) else f", or set {kind.__name__}.periodic = True if it is right in one"
     raise ScheduleError(
-        f"{kind.__name__} is not for a world that repeats, and this one does along {axes_of(world.periods)}; "
-        f"leave it out, or make the world's periods 0{own}"
+        f"{kind.__name__} does not work in a world that repeats, and this one repeats along "
+        f"{axes_of(world.periods)}; leave it out, or make the world's periods 0{own}"
     )
 
 

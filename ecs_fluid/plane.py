@@ -9,7 +9,7 @@ import numpy as np
 from ecs_fluid.component import Component
 from ecs_fluid.errors import ComponentError, FluidError
 from ecs_fluid.periodic import AXES
-from ecs_fluid.plugins import ships
+from ecs_fluid.plugins import is_shipped
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
@@ -28,10 +28,12 @@ def check_dimension(kind: type[Any], world: World, error: type[FluidError], name
     """Raise `error` if a class of systems, recipes or solvers does not list the world's dimension."""
     if world.dimension in kind.dimensions:
         return
-    own = "" if ships(kind) else f", or say {kind.__name__}.dimensions = (2, 3) if it is right in a plane"
+    own = (
+        "" if is_shipped(kind) else f", or set {kind.__name__}.dimensions = (2, 3) if it is right in a plane"
+    )
     raise error(
-        f"{name or kind.__name__} is for a world of dimension = {kind.dimensions[0]}, and this one has "
-        f"dimension = {world.dimension}; leave it out, or change the dimension{own}"
+        f"{name or kind.__name__} works only in a world of dimension = {kind.dimensions[0]}, but this one "
+        f"has dimension = {world.dimension}; leave it out, or change the dimension{own}"
     )
 
 
@@ -40,11 +42,11 @@ def check_plane(world: World) -> None:
     across = world.across
     if across is None:
         return
-    axis, found = AXES[across], []
+    axis, departures = AXES[across], []
     for entity in world.entities:
         for kind, table in entity.tables.items():
-            found += _strays(entity, kind, vars(table), across)
-    first = world.processes.first(min(found, default=None))
+            departures += _out_of_plane(entity, kind, vars(table), across)
+    first = world.processes.first_place(min(departures, default=None))
     if first is not None:
         _, place, value, rule = first
         raise ComponentError(
@@ -53,20 +55,20 @@ def check_plane(world: World) -> None:
         )
 
 
-def _strays(
+def _out_of_plane(
     entity: Entity, kind: type[Component], columns: dict[str, Any], across: int
 ) -> list[tuple[int, str, float, str]]:
     """(row among all processes, place, value, rule) of each column's first vectors that leave the plane."""
-    found = []
+    departures = []
     for name, field in kind.columns.items():
         if field.plane is None:
             continue
-        rule = "only 0 along" if field.plane == "in" else "no part but that along"
+        rule = "only 0 along" if field.plane == "in" else "only the part along"
         for axis in range(3):
             values = columns[name][:, axis]
             if (axis == across) == (field.plane == "in") and values.any():
                 row = int(np.flatnonzero(values)[0])
                 number = entity.world.processes.placed(entity, len(values))[0] + row
                 place = f"entity {entity.name!r}: {field.label} row {number} along {AXES[axis]}"
-                found.append((number, place, float(values[row]), rule))
-    return found
+                departures.append((number, place, float(values[row]), rule))
+    return departures

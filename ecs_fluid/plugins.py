@@ -63,8 +63,8 @@ def users_code(what: str, *passed: type[BaseException]) -> Iterator[None]:
             raise
         frames = traceback.extract_tb(error.__traceback__)
         last = next((frame for frame in reversed(frames) if is_users(frame.filename)), frames[-1])
-        said = f"{type(error).__name__}: {error}".removesuffix(": ")
-        raise RecipeError(f"{what} fails: {said} (line {last.lineno} of {last.filename})") from error
+        text = f"{type(error).__name__}: {error}".removesuffix(": ")
+        raise RecipeError(f"{what} fails: {text} (line {last.lineno} of {last.filename})") from error
 
 
 def is_users(file: str) -> bool:
@@ -75,7 +75,7 @@ def is_users(file: str) -> bool:
 
 def users_method(kind: type, name: str) -> AbstractContextManager[None]:
     """`users_code` for a method of a class of the user's; nothing for a class that ships."""
-    return nullcontext() if ships(kind) else users_code(f"{name} of {import_path(kind)}")
+    return nullcontext() if is_shipped(kind) else users_code(f"{name} of {import_path(kind)}")
 
 
 def import_path(kind: type) -> str:
@@ -83,7 +83,7 @@ def import_path(kind: type) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
-def ships(kind: type) -> bool:
+def is_shipped(kind: type) -> bool:
     """Whether a class comes with ecs_fluid."""
     return kind.__module__.startswith("ecs_fluid.")
 
@@ -91,10 +91,10 @@ def ships(kind: type) -> bool:
 def refuse_shipped_name(kind: type, name: str, known: Mapping[str, type]) -> None:
     """Raise RecipeError if a user's class would take the name of one that ships."""
     other = known.get(name)
-    if other is not None and ships(other) and not ships(kind):
+    if other is not None and is_shipped(other) and not is_shipped(kind):
         raise RecipeError(
-            f"{import_path(kind)} would be called {name!r}, which is {other.__name__} of ecs_fluid; "
-            "give it another name"
+            f"{import_path(kind)} would take the name {name!r}, which belongs to {other.__name__} of "
+            "ecs_fluid; give it another name"
         )
 
 
@@ -114,24 +114,24 @@ def imported(path: str, place: str, *bases: type) -> Any:
         with users_code(f"{place}: module {module!r}", ImportError, SystemExit):
             loaded = importlib.import_module(module)
         with users_code(f"{place}: {name!r} of module {module!r}", ImportError, AttributeError, SystemExit):
-            found = attrgetter(name)(loaded)
+            kind = attrgetter(name)(loaded)
     except ImportError as error:
         raise RecipeError(f"{place}: module {module!r} cannot be imported: {error}") from None
     except SystemExit as error:
         raise RecipeError(
-            f"{place}: module {module!r} ends the program when it is imported (exit {error.code!r}); let "
-            "what it does as a script stand below if __name__ == '__main__'"
+            f"{place}: module {module!r} ends the program when it is imported (exit {error.code!r}); put "
+            "what it does as a script under if __name__ == '__main__'"
         ) from None
     except AttributeError:
         raise RecipeError(f"{place}: module {module!r} has no {name!r}") from None
-    if not (isinstance(found, type) and issubclass(found, bases)):
+    if not (isinstance(kind, type) and issubclass(kind, bases)):
         names = " or ".join(f"ecs_fluid.{base.__name__}" for base in bases)
         raise RecipeError(f"{place}: {path!r} is not a subclass of {names}")
-    for method in map(partial(getattr_static, found), dir(found)):
+    for method in map(partial(getattr_static, kind), dir(kind)):
         if getattr(method, "__isabstractmethod__", False):
             head = f"{method.__name__}({', '.join(signature(method).parameters)})"
             raise RecipeError(f"{place}: {path!r} has no {head} method; a class that has one is needed")
-    return found
+    return kind
 
 
 def kind_of(table: Any, place: str, base: type, known: Mapping[str, type[T]], allow_code: bool) -> type[T]:
@@ -186,7 +186,7 @@ def refuse_code(path: str, place: str, allow_code: bool, key: str = "kind") -> N
         refuse_hidden(path, place)
     elif path.partition(":")[0] not in sys.modules:
         raise RecipeError(
-            f"{place}: {key} = {shown(path)} would run code of yours; allow it with --allow-code on the "
+            f"{place}: {key} = {shown(path)} would run your own code; allow it with --allow-code on the "
             "command line or allow_code=True in Python"
         )
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field
 
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.further_components import attach, component_of
+from ecs_fluid.further_components import attach_component, component_of
 from ecs_fluid.own_code import remember_code
 from ecs_fluid.plane import check_dimension
 from ecs_fluid.plugins import import_path, kind_of, refuse_shipped_name, without_kind
@@ -88,7 +88,7 @@ class Recipe(Settings):
         check_dimension(type(self), world, RecipeError, f"kind = {self.kind!r}")
         self.spawn(world)
         for number, table in enumerate(self.component, start=1):
-            attach(world, self.holder, table, f"[[entity.component]] {number}")
+            attach_component(world, self.holder, table, f"[[entity.component]] {number}")
 
     @abstractmethod
     def spawn(self, world: World) -> None:

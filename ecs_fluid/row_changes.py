@@ -26,42 +26,42 @@ class ColumnMemory:
     """Memory of columns with room behind the last row, so that adding rows copies none of the old ones.
 
     A column that gains rows at its end and loses them at its start, as an emitter's does, is a window that
-    moves along a piece of memory. Its rows are copied to a new piece when the old one is full, when less than
-    half of it is in use, when rows go from the middle, or when the column was replaced by another array.
+    moves along a buffer. Its rows are copied to a new buffer when the old one is full, when less than half of
+    it is in use, when rows go from the middle, or when the column was replaced by another array.
     """
 
     def __init__(self) -> None:
-        self._pieces: dict[Key, tuple[Array, Array, int]] = {}
-        """For each column: the piece of memory, the window that is the column, and where the window begins"""
+        self._buffers: dict[Key, tuple[Array, Array, int]] = {}
+        """For each column: the buffer, the window that is the column, and where the window begins"""
 
-    def moved(self, key: Key, array: Array, keep: Any, new: list[Any], counts: list[int]) -> Array:
+    def rebuilt(self, key: Key, array: Array, keep: Any, new: list[Any], counts: list[int]) -> Array:
         """The rows `keep` (None for all, a slice, or numbers) of a column, followed by the `new` ones.
 
         Item i of `new` fills counts[i] rows: it is an array of them, or one value for all.
         """
         start, stop = (keep.start, keep.stop) if isinstance(keep, slice) else (0, len(array))
-        kept = stop - start if keep is None or isinstance(keep, slice) else len(keep)
-        total = kept + sum(counts)
-        piece, window, first = self._pieces.get(key, (array, None, 0))
+        kept_count = stop - start if keep is None or isinstance(keep, slice) else len(keep)
+        total = kept_count + sum(counts)
+        buffer, window, first = self._buffers.get(key, (array, None, 0))
         first += start
-        if window is not array or kept != stop - start or not first + total <= len(piece) <= 2 * total:
+        if window is not array or kept_count != stop - start or not first + total <= len(buffer) <= 2 * total:
             first, room = 0, total + (total // SPARE if new else 0)
-            piece = np.empty((room, *array.shape[1:]), array.dtype)
+            buffer = np.empty((room, *array.shape[1:]), array.dtype)
             if isinstance(keep, np.ndarray):
-                np.take(array, keep, axis=0, out=piece[:kept], mode="clip")
+                np.take(array, keep, axis=0, out=buffer[:kept_count], mode="clip")
             else:
-                piece[:kept] = array[start:stop]
-        end = first + kept
+                buffer[:kept_count] = array[start:stop]
+        end = first + kept_count
         for rows, count in zip(new, counts, strict=True):
-            piece[end : end + count] = rows
+            buffer[end : end + count] = rows
             end += count
-        window = piece[first:end]
-        self._pieces[key] = (piece, window, first)
+        window = buffer[first:end]
+        self._buffers[key] = (buffer, window, first)
         return window
 
     def forget(self, name: str) -> None:
         """Free the memory of an entity's columns."""
-        self._pieces = {key: piece for key, piece in self._pieces.items() if key[0] != name}
+        self._buffers = {key: buffer for key, buffer in self._buffers.items() if key[0] != name}
 
 
 @dataclasses.dataclass
@@ -71,7 +71,7 @@ class NewRows:
     name: str
     tables: Tables
     where_free: bool
-    kept: Array
+    kept_rows: Array
     """numbers (rows,), among the rows that were asked for, of those that were not dropped"""
     ids: Array = dataclasses.field(default_factory=lambda: np.empty(0, np.int64))
     """RowIds (rows,), once they are there"""
@@ -79,14 +79,14 @@ class NewRows:
     @property
     def rows(self) -> int:
         """Number of rows that were not dropped."""
-        return len(self.kept)
+        return len(self.kept_rows)
 
 
 class RowChanges:
     """Kills and spawns per entity, in the order of the calls."""
 
     def __init__(self) -> None:
-        self.waiting: set[str] = set()
+        self.queued: set[str] = set()
         """Entities whose rows are to change"""
         self._killed: dict[str, Array] = {}
         self._spawned: list[NewRows] = []
@@ -94,7 +94,7 @@ class RowChanges:
 
     def clear(self) -> None:
         """Forget everything queued."""
-        self.waiting.clear()
+        self.queued.clear()
         self._killed.clear()
         self._spawned.clear()
 
@@ -106,7 +106,7 @@ class RowChanges:
         """Queue `rows` new rows."""
         batch = NewRows(name, tables, where_free, np.arange(rows))
         if rows:
-            self.waiting.add(name)
+            self.queued.add(name)
             self._spawned.append(batch)
         return batch
 
@@ -117,10 +117,10 @@ class RowChanges:
             if not batch.where_free:
                 continue
             keep = ~misplaced(batch)
-            lost, of = counts.get(batch.name, (0, 0))
-            counts[batch.name] = lost + int(np.count_nonzero(~keep)), of + batch.rows
+            dropped, total = counts.get(batch.name, (0, 0))
+            counts[batch.name] = dropped + int(np.count_nonzero(~keep)), total + batch.rows
             if not keep.all():
-                batch.kept = batch.kept[keep]
+                batch.kept_rows = batch.kept_rows[keep]
                 batch.tables = {
                     kind: kind.unchecked(**{name: array[keep] for name, array in table.__dict__.items()})
                     for kind, table in batch.tables.items()
@@ -162,7 +162,7 @@ class RowChanges:
             numbers, chosen = chosen.astype(np.int64), np.zeros(count, dtype=bool)
             chosen[numbers] = True
         mask = chosen[own].copy()
-        self.waiting.add(name)
+        self.queued.add(name)
         former = self._killed.get(name)
         self._killed[name] = mask if former is None else former | mask
 
@@ -171,7 +171,7 @@ class RowChanges:
         try:
             for name in [entity.name for entity in world.entities if entity.name in names]:
                 self._rebuild(world, name)
-                world.processes.settle(world, name)
+                world.processes.rebalance_rows(world, name)
         finally:
             self.clear()
         if world._schedule is None:  # otherwise the derived tables have followed the changes above
@@ -180,12 +180,12 @@ class RowChanges:
     def _rebuild(self, world: World, name: str) -> None:
         """Take the killed rows out of all per-row tables of an entity, and append the new ones."""
         entity, (killed, born) = world[name], self.pending(name)
-        keep = None if killed is None else _kept(killed)
+        keep = None if killed is None else _surviving_rows(killed)
         if keep is None and not born:
             return
         for batch in born:
             batch.ids = world._new_ids(batch.rows)
-        if not world.processes.takes_new(name):
+        if not world.processes.appends_new_rows(name):
             born = []
         counts, fresh = [batch.rows for batch in born], [batch.ids for batch in born]
         for kind, table in entity.tables.items():
@@ -193,17 +193,17 @@ class RowChanges:
                 continue
             for column, field in kind.columns.items():
                 # Derived tables change too, so that observers see the values of these rows; new rows have 0.
-                new = fresh if kind is RowId else [_given(batch.tables, kind, field) for batch in born]
+                new = fresh if kind is RowId else [_new_values(batch.tables, kind, field) for batch in born]
                 old = table.__dict__[column]
-                table.__dict__[column] = self._memory.moved((name, kind, column), old, keep, new, counts)
+                table.__dict__[column] = self._memory.rebuilt((name, kind, column), old, keep, new, counts)
 
 
-def _given(tables: Tables, kind: type[Component], field: Column) -> Any:
+def _new_values(tables: Tables, kind: type[Component], field: Column) -> Any:
     """New rows of a column; its default, one value for all, if `tables` lacks the component."""
     return tables[kind].__dict__[field.name] if kind in tables else field.default or 0
 
 
-def _kept(killed: Array) -> Any:
+def _surviving_rows(killed: Array) -> Any:
     """Rows that stay: None for all, a slice if they are one block, else their numbers."""
     lost = int(np.count_nonzero(killed))
     if not lost:

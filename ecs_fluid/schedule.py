@@ -60,7 +60,7 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def build(systems: Iterable[System]) -> Schedule:
+def build_schedule(systems: Iterable[System]) -> Schedule:
     """Sort `systems`; raise ScheduleError, naming both systems and the fix, when they cannot be."""
     systems = list(systems)
     schedule = Schedule()
@@ -110,7 +110,7 @@ def _order(phase: str, members: list[System], everyone: list[System], reads: Rea
             # If b is declared to run before a, it may still call a: then only what b itself reads counts.
             if i != j and _feeds(a, b, own if i in declared[j] else reads):
                 later[i].add(j)
-    return [members[i] for i in _sorted(phase, members, later, reads)]
+    return [members[i] for i in _sort(phase, members, later, reads)]
 
 
 def _declared(members: list[System], everyone: list[System]) -> list[set[int]]:
@@ -120,21 +120,25 @@ def _declared(members: list[System], everyone: list[System]) -> list[set[int]]:
         for listed in ("before", "after"):
             for other in getattr(system, listed):
                 _check_phase(system, listed, other, everyone)
-                for j in _meant(members, i, listed, other):
+                for j in _matching_members(members, i, listed, other):
                     first, second = (i, j) if listed == "before" else (j, i)
                     later[first].add(second)
     return later
 
 
-def _meant(members: list[System], i: int, listed: str, other: type[System] | str) -> Iterator[int]:
+def _matching_members(members: list[System], i: int, listed: str, other: type[System] | str) -> Iterator[int]:
     """Numbers of the members that `other` means, an item of `before` or `after` (`listed`) of member i."""
     for j, member in enumerate(members):
         # A "*" gives way to a member that names this system in its own list.
-        if j != i and matches(member, other) and not (other == "*" and _names(member, members[i], listed)):
+        if (
+            j != i
+            and matches(member, other)
+            and not (other == "*" and _lists_by_name(member, members[i], listed))
+        ):
             yield j
 
 
-def _names(member: System, system: System, listed: str) -> bool:
+def _lists_by_name(member: System, system: System, listed: str) -> bool:
     """Whether the member lists this system in its `before` or `after`, other than by "*"."""
     names = member.before if listed == "before" else member.after
     return any(other != "*" and matches(system, other) for other in names)
@@ -161,7 +165,7 @@ def _feeds(a: System, b: System, reads: Reads) -> bool:
     )
 
 
-def _sorted(phase: str, members: list[System], later: list[set[int]], reads: Reads) -> list[int]:
+def _sort(phase: str, members: list[System], later: list[set[int]], reads: Reads) -> list[int]:
     """Numbers of the members in running order; `later` lists for each the members that come after it."""
     count = len(members)
     order: list[int] = []
@@ -179,10 +183,13 @@ def _sorted(phase: str, members: list[System], later: list[set[int]], reads: Rea
             if shared is not None and j not in reach[i] and i not in reach[j]:
                 a, b = type(members[i]).__name__, type(members[j]).__name__
                 if type(members[i]) is type(members[j]):
-                    raise ScheduleError(f"two {a} both touch {shared.__name__}; keep one of them")
+                    raise ScheduleError(
+                        f"there are two systems {a}, and both access {shared.__name__}; keep one of them"
+                    )
                 raise ScheduleError(
-                    f"{a} and {b} both touch {shared.__name__} in the phase {phase!r} with no order between "
-                    f"them; give one of them before or after, for example {b}.after = ({a},)"
+                    f"{a} and {b} both access {shared.__name__} in the phase {phase!r}, but nothing says "
+                    f"which of them runs first; give one of them before or after, for example {b}.after = "
+                    f"({a},)"
                 )
     return order
 
@@ -208,12 +215,12 @@ def _cycle(phase: str, members: list[System], later: list[set[int]], left: set[i
     names = [type(members[i]).__name__ for i in loop]
     if len(set(names)) == 1:
         return (
-            f"there are {len(loop) - 1} systems {names[0]} in the phase {phase!r}, each of which wants to "
-            "run before or after all others; leave all but one out"
+            f"there are {len(loop) - 1} systems {names[0]} in the phase {phase!r}, each of which must run "
+            "before or after all others; keep one of them"
         )
     return (
-        f"the order of the phase {phase!r} runs in a circle: {' before '.join(names)}; "
-        "remove one before or after, or move one system to another phase"
+        f"the systems of the phase {phase!r} are ordered in a circle: {' before '.join(names)}; remove one "
+        "before or after, or move one system to another phase"
     )
 
 
@@ -222,7 +229,7 @@ def _check_reads(schedule: Schedule) -> None:
     filled: set[type[Component]] = set()
     for system in schedule.systems:
         _check_rates(system)
-        _check_halves(system)
+        _check_symmetric(system)
         for kind in (*system.reads, *system.may_read):
             # In and after the phase rates, a rate to which nobody adds is 0. Before, it is not complete: in
             # the phase spawn it is that of the last tick.
@@ -236,13 +243,13 @@ def _check_reads(schedule: Schedule) -> None:
         filled.update(system.writes, system.adds)
 
 
-def _check_halves(system: System) -> None:
+def _check_symmetric(system: System) -> None:
     """A symmetric system also runs before the stages, when no derived table is filled yet."""
     for kind in (*system.reads, *system.may_read, *system.writes, *system.adds):
         if system.symmetric and kind.derived:
             raise ScheduleError(
-                f"{type(system).__name__} is symmetric and touches {kind.__name__}, which is not filled yet "
-                "when its first half runs; symmetric systems touch state alone"
+                f"{type(system).__name__} is symmetric and accesses {kind.__name__}, which is not filled "
+                "yet when its first half runs; a symmetric system may access state only"
             )
 
 
@@ -268,7 +275,7 @@ def _check_adds(schedule: Schedule) -> None:
 
 def _check_added(systems: list[System], place: int, kind: type[Component]) -> None:
     """Check that what the system at `place` of the running order adds to a derived table has an effect."""
-    who, phase = type(systems[place]).__name__, systems[place].phase
+    name, phase = type(systems[place]).__name__, systems[place].phase
     writers = [other for other in systems if kind in other.writes]
     readers = [
         other
@@ -278,22 +285,22 @@ def _check_added(systems: list[System], place: int, kind: type[Component]) -> No
     if not writers:
         known = [cls.__name__ for cls in System.registry.values() if kind in cls.writes]
         raise ScheduleError(
-            f"{who} adds to {kind.__name__}, which no system empties when a tick begins; add a system that "
+            f"{name} adds to {kind.__name__}, but no system resets it when a tick begins; add a system that "
             f"writes {kind.__name__}{f', such as {known[0]}' if known else ''}"
         )
     first, last = systems.index(writers[-1]), max(map(systems.index, readers), default=len(systems))
     writer, right = systems[first], repr(readers[-1].phase if readers else "move")
-    said = ""
+    fault = ""
     if place < first:
-        said = f"before {type(writer).__name__} writes it, so that it has no effect"
+        fault = f"before {type(writer).__name__} writes it, so that it has no effect"
         right = f"a later one than {writer.phase!r}"
     elif place > last:
-        said = f"after {type(systems[last]).__name__} has read it, so that it has no effect"
+        fault = f"after {type(systems[last]).__name__} has read it, so that it has no effect"
     elif phase in REPEATED and writer.phase not in REPEATED:
-        said = f"in every stage of the integrator, but {type(writer).__name__} empties it once a tick"
-    if said:
+        fault = f"in every stage of the integrator, but {type(writer).__name__} resets it only once per tick"
+    if fault:
         raise ScheduleError(
-            f"{who} adds to {kind.__name__} in the phase {phase!r}, {said}; set {who}.phase to {right}"
+            f"{name} adds to {kind.__name__} in the phase {phase!r}, {fault}; set {name}.phase to {right}"
         )
 
 

@@ -27,7 +27,7 @@ def _check_number(value: Any) -> Any:
         raise PydanticCustomError("wrong_kind", "a number is needed, written in digits without quotes")
     size: Any = abs(value) if isinstance(value, float | int | np.number | Decimal) else 0
     if LARGEST < size < math.inf:  # pydantic refuses what is not finite
-        raise ValueError(f"a size of at most {LARGEST:g} is needed")
+        raise ValueError(f"a magnitude of at most {LARGEST:g} is needed")
     return value
 
 
@@ -95,7 +95,7 @@ class Settings(BaseModel):
                 return super().__setattr__(name, value)
             title, known = type(self).__name__, type(self).model_fields
             if name in known:
-                raise RecipeError(f"{title}.{name} is fixed once made; give it where the {title} is made")
+                raise RecipeError(f"{title}.{name} cannot be changed; give it when the {title} is made")
             raise RecipeError(f"{title} has no {name!r}; {nearest(name, known)}")
 
     @classmethod

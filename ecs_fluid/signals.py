@@ -11,7 +11,7 @@ HANGUP = getattr(signal, "SIGHUP", None)
 """None on Windows."""
 
 
-def asking() -> list[int]:
+def stop_signals() -> list[int]:
     """Numbers of these signals; without SIGHUP if it is ignored, as under ``nohup``."""
     numbers = [signal.SIGINT, signal.SIGTERM, HANGUP]
     return [n for n in numbers if n is not None and (n != HANGUP or signal.getsignal(n) != signal.SIG_IGN)]

@@ -10,7 +10,7 @@ from ecs_fluid.arguments import path_of
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.provenance import provenance
 from ecs_fluid.own_code import code_named_in
-from ecs_fluid.plugins import import_path, ships
+from ecs_fluid.plugins import import_path, is_shipped
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -22,7 +22,7 @@ VERSION = 4
 def _state(world: World) -> dict[str, Any]:
     """Every state column by ``entity/Component.column``, in a fixed order."""
     return {
-        f"{entity.name}/{field.label}": world.processes.stored(entity, field, array)
+        f"{entity.name}/{field.label}": world.processes.stored_column(entity, field, array)
         for entity in world.entities
         for kind, table in sorted(entity.tables.items(), key=lambda item: item[0].__name__)
         if not kind.derived
@@ -40,7 +40,7 @@ def state_hash(world: World) -> str:
     return digest.hexdigest()
 
 
-def packed(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
+def packed_world(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
     """Description and arrays of a world between two ticks, for a checkpoint."""
     world._ticker.between_ticks("save")
     systems = []
@@ -59,7 +59,7 @@ def packed(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
         kind.__name__: import_path(kind)
         for entity in world.entities
         for kind in entity.tables
-        if not kind.derived and not ships(kind)
+        if not kind.derived and not is_shipped(kind)
     }
     meta = {
         "version": VERSION,
@@ -87,4 +87,4 @@ def save(world: World, path: Any) -> None:
     """Write a checkpoint of the world between two ticks."""
     from ecs_fluid.io.checkpoint import save_checkpoint
 
-    save_checkpoint(path_of(path, "path"), *packed(world))
+    save_checkpoint(path_of(path, "path"), *packed_world(world))

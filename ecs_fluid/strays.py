@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 
-SOME = 2048
+SAMPLE_SIZE = 2048
 """Particles in a sample; they are the same in every tick while no particle comes or goes."""
 
 GOLDEN = 0.6180339887498949
@@ -24,25 +24,25 @@ OUTSIDE, FEWER = 64, 4.0
 """A grid around most particles is made if it has fewer cells by a factor of at least FEWER. On each side, one
 in OUTSIDE of the sampled particles may be left out."""
 
-ENOUGH = 16
+TRIMMED_FROM = 16
 """Particles in a sample from which on some may be left out; smaller samples count whole."""
 
 
 @cache
-def _parts(most: int) -> np.ndarray:
+def _sample_fractions(most: int) -> np.ndarray:
     """Places (most,) of the sampled particles among all rows, as fractions of their number, ascending."""
     return np.sort(np.arange(1, most + 1) * GOLDEN % 1.0)
 
 
-def some_of(every: int, most: int = SOME) -> np.ndarray:
-    """Numbers (m,), ascending, of about `most` of `every` rows; of all rows if there are no more."""
-    if every <= most:
-        return np.arange(every)
-    rows = (_parts(most) * every).astype(np.int64)
+def sample_rows(count: int, most: int = SAMPLE_SIZE) -> np.ndarray:
+    """Numbers (m,), ascending, of about `most` of `count` rows; of all rows if there are no more."""
+    if count <= most:
+        return np.arange(count)
+    rows = (_sample_fractions(most) * count).astype(np.int64)
     return np.asarray(rows[np.append(True, rows[1:] > rows[:-1])])
 
 
-def around_most(
+def box_around_most(
     low: np.ndarray,
     high: np.ndarray,
     edge: float,
@@ -65,7 +65,7 @@ def around_most(
     lo, hi = np.full(3, np.inf), np.full(3, -np.inf)
     for x in some():
         beyond = max(1, len(x) // OUTSIDE)
-        if len(x) >= ENOUGH:
+        if len(x) >= TRIMMED_FROM:
             along = np.sort(np.ascontiguousarray(x.T)).astype(np.float64)
             first, last = along[:, beyond], along[:, len(x) - 1 - beyond]
         else:

@@ -154,12 +154,12 @@ class System(esper.Processor):
             declares = isinstance(value, tuple | type) or value in PHASES
             meant = closest(name, DECLARATIONS, 0.8) if declares and not hasattr(System, name) else None
             if meant not in (None, name):
-                raise ScheduleError(f"{cls.__name__}.{name} declares nothing; did you mean {meant!r}?")
+                raise ScheduleError(f"{cls.__name__}.{name} is not a declaration; did you mean {meant!r}?")
         if cls.phase not in PHASES:
             raise ScheduleError(f"{cls.__name__}.phase is {cls.phase!r}; the phases are {', '.join(PHASES)}")
         if not (isinstance(cls.dimensions, tuple) and {2, 3}.issuperset(cls.dimensions) and cls.dimensions):
             raise ScheduleError(
-                f"{cls.__name__}.dimensions is {cls.dimensions!r}; a tuple of 2 and 3 is needed"
+                f"{cls.__name__}.dimensions is {cls.dimensions!r}; (2,), (3,) or (2, 3) is needed"
             )
         if cls.symmetric and cls.phase not in ("spawn", "move"):
             raise ScheduleError(
@@ -184,9 +184,9 @@ class System(esper.Processor):
         return import_path(cls)
 
     def __init__(self, **parameters: Any) -> None:
-        self._take(parameters)
+        self._set_parameters(parameters)
         # Whether another system added it, `check_additions` has tried it, and a user wrote its class.
-        self._implied = self._probed = self._by_user = False
+        self._implied = self._probed = self._user_defined = False
         self._timing, self._recorded, self._warned = Timing(), set[str](), set[Hashable]()
         # Queries of the first tick: whether an entity matched, by name in `on` ("" without it) and types.
         self._queried: dict[str, dict[Types, bool]] | None = {}
@@ -204,33 +204,33 @@ class System(esper.Processor):
         A misspelled parameter would silently have no effect.
         """
         if "_world" in vars(self) and name in type(self.parameters).model_fields:
-            self._change({name: value})
+            self._change_parameters({name: value})
         elif name in vars(self) or name.startswith("_") or hasattr(type(self), name) or self._sets_itself():
             object.__setattr__(self, name, value)
         else:
             known = [key for key in vars(self) if key[0] != "_" and key not in ("parameters", "watching")]
-            raise RecipeError(f"{type(self).__name__} has no {name!r} to set; {nearest(name, known)}")
+            raise RecipeError(f"{type(self).__name__} has no attribute {name!r}; {nearest(name, known)}")
 
     def put(self, **parameters: Any) -> None:
         """Set several parameters that belong together; they are checked together."""
-        self._change(parameters)
+        self._change_parameters(parameters)
 
-    def _change(self, changes: dict[str, Any]) -> None:
+    def _change_parameters(self, changes: dict[str, Any]) -> None:
         """Check all parameters anew with these changes; drop those that then no longer exist."""
         for name, value in changes.items():
             if name in self.unchanging and value != getattr(self, name):
                 raise FluidError(f"{type(self).__name__}: {name} cannot be changed once the system is made")
             if self._world is not None:
                 self.world._ticker.between_ticks(f"a change of {type(self).__name__}.{name}", "observers")
-        given = self.parameters.model_fields_set
-        values = {key: old for key, old in self.parameters if key in given} | changes
-        kept = self.parameters_for(values, type(self).__name__).model_fields
-        values = {key: values[key] for key in values if key in kept or key in changes}
-        if self._world is None or self.world._adding is self:
-            self._take(values)
+        given_names = self.parameters.model_fields_set
+        values = {key: old for key, old in self.parameters if key in given_names} | changes
+        remaining = self.parameters_for(values, type(self).__name__).model_fields
+        values = {key: values[key] for key in values if key in remaining or key in changes}
+        if self._world is None or self.world._joining_system is self:
+            self._set_parameters(values)
         else:
-            with self.world._join_anew([self]):
-                self._take(values)
+            with self.world._rejoining([self]):
+                self._set_parameters(values)
 
     def _sets_itself(self) -> bool:
         """Whether the attribute is being set by a method of this system."""
@@ -239,7 +239,7 @@ class System(esper.Processor):
             frame = frame.f_back
         return frame is not None and frame.f_locals.get("self") is self
 
-    def _take(self, values: dict[str, Any]) -> None:
+    def _set_parameters(self, values: dict[str, Any]) -> None:
         """Check the parameters, and make them attributes."""
         place = type(self).__name__
         self.parameters = validated(self.parameters_for(values, place), values, place)
@@ -324,18 +324,19 @@ class System(esper.Processor):
         history, world, title = self.world.history, self.world, type(self).__name__
         if world._ticker.busy == "tick":
             raise ScheduleError(
-                f"{title} records in the phase {self.phase!r}, before the tick is over; systems of the phase "
-                "'observe' do"
+                f"{title} records in the phase {self.phase!r}, before the tick is over; only systems of "
+                "the phase 'observe' can record"
             )
         if not history or history[-1].get("tick") != world.tick:
             history.append({"tick": world.tick, "time": world.time})
         for name, value in values.items():
             if name in history[-1] and name not in self._recorded:
                 raise ScheduleError(
-                    f"{title} records {name!r}, which this tick's record has already; choose another name"
+                    f"{title} records {name!r}, but this tick's record already has that name; choose "
+                    "another one"
                 )
             try:
-                history[-1][name] = json.loads(json.dumps(value, default=_plain))
+                history[-1][name] = json.loads(json.dumps(value, default=_as_python))
             except (TypeError, ValueError):
                 raise ScheduleError(
                     f"{title} records {name} = {shown(value)}; a number, text or a list of them is needed"
@@ -392,14 +393,14 @@ class System(esper.Processor):
 
         The columns of a single entity are its own arrays, not copies.
         """
-        found, columns = list(self.entities(*types)), []
+        pairs, columns = list(self.entities(*types)), []
         for place, kind in enumerate(types):
             name = next(iter(kind.columns))
-            parts = [vars(tables[place])[name] for _, tables in found]
+            parts = [vars(tables[place])[name] for _, tables in pairs]
             if not parts:
                 parts = [vars(kind.blank(0, self.world.dtype))[name]]
             columns.append(parts[0] if len(parts) == 1 else np.concatenate(parts))
-        return [entity for entity, _ in found], columns
+        return [entity for entity, _ in pairs], columns
 
     def chosen(self, *types: type[Component]) -> Iterator[tuple[Entity, tuple[Any, ...]]]:
         """Like `entities`, but only those that the parameter `on` names; all if it names none."""
@@ -412,8 +413,8 @@ class System(esper.Processor):
             listed = (*self.reads, *self.may_read, *self.writes, *self.adds)
             names = ", ".join(dict.fromkeys(kind.__name__ for kind in listed)) or "none yet"
             raise ScheduleError(
-                f"{type(self).__name__} asks for {shown(wanted)}, which is no class of components; those "
-                f"that it declares are allowed, without quotes: {names}"
+                f"{type(self).__name__} accesses {shown(wanted)}, which is not a component class; allowed "
+                f"are those that it declares, without quotes: {names}"
             )
         if wanted in self.reads or wanted in self.writes or wanted in self.adds or wanted in self.may_read:
             return
@@ -423,7 +424,7 @@ class System(esper.Processor):
         what = "every component of an entity" if wanted is Component else wanted.__name__
         lists = "may_read" if wanted is Component else "reads, may_read, writes or adds"
         raise ScheduleError(
-            f"{type(self).__name__} asks for {what} but does not declare it; add {wanted.__name__} to its "
+            f"{type(self).__name__} accesses {what} but does not declare it; add {wanted.__name__} to its "
             f"{lists}"
         )
 
@@ -437,7 +438,7 @@ class System(esper.Processor):
         return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in chosen.items())})"
 
 
-def _plain(value: Any) -> Any:
+def _as_python(value: Any) -> Any:
     """NumPy's numbers and arrays as Python's, for JSON."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()

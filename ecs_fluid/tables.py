@@ -9,7 +9,7 @@ import numpy as np
 from ecs_fluid.component import Component, RowId, Tables
 from ecs_fluid.errors import ComponentError
 from ecs_fluid.fluid import Fluid
-from ecs_fluid.plugins import ships, users_method
+from ecs_fluid.plugins import is_shipped, users_method
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
@@ -42,7 +42,7 @@ def checked_tables(
             )
         if kind is Fluid and name != "fluid":
             raise ComponentError(
-                f"entity {name!r}: Fluid is for the entity 'fluid' alone, which has one; use World.set_fluid"
+                f"entity {name!r}: only the entity 'fluid' has a Fluid; change it by World.set_fluid"
             )
         if kind in tables or kind in blanks:
             raise ComponentError(f"entity {name!r}: {kind.__name__} was given twice")
@@ -90,7 +90,7 @@ def may_leave_range(kind: type[Component]) -> bool:
     Of shipped components, it is true for those that are integrated, except by their squares; systems keep the
     others in their range.
     """
-    return kind.overshoots or not ships(kind)
+    return kind.overshoots or not is_shipped(kind)
 
 
 def _cast_copy(name: str, item: Component, dtype: type[np.floating]) -> Component:
@@ -116,7 +116,7 @@ def checked_rows(entity: Entity, components: tuple[Component, ...]) -> tuple[Tab
     """Tables of new rows of an entity, with defaults for what is not given, and the number of rows."""
     name, dtype = entity.name, entity.world.dtype
     # Not only those it declares: a system that spawns rows need not declare what these must agree with.
-    every = entity.world._tables_of[entity.number]
+    every = entity.world._tables_by_number[entity.number]
     shared = {kind: table for kind, table in every.items() if not kind.per_row}
     tables = checked_tables(name, components, dtype, shared)
     tables.pop(RowId, None)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ecs_fluid.access import check_additions, poison, running, undeclared_changes
+from ecs_fluid.access import check_additions, checked_access, poison, undeclared_changes
 from ecs_fluid.changes_by_hand import ChangesByHand, check_columns
 from ecs_fluid.errors import ComponentError, DivergedError, FluidError, FluidWarning
-from ecs_fluid.fluid import Fluid, check
+from ecs_fluid.fluid import Fluid, check_fluid
 from ecs_fluid.guard import Guard
 from ecs_fluid.integrator import END, METHODS, SINGLE, Stage
 from ecs_fluid.lint import empty_queries_lint
@@ -47,14 +47,14 @@ class Ticker:
         """Whether all stages of the tick are done"""
         self.busy: Literal["", "tick", "observers"] = ""
         """What runs: nothing, the phases of a tick up to constrain, or the observers of a finished tick"""
-        self.repeated = False
+        self.in_repeated_phases = False
         """Whether the phases prepare and rates run, which every stage of the integrator repeats"""
         self.warned = False
         """Whether the warnings of `World.lint` were given"""
         self.new_systems = True
         """Whether systems were added since the last tick; the next one warns of their empty queries"""
-        self.changes = ChangesByHand()
-        self._latest = ""
+        self.changes_by_hand = ChangesByHand()
+        self._last_system = ""
         """Name of the system that runs now, or ran last"""
         self._method = METHODS[integrator]
         self._guard = Guard()
@@ -72,13 +72,13 @@ class Ticker:
         if not self.busy:
             self._guard.check_start(world)
             check_plane(world)
-            self.changes.check(world)
+            self.changes_by_hand.check(world)
 
     def forget(self, name: str) -> None:
         """Drop what is kept of an entity that was removed."""
         self._guard.forget(name)
         self.row_changes.forget(name)
-        self.changes.forget(name)
+        self.changes_by_hand.forget(name)
 
     def stages(self, systems: list[System]) -> Sequence[Stage]:
         """Stages of a tick: those of the integrator, or a single one if no system integrates."""
@@ -100,19 +100,19 @@ class Ticker:
     def tick(self, world: World) -> None:
         """Run one whole tick; if it fails, the state is put back to that at its start."""
         schedule = world.schedule
-        self.changes.check_fluid(world)
+        self.changes_by_hand.check_fluid(world)
         check_plane(world)
         if not self.warned:
             self.warn(world, 6)
         for system in world._systems:
             system._timing.last = 0.0
-        with self._threads.chosen():
+        with self._threads.planned():
             self._guard.keep(world)
             try:
                 self._advance(world, schedule)
-                bad = self._guard.first_bad(world)
+                bad = self._guard.first_non_finite(world)
             except BaseException as error:
-                self._fail(world, schedule, error)
+                self._undo_tick(world, schedule, error)
                 raise
             if bad is not None:
                 self._guard.restore(world)
@@ -128,16 +128,16 @@ class Ticker:
     def evaluate(self, world: World) -> None:
         """Run only the phases prepare and rates."""
         schedule = world.schedule
-        with self._busy("tick"), self._threads.chosen():
+        with self._busy("tick"), self._threads.planned():
             self.evaluating = True
             try:
                 self._rates(world, schedule)
             finally:
                 self.evaluating = False
 
-    def apply(self, world: World) -> None:
+    def apply_row_changes(self, world: World) -> None:
         """Carry out the queued changes of rows, also those queued on other processes."""
-        if names := world.processes.any_of(self.row_changes.waiting):
+        if names := world.processes.union(self.row_changes.queued):
             self.row_changes.apply(world, names)
         world._wrap()
 
@@ -148,8 +148,8 @@ class Ticker:
         try:
             yield
         finally:
-            self.busy, self.stage, self.stages_done, self.repeated = "", SINGLE, False, False
-            if self.row_changes.waiting:
+            self.busy, self.stage, self.stages_done, self.in_repeated_phases = "", SINGLE, False, False
+            if self.row_changes.queued:
                 self.row_changes.clear()
 
     def _advance(self, world: World, schedule: Schedule) -> None:
@@ -162,7 +162,7 @@ class Ticker:
             emission = [system for system in spawn if system.symmetric]
             if emission:
                 self._run(world, emission)
-                self.apply(world)
+                self.apply_row_changes(world)
             if self.debug:
                 poison(world)
             self._run(world, [system for system in spawn if not system.symmetric])
@@ -175,21 +175,21 @@ class Ticker:
             self._run(world, [s for s in move if not s.integrates])
             self._run(world, emission[::-1])
             self._run(world, schedule.phases["constrain"])
-            self.apply(world)
+            self.apply_row_changes(world)
             world.tick += 1
 
     def _rates(self, world: World, schedule: Schedule) -> None:
         """Set all rates to zero, then run the phases prepare and rates for one stage."""
         world._wrap()
-        for _, tables in world._tables:
+        for _, tables in world._named_tables:
             for kind, table in tables.items():
                 if kind.rate_of is not None:
                     for name in kind.columns:
                         table.__dict__[name].fill(0.0)
-        self.repeated = True
+        self.in_repeated_phases = True
         self._run(world, schedule.phases["prepare"])
         self._run(world, schedule.phases["rates"])
-        self.repeated = False
+        self.in_repeated_phases = False
 
     def _observe(self, world: World, observers: list[System]) -> None:
         """Run the observers on the finished tick; what they spawn and kill is applied after the last."""
@@ -197,38 +197,38 @@ class Ticker:
             for system in observers:
                 self._run(world, [system])
                 self._guard.check_observer(world, system)
-            self.apply(world)
+            self.apply_row_changes(world)
 
     def _run(self, world: World, systems: list[System]) -> None:
         """Run systems and time each; systems with `watching` set are called before and after it."""
         watchers = [system for system in world._systems if system.watching]
         for system in systems:
-            self._latest = type(system).__name__
+            self._last_system = type(system).__name__
             for watcher in watchers:
-                with self._declared(world, watcher), users_method(type(watcher), "before_system"):
+                with self._declared_access(world, watcher), users_method(type(watcher), "before_system"):
                     watcher.before_system(system)
             if self._threads.mixed:
-                self._threads.before(system)
+                self._threads.set_for(system)
             started = time.perf_counter()
             self._process(world, system)
             system._timing.add(time.perf_counter() - started)
             if self._replaying:
                 self._guard.check(world, system)
             for watcher in watchers:
-                with self._declared(world, watcher), users_method(type(watcher), "after_system"):
+                with self._declared_access(world, watcher), users_method(type(watcher), "after_system"):
                     watcher.after_system(system)
 
     def _process(self, world: World, system: System) -> None:
         """Let a system do its work with the tables that it may see, and check what it must not break."""
         scopes: Sequence[Callable[..., AbstractContextManager[None]]] = world.processes.scopes
         if self.debug:
-            scopes = [undeclared_changes, *scopes, running]
+            scopes = [undeclared_changes, *scopes, checked_access]
         with ExitStack() as entered:
             for scope in scopes:
                 entered.enter_context(scope(world, system))
             if self.debug:
                 check_additions(world, system)
-            if system._by_user:
+            if system._user_defined:
                 entered.enter_context(users_method(type(system), "process"))
             if system.symmetric:
                 self.stage = END if self.stages_done else SINGLE
@@ -236,22 +236,22 @@ class Ticker:
                 self.stage = SINGLE
             else:
                 system.process(world.dt)
-        if system._by_user:
+        if system._user_defined:
             check_columns(world, f"after process of {import_path(type(system))}")
         if Fluid in system.writes:
-            check(world.fluid[Fluid], f"{type(system).__name__} writes Fluid")
+            check_fluid(world.fluid[Fluid], f"{type(system).__name__} writes Fluid")
 
-    def _declared(self, world: World, system: System) -> AbstractContextManager[None]:
+    def _declared_access(self, world: World, system: System) -> AbstractContextManager[None]:
         """Context for a method of the system: with debug, it sees only what the system declares."""
-        return running(world, system) if self.debug else nullcontext()
+        return checked_access(world, system) if self.debug else nullcontext()
 
-    def _fail(self, world: World, schedule: Schedule, error: BaseException) -> None:
+    def _undo_tick(self, world: World, schedule: Schedule, error: BaseException) -> None:
         """Put the state back after an error; raise a clearer one if numbers or read-only arrays caused it."""
         # A FluidError, raised or wrapped by a user's code, already says what is wrong.
         unexpected = isinstance(error, Exception) and not isinstance(error.__cause__ or error, FluidError)
         if unexpected:
-            world.processes.give_up(error)
-        bad = self._guard.first_bad(world) if unexpected else None
+            world.processes.abort(error)
+        bad = self._guard.first_non_finite(world) if unexpected else None
         locked = _read_only(world) if unexpected else None
         self._guard.restore(world)
         if bad is not None:
@@ -259,13 +259,13 @@ class Ticker:
             self._replay(world, schedule, bad)
         if isinstance(error, (ArithmeticError, np.linalg.LinAlgError)):
             raise DivergedError(
-                f"tick {world.tick + 1} (t = {world.time:.6g} s): {self._latest} cannot calculate with what "
-                f"the world holds ({error}); it is back at the start of that tick; look at what was set "
-                "before, or use a smaller dt"
+                f"tick {world.tick + 1} (t = {world.time:.6g} s): {self._last_system} could not compute with "
+                f"the present values ({error}); the world is back at the start of that tick; check what "
+                "was set before it, or use a smaller dt"
             ) from error
         if locked is not None:
             raise ComponentError(
-                f"{locked} is read-only, and systems write it; setflags(write=True) lets them"
+                f"{locked} is read-only, but systems write to it; make it writable by setflags(write=True)"
             )
 
     def _replay(self, world: World, schedule: Schedule, bad: str) -> None:
@@ -281,7 +281,7 @@ class Ticker:
 
 def _read_only(world: World) -> str | None:
     """Place of the first column that is read-only, as text for a message; None if there is none."""
-    for entity, tables in world._tables:
+    for entity, tables in world._named_tables:
         for kind, table in tables.items():
             for field, array in table.items() if kind.per_row else ():
                 if not array.flags.writeable:

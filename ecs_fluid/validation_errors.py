@@ -76,7 +76,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
         return f"did you mean {close!r}?"
     listed = ", ".join(known[:MANY])
     more = f" and {len(known) - MANY} more" if len(known) > MANY else ""
-    return f"known: {listed}{more}" if known else "nothing is known here"
+    return f"known: {listed}{more}" if known else "there are none"
 
 
 def shown(value: Any) -> str:
@@ -97,13 +97,13 @@ def _tagged(model: type[BaseModel], tag: Any) -> bool:
     return any(tag in get_args(field.annotation) for field in model.model_fields.values())
 
 
-def _called(model: type[BaseModel], word: str) -> bool:
+def _has_name(model: type[BaseModel], word: str) -> bool:
     """Whether a word is the name of a model, with or without the last part of it."""
     name = model.__name__
     return bool(word) and word.lower() in (name.lower(), re.sub("[A-Z][a-z]*$", "", name).lower())
 
 
-def _walked(
+def _models_at(
     model: type[BaseModel] | None, path: tuple[Any, ...]
 ) -> tuple[list[type[BaseModel]], tuple[Any, ...]]:
     """The models that `path` may lead to, and the path without tags of unions."""
@@ -125,11 +125,11 @@ def _parts(annotation: Any) -> list[Any]:
     return [annotation]
 
 
-def _wanted(model: type[BaseModel] | None, path: tuple[Any, ...]) -> str | None:
+def _expected(model: type[BaseModel] | None, path: tuple[Any, ...]) -> str | None:
     """What is allowed, as text, for a parameter that is a list of fixed length or may be keyed; else None."""
     if model is None or not path or isinstance(path[-1], int):
         return None
-    holders, _ = _walked(model, path[:-1])
+    holders, _ = _models_at(model, path[:-1])
     fields = [holder.model_fields[path[-1]] for holder in holders if path[-1] in holder.model_fields]
     parts = [part for field in fields for part in _parts(field.annotation)]
     counts = {
@@ -159,11 +159,11 @@ def _alternative(part: Any) -> bool:
     return isinstance(part, str) and ("[" in part or part in ("float", "int", "str", "bool"))
 
 
-def _furthest(details: list[Any]) -> list[Any]:
+def _deepest(details: list[Any]) -> list[Any]:
     """Of the alternatives of a union, the details of the one that got furthest, to a key inside."""
     first = details[0]["loc"]
     inner = [d for d in details if d["loc"][: len(first) - 1] == first[:-1] and len(d["loc"]) > len(first)]
-    return _furthest(inner) if inner and _alternative(first[-1]) else details
+    return _deepest(inner) if inner and _alternative(first[-1]) else details
 
 
 def sentence(error: ValidationError, place: str, model: type[BaseModel] | None = None) -> str:
@@ -179,38 +179,39 @@ def sentence(error: ValidationError, place: str, model: type[BaseModel] | None =
     # alternative says more than that the value is not of the other alternative's type.
     kinds = ("extra_forbidden", "value_error", "wrong_kind")
     telling = [item for kind in kinds for item in details if item["type"] == kind]
-    first = (telling or _furthest(details))[0]
+    first = (telling or _deepest(details))[0]
     where = first["loc"]
     # An unknown key may be called as an alternative or a tag is, and is shown all the same.
     unknown = where[-1:] if first["type"] == "extra_forbidden" else ()
     path = tuple(part for part in where[: len(where) - len(unknown)] if not _alternative(part))
-    here, path = _walked(model, path)
+    models, path = _models_at(model, path)
     key = ".".join(str(part) for part in (*path, *unknown))
     value, context = first.get("input"), first.get("ctx", {})
     match first["type"]:
         case "extra_forbidden":
             if key in getattr(model, "untyped", ()):
                 return (
-                    f"{place}: {key!r} is no parameter without its type; write for example {key}: float = 1.0"
+                    f"{place}: {key!r} has no type annotation, so it is not a parameter; write for example "
+                    f"{key}: float = 1.0"
                 )
-            known = [name for m in here for name in m.model_fields]
+            known = [name for m in models for name in m.model_fields]
             return f"{place}: unknown key {shown(key)}; {nearest(str(unknown[0]), known)}"
         case "missing" if path and isinstance(path[-1], int):
             # Of a list that is too short pydantic names each place that is empty.
             lack = sum(each["loc"][:-1] == where[:-1] and each["type"] == "missing" for each in details)
             whole = ".".join(str(part) for part in path[:-1])
-            needed = _wanted(model, path[:-1]) or f"a list of {len(value) + lack}"
+            needed = _expected(model, path[:-1]) or f"a list of {len(value) + lack}"
             return f"{place}: {whole} = {shown(value)}; {needed} is needed"
         case "missing":
             return f"{place}: {shown(key)} is missing"
         case "union_tag_not_found" | "union_tag_invalid":
             field = context["discriminator"].strip("'")
-            tags = [tag for m in here for tag in get_args(m.model_fields[field].annotation)]
-            said = f"= {context['tag']!r} is not known" if "tag" in context else "is missing"
+            tags = [tag for m in models for tag in get_args(m.model_fields[field].annotation)]
+            problem = f"= {context['tag']!r} is not known" if "tag" in context else "is missing"
             tag = str(context.get("tag", ""))
-            meant = [get_args(m.model_fields[field].annotation) for m in here if _called(m, tag)]
+            meant = [get_args(m.model_fields[field].annotation) for m in models if _has_name(m, tag)]
             hint = f"did you mean {' or '.join(map(repr, meant[0]))}?" if meant else nearest(tag, tags)
-            return f"{place}: {key}.{field} {said}; {hint}"
+            return f"{place}: {key}.{field} {problem}; {hint}"
         case "model_attributes_type" | "model_type":
             return f"{place}: {f'{key} = ' if key else ''}{shown(value)}; a table is needed"
         case "literal_error" | "enum":
@@ -220,7 +221,7 @@ def sentence(error: ValidationError, place: str, model: type[BaseModel] | None =
             reason = str(context.get("error", first["msg"]))
             return f"{place}: {key} = {shown(value)}: {reason}" if key else f"{place}: {reason}"
         case "invalid_key":
-            return f"{place}: {shown(value)} is no key; text is needed"
+            return f"{place}: {shown(value)} is not a key; text is needed"
         case "finite_number":
             return f"{place}: {key} = {shown(value)}; a finite number is needed"
         case "string_pattern_mismatch":
@@ -229,7 +230,7 @@ def sentence(error: ValidationError, place: str, model: type[BaseModel] | None =
             return f"{place}: {key} = {shown(value)}; {allowed} is needed"
         case "tuple_type" | "list_type" if isinstance(value, str) and "," in value:
             return f"{place}: {key} = {shown(value)}; a list is needed, written [{value}]"
-        case "tuple_type" | "float_type" | "too_long" if (wanted := _wanted(model, path)) is not None:
+        case "tuple_type" | "float_type" | "too_long" if (wanted := _expected(model, path)) is not None:
             return f"{place}: {key} = {shown(value)}; {wanted} is needed"
         case kind if limit := _limits(context):
             what = "a number" if "than" in kind else "a value"

@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import numpy as np
 
-from ecs_fluid.access import as_seen
-from ecs_fluid.arguments import whole
+from ecs_fluid.access import checked_system
+from ecs_fluid.arguments import whole_number
 from ecs_fluid.component import Array, Column, column
 from ecs_fluid.entities import Entities
 from ecs_fluid.entity import Entity, Snapshot, frozen
 from ecs_fluid.errors import FluidError, sentences
-from ecs_fluid.fluid import Fluid, FluidKeywords, changed, gravity_of, options_of
+from ecs_fluid.fluid import Fluid, FluidKeywords, changed_fluid, gravity_of, options_of
 from ecs_fluid.html import table as html_table
 from ecs_fluid.integrator import Stage
-from ecs_fluid.joining import join, join_anew
+from ecs_fluid.joining import join, rejoin
 from ecs_fluid.keyframes import Keyed, value_at
 from ecs_fluid.lint import schedule_lint, sentences_of
 from ecs_fluid.one_process import OneProcess, before_sharing, collective
-from ecs_fluid.schedule import Schedule, build
+from ecs_fluid.schedule import Schedule, build_schedule
 from ecs_fluid.system import System, Timing
 from ecs_fluid.targets import Targets
 from ecs_fluid.ticker import Ticker
@@ -54,22 +54,22 @@ def _checked_points(points: Any) -> Array:
     return array
 
 
-def _api(module: str) -> Any:
+def _api_module(module: str) -> Any:
     """A module of `ecs_fluid.api`, imported late: the engine must not depend on drawing and storing."""
     return importlib.import_module(f"ecs_fluid.api.{module}")
 
 
-_MAKING = "World(...) takes it when it is made, or the [world] of a file"
+_SET_WHEN_MADE = "give it to World(...), or in the [world] of a file"
 NOT_SET = {
-    **dict.fromkeys(("options", "dt", "seed", "dimension", "periods", "dtype"), _MAKING),
-    "across": "World(plane=...) tells it when it is made",
-    "fluid": "set_fluid tells what the fluid is",
-    "gravity": "set_fluid(gravity=...) does that",
+    **dict.fromkeys(("options", "dt", "seed", "dimension", "periods", "dtype"), _SET_WHEN_MADE),
+    "across": "it follows from World(plane=...)",
+    "fluid": "use set_fluid",
+    "gravity": "use set_fluid(gravity=...)",
     "time": "it is tick times dt; set tick",
-    "systems": "add_system adds to them",
+    "systems": "use add_system",
     "history": "systems add to it by self.record(...)",
-    "recipe": "it tells how the world was made; ecs_fluid.load makes one of other tables",
-    "processes": "they are those that the world was started on",
+    "recipe": "it describes how the world was made; ecs_fluid.load makes a world from other tables",
+    "processes": "they are the processes that the world was started on",
 }
 """What users of a world cannot set, and what to do instead."""
 
@@ -89,8 +89,14 @@ class World(Entities):
     def __init__(self, **options: Unpack[WorldKeywords]) -> None:
         super().__init__()
         if os.environ.get("NUMBA_DISABLE_JIT", "0").strip() not in ("", "0"):
-            raise FluidError("kernels run compiled alone, and NUMBA_DISABLE_JIT forbids that; unset it")
+            raise FluidError("NUMBA_DISABLE_JIT is set, but the kernels run only when compiled; unset it")
         self.options: WorldOptions = validated(WorldOptions, options, "World")
+        self.dt: float = self.options.dt
+        """Time step of a tick, s; fixed, since the clock is tick times dt"""
+        self.dimension: int = self.options.dimension
+        """3, or 2 for flow in a plane"""
+        self.across: int | None = self.options.across
+        """Axis normal to the plane of a two-dimensional world, 1 (y) or 2 (z); None in three dimensions"""
         self.dtype: type[np.floating] = np.float32 if self.options.precision == "single" else np.float64
         self.periods: Array = np.array(self.options.periodic)
         """Lengths (3,) m of the box about the origin that repeats; 0 along an axis that does not"""
@@ -100,9 +106,9 @@ class World(Entities):
         self._systems: list[System] = []
         self._schedule: Schedule | None = None  # None when it must be built anew
         self._ticker = Ticker(self.options.integrator, self.options.debug)
-        self._adding: System | None = None  # the system that joins now, and may add others
+        self._joining_system: System | None = None  # the system that joins now, and may add others
         self.processes = OneProcess()
-        self.fluid: Entity = self._create("fluid", {Fluid: changed(None, {}, "World")})
+        self.fluid: Entity = self._create("fluid", {Fluid: changed_fluid(None, {}, "World")})
 
     if not TYPE_CHECKING:  # checkers find such names themselves
 
@@ -111,14 +117,12 @@ class World(Entities):
             if name.startswith("_") or "fluid" not in vars(self):
                 return super().__setattr__(name, value)
             if name == "tick":
-                whole(value, "tick", 0)
+                whole_number(value, "tick", 0)
             elif name in NOT_SET or hasattr(World, name):
-                raise FluidError(
-                    f"{name} of a world cannot be set; {NOT_SET.get(name, 'it is there to be read')}"
-                )
+                raise FluidError(f"{name} of a world cannot be set; {NOT_SET.get(name, 'it is read-only')}")
             elif not hasattr(type(self), name):
                 public = [key for key in (*vars(self), *dir(type(self))) if not key.startswith("_")]
-                raise FluidError(f"a world has no {name!r} to set; {nearest(name, public)}")
+                raise FluidError(f"a world has no attribute {name!r}; {nearest(name, public)}")
             return super().__setattr__(name, value)
 
     def _set_fixed(self, **values: Any) -> None:
@@ -126,24 +130,9 @@ class World(Entities):
         vars(self).update(values)
 
     @property
-    def dt(self) -> float:
-        """Time step of a tick, s; fixed, since the clock is tick times dt."""
-        return self.options.dt
-
-    @property
     def seed(self) -> int:
         """Seed of all random numbers."""
         return self.options.seed
-
-    @property
-    def dimension(self) -> int:
-        """3, or 2 for flow in a plane."""
-        return self.options.dimension
-
-    @property
-    def across(self) -> int | None:
-        """Axis normal to the plane of a two-dimensional world, 1 (y) or 2 (z); None in three dimensions."""
-        return self.options.across
 
     # ------------------------------------------------------------------ fluid
 
@@ -160,9 +149,9 @@ class World(Entities):
             RecipeError: a constant is unknown, out of range, or contradicts another one.
         """
         self._ticker.between_ticks("set_fluid")
-        fluid = changed(self.fluid[Fluid], constants, "set_fluid")
-        with self._join_anew(self._systems):
-            self._put(self.fluid, fluid)
+        fluid = changed_fluid(self.fluid[Fluid], constants, "set_fluid")
+        with self._rejoining(self._systems):
+            self._add_table(self.fluid, fluid)
         if self.recipe is not None:
             given = options_of(fluid).model_dump(mode="json", include=set(constants))
             table = {**self.recipe.get("fluid", {}), **given}
@@ -191,7 +180,9 @@ class World(Entities):
     @property
     def systems(self) -> list[System]:
         """Systems in the order in which they were added."""
-        return list(self._systems) if self._running is None else [as_seen(self, s) for s in self._systems]
+        return (
+            list(self._systems) if self._running is None else [checked_system(self, s) for s in self._systems]
+        )
 
     def add_system(self, system: S) -> S:
         """Add a system, and the ones it needs; the schedule is checked before the next tick."""
@@ -205,9 +196,9 @@ class World(Entities):
         join(self, systems)
 
     @contextmanager
-    def _join_anew(self, systems: Sequence[System]) -> Iterator[None]:
-        """Surround a change of what these systems depend on; see `joining.join_anew`."""
-        with self._active(), join_anew(self, systems):
+    def _rejoining(self, systems: Sequence[System]) -> Iterator[None]:
+        """Surround a change of what these systems depend on; see `joining.rejoin`."""
+        with self._active(), rejoin(self, systems):
             yield
 
     def require(self, kind: type[S], **parameters: Any) -> S:
@@ -218,16 +209,18 @@ class World(Entities):
         """The first system of that class, or None."""
         if not isinstance(kind, type):
             raise FluidError(
-                f"system: {kind!r} is no class of systems; ecs_fluid.WindSystem, for example, is"
+                f"system: {kind!r} is not a system class; pass a class such as ecs_fluid.WindSystem"
             )
-        found = next((system for system in self._systems if isinstance(system, kind)), None)
-        return found if self._running is None else as_seen(self, found)
+        for system in self._systems:
+            if isinstance(system, kind):
+                return system if self._running is None else checked_system(self, system)
+        return None
 
     @property
     def schedule(self) -> Schedule:
         """Systems in running order; printing it shows phases, access and times."""
         if self._schedule is None:
-            self._schedule = build(self._systems)
+            self._schedule = build_schedule(self._systems)
             self._attach_derived()
         return self._schedule
 
@@ -237,14 +230,14 @@ class World(Entities):
         filled = {kind for kind in filled if kind.derived or kind.given}
         attached = sorted(filled, key=lambda kind: kind.__name__)
         for kind in attached:
-            if not kind.per_row and kind not in self._tables_of[self.fluid.number]:
-                self._put(self.fluid, kind.blank(0, self.dtype))
+            if not kind.per_row and kind not in self._tables_by_number[self.fluid.number]:
+                self._add_table(self.fluid, kind.blank(0, self.dtype))
         for entity in self._entities.values():
-            tables, rows = self._tables_of[entity.number], entity.rows_here
+            tables, rows = self._tables_by_number[entity.number], entity.rows_here
             for kind in attached:
                 fits = kind in tables and tables[kind].rows == rows
                 if kind.per_row and not fits and all(given in tables for given in kind.given):
-                    self._put(entity, kind.blank_beside(tables, rows, self.dtype))
+                    self._add_table(entity, kind.blank_beside(tables, rows, self.dtype))
 
     # ------------------------------------------------------------------ time
 
@@ -261,10 +254,10 @@ class World(Entities):
             DivergedError: a table became non-finite; the world is back at the start of that tick and the
                 message names the system that did it.
         """
-        whole(ticks, "step: ticks", 0)
+        whole_number(ticks, "step: ticks", 0)
         with self._active():
             self._ticker.between_ticks("step")
-            self._ticker.changes.check(self)
+            self._ticker.changes_by_hand.check(self)
             for _ in range(ticks):
                 self._ticker.tick(self)
 
@@ -299,8 +292,8 @@ class World(Entities):
         self._ticker.check_state(self)
         systems = self.schedule.systems
         with self.processes.all_rows(self):
-            said = [text for system in systems for text in sentences_of(system, self)]
-        return [*schedule_lint(self, systems), *said]
+            texts = [text for system in systems for text in sentences_of(system, self)]
+        return [*schedule_lint(self, systems), *texts]
 
     @collective
     def velocity(self, points: Any, solver: str | None = None) -> Array:
@@ -311,7 +304,7 @@ class World(Entities):
         """
         array = _checked_points(points)
         with self._active():
-            return self._ask("velocity_at", "VelocitySystem", array, solver)  # type: ignore[no-any-return]
+            return self._call_system("velocity_at", "VelocitySystem", array, solver)  # type: ignore[no-any-return]
 
     def velocity_gradient(self, points: Any, solver: str | None = None) -> Array:
         """Gradient (m, 3, 3) 1/s of `velocity` at points (m, 3) m: [:, i, j] is du_i/dx_j."""
@@ -328,7 +321,7 @@ class World(Entities):
         """Velocity and its gradient at points."""
         array = _checked_points(points)
         with self._active():
-            return self._ask("flow_at", "VelocitySystem", array, solver)  # type: ignore[no-any-return]
+            return self._call_system("flow_at", "VelocitySystem", array, solver)  # type: ignore[no-any-return]
 
     @sentences()
     def sample(self, grid: Mesh) -> Mesh:
@@ -338,7 +331,7 @@ class World(Entities):
         and `fuel`, `flame`, `smoke` with a TransferSystem (outside of its grid, the values of the fluid at
         rest); and `signed_distance` m with a SurfaceSystem.
         """
-        return _api("sampling").sample(self, grid)  # type: ignore[no-any-return]
+        return _api_module("sampling").sample(self, grid)  # type: ignore[no-any-return]
 
     @sentences()
     def to_pyvista(self) -> pv.MultiBlock:
@@ -348,7 +341,7 @@ class World(Entities):
         ("flow": velocity; "mixture": density, temperature, species); and "signed_distance". Empty blocks are
         left out.
         """
-        return _api("pyvista_objects").world_blocks(self)
+        return _api_module("pyvista_objects").world_blocks(self)
 
     @sentences()
     def show(self, *, save: str | Path | None = None, **drawing: Unpack[PictureKeywords]) -> Picture | None:
@@ -358,22 +351,22 @@ class World(Entities):
             save: file to write; no window is opened then.
             drawing: what to draw and how, as in `ecs-fluid show`: see `ecs_fluid.PictureKeywords`.
         """
-        pictures = _api("pictures")
+        pictures = _api_module("pictures")
         return pictures.show(pictures.present_moment(self), drawing, save)  # type: ignore[no-any-return]
 
     @collective
     def diagnostics(self) -> dict[str, Any]:
         """Strength, impulses, energy, enstrophy, helicity, overlap and step size of the present state."""
         with self._active():
-            return self._ask("measure", "DiagnosticsSystem")  # type: ignore[no-any-return]
+            return self._call_system("measure", "DiagnosticsSystem")  # type: ignore[no-any-return]
 
     @collective
     def _first_surface(self) -> Any:
         """The surface that the SurfaceSystem finds in the fields of `evaluate`, before the first tick."""
         with self._active():
-            return self._ask("found_surface", "SurfaceSystem")
+            return self._call_system("found_surface", "SurfaceSystem")
 
-    def _ask(self, method: str, example: str, *arguments: Any) -> Any:
+    def _call_system(self, method: str, example: str, *arguments: Any) -> Any:
         """Call `method` of the first system that has it; the error without one names the class `example`."""
         self._ticker.check_state(self)
         for system in self.systems:
@@ -397,7 +390,7 @@ class World(Entities):
             return Snapshot(self.tick, self.time, populations)
 
     @collective
-    def _on_ranks(self) -> list[dict[str, Any]]:
+    def _rank_statistics(self) -> list[dict[str, Any]]:
         """Rows, memory and traffic of every rank; empty for a world of one process."""
         return self.processes.statistics()
 

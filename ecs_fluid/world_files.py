@@ -43,21 +43,21 @@ def tables_in(text: str, place: str, language: Literal["TOML", "JSON"] = "TOML")
         raise LimitError(f"{place}: its tables or lists are nested too deeply") from None
     except ValueError as error:
         # Whole numbers of thousands of digits raise it too.
-        raise RecipeError(f"{place}: not valid {language}: {_twice(str(error))}") from None
+        raise RecipeError(f"{place}: not valid {language}: {_plain_message(str(error))}") from None
     if not isinstance(tables, dict):
         raise RecipeError(f"{place}: a table of tables is needed, not {type(tables).__name__}")
     _check_tables(tables, place)
     return tables
 
 
-def _twice(said: str) -> str:
+def _plain_message(message: str) -> str:
     """The message of Python's TOML decoder, with plain words where it says that something stands twice."""
-    said = said.replace("Cannot overwrite a value", "a key stands twice")
-    found = re.search(r"Cannot declare \((.*?),?\) twice", said)
-    if found is None:
-        return said
-    table = found[1].replace("'", "").replace(", ", ".")
-    return said.replace(found[0], f"the table [{table}] stands twice")
+    message = message.replace("Cannot overwrite a value", "a key appears twice")
+    match = re.search(r"Cannot declare \((.*?),?\) twice", message)
+    if match is None:
+        return message
+    table = match[1].replace("'", "").replace(", ", ".")
+    return message.replace(match[0], f"the table [{table}] appears twice")
 
 
 def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for key, value in pairs:
         if key in table:
-            raise ValueError(f"the key {shown(key)} stands twice in a table")
+            raise ValueError(f"the key {shown(key)} appears twice in a table")
         table[key] = value
     return table
 
@@ -76,7 +76,7 @@ def _check_tables(tables: dict[str, Any], place: str) -> None:
     depth = 0
     while level:
         depth += 1
-        check_limit("nesting", depth, f"{place}: {depth} tables or lists lie within each other")
+        check_limit("nesting", depth, f"{place}: {depth} levels of tables or lists are nested")
         inner = [part for values in level for part in values if isinstance(part, dict | list)]
         for key in (key for part in (tables, *inner) if isinstance(part, dict) for key in part):
             check_limit("key", len(key), f"{place}: the key {shown(key)} has {len(key):,} characters")

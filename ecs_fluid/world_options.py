@@ -66,13 +66,14 @@ class WorldOptions(Settings):
 
     @model_validator(mode="after")
     def _plane_of_two_dimensions(self) -> Self:
-        if self._tells_plane() and self.dimension == 3:
+        if self._names_plane() and self.dimension == 3:
             raise ValueError(
-                f"plane = {self.plane!r} is for worlds of dimension = 2; add that, or leave it out"
+                f"plane = {self.plane!r} is for worlds of dimension = 2; set dimension = 2, or leave plane "
+                "out"
             )
         return self
 
-    def _tells_plane(self) -> bool:
+    def _names_plane(self) -> bool:
         """Whether a plane was chosen: another than the default, which stored worlds name too."""
         return self.plane == "xz"
 
@@ -84,8 +85,8 @@ class WorldOptions(Settings):
             )
         if self.across is not None and self.periodic[self.across]:
             raise ValueError(
-                f"periodic = {list(self.periodic)} repeats across the plane {self.plane!r}, in a world of "
-                "dimension = 2, where all is the same; make that period 0"
+                f"periodic = {list(self.periodic)} m repeats across the plane {self.plane!r} of a world of "
+                "dimension = 2, across which nothing changes; make that period 0"
             )
         return self
 

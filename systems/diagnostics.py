@@ -98,8 +98,8 @@ class DiagnosticsSystem(System):
     budget: bool = False
     """record what every system does to the invariants"""
 
-    def _take(self, values: dict[str, Any]) -> None:
-        super()._take(values)
+    def _set_parameters(self, values: dict[str, Any]) -> None:
+        super()._set_parameters(values)
         self.writes = (VelocityHistory,) if self.jerk else ()
 
     def __post_init__(self) -> None:

@@ -27,7 +27,7 @@ from ecs_fluid.components import (
 from ecs_fluid.components.bodies import CollisionCount, Pose
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import LAWS, Fluid, key_values
-from ecs_fluid.further_components import filled, refuse_lists
+from ecs_fluid.further_components import component_from, refuse_lists
 from ecs_fluid.input_limits import TRACER, VORTON
 from ecs_fluid.keyframes import KeyedNumber, KeyedVector, value_at
 from ecs_fluid.recipe import Name
@@ -340,7 +340,7 @@ class EmissionSystem(System):
             made.append(Species.unchecked(**{name: np.full(count, y) for name, y in fractions}))
         for kind, table in further(emitter):
             if kind.per_row:
-                whole = filled(kind, table, count, f"emitter {emitter.name!r}", "a tick makes")
+                whole = component_from(kind, table, count, f"emitter {emitter.name!r}", "a tick makes")
                 made.append(kind.blank(count, self.world.dtype) if isinstance(whole, type) else whole)
         if Age in target and self.world.system(LifetimeSystem) is not None:
             told = next((table for table in made if isinstance(table, Age)), None)
@@ -451,7 +451,7 @@ class EmissionSystem(System):
         for batch, way in self._flying:
             entity = self.world[batch.name]
             rows, _ = rows_of(entity[RowId].id, batch.ids)
-            entity[Position].x[rows] += way[batch.kept].astype(self.world.dtype)
+            entity[Position].x[rows] += way[batch.kept_rows].astype(self.world.dtype)
 
     def _clear_way(self, emitter: Emitter, start: Array, end: Array) -> Array:
         """Ends (n, 3) m of paths as far as bodies allow; a path that would start in a body is not
@@ -466,7 +466,7 @@ class EmissionSystem(System):
 
 def further(emitter: Emitter) -> list[tuple[type[Component], dict[str, Any]]]:
     """Classes of the further components of an emitter's particles, and their tables."""
-    return further_components.further(emitter.component, f"emitter {emitter.name!r}", OWN)
+    return further_components.classes_of(emitter.component, f"emitter {emitter.name!r}", OWN)
 
 
 def _of_rows(own: Tables, kind: type[Component], name: str, told: Any, moments: Array) -> Array | None:

@@ -16,7 +16,7 @@ from ecs_fluid.components.bodies import Pose
 from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid, key_values
-from ecs_fluid.further_components import filled, further, refuse_lists
+from ecs_fluid.further_components import classes_of, component_from, refuse_lists
 from ecs_fluid.input_limits import VORTON, check_memory
 from ecs_fluid.keyframes import Keyed, KeyedNumber, KeyedVector
 from ecs_fluid.recipe import Name
@@ -345,7 +345,7 @@ def _rows(inflow: Inflow, x: Array, v: Array) -> list[Component]:
         Liquid(*(np.full(len(x), value) for value in of_each)),
     ]
     for kind, table in _further(inflow):
-        whole = filled(kind, table, len(x), f"inflow {inflow.name!r}", "a tick makes")
+        whole = component_from(kind, table, len(x), f"inflow {inflow.name!r}", "a tick makes")
         if isinstance(whole, Component):  # otherwise all its values are defaults
             rows.append(whole)
     return rows
@@ -353,7 +353,7 @@ def _rows(inflow: Inflow, x: Array, v: Array) -> list[Component]:
 
 def _further(inflow: Inflow) -> list[tuple[type[Component], dict[str, Any]]]:
     """Classes of the further components of its particles, and their tables."""
-    return further(inflow.component, f"inflow {inflow.name!r}", (Position, InertialVelocity))
+    return classes_of(inflow.component, f"inflow {inflow.name!r}", (Position, InertialVelocity))
 
 
 def _pairs(first: Any, second: Any) -> Array:

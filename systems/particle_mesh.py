@@ -26,7 +26,7 @@ from ecs_fluid.entity import Entity
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.recipe import Name
-from ecs_fluid.strays import FEW_CELLS, around_most, some_of
+from ecs_fluid.strays import FEW_CELLS, box_around_most, sample_rows
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.body_tables import BODIES
 from ecs_fluid.systems.shared.fluid_at_rest import FluidAtRest, density_at, fluid_at_rest, temperature_at
@@ -179,9 +179,9 @@ class TransferSystem(System):
 
         def some() -> list[Array]:
             each = [column(tables, Position, "x") for tables in clouds]
-            return [x[some_of(len(x))] for x in each if len(x)]
+            return [x[sample_rows(len(x))] for x in each if len(x)]
 
-        if not periods.any() and (most := around_most(lo, hi, edge, edge, some, limit)):
+        if not periods.any() and (most := box_around_most(lo, hi, edge, edge, some, limit)):
             lo, hi = most
             chosen = inside(load.x, lo, hi)
             load = CarriedAmounts(load.x[chosen], load.volume[chosen], load.amounts[:, chosen])

@@ -13,7 +13,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Grid, Position, Sources, Strength
 from ecs_fluid.entity import Entity
 from ecs_fluid.input_limits import GRID_POINT, TREE_CELL, check_memory
-from ecs_fluid.strays import around_most, some_of
+from ecs_fluid.strays import box_around_most, sample_rows
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.populations import some_rows
 
@@ -257,9 +257,9 @@ class PartitionSystem(System):
             return None
 
         def some() -> list[Array]:
-            return [some_rows(self.world.processes, group, some_of)[0] for group in groups if group]
+            return [some_rows(self.world.processes, group, sample_rows)[0] for group in groups if group]
 
-        return around_most(low, high, cloud.mean / PER_CORE, 2.0 * cloud.widest, some)
+        return box_around_most(low, high, cloud.mean / PER_CORE, 2.0 * cloud.widest, some)
 
     def _widen(self, grid: Grid, around: Array) -> None:
         """Add cells along open axes, so that all the points `around` lie in the grid."""

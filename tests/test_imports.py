@@ -152,7 +152,7 @@ def asks_about_processes(tree: ast.AST) -> Iterator[ast.expr]:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             asked += node.args if node.func.id in ("isinstance", "type", "hasattr", "getattr", "bool") else []
         inner = [one for some in asked for one in ast.walk(some)]
-        # What a method of theirs answers may be asked: `processes.takes_new(name)`.
+        # What a method of theirs answers may be asked: `processes.appends_new_rows(name)`.
         called = {id(one.value) for one in inner if isinstance(one, ast.Attribute)}
         for one in inner:
             name = getattr(one, "attr", getattr(one, "id", ""))
@@ -165,7 +165,7 @@ def test_nobody_asks_whether_there_are_other_processes() -> None:
     """One process is the plain case: the difference is in methods, see `ecs_fluid.one_process`."""
     for text in ("x.ranks is None", "a if processes else b", "if not w.processes: pass", "type(w.processes)"):
         assert len(set(asks_about_processes(ast.parse(text)))) == 1, text
-    assert not list(asks_about_processes(ast.parse("if w.processes.takes_new('a'): pass")))
+    assert not list(asks_about_processes(ast.parse("if w.processes.appends_new_rows('a'): pass")))
     for part, paths in FILES.items():
         for path in paths if part != "ranks" else ():
             text = path.read_text(encoding="utf-8")

@@ -55,7 +55,7 @@ def test_every_parameter_says_what_it_is_and_in_which_unit(model: type[BaseModel
     ],
 )  # fmt: skip
 def test_unit_of_a_description(description: str, unit: str, meaning: str) -> None:
-    assert parameters.split(description) == (unit, meaning)
+    assert parameters.split_unit(description) == (unit, meaning)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_warnings_are_found_where_they_are_made() -> None:
     assert found["... blobs per wave < 8; use spacing <= ... m"].startswith("worlds/")
     assert any(text.startswith("... has ... = ... ..., the fluid") for text in found)
     assert any(text.startswith("liquid moves at ... m/s") for text in found)
-    assert any("could not be run through with long steps" in text for text in found)
+    assert any("could not be run to its end with long steps" in text for text in found)
 
 
 # ------------------------------------------------------------------ validation cases

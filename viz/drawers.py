@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, Protocol
 
-from ecs_fluid.arguments import whole
+from ecs_fluid.arguments import whole_number
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.film import Picture
 
@@ -70,7 +70,7 @@ class Drawing:
 
 def draw(drawing: PictureSource, jobs: int) -> Iterator[Picture]:
     """All pictures in order, drawn by as many processes as there are `jobs`."""
-    jobs = whole(jobs, "jobs", 1, MOST)
+    jobs = whole_number(jobs, "jobs", 1, MOST)
     count = min(jobs, len(drawing)) if jobs > 1 else 1
     if count < 2:
         return drawing.pictures()

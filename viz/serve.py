@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ecs_fluid.connections import brace
+from ecs_fluid.connections import raise_open_file_limit
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.live import Live
 from ecs_fluid.viz.scene import Scene
@@ -107,7 +107,7 @@ class Page:
 
     def run(self, host: str, port: int, say: Callable[[str], None]) -> None:
         """Serve until interrupted or told to quit; `say` gets the address with its key once it is served."""
-        brace()
+        raise_open_file_limit()
         self.guard(host)
         told = f"serving http://{host}:{port}/?key={self.key} until Ctrl-C"
         self.server.controller.on_server_ready.add(lambda **_: say(told))

@@ -22,7 +22,7 @@ from ecs_fluid.components import (
     Volume,
 )
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.further_components import filled
+from ecs_fluid.further_components import component_from
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.system import System
 from ecs_fluid.systems.emission import EmissionSystem, Emitter, further
@@ -146,7 +146,7 @@ class EmitterRecipe(Recipe, Emitter):
         for number, (kind, table) in enumerate(further(self), start=1):
             place = f"[[entity.component]] {number}"
             # Made without rows: so a list, one value per row, is refused before the first birth.
-            filled(kind, table, 0, place, f"{self.into!r} begins with")
+            component_from(kind, table, 0, place, f"{self.into!r} begins with")
             kinds.append(kind)
         return tuple(kinds)
 

@@ -14,7 +14,7 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.errors import NPZ_DAMAGE, RecipeError
 from ecs_fluid.input_limits import VORTON
-from ecs_fluid.npz import array_in
+from ecs_fluid.npz import read_array
 
 _folder: ContextVar[Path | None] = ContextVar("folder of the world file", default=None)
 _outside: ContextVar[bool] = ContextVar("files outside are allowed", default=False)
@@ -91,7 +91,7 @@ def read_npz(path: Path, wanted: Container[str], each: float = VORTON / 3) -> di
                 raise ValueError("two of its arrays have one name")
             named = {entry.filename.removesuffix(".npy"): entry for entry in entries}
             return {
-                name: array_in(archive, entry, "iuf", np.float64, each) if name in wanted else UNREAD
+                name: read_array(archive, entry, "iuf", np.float64, each) if name in wanted else UNREAD
                 for name, entry in named.items()
             }
     except (OSError, *NPZ_DAMAGE) as error:

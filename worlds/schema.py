@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib.metadata import entry_points
 from typing import Any
 
-from ecs_fluid.plugins import group_of, ships
+from ecs_fluid.plugins import group_of, is_shipped
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.system import System
 from ecs_fluid.worlds.world_recipe import named_systems
@@ -40,7 +40,7 @@ def schema() -> dict[str, Any]:
 
 def _listed(base: type, kinds: Mapping[str, type[Recipe] | type[System]]) -> dict[str, Any]:
     """Schema of [[entity]] or [[system]]: a class of the package by its kind, or one of the user's."""
-    shipped = {name: kind for name, kind in kinds.items() if ships(kind)}
+    shipped = {name: kind for name, kind in kinds.items() if is_shipped(kind)}
     offered = [point.name for point in entry_points(group=group_of(base)) if point.name not in shipped]
     named = [{"type": "string", "pattern": "^[^:]+:[^:]+$"}, *({"const": name} for name in offered)]
     items = [{"type": "object", "properties": {"kind": kind}, "required": ["kind"]} for kind in named]

@@ -10,7 +10,7 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.periodic import AXES
-from ecs_fluid.strays import some_of
+from ecs_fluid.strays import sample_rows
 from ecs_fluid.worlds.cells import lattice, lattice_counts
 
 LEAST_CELLS = 2_000
@@ -92,7 +92,7 @@ class Space(NamedTuple):
                 f"{'skin' if skin else 'solid'} is too thin: {MOST_CELLS:,} cells around the solid do not "
                 f"show it; use a thicker one{'' if across is None else ', that the plane of the world cuts'}"
             )
-        middles = middles[some_of(len(middles), MOST_KEPT)]
+        middles = middles[sample_rows(len(middles), MOST_KEPT)]
         return middles @ self.axes + self.origin, edge[:, None] * self.axes
 
 

@@ -16,7 +16,7 @@ from ecs_fluid.arguments import path_of
 from ecs_fluid.components import InertialVelocity, Liquid
 from ecs_fluid.errors import FluidError, FluidWarning, RecipeError, sentences
 from ecs_fluid.input_limits import check_bytes, check_limit
-from ecs_fluid.plugins import kind_of, searching, ships, users_code, without_kind
+from ecs_fluid.plugins import is_shipped, kind_of, searching, users_code, without_kind
 from ecs_fluid.recipe import Recipe, entity_recipe
 from ecs_fluid.settings import Settings
 from ecs_fluid.shipped_worlds import SHIPPED as SHIPPED, shipped as shipped
@@ -274,7 +274,7 @@ def named_systems() -> dict[str, type[System]]:
     for kind in System.registry.values():
         free = kind.kind not in others and not kind.__name__.startswith("_")
         # The name of a shipped system keeps its meaning, whatever else is loaded.
-        if free and not (kind.kind in found and ships(found[kind.kind])):
+        if free and not (kind.kind in found and is_shipped(found[kind.kind])):
             found[kind.kind] = kind
     return found
 

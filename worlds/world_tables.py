@@ -86,7 +86,7 @@ class WorldTable(WorldOptions):
             )
         return self
 
-    def _tells_plane(self) -> bool:
+    def _names_plane(self) -> bool:
         return "plane" in self.model_fields_set
 
     def given(self, **options: Any) -> dict[str, Any]:

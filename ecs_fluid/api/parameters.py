@@ -26,7 +26,7 @@ NAMED = r"(?:core radii|cells|spacings|ticks|unit of the field|\[\[[^\]]*\], \.\
 UNIT = re.compile(rf", (?:in )?({SI}|{NAMED})(?=$|[;:,() ])")
 
 
-OWN = {"[time s, value] pairs": "s, and the parameter's own"}
+UNITS_OF_PARTS = {"[time s, value] pairs": "s, and the parameter's own"}
 """Units of parameters whose parts have different ones, by the description."""
 
 
@@ -57,18 +57,18 @@ def parameters(model: type[BaseModel]) -> list[Parameter]:
 def parameter(name: str, field: FieldInfo, description: str) -> Parameter:
     """The row of one field."""
     facts = _Facts()
-    facts.take(field.metadata)
-    text = words(field.annotation, facts)
-    unit, meaning = split(description)
+    facts.read(field.metadata)
+    text = type_in_words(field.annotation, facts)
+    unit, meaning = split_unit(description)
     if not unit:
         unit = "1" if facts.whole else "-"
     return Parameter(name, text, _default(field), facts.allowed(), unit, meaning, facts.number)
 
 
-def split(description: str) -> tuple[str, str]:
+def split_unit(description: str) -> tuple[str, str]:
     """Unit ("" if there is none) and meaning of a description."""
-    if description in OWN:
-        return OWN[description], description
+    if description in UNITS_OF_PARTS:
+        return UNITS_OF_PARTS[description], description
     for found in UNIT.finditer(description):
         before = description[: found.start()]
         if before.count("[") == before.count("]"):  # not the 1 of an example, [0, 0, 1]
@@ -84,21 +84,21 @@ def inner_models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
             yield from inner_models(inner)
 
 
-def words(annotation: Any, facts: _Facts) -> str:
-    """Type of a value in words; `facts` takes its range."""
+def type_in_words(annotation: Any, facts: _Facts) -> str:
+    """Type of a value in words; `facts` reads its range."""
     origin, inside = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        facts.take(inside[1:])
-        return words(inside[0], facts)
+        facts.read(inside[1:])
+        return type_in_words(inside[0], facts)
     if origin is Literal:
         return " or ".join(f"`{_toml(value)}`" for value in inside)
     if origin in (Union, types.UnionType):
-        said = [words(item, facts) for item in inside if item is not type(None)]
+        said = [type_in_words(item, facts) for item in inside if item is not type(None)]
         return " or ".join(dict.fromkeys(said))
     if origin is tuple:
         return _tuple(inside, facts)
     if origin is list:
-        return f"list of {_plural(words(inside[0], facts))}"
+        return f"list of {_plural(type_in_words(inside[0], facts))}"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return f"[{annotation.__name__}](#{annotation.__name__.lower()})"
     if annotation is bool:
@@ -116,9 +116,9 @@ def words(annotation: Any, facts: _Facts) -> str:
 
 def _tuple(inside: tuple[Any, ...], facts: _Facts) -> str:
     if len(inside) == 2 and inside[1] is Ellipsis:
-        return f"list of {_plural(words(inside[0], facts))}"
-    said = dict.fromkeys(words(item, facts) for item in inside)
-    return f"{len(inside)} {_plural(next(iter(said)))}" if len(said) == 1 else f"[{', '.join(said)}]"
+        return f"list of {_plural(type_in_words(inside[0], facts))}"
+    kinds = dict.fromkeys(type_in_words(item, facts) for item in inside)
+    return f"{len(inside)} {_plural(next(iter(kinds)))}" if len(kinds) == 1 else f"[{', '.join(kinds)}]"
 
 
 def _plural(text: str) -> str:
@@ -138,11 +138,11 @@ class _Facts:
     items: str = ""
     named: bool = False
 
-    def take(self, metadata: Any) -> None:
+    def read(self, metadata: Any) -> None:
         """Read annotated-types' limits, also those inside a FieldInfo."""
         for item in metadata:
             if isinstance(item, FieldInfo):
-                self.take(item.metadata)
+                self.read(item.metadata)
             for key, word in (("ge", "at least"), ("gt", "above")):
                 if getattr(item, key, None) is not None:
                     self.low = f"{word} {_number(getattr(item, key))}"

@@ -27,7 +27,7 @@ from ecs_fluid.api.stored import (
     real_time_fps,
     world_of_run,
 )
-from ecs_fluid.arguments import check_progress, is_number, names_of, path_of, refuse_idle
+from ecs_fluid.arguments import check_progress, is_number, names_of, path_of, refuse_unused
 from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.exports.colours import named_colours
 from ecs_fluid.io.runfolder import RunFolder
@@ -94,10 +94,10 @@ def _check_keywords(drawing: PictureKeywords) -> None:
     names_of(drawing.get("only", ()), "only")
     if not isinstance(colors := drawing.get("colors", {}), Mapping):
         raise FluidError(f'colors = {shown(colors)}; colours by names are needed: {{"smoke": "orange"}}')
-    refuse_idle_drawing(drawing)
+    refuse_unused_keywords(drawing)
 
 
-def refuse_idle_drawing(drawing: PictureKeywords) -> None:
+def refuse_unused_keywords(drawing: PictureKeywords) -> None:
     """Raise FluidError for keywords without effect in the kind of picture that is asked for."""
     what, cut = drawing.get("what", "particles"), ("sdf",) if drawing.get("clip") else ()
     kinds_of: dict[str, tuple[str, ...]] = {
@@ -112,7 +112,7 @@ def refuse_idle_drawing(drawing: PictureKeywords) -> None:
         given = drawing.get(name)
         if what not in kinds and given != "y":  # the default normal, which may not have been given
             more = " (or sdf with clip)" if name == "normal" and not cut else ""
-            refuse_idle({name: given}, f"where what = {what!r}, only with {', '.join(kinds)}{more}")
+            refuse_unused({name: given}, f"with what = {what!r}; it works with {', '.join(kinds)}{more}")
 
 
 class Picture:
@@ -217,7 +217,7 @@ def draw(moment: Moment, drawing: PictureKeywords, save: Path | None) -> None:
     check_populations(
         drawing.get("look") or moment.look, drawing, moment.columns, moment.colors, moment.hulls
     )
-    if save is not None and _without_gl(what):
+    if save is not None and _needs_matplotlib(what):
         _draw_with_matplotlib(moment, drawing, save)
         return
     with contextlib.closing(_plotter(moment, drawing, save is not None)) as plotter:
@@ -260,15 +260,15 @@ def check_populations(
     flows = what in ("glyphs", "streamlines") or (what == "slice" and drawing.get("color_by") not in FIELDS)
     if flows and not any("Strength.alpha" in columns for columns in populations.values()):
         warnings.warn(
-            f"what = {what!r} shows the flow by vortons, and there are none here", FluidWarning, stacklevel=3
+            f"what = {what!r} shows the flow of vortons, but there are none here", FluidWarning, stacklevel=3
         )
     if what != "particles" or drawing.get("color_by") is not None:
         return
     own = {*colors, *drawing.get("colors", {})}
     if missing := missing_columns(look, populations, own):
         warnings.warn(
-            f"look = {look!r} colours tracers by {missing}, which none has here; a SamplingSystem gives it "
-            "to them",
+            f"look = {look!r} colours tracers by {missing}, but none has it here; a SamplingSystem gives "
+            "it to them",
             FluidWarning,
             stacklevel=3,
         )
@@ -285,10 +285,10 @@ def _options(drawing: PictureKeywords, look: str) -> dict[str, Any]:
 def _options_at(moment: Moment, drawing: PictureKeywords) -> dict[str, Any]:
     """The drawing of a moment as options of `viz.style`."""
     own = moment.hulls, moment.options, moment.colors, moment.declared
-    return _with_own(_options(drawing, moment.look), *own)
+    return _with_world_options(_options(drawing, moment.look), *own)
 
 
-def _with_own(
+def _with_world_options(
     options: dict[str, Any], hulls: Polytopes, world: WorldOptions, colors: Mapping[str, str],
     declared: Mapping[str, Mapping[str, str]],
 ) -> dict[str, Any]:  # fmt: skip
@@ -339,7 +339,7 @@ def _draw_with_matplotlib(moment: Moment, drawing: PictureKeywords, save: Path) 
     plain_distances(save, phi, np.asarray(origin), np.asarray(spacing), time=moment.time, **options)
 
 
-def _without_gl(what: str) -> bool:
+def _needs_matplotlib(what: str) -> bool:
     """Whether matplotlib must draw, with a warning; FluidError for pictures that it cannot draw."""
     from ecs_fluid.viz.matplotlib_picture import DRAWN
     from ecs_fluid.viz.probe import require_gl
@@ -376,7 +376,7 @@ def write_movie(
     from ecs_fluid.viz.film import is_sequence
 
     still = is_sequence(target) and not orbit and isinstance(drawing.get("camera", "auto"), str | tuple)
-    refuse_idle({"fps": still and fps is not None}, "on a sequence of pictures from a camera at rest")
+    refuse_unused({"fps": still and fps is not None}, "on a sequence of pictures from a camera at rest")
     stored, rows = chosen_frames(folder, frames)
     what, look = drawing.get("what", "particles"), look_of_run(folder)
     more: dict[str, Any] = {
@@ -401,7 +401,7 @@ def write_movie(
         check_populations(drawing.get("look") or look, drawing, labels, colors, hulls)
         flow = VelocityOf(folder) if what in ("slice", "streamlines") else None
         own = hulls, world_of_run(folder), colors, run.columns()
-        options = _with_own(_options(drawing, look), *own)
+        options = _with_world_options(_options(drawing, look), *own)
         movie(target, Recording(stored, rows), velocity_of=flow, **more, **options)
     return target
 

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from ecs_fluid.api.progress import RunBar, compiling
 from ecs_fluid.api.stopping import stopping
-from ecs_fluid.arguments import MOST_THREADS, refuse_idle, whole_or_none
+from ecs_fluid.arguments import MOST_THREADS, refuse_unused, whole_number_or_none
 from ecs_fluid.errors import FluidError, FluidWarning, LimitError, RecipeError, StorageError
 from ecs_fluid.fluid import Fluid, options_of
 from ecs_fluid.io.runfolder import RunFolder
@@ -34,7 +34,7 @@ Progress = Callable[[int, int], object]
 MADE_IN_PYTHON = "# Made in Python: entities and systems are in the checkpoints, by which the run goes on.\n"
 
 
-def begin(
+def new_runner(
     source: Source,
     settings: tuple[str, ...] = (),
     *,
@@ -49,10 +49,10 @@ def begin(
     The arguments are those of `run`; `share` gets the world before anything is stored.
     """
     name, place = "world", None
-    refuse_idle({"replace": replace and out is None}, "without out, the folder of the run to replace")
+    refuse_unused({"replace": replace and out is None}, "without out, the folder of the run to replace")
     if isinstance(source, World):
         if settings or allow_code:
-            raise FluidError("settings and allow_code are for worlds that are yet to be made, no World")
+            raise FluidError("settings and allow_code cannot be given with a World, which is made already")
         world, text = source, MADE_IN_PYTHON + tomli_w.dumps(tables_of_world(source))
         table = WorldTable(**(world.recipe or {}).get("world", {}))
         output = OutputTable(**(world.recipe or {}).get("output", {}))
@@ -91,13 +91,14 @@ def _last_tick(world: World, ticks: int | None) -> int:
         return world.tick + ticks
     if world.recipe is None:
         raise FluidError(
-            "a world made in Python has no duration; say how many ticks to run: ticks=100, for example"
+            "a world made in Python has no duration; give the number of ticks to run, for example ticks=100"
         )
     table = WorldTable(**world.recipe.get("world", {}))
     last = WorldRecipe.model_construct(world=table).ticks
     if world.tick >= last:
         raise FluidError(
-            f"the world is at tick {world.tick} of {last}; say how many more to run: ticks=100, for example"
+            f"the world is at tick {world.tick} of {last}; give the number of further ticks to run, for "
+            "example ticks=100"
         )
     return last
 
@@ -119,7 +120,7 @@ def carry_out(runner: Runner, console: Console, progress: bool | Progress = True
     """Run to the last tick; "finished", or "stopped" where Ctrl-C, SIGTERM or SIGHUP asked for that."""
     with ExitStack() as entered:
         bar = entered.enter_context(RunBar(runner, console)) if progress is True else None
-        asked = entered.enter_context(
+        signals = entered.enter_context(
             stopping(lambda: console.print("stopping after this tick ...", style="yellow"))
         )
         if bar is not None:
@@ -130,12 +131,12 @@ def carry_out(runner: Runner, console: Console, progress: bool | Progress = True
                 bar.tick(world)
             elif callable(progress):
                 progress(world.tick, last)
-            return bool(asked)
+            return bool(signals)
 
         return runner.execute(watch)
 
 
-def continued(
+def resumed_runner(
     path: str | Path, ticks: int | None = None, allow_code: bool = False, anyway: bool = False
 ) -> Runner | None:
     """A stored run at its newest checkpoint, ready to go on to tick `ticks`; None where it is complete."""
@@ -144,8 +145,8 @@ def continued(
     runner, skipped = Runner.resume(Path(path), ticks, allow_code, anyway)
     if _edited(runner):
         skipped.append(
-            f"{runner.folder.path / 'world.toml'} was edited: the run goes on with the world that it began "
-            "with, and takes no more than colours and the look from there; run the file to begin anew"
+            f"{runner.folder.path / 'world.toml'} was edited: the run continues with the world that it "
+            "began with, and takes only colours and the look from there; run the file to begin anew"
         )
     for text in skipped:
         warnings.warn(text, FluidWarning, stacklevel=3)
@@ -175,10 +176,10 @@ def _edited(runner: Runner) -> bool:
     return False
 
 
-def checked(ticks: Any, threads: Any, progress: Any) -> tuple[int | None, int | None]:
+def checked_numbers(ticks: Any, threads: Any, progress: Any) -> tuple[int | None, int | None]:
     """Ticks and threads; FluidError for a wrong number, or a progress that is neither function nor bool."""
     if not (isinstance(progress, bool) or callable(progress)):
         raise FluidError(
             f"progress = {shown(progress)}; True, False or a function of a tick and the last one is needed"
         )
-    return whole_or_none(ticks, "ticks", 1), whole_or_none(threads, "threads", 1, MOST_THREADS)
+    return whole_number_or_none(ticks, "ticks", 1), whole_number_or_none(threads, "threads", 1, MOST_THREADS)

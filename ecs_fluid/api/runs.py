@@ -12,10 +12,10 @@ from rich.console import Console
 from ecs_fluid.api.running import (
     Progress,
     Source,
-    begin,
     carry_out,
-    checked,
-    continued,
+    checked_numbers,
+    new_runner,
+    resumed_runner,
 )
 from ecs_fluid.api.stored import VelocityOf, hulls_of_run, status_of
 from ecs_fluid.api.table import NotStored, Table
@@ -69,9 +69,9 @@ def run(
         KeyboardInterrupt: Ctrl-C; the tick under way was finished and stored first, so that `Run.resume` of
             ``ecs_fluid.open_run(folder)`` goes on.
     """
-    ticks, threads = checked(ticks, threads, progress)
+    ticks, threads = checked_numbers(ticks, threads, progress)
     use_threads(threads)
-    runner = begin(source, settings, ticks=ticks, out=out, replace=replace, allow_code=allow_code)
+    runner = new_runner(source, settings, ticks=ticks, out=out, replace=replace, allow_code=allow_code)
     return _finished(runner, progress)
 
 
@@ -163,7 +163,9 @@ class Run:
         from ecs_fluid.api.pictures import show, stored_moment
 
         if not is_whole(frame):
-            raise FluidError(f"frame = {shown(frame)}; the number of a frame is needed; a file is save = ...")
+            raise FluidError(
+                f"frame = {shown(frame)}; the number of a frame is needed, and a file name goes to save"
+            )
         return show(stored_moment(self.path, int(frame)), drawing, save)
 
     @sentences()
@@ -230,9 +232,9 @@ class Run:
             threads, progress, allow_code: as in `ecs_fluid.run`.
             anyway: go on even if other versions or another processor computed the run so far.
         """
-        ticks, threads = checked(ticks, threads, progress)
+        ticks, threads = checked_numbers(ticks, threads, progress)
         use_threads(threads)
-        runner = continued(self.path, ticks, allow_code, anyway)
+        runner = resumed_runner(self.path, ticks, allow_code, anyway)
         return self if runner is None else _finished(runner, progress)
 
     def __repr__(self) -> str:
@@ -276,13 +278,14 @@ class Frames(Sequence["Frame"]):
             parts = (number.start, number.stop, number.step)
             if not all(part is None or is_whole(part) for part in parts) or number.step == 0:
                 raise FluidError(
-                    f"{shown(number)} is no slice of frames; whole numbers and a step other than 0 are "
-                    "needed, run[2:8] for example"
+                    f"{shown(number)} is not a slice of frames; whole numbers and a step other than 0 are "
+                    "needed, for example run[2:8]"
                 )
             return [Frame(self._folder, self._stored, k) for k in range(len(self))[number]]
         if not is_whole(number):
             raise FluidError(
-                f"{shown(number)} is no number of a frame; populations are in frames: run[-1]['ring']"
+                f"{shown(number)} is not the number of a frame; populations are in frames, for example "
+                "run[-1]['ring']"
             )
         if not -len(self) <= number < len(self):
             raise IndexError(f"{self._folder.path} has {len(self)} stored frames, no frame {number}")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from ecs_fluid.signals import HANGUP, asking, leave_closed_terminal
+from ecs_fluid.signals import HANGUP, leave_closed_terminal, stop_signals
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def stopping(say: Callable[[], object]) -> Iterator[list[int]]:
         elif number != HANGUP:
             raise KeyboardInterrupt
 
-    former = {number: signal.signal(number, handle) for number in asking()}
+    former = {number: signal.signal(number, handle) for number in stop_signals()}
     try:
         yield received
     finally:

@@ -112,10 +112,10 @@ def load_code_of_run(folder: Path) -> None:
 
 def chosen_frames(folder: Path, frames: str | int | slice | None) -> tuple[Trajectory, range]:
     """The trajectory of a run, and the numbers of the frames that ``first:stop:step`` picks."""
-    from ecs_fluid.exports.frames import selected
+    from ecs_fluid.exports.frames import selected_frames
 
     stored = _trajectory(folder)
-    return stored, selected(frames, len(stored), folder)
+    return stored, selected_frames(frames, len(stored), folder)
 
 
 def _trajectory(folder: Path) -> Trajectory:

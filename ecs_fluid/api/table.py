@@ -84,10 +84,10 @@ class Table(Named[Array]):
 
 def _column(values: list[Any]) -> Array:
     """Numbers or equal vectors as an array of floats or whole numbers; anything else as objects."""
-    there = [value for value in values if value is not None]
+    present = [value for value in values if value is not None]
     try:
-        shape = np.shape(there[0]) if there else ()
-        if len(there) == len(values):
+        shape = np.shape(present[0]) if present else ()
+        if len(present) == len(values):
             array = np.array(values)
         else:
             array = np.array([np.full(shape, np.nan) if value is None else value for value in values])
@@ -95,6 +95,6 @@ def _column(values: list[Any]) -> Array:
             return array
     except (ValueError, OverflowError):  # rows that differ, or numbers too large
         pass
-    found = np.empty(len(values), dtype=object)
-    found[:] = values
-    return found
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects

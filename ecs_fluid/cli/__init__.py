@@ -24,7 +24,7 @@ from ecs_fluid import __version__
 from ecs_fluid.arguments import MOST_THREADS
 from ecs_fluid.errors import FluidError, FluidWarning, printable, sentences
 from ecs_fluid.shipped_worlds import shipped
-from ecs_fluid.signals import asking, interrupt
+from ecs_fluid.signals import interrupt, stop_signals
 
 
 def _converted(kind: Any, tokens: Sequence[cyclopts.Token]) -> Any:
@@ -180,7 +180,7 @@ def main(arguments: list[str] | None = None) -> int:
     if isinstance(sys.stdout, TextIOWrapper):  # what its encoding lacks is told by numbers, as on stderr
         sys.stdout.reconfigure(errors="backslashreplace")
     if arguments is None:
-        for number in asking():
+        for number in stop_signals():
             if number != signal.SIGINT:  # which raises KeyboardInterrupt already
                 signal.signal(number, interrupt)
     try:

@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from ecs_fluid.api.stored import status_of
-from ecs_fluid.arguments import refuse_idle
+from ecs_fluid.arguments import refuse_unused
 from ecs_fluid.cli import app, out
 from ecs_fluid.errors import FluidError, StorageError
 from ecs_fluid.validation_errors import nearest
@@ -36,7 +36,7 @@ def info(folder: Path, /, *, plot: Path | None = None, diagnostics: str | None =
 
         check_picture(plot, "--plot")
     else:
-        refuse_idle({"--diagnostics": diagnostics is not None}, "without a picture; add --plot file.png")
+        refuse_unused({"--diagnostics": diagnostics is not None}, "without a picture; add --plot file.png")
     run = RunFolder.open(folder)
     about, status = run.read_info(), status_of(run)
     stored = run.read_trajectory()
@@ -47,7 +47,7 @@ def info(folder: Path, /, *, plot: Path | None = None, diagnostics: str | None =
         how = f"continue with: ecs-fluid resume {folder}"
     else:
         again = f"ecs-fluid run {run.path / 'world.toml'}"
-        how = f"without a checkpoint, so it cannot go on; from the start: {again}"
+        how = f"without a checkpoint, so it cannot continue; from the start: {again}"
     lines = {
         "world": about.get("world"),
         "command": about.get("command"),
@@ -84,8 +84,8 @@ def _plot(run: RunFolder, target: Path, diagnostics: str | None) -> None:
     known = list(dict.fromkeys(name for record in records for name in record))
     if not known:
         raise StorageError(
-            f"{run.path} has recorded no diagnostics; each tenth tick does, unless [fluid] diagnostics = "
-            "{ every = 5 } or the like says otherwise"
+            f"{run.path} has recorded no diagnostics; every tenth tick is recorded, unless [fluid] "
+            "diagnostics = { every = 5 } or the like says otherwise"
         )
     vectors = dict.fromkeys(name for record in records for name in record if isinstance(record[name], list))
     parts = [f"{name}.{axis}" for name in vectors for axis in "xyz"]
@@ -141,8 +141,8 @@ def _table(records: list[dict[str, Any]], title: str, names: list[str]) -> None:
     """Print up to nine records, vectors by their magnitude: three numbers each would not fit into a line."""
     vectors = [name for name in names if isinstance(records[-1].get(name), list)]
     heads = {name: name.removeprefix("liquid_").removesuffix("_impulse") for name in names}
-    told = (f"|{head}|" if name in vectors else head for name, head in heads.items())
-    table = Table("tick", *told, title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    titles = (f"|{head}|" if name in vectors else head for name, head in heads.items())
+    table = Table("tick", *titles, title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     step = max(1, (len(records) - 1) // 8)
     chosen = records[::step] if (len(records) - 1) % step == 0 else [*records[::step], records[-1]]
     for record in chosen:

@@ -21,7 +21,7 @@ from ecs_fluid.api.pictures import (
     write_movie,
 )
 from ecs_fluid.api.stored import load_code_of_run
-from ecs_fluid.arguments import refuse_idle
+from ecs_fluid.arguments import refuse_unused
 from ecs_fluid.cli import Frames, WorldName, app, err, out
 from ecs_fluid.cli.worlds import AllowCode, Settings
 from ecs_fluid.errors import RecipeError, StorageError
@@ -77,12 +77,12 @@ def show(
     """
     if movie is None:
         of_movies = {"--frames": frames is not None, "--fps": fps is not None, "--jobs": jobs != 1}
-        refuse_idle(
+        refuse_unused(
             {**of_movies, "--orbit": orbit},
-            "without a movie; add --movie file.mp4, or take --frame for one frame",
+            "without a movie; add --movie file.mp4, or use --frame for one frame",
         )
     else:
-        refuse_idle({"--frame": frame != -1 and save is None}, "on a movie; --frames chooses its frames")
+        refuse_unused({"--frame": frame != -1 and save is None}, "on a movie; --frames chooses its frames")
     drawing: Any = {  # values may be wrong; drawing raises the error
         "what": what,
         "color_by": color_by,
@@ -96,8 +96,9 @@ def show(
     }
     check_pictures(movie, save)
     if (Path(source) / "run.json").is_file():
-        refuse_idle(
-            {"--ticks": ticks, "--set": set_}, f"as {source} is a run, no world; --frame chooses its time"
+        refuse_unused(
+            {"--ticks": ticks, "--set": set_},
+            f"because {source} is a run, not a world; --frame chooses its time",
         )
         run = Path(source)
         if allow_code:
@@ -110,7 +111,9 @@ def show(
     _refuse_no_world(source)
     if movie is not None:
         raise RecipeError(f"--movie needs a run folder; run the world first: ecs-fluid run {source}")
-    refuse_idle({"--frame": frame != -1}, f"as {source} is a world, no run; --ticks chooses its time")
+    refuse_unused(
+        {"--frame": frame != -1}, f"because {source} is a world, not a run; --ticks chooses its time"
+    )
     from ecs_fluid.worlds.world_recipe import load
 
     world = load(source, *set_, allow_code=allow_code)

@@ -18,7 +18,7 @@ from cyclopts.exceptions import (
 from ecs_fluid.validation_errors import closest, shown
 
 LENGTH = "--ticks N sets how many ticks to run, --set world.duration=SECONDS how long in simulated time"
-GUESSED = {
+FOREIGN_OPTIONS = {
     "run": dict.fromkeys(("--duration", "--seconds", "--time", "--frames", "--steps", "-n", "-t"), LENGTH),
     "resume": dict.fromkeys(
         ("--duration", "--seconds", "--time", "--frames", "--steps", "--until", "-n", "-t"),
@@ -26,8 +26,8 @@ GUESSED = {
     ),
 }
 """Hints for options that other programs have, by command."""
-GUESSED["sweep"] = GUESSED["run"]
-_MEANT = {
+FOREIGN_OPTIONS["sweep"] = FOREIGN_OPTIONS["run"]
+_COMMAND_HINTS = {
     "run WORLD simulates": "bake simulate sim start play",
     "show RUN --movie a.mp4 makes a movie": "movie film video animate",
     "show RUN --save a.png makes a picture": "render picture plot view image",
@@ -37,10 +37,12 @@ _MEANT = {
     "resume RUN goes on with a run": "continue restart",
     "validate WORLD checks a world": "check lint test",
 }
-CALLED = {word: f"ecs-fluid {meant}" for meant, words in _MEANT.items() for word in words.split()}
+FOREIGN_COMMANDS = {
+    word: f"ecs-fluid {meant}" for meant, words in _COMMAND_HINTS.items() for word in words.split()
+}
 """Hints for commands that other programs have."""
-for _guessed in GUESSED.values():
-    _guessed["-o"] = "did you mean --out?"
+for _hints in FOREIGN_OPTIONS.values():
+    _hints["-o"] = "did you mean --out?"
 
 
 def sentence(error: cyclopts.CycloptsError, app: cyclopts.App) -> str:
@@ -54,10 +56,10 @@ def sentence(error: cyclopts.CycloptsError, app: cyclopts.App) -> str:
     named = f"ecs-fluid {command}".rstrip()
     match error:
         case UnknownOptionError():
-            said = f"{command} has no option {error.token.keyword}{_instead(error, command, app)}"
+            text = f"{command} has no option {error.token.keyword}{_option_hint(error, command, app)}"
         case UnusedCliTokensError():
             words = " ".join(error.unused_tokens or ())
-            said = f"{shown(words)} stands where nothing is expected"
+            text = f"unexpected argument {shown(words)}"
             line = [str(word) for word in error.root_input_tokens or ()]
             takes = "--set" in dict(_options(app)).get(command, ())
             # Members of sweeps are called core=0.1, too.
@@ -68,28 +70,28 @@ def sentence(error: cyclopts.CycloptsError, app: cyclopts.App) -> str:
             ]
             settings = [f"--set {word}" for word in loose if re.fullmatch("[^=]+=.+", word)]
             if settings and takes:
-                said += f"; a setting is given as {' '.join(settings)}"
+                text += f"; a setting is given as {' '.join(settings)}"
             elif takes and ("--set" in line or any("=" in word for word in loose)):
-                said += "; a setting is one word: --set path=value"
+                text += "; a setting is one word: --set path=value"
         case MissingArgumentError() if error.argument is not None:
             name = error.keyword or error.argument.name
             given, count = error.argument.tokens or error.keyword, error.argument.token_count()[0]
             needs = "needs a value" if count == 1 else f"needs {count} values, with a space between them"
-            said = f"{command}: {name} {needs if given else 'is missing'}{_about(error, name)}"
-        case UnknownCommandError() if (word := str((error.unused_tokens or [""])[0])) in CALLED:
-            said = f"there is no command {shown(word)}; {CALLED[word]}"
+            text = f"{command}: {name} {needs if given else 'is missing'}{_argument_help(error, name)}"
+        case UnknownCommandError() if (word := str((error.unused_tokens or [""])[0])) in FOREIGN_COMMANDS:
+            text = f"there is no command {shown(word)}; {FOREIGN_COMMANDS[word]}"
         case CoercionError() if error.token is not None and error.target_type in (int, float):
             needed = "a whole number" if error.target_type is int else "a number"
-            said = f"{error.token.keyword or 'argument'} {shown(error.token.value)}: {needed} is needed"
+            text = f"{error.token.keyword or 'argument'} {shown(error.token.value)}: {needed} is needed"
         case _:
-            said = " ".join(str(error).split())
-    return f"{said} (see {named} --help)"
+            text = " ".join(str(error).split())
+    return f"{text} (see {named} --help)"
 
 
-def _instead(error: UnknownOptionError, command: str, app: cyclopts.App) -> str:
+def _option_hint(error: UnknownOptionError, command: str, app: cyclopts.App) -> str:
     """A hint which option to take in place of one that the command does not have."""
     option = error.token.keyword or ""
-    if guessed := GUESSED.get(command, {}).get(option):
+    if guessed := FOREIGN_OPTIONS.get(command, {}).get(option):
         return f"; {guessed}"
     own = [name for argument in error.argument_collection for name in argument.names]
     if close := closest(option, own, 0.7):
@@ -101,7 +103,7 @@ def _instead(error: UnknownOptionError, command: str, app: cyclopts.App) -> str:
     return f"; it is an option of {listed}"
 
 
-def _about(error: MissingArgumentError, name: str) -> str:
+def _argument_help(error: MissingArgumentError, name: str) -> str:
     """The help text of an argument."""
     arguments = error.app.assemble_argument_collection(parse_docstring=True) if error.app else ()
     found = [argument.parameter.help for argument in arguments if name in argument.names]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from ecs_fluid.api.progress import compiling
-from ecs_fluid.api.running import begin, carry_out, continued
-from ecs_fluid.arguments import refuse_idle
+from ecs_fluid.api.running import carry_out, new_runner, resumed_runner
+from ecs_fluid.arguments import refuse_unused
 from ecs_fluid.cli import Threads, Ticks, WorldName, app, err, out, warn
 from ecs_fluid.cli.worlds import AllowCode, Anyway, Settings
 from ecs_fluid.io.runfolder import RunFolder
@@ -70,7 +70,7 @@ def run(
         if estimate:
             _estimate(world, set_, allow_code, ticks)
             return 0
-        runner = begin(
+        runner = new_runner(
             world, set_, ticks=ticks, out=out_, replace=replace, allow_code=allow_code, share=share
         )
         code = _execute(runner)
@@ -121,8 +121,8 @@ def _estimate(world: str, settings: tuple[str, ...], allow_code: bool, ticks: in
     out.print(f"from {found.sampled} ticks that stand for {ticks}; compiling kernels is not counted")
     if not found.whole:
         warn(
-            "the world could not be run through with long steps in time; this holds if its later ticks cost "
-            "what its first ones do"
+            "the world could not be run to its end with long steps in time; this holds only if its later "
+            "ticks cost what its first ones do"
         )
 
 
@@ -146,7 +146,7 @@ def resume(
     with _processes(mpi, threads, code_folder(folder) if allow_code else None) as share:
         if share is None:
             return 0
-        runner = continued(folder, ticks, allow_code, anyway)
+        runner = resumed_runner(folder, ticks, allow_code, anyway)
         if runner is None:
             tick = RunFolder.open(folder).read_info()["ticks"]
             where = f"is at tick {tick} already" if ticks and ticks < tick else f"is complete at tick {tick}"
@@ -187,10 +187,10 @@ def warmup(
 
     if world is not None:
         own = "on a world, which has its own: --set world.precision=double"
-        refuse_idle({"--precision": precision}, own)
+        refuse_unused({"--precision": precision}, own)
     else:
         need = "without a world; name one: ecs-fluid warmup WORLD"
-        refuse_idle({"--set": set_, "--allow-code": allow_code}, need)
+        refuse_unused({"--set": set_, "--allow-code": allow_code}, need)
     check_cache()
     started = time.perf_counter()
     with err.status("compiling kernels, once per machine") as status:

@@ -99,7 +99,9 @@ def _parameter_at(world: World, path: str, place: str) -> Parameter:
         parts[1] = dict(zip(map(str, range(len(listed))), listed, strict=True)).get(parts[1], parts[1])
     tables, table, name = _tables(world), ".".join(parts[:-1]), parts[-1]
     if table not in tables:
-        raise RecipeError(f"{place}: {path!r} is no parameter that can be turned; {nearest(table, tables)}")
+        raise RecipeError(
+            f"{place}: {path!r} is not a parameter that can be changed; {nearest(table, tables)}"
+        )
     if name not in tables[table]:
         raise RecipeError(f"{place}: {table} has no parameter {name!r}; {nearest(name, tables[table])}")
     parameter = replace(tables[table][name], axis=axis)
@@ -107,7 +109,8 @@ def _parameter_at(world: World, path: str, place: str) -> Parameter:
         parameter.read(0.0)
     except (TypeError, ValueError, IndexError):
         raise RecipeError(
-            f"{place}: {name} = {parameter.get()!r:.60} is no number (of a vector, add .x, .y or .z)"
+            f"{place}: {name} = {parameter.get()!r:.60} is not a number (for a component of a vector, add "
+            ".x, .y or .z)"
         ) from None
     return parameter
 

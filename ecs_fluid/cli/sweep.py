@@ -93,7 +93,7 @@ def _axes(vary: tuple[str, ...]) -> dict[str, tuple[object, ...]]:
     for text in vary:
         path, values = axis_of_text(text)
         if path in axes:
-            raise FluidError(f"--vary {path} comes twice; give all its values in one")
+            raise FluidError(f"--vary {path} is given twice; give all its values in one")
         axes[path] = values
     return axes
 

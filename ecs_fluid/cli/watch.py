@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from ecs_fluid.api.pictures import refuse_idle_drawing, require_display
+from ecs_fluid.api.pictures import refuse_unused_keywords, require_display
 from ecs_fluid.api.progress import compiling
 from ecs_fluid.api.stored import look_of_tables
-from ecs_fluid.arguments import refuse_idle
+from ecs_fluid.arguments import refuse_unused
 from ecs_fluid.cli import Threads, Ticks, WorldName, app, err, out
 from ecs_fluid.cli.worlds import AllowCode, Settings
 from ecs_fluid.threads import use_threads
@@ -60,9 +60,9 @@ def watch(
     """
     from ecs_fluid.viz.probe import require_gl
 
-    refuse_idle_drawing({"what": what, "normal": normal})  # type: ignore[typeddict-item]  # checked later
+    refuse_unused_keywords({"what": what, "normal": normal})  # type: ignore[typeddict-item]  # checked later
     if not serve:
-        refuse_idle({"--host": host != "localhost", "--port": port != 8080}, "without --serve")
+        refuse_unused({"--host": host != "localhost", "--port": port != 8080}, "without --serve")
     if serve:
         from ecs_fluid.viz.serve import require_trame
 

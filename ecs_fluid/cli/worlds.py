@@ -9,7 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from ecs_fluid.arguments import refuse_idle
+from ecs_fluid.arguments import refuse_unused
 from ecs_fluid.cli import WorldName, app, out, warn
 from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.validation_errors import nearest
@@ -56,7 +56,7 @@ def worlds(
     if schedule and copy:
         raise FluidError("--schedule prints and --copy writes a file; choose one of them")
     if not schedule:
-        refuse_idle({"--set": set_, "--allow-code": allow_code}, "without --schedule")
+        refuse_unused({"--set": set_, "--allow-code": allow_code}, "without --schedule")
     if schedule and world is not None:
         made = read(world, set_, allow_code).build()
         stages = f", prepare and rates {made.stages} times" if made.stages > 1 else ""
@@ -70,7 +70,7 @@ def worlds(
     elif world in found and copy:
         target = Path(f"{world}.toml")
         if target.exists():
-            raise FluidError(f"{target} is there already; rename it, or copy in another folder")
+            raise FluidError(f"{target} already exists; rename it, or copy into another folder")
         replace_text(target, found[world].read_text(encoding="utf-8"), "copy the world")
         out.print(f"wrote {target}; run it with: ecs-fluid run {target}")
     elif world in found:

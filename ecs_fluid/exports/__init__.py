@@ -13,7 +13,7 @@ import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ecs_fluid.arguments import is_number, names_of, path_of, refuse_idle
+from ecs_fluid.arguments import is_number, names_of, path_of, refuse_unused
 from ecs_fluid.errors import StorageError, sentences
 from ecs_fluid.validation_errors import nearest, shown
 
@@ -75,13 +75,13 @@ def export(
     folder = RunFolder.open(run)
     chosen = Frames(folder, frames, only, progress)
     if voxel is not None and not (is_number(voxel) and 0.0 < voxel < float("inf")):
-        raise StorageError(f"voxel = {shown(voxel)}; the edge of a voxel in m, above 0, is needed.")
+        raise StorageError(f"voxel = {shown(voxel)}; the edge of a voxel in m, above 0, is needed")
     if to in HOLDS:
         held = chosen.particles if to in VOLUMES else (*chosen.bodies, chosen.surface)
         lost = [name for name in names_of(only, "only") if name not in held]
-        refuse_idle({f"only {name}": True for name in lost}, f"on {to}, which holds {HOLDS[to]} alone")
+        refuse_unused({f"only {name}": True for name in lost}, f"on {to}, which holds {HOLDS[to]} only")
     if to not in VOLUMES:
-        refuse_idle({"voxel": voxel}, f"on {to}, which has no volumes; {', '.join(VOLUMES)} have them")
+        refuse_unused({"voxel": voxel}, f"on {to}, which has no volumes; it is for {', '.join(VOLUMES)}")
     module = importlib.import_module(f"ecs_fluid.exports.{to}")
     target = path_of(out, "out") if out is not None else default_folder(folder.path, to)
     with new_folder(target, replace) as made:

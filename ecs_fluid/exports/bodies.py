@@ -94,7 +94,9 @@ def placed(name: str, columns: Mapping[str, np.ndarray], meshes: Sequence[Mesh])
     radius = columns.get("BallShape.radius")
     hulls = columns.get("HullShape.hull", zero)
     if radius is None and rows and not 0 <= hulls.min() <= hulls.max() < len(meshes):
-        raise StorageError(f"the bodies {name!r} have a shape {hulls.max()}, and {len(meshes)} are stored")
+        raise StorageError(
+            f"the bodies {name!r} refer to shape {hulls.max()}, but only {len(meshes)} shapes are stored"
+        )
     velocity = columns.get("RigidMotion.v", still).astype(np.float64)
     angular_velocity = columns.get("RigidMotion.angular_velocity", still).astype(np.float64)
     for row in range(rows):
@@ -120,7 +122,7 @@ def polytopes(arrays: Mapping[str, np.ndarray]) -> dict[str, list[Mesh]]:
         try:
             found[name] = _meshes(*(arrays[f"{name}/HullTable.{part}"] for part in _TABLE))
         except (KeyError, IndexError, ValueError):
-            raise StorageError(f"the checkpoint has no whole shape of {name!r}") from None
+            raise StorageError(f"the checkpoint does not hold the whole shape of {name!r}") from None
     return found
 
 

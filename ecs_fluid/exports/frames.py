@@ -73,7 +73,7 @@ class Frames:
         if not len(self.stored):
             raise StorageError(f"{run.path} has no stored frames")
         self.name = re.sub(r"[^A-Za-z0-9_-]", "_", run.path.resolve().name)
-        rows = selected(chosen, len(self.stored), run.path)
+        rows = selected_frames(chosen, len(self.stored), run.path)
         self.numbers = tuple(rows)
         self.ticks = self.stored.ticks[list(rows)]
         self.times = self.stored.times[list(rows)]
@@ -172,7 +172,7 @@ class Frames:
             raise StorageError(f"{self.run.path}: the bodies {name!r} have no RowId.id")
 
 
-def selected(chosen: str | int | slice | None, count: int, run: Path) -> range:
+def selected_frames(chosen: str | int | slice | None, count: int, run: Path) -> range:
     """Frame numbers that ``first:stop:step``, a number or a slice picks from ``count`` frames.
 
     Unlike with Python's slices, ends outside the run are refused: mostly they are mistakes.
@@ -186,18 +186,18 @@ def selected(chosen: str | int | slice | None, count: int, run: Path) -> range:
     ends = (chosen.start, chosen.stop, chosen.step) if isinstance(chosen, slice) else (chosen,)
     if not all(is_whole(end) or (end is None and not one) for end in ends):
         raise StorageError(
-            f"frames = {shown}: a number, a slice of numbers or text such as '0:100:10' is needed."
+            f"frames = {shown}: a number, a slice of numbers or text such as '0:100:10' is needed"
         )
     every = range(count)
     for end in ends[:2]:
         if end is not None and not -count <= end <= count - one:
-            raise StorageError(f"frames {shown}: {run} has frames 0 to {count - 1}, or -1 for the last.")
+            raise StorageError(f"frames {shown}: {run} has frames 0 to {count - 1}, or -1 for the last")
     if not isinstance(chosen, slice):
         return every[chosen % count : chosen % count + 1]
     if chosen.step is not None and chosen.step < 1:
-        raise StorageError(f"frames {shown}: frames go forward in time; a step of at least 1 is needed.")
+        raise StorageError(f"frames {shown}: a step of at least 1 is needed, since frames go forward in time")
     if not every[chosen]:
-        raise StorageError(f"frames {shown} select none of {run}; it has frames 0 to {count - 1}.")
+        raise StorageError(f"frames {shown} select none of {run}; it has frames 0 to {count - 1}")
     return every[chosen]
 
 
@@ -206,14 +206,14 @@ def _parsed(text: str) -> int | slice:
     words = [word.strip() for word in text.split(":")]
     if len(words) > 3 or words == [""] or not all(re.fullmatch(r"(-?\d{1,18})?", word) for word in words):
         raise StorageError(
-            f"frames {text!r} cannot be understood; first:stop:step without stop itself, 0:100:10 "
-            "for example, or one number is needed."
+            f"frames {text!r} cannot be understood; one number or first:stop:step without stop itself is "
+            "needed, for example 0:100:10"
         )
     numbers = [int(word) if word else None for word in words]
     return slice(*numbers) if len(numbers) > 1 else int(words[0])
 
 
-def flat(values: np.ndarray) -> np.ndarray:
+def flat_rows(values: np.ndarray) -> np.ndarray:
     """Rows of numbers (n, k) from rows of any shape, also when there are none."""
     return values.reshape(len(values), math.prod(values.shape[1:]))
 

@@ -23,15 +23,15 @@ def write(job: Job) -> dict[str, Any]:
     frames = job.frames
     if not frames.bodies and frames.surface is None:
         raise StorageError(
-            f"{frames.run.path} stores no surfaces, and OBJ holds nothing else; "
-            "particles go to ply, usd, vtp or gltf"
+            f"{frames.run.path} stores no surfaces, and OBJ holds surfaces only; particles go to ply, usd, "
+            "vtp or gltf"
         )
     liquids = [name for name in frames.particles if "Liquid.mass" in frames.columns(name)]
     if liquids and frames.surface is None:
         warn(
-            f"{frames.run.path} stores no surface of its liquid, and obj holds surfaces alone, so "
-            f"{', '.join(liquids)} is left out; a world with a SurfaceSystem stores one, and particles go to "
-            "ply, usd, vtp or gltf",
+            f"{frames.run.path} stores no surface of its liquid, and OBJ holds surfaces only, so "
+            f"{', '.join(liquids)} is left out; a world with a SurfaceSystem stores one, and particles go "
+            "to ply, usd, vtp or gltf",
             FluidWarning,
             stacklevel=2,
         )

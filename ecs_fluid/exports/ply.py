@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ecs_fluid.exports.frames import Columns, Job, flat
+from ecs_fluid.exports.frames import Columns, Job, flat_rows
 from ecs_fluid.exports.names import plain_names
 from ecs_fluid.exports.surfaces import Surface, Surfaces
 from ecs_fluid.exports.target import frame_file
@@ -44,7 +44,7 @@ def _table(columns: Columns) -> np.ndarray:
             names = ("vx", "vy", "vz") if name == "velocity" else (f"{name}_{axis}" for axis in "xyz")
             parts |= zip(names, values.T, strict=True)
         else:
-            parts |= {f"{name}_{k}": numbers for k, numbers in enumerate(flat(values).T)}
+            parts |= {f"{name}_{k}": numbers for k, numbers in enumerate(flat_rows(values).T)}
     return _packed(parts)
 
 

@@ -28,7 +28,7 @@ def default_folder(run: Path, to: str) -> Path:
         if path.is_symlink():
             raise StorageError(
                 f"{path} is a symbolic link; by default exports are written in the folder of their run only, "
-                "so choose another folder."
+                "so choose another folder"
             )
     return folder / to
 
@@ -37,9 +37,9 @@ def default_folder(run: Path, to: str) -> Path:
 def new_folder(target: Path, replace: bool) -> Iterator[Path]:
     """A folder beside ``target`` that takes its place if the block succeeds, and is removed if it fails."""
     if target.is_file():
-        raise StorageError(f"cannot export to {target}: it is a file; a folder is needed.")
+        raise StorageError(f"cannot export to {target}: it is a file; a folder is needed")
     if target.is_symlink():
-        raise StorageError(f"cannot export to {target}: it is a symbolic link; a folder is needed.")
+        raise StorageError(f"cannot export to {target}: it is a symbolic link; a folder is needed")
     _refuse_former(target, replace)
     target = target.absolute()  # so that the working folder has a name too
     make_folder(target.parent)
@@ -68,12 +68,12 @@ def _refuse_former(target: Path, replace: bool) -> None:
     former = target.is_dir() and any(target.iterdir())
     if former and not replace:
         raise StorageError(
-            f"{target} is there already; replace it (--replace, in Python replace=True) or choose "
-            "another folder."
+            f"{target} already exists; replace it (--replace, in Python replace=True) or choose another "
+            "folder"
         )
     if former and not _is_export(target):
         raise StorageError(
-            f"{target} is no export of ecs_fluid, so it is not replaced; choose another folder."
+            f"{target} is not an export of ecs_fluid, so it is not replaced; choose another folder"
         )
 
 

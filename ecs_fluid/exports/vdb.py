@@ -92,10 +92,10 @@ def leaves_of(array: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndar
     values = np.moveaxis(split, (0, 2, 4), (0, 1, 2)).reshape(-1, LEAF**3, *tail)
     masks = (values != 0).reshape(len(values), LEAF**3, math.prod(tail)).any(axis=2)
     corners = low + LEAF * np.stack(np.unravel_index(np.arange(len(values)), blocks), axis=1)
-    kept = np.flatnonzero(masks.any(axis=1))
-    lower, upper = corners[kept] // (LEAF * LOWER), corners[kept] // (LEAF * LOWER * UPPER)
+    full_leaves = np.flatnonzero(masks.any(axis=1))
+    lower, upper = corners[full_leaves] // (LEAF * LOWER), corners[full_leaves] // (LEAF * LOWER * UPPER)
     # Lexicographic order within each level is the order of its children.
-    order = kept[np.lexsort((*corners[kept].T[::-1], *lower.T[::-1], *upper.T[::-1]))]
+    order = full_leaves[np.lexsort((*corners[full_leaves].T[::-1], *lower.T[::-1], *upper.T[::-1]))]
     return masks[order], values[order], corners[order]
 
 

@@ -23,10 +23,10 @@ import numpy as np
 
 from ecs_fluid.components import Species
 from ecs_fluid.errors import FluidWarning, StorageError
-from ecs_fluid.exports.frames import Columns, Frame, Job, flat
+from ecs_fluid.exports.frames import Columns, Frame, Job, flat_rows
 from ecs_fluid.input_limits import GRID_POINT, check_memory, limits
 from ecs_fluid.io.vtkhdf import POINTS
-from ecs_fluid.strays import around_most
+from ecs_fluid.strays import box_around_most
 
 MEANS = {"Velocity.u": "velocity", "Temperature.T": "temperature"}
 AMOUNTS = {column.label: name for name, column in Species.columns.items()}
@@ -120,16 +120,16 @@ class Volumes:
         places = [columns[POINTS] for columns in particles.values()]
         every = np.concatenate(places)
         box = every.min(axis=0), every.max(axis=0)
-        low, high = around_most(*box, self.voxel, self.voxel, lambda: places) or box
-        kept = [((x >= low) & (x <= high)).all(axis=1) for x in places]
-        if left_out := len(every) - sum(int(rows.sum()) for rows in kept):
+        low, high = box_around_most(*box, self.voxel, self.voxel, lambda: places) or box
+        masks = [((x >= low) & (x <= high)).all(axis=1) for x in places]
+        if left_out := len(every) - sum(int(rows.sum()) for rows in masks):
             warn(
                 f"{left_out} of {len(every)} particles of frame {number} are too far from all others "
                 f"for a grid of voxels of {self.voxel:g} m around all; its volume leaves them out",
                 FluidWarning,
                 stacklevel=2,
             )
-        rows_of = zip(particles.items(), kept, strict=True)
+        rows_of = zip(particles.items(), masks, strict=True)
         return {name: {label: y[rows] for label, y in columns.items()} for (name, columns), rows in rows_of}
 
     def _grid(self, particles: dict[str, Columns]) -> tuple[np.ndarray, np.ndarray]:
@@ -177,7 +177,7 @@ class _Tracers:
 
     def _scattered(self, columns: Columns, values: np.ndarray) -> np.ndarray:
         place = columns[POINTS].astype(np.float64) / self.voxel - self.first
-        out = scatter(place, flat(values).astype(np.float64), self.shape)
+        out = scatter(place, flat_rows(values).astype(np.float64), self.shape)
         return out.reshape(*self.shape, *values.shape[1:])
 
 

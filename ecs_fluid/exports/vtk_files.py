@@ -11,14 +11,14 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 import numpy as np
 
 from ecs_fluid.errors import StorageError
-from ecs_fluid.exports.frames import flat
+from ecs_fluid.exports.frames import flat_rows
 
 
 def add_array(data: Any, name: str, values: np.ndarray) -> None:
     """Add a named array, rows or flattened matrices, to point or field data."""
     from vtkmodules.util.numpy_support import numpy_to_vtk
 
-    rows = np.ascontiguousarray(flat(values))
+    rows = np.ascontiguousarray(flat_rows(values))
     made = numpy_to_vtk(rows if rows.shape[1] != 1 else rows[:, 0], deep=True)
     made.SetName(name)
     data.AddArray(made)

@@ -24,7 +24,7 @@ from ecs_fluid.errors import NPZ_DAMAGE, StorageError
 from ecs_fluid.input_limits import check_limit
 from ecs_fluid.io.disk import replace_file, storage_error, temporary_name
 from ecs_fluid.io.untrusted import check_file
-from ecs_fluid.npz import array_in
+from ecs_fluid.npz import read_array
 
 VERSION = 1
 """Format of the checkpoints this version writes, and the only one it reads."""
@@ -133,7 +133,7 @@ def newest_checkpoint(folder: str | Path) -> LoadedCheckpoint:
             skipped.append(str(error))
             continue
         return LoadedCheckpoint(tick, path, meta, arrays, tuple(skipped))
-    reason = " ".join(skipped) or "the folder has no file named checkpoint-<tick>.npz."
+    reason = "; ".join(skipped) or "the folder has no file named checkpoint-<tick>.npz"
     raise StorageError(f"{folder} has no checkpoint to resume from: {reason}")
 
 
@@ -141,16 +141,16 @@ def _header(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
     """The description of a checkpoint as JSON; StorageError for names and data that no file can hold."""
     for name, array in arrays.items():
         if not _ARRAY_NAME.fullmatch(name):
-            raise StorageError(f"array name {name!r} cannot be stored: use words, dots, dashes and slashes.")
+            raise StorageError(f"array name {name!r} cannot be stored: use words, dots, dashes and slashes")
         # Columns of a world on many ranks have a dtype, and are gathered only when they are written.
         dtype = array.dtype if hasattr(array, "dtype") else np.asarray(array).dtype
         if dtype.kind not in _KINDS:
-            raise StorageError(f"array {name!r} has dtype {dtype}: only numbers and text can be stored.")
+            raise StorageError(f"array {name!r} has dtype {dtype}: only numbers and text can be stored")
     try:
         described = {"format": "ecs_fluid checkpoint", "meta": dict(meta), "arrays": list(arrays)}
         return json.dumps(described, ensure_ascii=True).encode()
     except (TypeError, ValueError) as error:
-        raise StorageError(f"checkpoint meta data must be plain JSON values: {error}.") from error
+        raise StorageError(f"checkpoint meta data must be plain JSON values: {error}") from error
 
 
 def _digest(handle: BinaryIO, end: int) -> bytes:
@@ -173,16 +173,16 @@ def _check_seal(handle: BinaryIO, path: Path) -> None:
     if not seal:
         raise StorageError(
             f"{path} is not an intact ecs_fluid checkpoint: the seal at its end is missing, so it is "
-            "something else, cut short or damaged."
+            "damaged, cut short or another kind of file"
         )
     if _digest(handle, size - 64) != seal[2]:
         raise StorageError(
-            f"checkpoint {path} is damaged: its content does not match its seal; use an older checkpoint."
+            f"checkpoint {path} is damaged: its content does not match its seal; use an older checkpoint"
         )
     if int(seal[1]) != VERSION:
         raise StorageError(
             f"checkpoint {path} has format version {int(seal[1])}, but this ecs_fluid reads only version "
-            f"{VERSION}; resume it with the ecs_fluid that wrote it."
+            f"{VERSION}; resume it with the ecs_fluid that wrote it"
         )
 
 
@@ -204,10 +204,10 @@ def _read(handle: BinaryIO, path: Path) -> tuple[dict[str, Any], dict[str, np.nd
                 raise ValueError("its list of arrays does not fit what it holds")
             if len(set(names)) < len(names) or not all(map(_ARRAY_NAME.fullmatch, names)):
                 raise ValueError("its arrays have impossible names")
-            arrays = {name: array_in(archive, archive.getinfo(name + ".npy"), _KINDS) for name in names}
+            arrays = {name: read_array(archive, archive.getinfo(name + ".npy"), _KINDS) for name in names}
             return dict(header["meta"]), arrays
     except NPZ_DAMAGE as error:
-        raise StorageError(f"checkpoint {path} cannot be understood: {error}.") from error
+        raise StorageError(f"checkpoint {path} cannot be understood: {error}") from error
 
 
 def _delete(path: Path) -> None:

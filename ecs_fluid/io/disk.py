@@ -36,7 +36,7 @@ def check_name(name: str, pattern: re.Pattern[str] = NAME, what: str = "populati
     if not pattern.fullmatch(name) or len(name) > LONGEST_NAME:
         raise StorageError(
             f"{what} name {name[:120]!r} cannot be used in a file: it must match {pattern.pattern} "
-            f"and be at most {LONGEST_NAME} characters long."
+            f"and be at most {LONGEST_NAME} characters long"
         )
     return name
 
@@ -50,7 +50,7 @@ def storage_error(error: OSError, doing: str, path: Path) -> StorageError:
     why = _WHY.get(error.errno or 0, own)
     if doing.startswith("read") and error.errno in (errno.EACCES, errno.EPERM):
         why = "you have no permission to read it; ask for that, or read a copy"
-    return StorageError(f"cannot {doing} {path}: {why}.")
+    return StorageError(f"cannot {doing} {path}: {why}")
 
 
 def damage_error(error: BaseException, what: str, path: Path) -> StorageError:
@@ -58,7 +58,7 @@ def damage_error(error: BaseException, what: str, path: Path) -> StorageError:
     if isinstance(error, OSError) and error.errno is not None:
         return storage_error(error, f"read {what}", path)
     detail = " ".join(str(error.args[0] if error.args else error).split())
-    return StorageError(f"{what} {path} is damaged or something else: {detail}.")
+    return StorageError(f"{what} {path} is damaged, or another kind of file: {detail}")
 
 
 def make_folder(folder: Path) -> None:
@@ -93,9 +93,9 @@ def replace_file(path: Path, write: Callable[[BinaryIO], None], doing: str) -> N
     Other errors of ``write`` pass through.
     """
     if path.is_dir():
-        raise StorageError(f"cannot {doing} {path}: it is a folder, not a file.")
+        raise StorageError(f"cannot {doing} {path}: it is a folder, not a file")
     if not path.is_symlink() and path.exists() and not path.is_file():
-        raise StorageError(f"cannot {doing} {path}: it is a device or a pipe, which a file would replace.")
+        raise StorageError(f"cannot {doing} {path}: it is a device or a pipe, which a file would replace")
     unfinished = temporary_name(path)
     try:
         try:

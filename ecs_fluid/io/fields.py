@@ -102,8 +102,8 @@ def missing_files(folder: str | Path, name: str) -> list[str]:
     index = _index(Path(folder), name)
     if not index.exists():
         return [index.name]
-    there = {_file(name, tick) for tick in field_ticks(folder, name)}
-    return [file for file in _listed(index) if file not in there]
+    present = {_file(name, tick) for tick in field_ticks(folder, name)}
+    return [file for file in _listed(index) if file not in present]
 
 
 def _file(name: str, tick: int) -> str:
@@ -136,7 +136,7 @@ def read_field(folder: str | Path, name: str, tick: int) -> FieldFrame:
                 dataset = stored_member(vtk, where, h5py.Dataset)
                 values = stored_rows(vtk, where, 0, len(dataset))
                 if values.dtype.kind != "f":
-                    raise ValueError(f"{key} does not hold numbers with fractions")
+                    raise ValueError(f"{key} does not hold floating-point numbers")
                 tail = tuple(int(n) for n in dataset.attrs["row_shape"])
                 # VTK runs through x fastest, so its first array axis is z.
                 arrays[key] = np.ascontiguousarray(np.swapaxes(values.reshape(z, y, x, *tail), 0, 2))
@@ -144,7 +144,7 @@ def read_field(folder: str | Path, name: str, tick: int) -> FieldFrame:
             origin, spacing = (np.asarray(vtk.attrs[key], dtype=float) for key in ("Origin", "Spacing"))
             sound = origin.shape == spacing.shape == (3,) and np.isfinite([*origin, *spacing, time]).all()
             if not sound or (spacing <= 0).any():
-                raise ValueError("its origin, spacing or time is not a number it can have")
+                raise ValueError("its origin, spacing or time is not finite, or its spacing is not positive")
             return FieldFrame(tick, time, origin, spacing, arrays)
     except (OSError, *DAMAGE) as error:
         raise damage_error(error, "field file", path) from error
@@ -154,13 +154,13 @@ def drop_fields_after(folder: str | Path, name: str, tick: int) -> None:
     """Delete the field's files later than ``tick``: a run resumed there writes them anew."""
     folder = Path(folder)
     ticks = field_ticks(folder, name)
-    kept = [stored for stored in ticks if stored <= tick]
-    if kept == ticks:
+    remaining = [stored for stored in ticks if stored <= tick]
+    if remaining == ticks:
         return
     # The index goes first, so that all files in it exist even if this is interrupted.
-    _write_series(folder, name, kept)
+    _write_series(folder, name, remaining)
     try:
-        for stored in ticks[len(kept) :]:
+        for stored in ticks[len(remaining) :]:
             (folder / _file(name, stored)).unlink()
     except OSError as error:
         raise storage_error(error, "delete later fields in", folder) from error
@@ -169,13 +169,13 @@ def drop_fields_after(folder: str | Path, name: str, tick: int) -> None:
 def _check_grid(name: str, arrays: Mapping[str, np.ndarray]) -> None:
     shapes = {array.shape[:3] for array in arrays.values()}
     if len(shapes) != 1 or min(map(len, shapes)) < 3:
-        raise StorageError(f"the arrays of field {name!r} must share one grid of three axes, not {shapes}.")
+        raise StorageError(f"the arrays of field {name!r} must share one grid of three axes, not {shapes}")
     for key, array in arrays.items():
         check_name(key, COLUMN, f"array of field {name!r}, its")
         if array.dtype.name not in ("float32", "float64") or array.size == 0:
             raise StorageError(
                 f"array {key} of field {name!r} must be non-empty float32 or float64, not {array.dtype} of "
-                f"shape {array.shape}."
+                f"shape {array.shape}"
             )
 
 

@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 from ecs_fluid.errors import DAMAGE, StorageError
 from ecs_fluid.io.disk import storage_error
 from ecs_fluid.io.untrusted import read_bytes
-from ecs_fluid.signals import asking
+from ecs_fluid.signals import stop_signals
 
 with contextlib.suppress(ImportError):  # Windows
     import fcntl
@@ -56,12 +56,12 @@ class WriterLock:
             who = "this process" if owner == os.getpid() else f"process {owner}" if owner else "a process"
             raise StorageError(
                 f"{self.path.parent} is being written by {who} right now; wait for it or choose another "
-                "folder."
+                "folder"
             )
         self._held = True
-        self._note(json.dumps({"pid": os.getpid()}))
+        self._write_owner(json.dumps({"pid": os.getpid()}))
 
-    def _note(self, text: str) -> None:
+    def _write_owner(self, text: str) -> None:
         with contextlib.suppress(OSError):  # a full disk must not keep a reader of old data out
             self.path.write_text(text, encoding="utf-8")
 
@@ -75,7 +75,7 @@ class WriterLock:
         """Let others write; harmless when repeated."""
         if self._held:
             self._held = False
-            self._note("")
+            self._write_owner("")
             self._lock.release()
 
     def __enter__(self) -> WriterLock:
@@ -133,7 +133,7 @@ def interrupts_delayed() -> Iterator[None]:
         return
     arrived: list[tuple[int, Any]] = []
     # Handlers that are not Python's raise nothing and are left alone.
-    former = {number: handler for number in asking() if callable(handler := signal.getsignal(number))}
+    former = {number: handler for number in stop_signals() if callable(handler := signal.getsignal(number))}
     for number in former:
         signal.signal(number, lambda number, frame: arrived.append((number, frame)))
     try:

@@ -94,13 +94,13 @@ def differences(other: Mapping[str, str], ours: Mapping[str, str] | None = None)
     ]
 
 
-def refuse_elsewhere(
+def refuse_other_provenance(
     path: object, then: Mapping[str, str], anyway: bool, ours: Mapping[str, str] | None = None
 ) -> None:
     """Raise StorageError where a state was computed with something else, unless `anyway`."""
     if not anyway and (found := differences(then, ours)):
         more = f" and {len(found) - 6} more" if len(found) > 6 else ""
         raise StorageError(
-            f"{path} was computed with {', '.join(found[:6])}{more}, so continuing here may give other bits; "
-            "continue where it was made, or accept that: --anyway, in Python anyway=True"
+            f"{path} was computed with {', '.join(found[:6])}{more}, so the bits may change if it is "
+            "continued here; continue it where it was made, or accept that: --anyway, in Python anyway=True"
         )

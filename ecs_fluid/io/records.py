@@ -25,7 +25,7 @@ def append_record(path: Path, record: Mapping[str, Any]) -> None:
     try:
         line = json.dumps(dict(record)).encode() + b"\n"
     except (TypeError, ValueError) as error:
-        raise StorageError(f"a record for {path} is not plain JSON: {error}.") from error
+        raise StorageError(f"a record for {path} is not plain JSON: {error}") from error
     try:
         if path.exists():
             check_file(path, "write record to")
@@ -51,19 +51,19 @@ def read_records(path: Path) -> list[dict[str, Any]]:
     if not os.path.lexists(path):
         return []
     content = read_bytes(path, "read records from", limits().memory / 4)
-    records, taken = [], 0
+    records, needed = [], 0
     for number, line in enumerate(io.BytesIO(content), start=1):
         if not line.endswith(b"\n"):
             break
         # An estimate of what Python takes for it, which may be thirty times as much as the text.
-        taken += 240 * line.count(b"{") + 96 * (line.count(b"[") + line.count(b",")) + 4 * len(line)
-        check_bytes(taken, f"{path}: its first {number:,} records would take")
+        needed += 240 * line.count(b"{") + 96 * (line.count(b"[") + line.count(b",")) + 4 * len(line)
+        check_bytes(needed, f"{path}: its first {number:,} records would take")
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise StorageError(f"line {number} of {path} is damaged: it is not JSON.") from error
+            raise StorageError(f"line {number} of {path} is damaged: it is not JSON") from error
         if not isinstance(record, dict):
-            raise StorageError(f"line {number} of {path} is damaged: it is not a JSON object.")
+            raise StorageError(f"line {number} of {path} is damaged: it is not a JSON object")
         records.append(record)
     return records
 
@@ -73,13 +73,13 @@ def drop_records_after(path: Path, tick: int) -> None:
     records = read_records(path)
     for number, record in enumerate(records, start=1):
         if type(record.get("tick", tick)) not in (int, float):
-            raise StorageError(f"line {number} of {path} is damaged: its tick is not a number.")
-    kept = [record for record in records if not record.get("tick", tick) > tick]
-    if len(kept) == len(records):
+            raise StorageError(f"line {number} of {path} is damaged: its tick is not a number")
+    remaining = [record for record in records if not record.get("tick", tick) > tick]
+    if len(remaining) == len(records):
         return
 
     def write(handle: BinaryIO) -> None:
-        handle.writelines(json.dumps(record).encode() + b"\n" for record in kept)
+        handle.writelines(json.dumps(record).encode() + b"\n" for record in remaining)
 
     replace_file(path, write, "rewrite records in")
 

@@ -41,9 +41,9 @@ from ecs_fluid.validation_errors import closest, shown, validated
 
 FORMAT = "ecs_fluid run"
 VERSION = 2
-_OURS = ("run.json", "world.toml", "diagnostics.jsonl", "trajectory", "checkpoints", "writer.lock")
-_UNFINISHED = tuple(f".{name}.tmp" for name in _OURS)
-_TOLD = 3  # missing files that a message names
+_OWN_FILES = ("run.json", "world.toml", "diagnostics.jsonl", "trajectory", "checkpoints", "writer.lock")
+_UNFINISHED = tuple(f".{name}.tmp" for name in _OWN_FILES)
+_MOST_NAMED = 3  # missing files that a message names
 
 
 Count = Annotated[int, Field(lt=2**63)]
@@ -102,7 +102,7 @@ class _Info(BaseModel, strict=True, allow_inf_nan=False):
         begun = [stretch.first_tick for stretch in self.stretches]
         if begun != sorted({*begun}) or begun[-1] > self.ticks:
             raise ValueError(
-                f"stretches begin at {shown(begun)}; rising ticks, up to ticks = {self.ticks}, are needed"
+                f"stretches begin at {shown(begun)}; increasing ticks up to ticks = {self.ticks} are needed"
             )
         return self
 
@@ -187,7 +187,7 @@ class RunFolder:
             return read_bytes(self.path / "world.toml", "read recipe").decode()
         except UnicodeDecodeError as error:
             raise StorageError(
-                f"recipe {self.path / 'world.toml'} is damaged: it is not UTF-8 text."
+                f"recipe {self.path / 'world.toml'} is damaged: it is not UTF-8 text"
             ) from error
 
     def read_info(self) -> dict[str, Any]:
@@ -195,16 +195,16 @@ class RunFolder:
         where = self.path / "run.json"
         if not self.path.is_dir():
             what = "it is a file" if self.path.is_file() else f"there is no such folder{self._suggestion()}"
-            raise StorageError(f"{self.path} is not a run folder: {what}.")
+            raise StorageError(f"{self.path} is not a run folder: {what}")
         if not where.exists() and (self.path / "sweep.json").is_file():
             raise StorageError(
                 f"{self.path} is a sweep: the runs are in {self.path / 'members'}, and table.csv has the "
-                "results of all; the same `ecs-fluid sweep` command again continues it."
+                "results of all; the same `ecs-fluid sweep` command again continues it"
             )
         if not where.exists():
             around = [folder for folder in self.path.parents[:2] if (folder / "run.json").is_file()]
             hint = f"; {around[0]} is one" if around else ""
-            raise StorageError(f"{self.path} is not a run folder: it has no run.json{hint}.")
+            raise StorageError(f"{self.path} is not a run folder: it has no run.json{hint}")
         info = read_document(self.path, "run", VERSION)
         validated(_Info, info, f"run information {where} is damaged", StorageError)
         return info
@@ -269,29 +269,35 @@ class RunFolder:
 
     def read_trajectory(self) -> Trajectory:
         """A reader for the trajectory of this run; warns of populations and fields that lack files."""
-        found = Trajectory(self.trajectory)
-        for said in filter(None, (self.missing(found), self.missing_fields())):
-            warnings.warn(f"{said}; all goes on without what was stored there", FluidWarning, stacklevel=2)
-        return found
+        trajectory = Trajectory(self.trajectory)
+        for text in filter(None, (self.missing(trajectory), self.missing_fields())):
+            warnings.warn(
+                f"{text}; the run is read without what was stored there", FluidWarning, stacklevel=2
+            )
+        return trajectory
 
-    def missing(self, found: Trajectory) -> str:
+    def missing(self, trajectory: Trajectory) -> str:
         """Which files of populations are missing in the trajectory, in words; "" if none is."""
         known = self.read_info().get("populations", [])
-        return _gone([f"{name}.vtkhdf" for name in known if name not in found.populations], self.trajectory)
+        return _missing_text(
+            [f"{name}.vtkhdf" for name in known if name not in trajectory.populations], self.trajectory
+        )
 
     def missing_fields(self) -> str:
         """Which files of grid fields are missing, in words; "" if none is."""
         known = self.read_info().get("fields", [])
-        return _gone([file for name in known for file in missing_files(self.fields, name)], self.fields)
+        return _missing_text(
+            [file for name in known for file in missing_files(self.fields, name)], self.fields
+        )
 
     def begin_stretch(self, tick: int, code: Mapping[str, str], **changes: Any) -> None:
         """Note what computes the run from ``tick`` on, and ``update``; ``code``: digests of user modules."""
         # Stretches that began here or later are computed anew.
-        kept = [each for each in self.read_info()["stretches"] if each["first_tick"] < tick]
+        earlier = [each for each in self.read_info()["stretches"] if each["first_tick"] < tick]
         new = _stretch(tick, code)
-        if not kept or any(kept[-1].get(key) != new[key] for key in ("computed_with", "code")):
-            kept.append(new)
-        self.update(**{"ticks": tick, **changes, "stretches": kept})
+        if not earlier or any(earlier[-1].get(key) != new[key] for key in ("computed_with", "code")):
+            earlier.append(new)
+        self.update(**{"ticks": tick, **changes, "stretches": earlier})
 
     def rewind(self, tick: int, frames: int) -> None:
         """Drop diagnostics and checkpoints after ``tick``, and the grid fields of frames after ``frames``.
@@ -318,7 +324,7 @@ class RunFolder:
 
     def _check_writable(self) -> None:
         if self._lock is None:
-            raise StorageError(f"run {self.path} was opened to read only; resume it to write.")
+            raise StorageError(f"run {self.path} was opened read-only; resume it to write")
 
 
 def _stretch(tick: int, code: Mapping[str, str]) -> dict[str, Any]:
@@ -334,7 +340,7 @@ def _json(document: Mapping[str, Any], folder: Path) -> str:
     try:
         return json.dumps(document, indent=2) + "\n"
     except (TypeError, ValueError) as error:
-        raise StorageError(f"run information for {folder} must be plain JSON values: {error}.") from error
+        raise StorageError(f"run information for {folder} must be plain JSON values: {error}") from error
 
 
 def _check_empty_or_run(folder: Path, existing: str) -> None:
@@ -347,20 +353,20 @@ def _check_empty_or_run(folder: Path, existing: str) -> None:
         if existing != "replace":
             raise StorageError(
                 f"{folder} already holds a run; resume it, replace it (--replace, in Python "
-                "replace=True), or choose another folder."
+                "replace=True), or choose another folder"
             )
         return
     # The lock is made first: with it, this is a run of ours that was killed at its start.
-    if foreign := sorted(names - {*_OURS, *_UNFINISHED} if "writer.lock" in names else names):
+    if foreign := sorted(names - {*_OWN_FILES, *_UNFINISHED} if "writer.lock" in names else names):
         raise StorageError(
-            f"{folder} is not empty and not a run folder (it holds {foreign[0]!r}); choose another folder."
+            f"{folder} is not empty and not a run folder (it holds {foreign[0]!r}); choose another folder"
         )
 
 
 def _clear(folder: Path) -> None:
     """Remove a former run, ``run.json`` first; files of the user's beside it are left alone."""
     try:
-        for name in (*_OURS[:-1], *_UNFINISHED):
+        for name in (*_OWN_FILES[:-1], *_UNFINISHED):
             path = folder / name
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
@@ -370,10 +376,10 @@ def _clear(folder: Path) -> None:
         raise storage_error(error, "replace run in", folder) from error
 
 
-def _gone(files: list[str], folder: Path) -> str:
+def _missing_text(files: list[str], folder: Path) -> str:
     """The beginning of a sentence that these files are missing; "" if there are none."""
     if not files:
         return ""
-    more = len(files) - _TOLD
-    names = ", ".join(files if more < 2 else [*files[:_TOLD], f"{more} others"])
+    more = len(files) - _MOST_NAMED
+    names = ", ".join(files if more < 2 else [*files[:_MOST_NAMED], f"{more} others"])
     return printable(f"{names} {'is' if len(files) == 1 else 'are'} missing in {folder}")

@@ -61,7 +61,7 @@ class TrajectoryWriter:
         if resume_at_tick is None and (_population_files(self.folder) or (self.folder / JOURNAL).exists()):
             raise StorageError(
                 f"{self.folder} already holds a trajectory; continue it with resume_at_tick or choose "
-                "another folder."
+                "another folder"
             )
         self._lock: WriterLock | None = WriterLock(self.folder / "writer.lock")
         try:
@@ -148,16 +148,14 @@ class TrajectoryWriter:
     ) -> dict[str, tuple[int, dict[str, Column]]]:
         """Check a frame; return the number of rows and the columns of each population."""
         if self._lock is None:
-            raise StorageError(f"the trajectory in {self.folder} is closed; no frame can be added.")
+            raise StorageError(f"the trajectory in {self.folder} is closed; no frame can be added")
         if self._ticks and tick <= self._ticks[-1]:
             raise StorageError(
                 f"frame of tick {tick} cannot follow the one of tick {self._ticks[-1]} in {self.folder}; "
-                "ticks must grow."
+                "ticks must increase"
             )
         if not math.isfinite(time):
-            raise StorageError(
-                f"frame of tick {tick} has time {time}; it must be a finite number of seconds."
-            )
+            raise StorageError(f"frame of tick {tick} has time {time}; it must be a finite number of seconds")
         described = {name: vtkhdf.describe(name, data) for name, data in populations.items()}
         for name, (_, columns) in described.items():
             known = self._columns.get(name, columns)
@@ -165,7 +163,7 @@ class TrajectoryWriter:
                 changed = sorted(c for c in known.keys() | columns.keys() if known.get(c) != columns.get(c))
                 raise StorageError(
                     f"population {name!r} changed its columns at tick {tick} ({', '.join(changed)}); a "
-                    "trajectory keeps the columns, dtypes and row shapes of the first frame."
+                    "trajectory keeps the columns, dtypes and row shapes of the first frame"
                 )
         return described
 
@@ -197,7 +195,7 @@ class TrajectoryWriter:
             self._ticks = array("q", shortest.ticks.tolist())
             self._times = array("d", shortest.times.tolist())
             if any((index.ticks[: len(self._ticks)] != shortest.ticks).any() for index in indices):
-                raise StorageError(f"the populations in {self.folder} do not have the same frames.")
+                raise StorageError(f"the populations in {self.folder} do not have the same frames")
 
     def _open_file(self, name: str) -> Index:
         path = self.folder / f"{name}.vtkhdf"
@@ -285,7 +283,7 @@ class Trajectory:
     def refresh(self) -> None:
         """Look for new frames and populations."""
         if not self.folder.is_dir():
-            raise StorageError(f"cannot read trajectory {self.folder}: there is no such folder.")
+            raise StorageError(f"cannot read trajectory {self.folder}: there is no such folder")
         self._indices: dict[str, Index] = {}
         with no_commits(self.folder):
             for path in _population_files(self.folder):
@@ -296,7 +294,7 @@ class Trajectory:
         self.ticks: np.ndarray = indices[0].ticks[:count] if indices else np.empty(0, dtype=np.int64)
         self.times: np.ndarray = indices[0].times[:count] if indices else np.empty(0)
         if any((index.ticks[:count] != self.ticks).any() for index in indices):
-            raise StorageError(f"the populations in {self.folder} do not have the same frames.")
+            raise StorageError(f"the populations in {self.folder} do not have the same frames")
 
     @property
     def populations(self) -> tuple[str, ...]:
@@ -310,7 +308,7 @@ class Trajectory:
         except KeyError:
             raise StorageError(
                 f"the trajectory {self.folder} has no population {population!r}; it has "
-                f"{', '.join(self._indices) or 'none'}."
+                f"{', '.join(self._indices) or 'none'}"
             ) from None
 
     def __len__(self) -> int:
@@ -334,7 +332,7 @@ class Trajectory:
     def _frame_number(self, number: int) -> int:
         """``number`` counted from the first frame. Raises StorageError where there is no such frame."""
         if not -len(self) <= number < len(self):
-            raise StorageError(f"the trajectory {self.folder} has {len(self)} frames, not frame {number}.")
+            raise StorageError(f"the trajectory {self.folder} has {len(self)} frames, not frame {number}")
         return number % len(self)
 
     @contextlib.contextmanager

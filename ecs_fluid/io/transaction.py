@@ -239,7 +239,7 @@ def read_journal(folder: Path) -> dict[str, Change]:
     except OSError as error:
         raise storage_error(error, "follow journal of", folder) from error
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise StorageError(f"journal {folder / JOURNAL} cannot be understood: {error}.") from error
+        raise StorageError(f"journal {folder / JOURNAL} cannot be understood: {error}") from error
 
 
 def _write_journal(path: Path, changes: Mapping[str, Change]) -> None:

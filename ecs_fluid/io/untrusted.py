@@ -32,12 +32,12 @@ def check_file(path: Path, doing: str, most: float | None = None) -> int:
     except OSError as error:
         raise storage_error(error, doing, path) from error
     if stat.S_ISDIR(found.st_mode):
-        raise StorageError(f"cannot {doing} {path}: it is a folder, not a file.")
+        raise StorageError(f"cannot {doing} {path}: it is a folder, not a file")
     if not stat.S_ISREG(found.st_mode):
-        raise StorageError(f"cannot {doing} {path}: it is a device or a pipe, not a file.")
+        raise StorageError(f"cannot {doing} {path}: it is a device or a pipe, not a file")
     if found.st_size > most:
         raise StorageError(
-            f"cannot {doing} {path}: it has {found.st_size:,} bytes, and at most {most:,.0f} are read."
+            f"cannot {doing} {path}: it has {found.st_size:,} bytes, and at most {most:,.0f} are read"
         )
     return found.st_size
 
@@ -61,13 +61,13 @@ def read_document(folder: Path, kind: str, version: int) -> dict[str, Any]:
     try:
         document = json.loads(read_bytes(path, f"read {kind} information"))
     except (ValueError, RecursionError) as error:
-        raise StorageError(f"{kind} information {path} is damaged: it is not JSON.") from error
+        raise StorageError(f"{kind} information {path} is damaged: it is not JSON") from error
     if not isinstance(document, dict) or document.get("format") != f"ecs_fluid {kind}":
-        raise StorageError(f"{folder} is not a {kind} folder: its {path.name} is not one of ecs_fluid.")
+        raise StorageError(f"{folder} is not a {kind} folder: ecs_fluid did not write its {path.name}")
     if document.get("version") != version:
         raise StorageError(
             f"{kind} {folder} has format version {document.get('version')}, but this ecs_fluid reads only "
-            f"version {version}; open it with the ecs_fluid that wrote it."
+            f"version {version}; open it with the ecs_fluid that wrote it"
         )
     return document
 
@@ -76,5 +76,5 @@ def refuse_linked(folder: Path) -> None:
     """Raise StorageError when a folder that is to be written is a link: files elsewhere would change."""
     if folder.is_symlink():
         raise StorageError(
-            f"{folder} is a symbolic link; a run is written in its own folder only, so move the files there."
+            f"{folder} is a symbolic link; a run writes in its own folder only, so move the files there"
         )

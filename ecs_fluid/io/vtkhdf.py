@@ -65,7 +65,7 @@ def describe(population: str, data: Mapping[str, np.ndarray]) -> tuple[int, dict
     """
     check_name(population)
     if POINTS not in data:
-        raise StorageError(f"population {population!r} has no {POINTS}, which every stored frame needs.")
+        raise StorageError(f"population {population!r} has no {POINTS}, which every stored frame needs")
     arrays = {
         name: values if hasattr(values, "dtype") else np.asarray(values) for name, values in data.items()
     }
@@ -75,18 +75,18 @@ def describe(population: str, data: Mapping[str, np.ndarray]) -> tuple[int, dict
         if array.ndim == 0 or array.shape[0] != rows or 0 in array.shape[1:]:
             raise StorageError(
                 f"column {name} of population {population!r} has shape {array.shape}, but needs {rows} rows "
-                f"like {POINTS}."
+                f"like {POINTS}"
             )
         if array.dtype.name not in _DTYPES:
             raise StorageError(
                 f"column {name} of population {population!r} has dtype {array.dtype}; allowed are "
-                f"{', '.join(sorted(_DTYPES))}."
+                f"{', '.join(sorted(_DTYPES))}"
             )
         columns[name] = Column(array.dtype.name, tuple(array.shape[1:]))
     if columns[POINTS].shape != (3,) or not columns[POINTS].dtype.startswith("float"):
         raise StorageError(
             f"{POINTS} of population {population!r} must be (n, 3) floats, "
-            f"not {columns[POINTS].dtype} rows of shape {columns[POINTS].shape}."
+            f"not {columns[POINTS].dtype} rows of shape {columns[POINTS].shape}"
         )
     return rows, columns
 
@@ -263,7 +263,9 @@ def read_index(file: h5py.File) -> Index:
     ours = stored_member(file, "ecs_fluid", h5py.Group)
     found, version = ours.attrs.get("format"), int(ours.attrs.get("version", -1))
     if found != FORMAT or version != VERSION:
-        raise ValueError(f"it is {found!r} version {version}, but this reads {FORMAT!r} version {VERSION}")
+        raise ValueError(
+            f"it is {found!r} version {version}, but this ecs_fluid reads {FORMAT!r} version {VERSION}"
+        )
     columns = {
         check_name(name, COLUMN, "column"): Column(_known_dtype(dtype), tuple(int(n) for n in shape))
         for name, (dtype, shape) in json.loads(ours.attrs["columns"]).items()
@@ -279,7 +281,7 @@ def read_index(file: h5py.File) -> Index:
     if kinds != ["i", "f", "i", "i"] or any(array.ndim != 1 for array in (ticks, times, starts, counts)):
         raise ValueError("its frame index does not hold numbers of the right kind")
     if (np.diff(ticks) <= 0).any() or not np.isfinite(times).all() or (np.diff(times) < 0).any():
-        raise ValueError("its ticks and times do not grow")
+        raise ValueError("its ticks and times do not increase")
     return Index(columns, int(ours.attrs["first_frame"]), ticks, times, starts, counts)
 
 

@@ -70,15 +70,15 @@ class Comm:
         self.add_traffic(purpose, started, mine.nbytes * (self.size - 1), mine.nbytes * (self.size - 1))
         return every
 
-    def gather_values(self, value: Any, purpose: str = "control") -> list[Any]:
+    def gather_values(self, value: Any) -> list[Any]:
         """A small value of every rank, in the order of the ranks; quick where all are None."""
-        if not self.gather_numbers(np.int8(value is not None), purpose).any():
+        if not self.gather_numbers(np.int8(value is not None)).any():
             return [None] * self.size
         started = time.perf_counter()
         every = self.handle.allgather(pickle.dumps(value))
         lengths = [len(data) for data in every]
         mine = lengths[self.rank]
-        self.add_traffic(purpose, started, mine * (self.size - 1), sum(lengths) - mine)
+        self.add_traffic("control", started, mine * (self.size - 1), sum(lengths) - mine)
         return [pickle.loads(data) for data in every]
 
     def gather_rows(self, part: Array, counts: Sequence[int], purpose: str = "rows") -> Array:
@@ -88,12 +88,12 @@ class Comm:
         self.add_traffic(purpose, started, part.nbytes * (self.size - 1), whole.nbytes - part.nbytes)
         return whole
 
-    def rows_to_first(self, part: Array, counts: Sequence[int], purpose: str = "files") -> Array | None:
+    def rows_to_first(self, part: Array, counts: Sequence[int]) -> Array | None:
         """Like `gather_rows`, on rank 0 alone."""
         started, whole = time.perf_counter(), None if self.rank else empty_rows(part, counts)
         self.handle.Gatherv(mpi_buffer(part), None if whole is None else mpi_buffer(whole, counts))
         sent, received = (part.nbytes, 0) if whole is None else (0, whole.nbytes - part.nbytes)
-        self.add_traffic(purpose, started, sent, received)
+        self.add_traffic("files", started, sent, received)
         return whole
 
     def rows_from_first(self, whole: Array | None, like: Array, counts: Sequence[int]) -> Array:
@@ -108,10 +108,10 @@ class Comm:
         """Send ``parts[r]`` to each rank r; returns the rows that came from each, ``counts[r]`` of them."""
         started, whole, came = time.perf_counter(), np.concatenate(parts), empty_rows(parts[0], counts)
         self.handle.Alltoallv(mpi_buffer(whole, [len(part) for part in parts]), mpi_buffer(came, counts))
-        found = np.split(came, np.cumsum(counts)[:-1])
-        kept = parts[self.rank].nbytes
-        self.add_traffic(purpose, started, whole.nbytes - kept, came.nbytes - found[self.rank].nbytes)
-        return found
+        received = np.split(came, np.cumsum(counts)[:-1])
+        own_bytes = parts[self.rank].nbytes
+        self.add_traffic(purpose, started, whole.nbytes - own_bytes, came.nbytes - received[self.rank].nbytes)
+        return received
 
     def exchange_counts(self, counts: Sequence[int], purpose: str = "rows") -> list[int]:
         """How many rows come from each rank, where ``counts[r]`` go to rank r."""
@@ -144,8 +144,8 @@ class Comm:
 
         code = 2 if isinstance(error, FluidError | MPI.Exception) else 1
         if code == 2:
-            said = " ".join(str(error).split())
-            print(f"error: rank {self.rank} of {self.size}: {said}", file=sys.stderr, flush=True)
+            text = " ".join(str(error).split())
+            print(f"error: rank {self.rank} of {self.size}: {text}", file=sys.stderr, flush=True)
         else:
             traceback.print_exception(error)
         time.sleep(READ_SECONDS)

@@ -56,17 +56,14 @@ class DividedVortons:
         self.grid = grid
         self._cell = cell_index(rows.x, *grid)
         self._low, self._high = enclosing(comm, *bounds(rows.x), "vortons")
-        self._share_cells()
+        # Edges (machines + 1,) of the cells, and so of the sorted vortons, of each machine.
+        cells, count = int(np.prod(grid[2])), machine.count
+        self._cells, self._sorted = share_cells(comm, self._cell, cells, count, "vortons")
         self._send_rows()
         self.built: tree_build.Tree | None = None
         """The tree, once it is built"""
 
     # ------------------------------------------------------------------ sorted vortons
-
-    def _share_cells(self) -> None:
-        """Divide the cells, and so the sorted vortons, among machines: edges (machines + 1,) of both."""
-        cells, count = int(np.prod(self.grid[2])), self._machine.count
-        self._cells, self._sorted = share_cells(self._comm, self._cell, cells, count, "vortons")
 
     def _send_rows(self) -> None:
         """Send every row to the machine that has its cell, and sort the rows there."""
@@ -75,14 +72,14 @@ class DividedVortons:
         values = np.column_stack([rows.x, rows.alpha, rows.sigma])
         row, values = Route(self._comm, to, "vortons").send([rows.row, values])
         cells, total = int(self._cells[-1]), self.total
-        self.start = machine.sparse("part start", (cells + 1,), np.int64)
-        self.order = machine.sparse("part order", (total,), np.int64)
-        self.x = machine.sparse("part x", (3, total), real)
-        self.alpha = machine.sparse("part alpha", (3, total), real)
-        self.sigma = machine.sparse("part sigma", (total,), real)
-        if machine.leads:
-            low, high = (int(edge) for edge in self._cells[machine.here : machine.here + 2])
-            first, last = (int(edge) for edge in self._sorted[machine.here : machine.here + 2])
+        self.start = machine.sparse_array("part start", (cells + 1,), np.int64)
+        self.order = machine.sparse_array("part order", (total,), np.int64)
+        self.x = machine.sparse_array("part x", (3, total), real)
+        self.alpha = machine.sparse_array("part alpha", (3, total), real)
+        self.sigma = machine.sparse_array("part sigma", (total,), real)
+        if machine.is_leader:
+            low, high = (int(edge) for edge in self._cells[machine.number : machine.number + 2])
+            first, last = (int(edge) for edge in self._sorted[machine.number : machine.number + 2])
             start, order = sorted_run(values, row, self.grid, low, high)
             self.start[low : high + 1] = first + start
             self.order[first:last] = row[order]
@@ -108,26 +105,26 @@ class DividedVortons:
         tree = tree_build.Tree(
             np.asarray(self.grid[0], np.float64), np.asarray(self.grid[1], np.float64),
             np.stack([self._low, self._high]), cells, first,
-            machine.sparse("part node x", (3, nodes), real),
-            machine.sparse("part node alpha", (3, nodes), real),
-            machine.sparse("part node moments", (nodes, tree_build.MOMENTS), real),
-            machine.sparse("part node sigma", (nodes,), real),
-            machine.sparse("part node radius", (nodes,), real),
-            machine.sparse("part node vortons", (nodes,), np.int64),
+            machine.sparse_array("part node x", (3, nodes), real),
+            machine.sparse_array("part node alpha", (3, nodes), real),
+            machine.sparse_array("part node moments", (nodes, tree_build.MOMENTS), real),
+            machine.sparse_array("part node sigma", (nodes,), real),
+            machine.sparse_array("part node radius", (nodes,), real),
+            machine.sparse_array("part node vortons", (nodes,), np.int64),
             self.start, self.x, self.alpha, self.sigma,
         )  # fmt: skip
         self._ranges = [self._cells]
         for layer in range(1, len(cells)):
             edges = [essential.first_parent(cells, layer, int(node)) for node in self._ranges[-1]]
             self._ranges.append(np.array(edges, np.int64))
-        if machine.leads:
+        if machine.is_leader:
             self._fill(tree)
         machine.barrier()
         return tree
 
     def _fill(self, tree: tree_build.Tree) -> None:
         """Fill the nodes of this machine, layer by layer, after fetching the children that others have."""
-        here, cells, first = self._machine.here, tree.cells, tree.first
+        here, cells, first = self._machine.number, tree.cells, tree.first
         weight = np.empty(int(first[-1]))
         columns = tree.x, tree.alpha, tree.moments, tree.sigma, tree.vortons, weight
         sent = tree.x, tree.alpha, tree.moments.T, tree.sigma, tree.vortons, weight
@@ -144,12 +141,12 @@ class DividedVortons:
                 tree_build.fill_parents(layer, span, cells, first, *columns)
         # Every walk reads the root, which the first machine has.
         read = *sent[:5], tree.radius
-        root = self._machine.among_leaders.broadcast(_packed([column[..., -1:] for column in read]), "nodes")
+        root = self._machine.leader_comm.broadcast(_packed([column[..., -1:] for column in read]), "nodes")
         _unpack(root, read, np.array([-1]))
 
     def _fetch_ahead(self, layer: int, cells: Array, first: int, columns: Sequence[Array]) -> int:
         """Fetch the nodes behind this machine's own that are children of its next layer; return their end."""
-        edges, above, here = self._ranges[layer], self._ranges[layer + 1], self._machine.here
+        edges, above, here = self._ranges[layer], self._ranges[layer + 1], self._machine.number
         behind = [essential.behind_children(cells, layer + 1, int(edge)) for edge in above[1:]]
         ends = np.where(above[1:] > above[:-1], np.maximum(behind, edges[1:]), edges[1:])
         low, high = int(edges[here]), int(edges[here + 1])
@@ -158,7 +155,7 @@ class DividedVortons:
         came = [(max(int(a), high), min(int(b), mine)) for a, b in pairwise(edges)]
         parts = [_packed([column[..., first + a : first + max(a, b)] for column in columns]) for a, b in sent]
         counts = [max(b - a, 0) for a, b in came]
-        found = np.concatenate(self._machine.among_leaders.exchange(parts, counts, "nodes"))
+        found = np.concatenate(self._machine.leader_comm.exchange(parts, counts, "nodes"))
         places = np.concatenate([np.arange(a, max(a, b)) for a, b in came]) + first
         _unpack(found, columns, places)
         return mine
@@ -172,14 +169,14 @@ class DividedVortons:
         """
         machine, tree = self._machine, self.tree
         boxes = machine.gather_on_leader(_merged(low, high))
-        if machine.leads:
-            comm = machine.among_leaders
+        if machine.is_leader:
+            comm = machine.leader_comm
             counts = comm.gather_numbers(np.int64(len(boxes)), "nodes").tolist()
             every = np.split(comm.gather_rows(boxes, counts, "nodes"), np.cumsum(counts)[:-1])
-            ranges = np.array([edges[machine.here : machine.here + 2] for edges in self._ranges])
+            ranges = np.array([edges[machine.number : machine.number + 2] for edges in self._ranges])
             nodes, leaves = [], []
             for other, there in enumerate(every):
-                if other == machine.here:
+                if other == machine.number:
                     there = there[:0]
                 opened = essential.opened_nodes(
                     tree, ranges, there[:, 0], there[:, 1],
@@ -193,7 +190,7 @@ class DividedVortons:
 
     def _exchange_nodes(self, parents: list[Array]) -> None:
         """Send each machine the children of the nodes that it may open."""
-        comm, tree = self._machine.among_leaders, self.tree
+        comm, tree = self._machine.leader_comm, self.tree
         counts = comm.exchange_counts([len(found) for found in parents], "nodes")
         names = [found.astype(np.uint32) for found in parents]
         opened = np.concatenate(comm.exchange(names, counts, "nodes"))
@@ -222,7 +219,7 @@ class DividedVortons:
 
     def _exchange_leaves(self, leaves: list[Array]) -> None:
         """Send each machine the vortons of the leaves that it may open."""
-        comm, tree = self._machine.among_leaders, self.tree
+        comm, tree = self._machine.leader_comm, self.tree
         counts = comm.exchange_counts([len(found) for found in leaves], "leaves")
         ends = [(tree.start[found], tree.start[found + 1]) for found in leaves]
         where = [

@@ -24,7 +24,7 @@ SPARE = 1.25
 class Machine:
     """The ranks of this machine; the first of them leads.
 
-    All methods but `leads` are collective: every rank calls them, in the same order.
+    All methods but `is_leader` are collective: every rank calls them, in the same order.
     """
 
     def __init__(self, comm: Comm) -> None:
@@ -36,31 +36,31 @@ class Machine:
             self._comm = comm.handle.Split_type(MPI.COMM_TYPE_SHARED)
         else:
             self._comm = comm.handle.Split(comm.rank // int(each), comm.rank)
-        self.leads: bool = self._comm.Get_rank() == 0
+        self.is_leader: bool = self._comm.Get_rank() == 0
         machines = comm.gather_numbers(np.int64(self._comm.bcast(comm.rank)))
-        between = comm.handle.Split(0 if self.leads else MPI.UNDEFINED, comm.rank)
-        self._between = Comm(between, comm.traffic) if self.leads else None
+        between = comm.handle.Split(0 if self.is_leader else MPI.UNDEFINED, comm.rank)
+        self._leader_comm = Comm(between, comm.traffic) if self.is_leader else None
         self.leaders: Array = np.unique(machines)
         """The rank that leads each machine"""
         self.count: int = len(self.leaders)
         """Number of machines"""
-        self.here = int(np.searchsorted(self.leaders, machines[comm.rank]))
+        self.number = int(np.searchsorted(self.leaders, machines[comm.rank]))
         """Number of this machine"""
         self._members = [np.flatnonzero(machines == first) for first in self.leaders]
         self._windows: dict[str, tuple[Any, Array]] = {}
         self._retired: dict[str, Any] = {}
 
     @property
-    def among_leaders(self) -> Comm:
+    def leader_comm(self) -> Comm:
         """Messages between the leaders of the machines, for them alone."""
-        assert self._between is not None
-        return self._between
+        assert self._leader_comm is not None
+        return self._leader_comm
 
     def barrier(self) -> None:
         """Wait until all ranks of the machine are here."""
         self._comm.Barrier()
 
-    def shares(self, array: Array) -> bool:
+    def is_shared(self, array: Array) -> bool:
         """Whether an array lies in the shared memory of this machine."""
         return any(np.may_share_memory(array, memory) for _, memory in self._windows.values())
 
@@ -78,17 +78,17 @@ class Machine:
             if former is not None:
                 self._retired[name] = former[0]
             room = max(64, int(SPARE * size))
-            window = MPI.Win.Allocate_shared(room if self.leads else 0, 1, comm=self._comm)
+            window = MPI.Win.Allocate_shared(room if self.is_leader else 0, 1, comm=self._comm)
             memory, _ = window.Shared_query(0)
             self._windows[name] = window, np.asarray(memory, np.uint8)[:room]
         self.barrier()  # no rank still reads the former content
         found: Array = self._windows[name][1][:size].view(kind).reshape(shape)
         return found
 
-    def sparse(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
+    def sparse_array(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
         """Like `array`, but only pages that are written take memory; those of the last call are released."""
         found = self.array(name, shape, dtype)
-        if self.leads:
+        if self.is_leader:
             release_pages(self._windows[name][1])
         self.barrier()
         return found
@@ -100,7 +100,7 @@ class Machine:
 
     def once(self, name: str, make: Callable[[], Sequence[Array]]) -> list[Array]:
         """The arrays that `make` returns, called by the leader alone, in memory that its ranks share."""
-        made = [np.ascontiguousarray(array) for array in make()] if self.leads else []
+        made = [np.ascontiguousarray(array) for array in make()] if self.is_leader else []
         described = self._comm.bcast([(array.shape, array.dtype.str) for array in made])
         found = [self.array(f"{name} {k}", *what) for k, what in enumerate(described)]
         for array, source in zip(found, made, strict=False):
@@ -112,18 +112,18 @@ class Machine:
         """The rows of all ranks, end to end, on the leaders; None on the others."""
         started = time.perf_counter()
         shapes = [[int(counts[int(rank)]) for rank in members] for members in self._members]
-        if not self.leads:
+        if not self.is_leader:
             self._comm.Gatherv(mpi_buffer(part), None)
             self._all.add_traffic(purpose, started, part.nbytes, 0)
             return None
-        here = empty_rows(part, shapes[self.here])
-        self._comm.Gatherv(mpi_buffer(part), mpi_buffer(here, shapes[self.here]))
+        here = empty_rows(part, shapes[self.number])
+        self._comm.Gatherv(mpi_buffer(part), mpi_buffer(here, shapes[self.number]))
         if len(self._members) == 1:
             self._all.add_traffic(purpose, started, 0, here.nbytes - part.nbytes)
             return here
         groups = [sum(group) for group in shapes]
         every = empty_rows(part, groups)
-        self.among_leaders.handle.Allgatherv(mpi_buffer(here), mpi_buffer(every, groups))
+        self.leader_comm.handle.Allgatherv(mpi_buffer(here), mpi_buffer(every, groups))
         self._all.add_traffic(purpose, started, here.nbytes * (len(groups) - 1), every.nbytes - part.nbytes)
         order = np.concatenate(self._members)
         if (np.diff(order) > 0).all():

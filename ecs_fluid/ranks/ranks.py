@@ -87,7 +87,7 @@ class Ranks(SharedWork):
     def __init__(self, comm: Comm, bounds: dict[str, Array]) -> None:
         super().__init__(comm, bounds)
         self.scopes = (self._scope,)
-        self.over = False
+        self.ended = False
         """Whether the other ranks have left, so that only the rows of this one remain"""
 
     # ------------------------------------------------------------------ calls
@@ -96,8 +96,8 @@ class Ranks(SharedWork):
         """Make a call with all ranks: announced to the others, unless they are within a call already."""
         if self.comm.at_work:
             return method(world, *arguments, **named)
-        if self.over:
-            raise FluidError(f"{method.__name__}: the ranks that shared this world no longer do")
+        if self.ended:
+            raise FluidError(f"{method.__name__}: the ranks that shared this world have ended")
         self.comm.broadcast((method.__name__, arguments, named))
         return self.work(world, method, arguments, named)
 
@@ -117,8 +117,8 @@ class Ranks(SharedWork):
         """Raise FluidError for a change outside of the calls that all ranks make."""
         if not self.comm.at_work:
             raise FluidError(
-                f"{what} was called on a world that {self.comm.size} ranks share; make "
-                "all entities and systems before, and change rows in a system of your own"
+                f"{what} was called on a world that {self.comm.size} ranks share; make all entities and "
+                "systems before it is shared, and change rows in a system of your own"
             )
 
     # ------------------------------------------------------------------ rows
@@ -127,18 +127,18 @@ class Ranks(SharedWork):
         """Rows of an entity as the running system sees it."""
         if entity.name not in self.bounds:
             return entity.rows_here
-        own = self.own(entity.name)
+        own = self.own_rows(entity.name)
         return own.stop - own.start if self.local else int(self.bounds[entity.name][-1])
 
-    def seen(self, name: str) -> slice:
+    def visible_rows(self, name: str) -> slice:
         """The rows of this rank among those that the running system sees."""
-        return slice(None) if self.local or name not in self.bounds else self.own(name)
+        return slice(None) if self.local or name not in self.bounds else self.own_rows(name)
 
-    def takes_new(self, name: str) -> bool:
+    def appends_new_rows(self, name: str) -> bool:
         """Whether this rank adds the new rows: the last one does, or every rank for what all ranks hold."""
         return name not in self.bounds or self.comm.rank == self.comm.size - 1
 
-    def stored(self, entity: Entity, field: Column, array: Array) -> Any:
+    def stored_column(self, entity: Entity, field: Column, array: Array) -> Any:
         """The column as rank 0 writes or hashes it; gathered when it is used as an array."""
         if entity.name not in self.bounds or not Component.registry[field.component].per_row:
             return array
@@ -147,7 +147,7 @@ class Ranks(SharedWork):
     def stored_columns(self, entity: Entity) -> dict[str, Any]:
         """Per-row columns of an entity by label, for rank 0 to write."""
         return {
-            field.label: self.stored(entity, field, array)
+            field.label: self.stored_column(entity, field, array)
             for _, table in sorted(entity.tables.items(), key=lambda item: item[0].__name__)
             if type(table).per_row
             for field, array in table.items()
@@ -156,14 +156,14 @@ class Ranks(SharedWork):
     def column(self, entity: Entity, kind: str, name: str) -> Array:
         """A column: on rank 0 with the rows of all ranks, on the others with their own rows."""
         array: Array = entity.tables[Component.registry[kind]].__dict__[name]
-        whole = self.comm.rows_to_first(array, self.counts(entity.name))
+        whole = self.comm.rows_to_first(array, self.row_counts(entity.name))
         return array if whole is None else whole
 
     def whole_table(self, name: str, table: Component) -> Component:
         """The table with the rows of all ranks."""
         whole = type(table).__new__(type(table))
         for field, array in table.items():
-            whole.__dict__[field.name] = self.comm.gather_rows(array, self.counts(name))
+            whole.__dict__[field.name] = self.comm.gather_rows(array, self.row_counts(name))
         return whole
 
     # ------------------------------------------------------------------ systems
@@ -174,14 +174,14 @@ class Ranks(SharedWork):
         if system.integrates or system.distribution == "rows":
             # No messages while the system runs, so an error on one rank is shared afterwards.
             error: FluidError | None = None
-            with self._showing(world, world._tables_of, local=True):
+            with self._visible(world, world._tables_by_number, local=True):
                 try:
                     yield
                 except FluidError as raised:
                     error = raised
             self.comm.share_error(error)
         elif system.distribution == "ranks":
-            with self._showing(world, world._tables_of, local=True):
+            with self._visible(world, world._tables_by_number, local=True):
                 yield
         else:
             with self.all_rows(world):
@@ -190,52 +190,52 @@ class Ranks(SharedWork):
 
     def all_rows(self, world: World) -> AbstractContextManager[None]:
         """Show tables with the rows of all ranks, gathered on first access."""
-        own = world._tables_of
+        own = world._tables_by_number
         shown = {
             entity.number: GatheredTables(own[entity.number], self, entity.name)
             if entity.name in self.bounds
             else own[entity.number]
             for entity in world.entities
         }
-        return self._showing(world, shown, local=False)
+        return self._visible(world, shown, local=False)
 
     @contextmanager
-    def _showing(self, world: World, tables: Mapping[int, Tables], local: bool) -> Iterator[None]:
+    def _visible(self, world: World, tables: Mapping[int, Tables], local: bool) -> Iterator[None]:
         """Show these tables; may be nested, where one system calls another."""
-        former = self.local, world._shown, world._found
+        former = self.local, world._visible_tables, world._query_cache
         self.local = local
-        if tables is not world._shown:
-            world._shown, world._found = tables, {}  # a new cache of queries
+        if tables is not world._visible_tables:
+            world._visible_tables, world._query_cache = tables, {}  # a new cache of queries
         try:
             yield
         finally:
-            self.local, world._shown, world._found = former
+            self.local, world._visible_tables, world._query_cache = former
 
     def _write_back(self, world: World, touched: set[type[Component]]) -> None:
         """Copy this rank's rows of gathered tables that the system may have changed into its own tables."""
         for entity in world.entities:
-            tables = world._shown[entity.number]
+            tables = world._visible_tables[entity.number]
             if isinstance(tables, GatheredTables):
                 for kind in tables.gathered & touched:
                     for field, array in tables[kind].items():
-                        tables.own[kind].__dict__[field.name][...] = array[self.own(entity.name)]
+                        tables.own[kind].__dict__[field.name][...] = array[self.own_rows(entity.name)]
 
-    def give_up(self, error: BaseException) -> None:
+    def abort(self, error: BaseException) -> None:
         """End all ranks: the others may not have failed, so they cannot be asked what is wrong."""
         self.comm.abort(error)
 
-    def any_of(self, names: set[str]) -> set[str]:
+    def union(self, names: set[str]) -> set[str]:
         """All names that any rank has."""
         return {name for found in self.comm.gather_values(names or None) for name in found or ()}
 
-    def first(self, place: Any) -> Any:
+    def first_place(self, place: Any) -> Any:
         """The least of the places of all ranks; None if none has one."""
         return min((found for found in self.comm.gather_values(place) if found is not None), default=None)
 
     def statistics(self) -> list[dict[str, Any]]:
         """For every rank: rows it holds, largest memory so far and present memory, sums, traffic."""
         mine = {
-            "rows": {name: self.own(name).stop - self.own(name).start for name in self.bounds},
+            "rows": {name: self.own_rows(name).stop - self.own_rows(name).start for name in self.bounds},
             "memory": memory(),
             "work": {
                 name: {"rounds": done.rounds, "pairs": done.pairs, "seconds": done.seconds}
@@ -247,7 +247,7 @@ class Ranks(SharedWork):
 
     # ------------------------------------------------------------------ structural changes
 
-    def settle(self, world: World, name: str) -> None:
+    def rebalance_rows(self, world: World, name: str) -> None:
         """After rows were added and removed, count them, and even them out between ranks if needed."""
         entity = world[name]
         mine = next((table.rows or 0 for kind, table in entity.tables.items() if kind.per_row), 0)
@@ -255,10 +255,10 @@ class Ranks(SharedWork):
         edges = np.concatenate([[0], np.cumsum(counts)])
         total = int(edges[-1])
         if counts.max() > (1.0 + UNEVEN) * total / self.comm.size + 1:
-            edges = self._move(entity, edges, even_blocks(total, self.comm.size))
+            edges = self._redistribute(entity, edges, even_blocks(total, self.comm.size))
         self.bounds[name] = edges
 
-    def _move(self, entity: Entity, old: Array, new: Array) -> Array:
+    def _redistribute(self, entity: Entity, old: Array, new: Array) -> Array:
         """Send rows so that the blocks end at `new`; returns it."""
         rank, size = self.comm.rank, self.comm.size
 
@@ -266,8 +266,8 @@ class Ranks(SharedWork):
             return max(int(a[i]), int(b[j])), min(int(a[i + 1]), int(b[j + 1]))
 
         sent = [overlap(old, rank, new, other) for other in range(size)]
-        taken = [overlap(old, other, new, rank) for other in range(size)]
-        counts = [max(last - first, 0) for first, last in taken]
+        received = [overlap(old, other, new, rank) for other in range(size)]
+        counts = [max(last - first, 0) for first, last in received]
         for kind in sorted(entity.tables, key=lambda kind: kind.__name__):
             if not kind.per_row:
                 continue

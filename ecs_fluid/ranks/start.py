@@ -78,7 +78,7 @@ def _watch_next_rank(comm: Comm, rank: int, process: int) -> Iterator[None]:
             # Between calls ranks may sleep, as they wait for the next one of rank 0.
             if idle.for_long(process, step, sleeps=not comm.at_work):
                 text = f"rank {rank} (process {process}) has not answered for {limit:g} s ({TIMEOUT})"
-                comm.abort(FluidError(f"{text}; `ecs-fluid resume` goes on from the newest checkpoint"))
+                comm.abort(FluidError(f"{text}; `ecs-fluid resume` continues from the newest checkpoint"))
 
     if process != os.getpid():
         Thread(target=watch, daemon=True).start()

@@ -94,7 +94,7 @@ class SharedSum:
             self._send(self._rows, part.u, part.du)
             return
         every: Any = slice(None) if targets.blocks is None else targets.blocks[0]
-        if machine.shares(targets.u):
+        if machine.is_shared(targets.u):
             whole = machine.gather_on_leaders(part.u, self._counts, "velocity")
             if whole is not None:
                 targets.u[every] = whole

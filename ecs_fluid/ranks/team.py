@@ -21,7 +21,7 @@ from ecs_fluid.io.provenance import differences
 from ecs_fluid.own_code import code_named_in
 from ecs_fluid.ranks.comm import Comm
 from ecs_fluid.ranks.ranks import Ranks, even_blocks, is_divided
-from ecs_fluid.signals import asking
+from ecs_fluid.signals import stop_signals
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -52,24 +52,24 @@ def leading(comm: Comm) -> Iterator[Callable[[World], None]]:
 
 def _close(present: list[Ranks]) -> None:
     for ranks in present:
-        ranks.over = True
+        ranks.ended = True
     present.clear()
 
 
 def _share(world: World, comm: Comm) -> Ranks:
     """Keep rank 0's rows of the world, and send the others theirs."""
-    from ecs_fluid.state import packed
+    from ecs_fluid.state import packed_world
 
     if not world._ticker.warned:
         world._ticker.warn(world, 4)
     world.schedule  # noqa: B018  (derived tables must exist)
     if world.periods.any():
-        raise FluidError("a world that repeats (periodic) runs on one process only; leave out --mpi")
+        raise FluidError("a periodic world runs on one process only; leave out --mpi")
     if any(Dilatation in entity for entity in world.entities):
         raise FluidError(
-            "gas that swells (ExpansionSystem, flow = true) runs on one process only; leave out --mpi"
+            "expanding gas (ExpansionSystem, flow = true) runs on one process only; leave out --mpi"
         )
-    meta, arrays = packed(world)
+    meta, arrays = packed_world(world)
     # From here on the others take part: errors in the world must have been raised before.
     comm.broadcast(SHARE)
     sizes = {entity.name: len(entity) for entity in world.entities if is_divided(entity.tables)}
@@ -102,7 +102,7 @@ def _per_row(label: str) -> bool:
 def follow(comm: Comm, allow_code: bool = False) -> None:
     """For every rank but 0: repeat the calls of rank 0's world until it is done."""
     # Rank 0 decides what Ctrl-C ends; the others go on until it does.
-    for number in asking():
+    for number in stop_signals():
         signal.signal(number, signal.SIG_IGN)
     warnings.simplefilter("ignore", FluidWarning)  # rank 0 shows it
     world: World | None = None
@@ -113,14 +113,14 @@ def follow(comm: Comm, allow_code: bool = False) -> None:
             return
         with contextlib.suppress(FluidError):  # rank 0 has the same error, and reports it
             if order == SHARE:
-                world, ranks = _received(comm, allow_code)
+                world, ranks = _received_world(comm, allow_code)
                 continue
             assert world is not None and ranks is not None
             name, arguments, named = order
             ranks.work(world, getattr(type(world), name).__wrapped__, arguments, named)
 
 
-def _received(comm: Comm, allow_code: bool) -> tuple[World, Ranks]:
+def _received_world(comm: Comm, allow_code: bool) -> tuple[World, Ranks]:
     """This rank's part of the world that rank 0 divides."""
     from ecs_fluid.runs.resume import world_of
 

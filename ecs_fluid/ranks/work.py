@@ -46,21 +46,21 @@ class SharedWork(OneProcess):
         self._balances: dict[str, Balance] = {}
         self._divided: DividedVortons | None = None
         """The vortons of the running stage, if each machine has a part of them"""
-        self._at_vortons: sums.VortonTargets | None = None
+        self._vorton_targets: sums.VortonTargets | None = None
         """The vortons as targets, from `vorton_targets` to `to_rows`"""
         self._sent = False
         """Whether `join` has brought results of the last sum at the vortons to their rows"""
-        self._shared: sums.SharedSum | None = None
+        self._shared_sum: sums.SharedSum | None = None
         """The present sum, if it is divided"""
 
     # ------------------------------------------------------------------ rows
 
-    def own(self, name: str) -> slice:
+    def own_rows(self, name: str) -> slice:
         """The rows of a population that this rank holds."""
         edges = self.bounds[name]
         return slice(int(edges[self.comm.rank]), int(edges[self.comm.rank + 1]))
 
-    def counts(self, name: str) -> list[int]:
+    def row_counts(self, name: str) -> list[int]:
         """Number of rows of a population on each rank."""
         return [int(count) for count in np.diff(self.bounds[name])]
 
@@ -72,10 +72,10 @@ class SharedWork(OneProcess):
         """First and last + 1 of this rank's rows, and number of rows on all ranks."""
         if entity.name not in self.bounds:
             return super().placed(entity, rows)
-        own = self.own(entity.name)
+        own = self.own_rows(entity.name)
         return own.start, own.stop, int(self.bounds[entity.name][-1])
 
-    def numbers(self, entities: Sequence[Entity]) -> Array:
+    def row_numbers(self, entities: Sequence[Entity]) -> Array:
         """This rank's rows of some populations, numbered through all rows of these, laid end to end."""
         first, found = 0, [np.empty(0, np.uint32)]
         for entity in entities:
@@ -107,8 +107,10 @@ class SharedWork(OneProcess):
         whole = []
         for column in columns:
             parts = zip(entities, np.split(column, ends), strict=True)
-            found = [self.machine.gather_on_leaders(part, self.counts(entity.name)) for entity, part in parts]
-            every = [part for part in found if part is not None]
+            parts_here = [
+                self.machine.gather_on_leaders(part, self.row_counts(entity.name)) for entity, part in parts
+            ]
+            every = [part for part in parts_here if part is not None]
             whole.append(np.concatenate(every) if every else column)
         return whole
 
@@ -117,7 +119,7 @@ class SharedWork(OneProcess):
         if not self.local or entity.name not in self.bounds:
             return super().some_rows(entity, columns, rows)
         edges = np.searchsorted(rows, self.bounds[entity.name])
-        own = rows[edges[self.comm.rank] : edges[self.comm.rank + 1]] - self.own(entity.name).start
+        own = rows[edges[self.comm.rank] : edges[self.comm.rank + 1]] - self.own_rows(entity.name).start
         counts = np.diff(edges).tolist()
         return [self.comm.gather_rows(column[own], counts) for column in columns]
 
@@ -125,7 +127,7 @@ class SharedWork(OneProcess):
         self, entity: Entity, rows: Targets, fill: Callable[[Targets], None], some: Array | None = None
     ) -> None:
         """All ranks' rows are gathered, so that blocks of them are those of one process."""
-        counts, own = self.counts(entity.name), self.own(entity.name)
+        counts, own = self.row_counts(entity.name), self.own_rows(entity.name)
         x = self.comm.gather_rows(rows.x, counts)
         every = Targets.at(x, rows.du is not None, rows.place, rows.number)
         if some is None:
@@ -141,17 +143,17 @@ class SharedWork(OneProcess):
         """Arrays in shared memory, which the first rank of each machine makes."""
         return self.machine.once(name, make)
 
-    def result(
+    def result_array(
         self, name: str, former: Array, shape: tuple[int, ...], dtype: Any, shared: bool = True
     ) -> Array:
         """Results of divided sums lie in shared memory, which one rank writes."""
         if shared:
             return self.machine.array(name, shape, dtype)
-        return super().result(name, former, shape, dtype)
+        return super().result_array(name, former, shape, dtype)
 
     def blocks(self, targets: Targets) -> Blocks:
         """Many targets are grouped once per machine; divided vortons have blocks of their own."""
-        at = self._at_vortons
+        at = self._vorton_targets
         if targets.place == "vortons" and at is not None and at.divided is not None:
             return np.empty(0, np.int64), np.zeros(1, np.int64)
         if len(targets.x) < SHARED_BLOCKS:
@@ -163,35 +165,35 @@ class SharedWork(OneProcess):
         self, work: str, targets: Targets, sources: int, tree: tree_build.Tree | None = None, **walk: Any
     ) -> Targets:
         """This rank's blocks of targets, after fetching what their walks read; all targets of a short sum."""
-        at = self._at_vortons if targets.place == "vortons" else None
+        at = self._vorton_targets if targets.place == "vortons" else None
         parts = (
             self._divided if self._divided is not None and self._divided.built is tree is not None else None
         )
-        self._shared = None
+        self._shared_sum = None
         if at is not None and at.divided is not None:
             how = self.balance(f"{work}, at vortons"), at.divided, targets.du is not None, at.send
-            self._shared = sums.SharedSum.of_divided(self.comm, *how)
-        elif self._many(targets, sources):
+            self._shared_sum = sums.SharedSum.of_divided(self.comm, *how)
+        elif self._worth_dividing(targets, sources):
             balance = self.balance(f"{work}, at {'points' if at is None else 'vortons'}")
-            self._shared = sums.SharedSum.of_all(self.comm, balance, targets, at)
+            self._shared_sum = sums.SharedSum.of_all(self.comm, balance, targets, at)
         if at is not None:
-            self._sent = self._shared is not None
-        part = targets if self._shared is None else self._shared.part
+            self._sent = self._shared_sum is not None
+        part = targets if self._shared_sum is None else self._shared_sum.part
         if parts is not None and part.blocks is not None:
             parts.fetch(*block_boxes(part.x[part.blocks[0]], part.blocks[1]), **walk)
-        if self._shared is not None:
-            self._shared.begin()
-        elif self.machine.shares(targets.u):
+        if self._shared_sum is not None:
+            self._shared_sum.begin()
+        elif self.machine.is_shared(targets.u):
             self.machine.barrier()  # all have emptied it before one fills it
         return part
 
     def join(self, targets: Targets, part: Targets, pairs: int) -> None:
         """Results at the vortons go to the ranks that hold their rows, others to all."""
-        if self._shared is not None:
-            self._shared.join(self.machine, targets, pairs)
-            self._shared = None
+        if self._shared_sum is not None:
+            self._shared_sum.join(self.machine, targets, pairs)
+            self._shared_sum = None
 
-    def _many(self, targets: Targets, sources: int) -> bool:
+    def _worth_dividing(self, targets: Targets, sources: int) -> bool:
         """Whether a sum is long enough to be divided."""
         return len(targets.x) * sources >= SHARED_PAIRS
 
@@ -199,17 +201,17 @@ class SharedWork(OneProcess):
         """How that work is divided at present."""
         return self._balances.setdefault(work, Balance(self.comm))
 
-    def split(self, work: str, targets: Targets, sources: int) -> sums.SharedPieces | None:
+    def shared_leaves(self, work: str, targets: Targets, sources: int) -> sums.SharedPieces | None:
         """Divides the pieces of a fast multipole sum among ranks; None for a short one."""
         at = targets.place == "vortons"
         self._sent = self._sent and not at
-        if not self._many(targets, sources):
+        if not self._worth_dividing(targets, sources):
             return None
         return sums.SharedPieces(self.comm, self.balance(f"{work}, at {'vortons' if at else 'points'}"))
 
     def exchanged(self, entities: Sequence[Entity], *what: Any) -> tuple[Array, Array]:
         """Each rank takes the particles of a run of cells, see `neighbour_exchange.exchanged`."""
-        rate, largest = neighbour_exchange.exchanged(self.comm, self.numbers(entities), *what)
+        rate, largest = neighbour_exchange.exchanged(self.comm, self.row_numbers(entities), *what)
         return rate, np.array([largest])
 
     # ------------------------------------------------------------------ vortons
@@ -230,40 +232,40 @@ class SharedWork(OneProcess):
             self._divided = None
             total = self.total(entities, len(columns[0]))
             if self.machine.count > 1 and total and divisible():
-                rows = OwnVortons(*columns, self.numbers(entities))
+                rows = OwnVortons(*columns, self.row_numbers(entities))
                 parts = self._divided = DividedVortons(self.comm, self.machine, rows, total, grid)
                 return parts.start, parts.order, parts.x, parts.alpha, parts.sigma
         x, alpha, sigma = self.gathered(entities, columns)
         alone = super().sorted_vortons
         return self.machine.once(name, lambda: alone(name, entities, (x, alpha, sigma), grid))
 
-    def has_parts(self, sources: Sources) -> bool:
+    def holds_part(self, sources: Sources) -> bool:
         """Whether each machine has its part of the sorted vortons."""
         return self._divided is not None and sources.x is self._divided.x
 
     def tree(self, sources: Sources) -> tree_build.Tree:
         """The tree in shared memory; for divided sources, each machine's own part of it."""
-        if self._divided is not None and self.has_parts(sources):
+        if self._divided is not None and self.holds_part(sources):
             return self._divided.tree
         nodes = self.machine.once("tree", lambda: super(SharedWork, self).tree(sources)[: tree_build.NODES])
         return tree_build.Tree._make([*nodes, sources.start, sources.x, sources.alpha, sources.sigma])
 
     def vorton_targets(self, sources: Sources, populations: Sequence[Population]) -> Array:
         """Positions in shared memory; for divided vortons, an array without values."""
-        parts = self._divided if self.has_parts(sources) else None
+        parts = self._divided if self.holds_part(sources) else None
         if parts is None:
             (x,) = self.machine.once("vortons", lambda: [sources.x.T])
         else:
             x = np.empty_like(sources.x.T)
         send = partial(self._send, populations)
-        self._at_vortons, self._sent = sums.VortonTargets(x, sources.order, send, parts), False
+        self._vorton_targets, self._sent = sums.VortonTargets(x, sources.order, send, parts), False
         return x
 
     def to_rows(self, order: Array, populations: Sequence[Population], vortons: Targets) -> None:
         """Results to rows, unless `join` has sent them to the ranks already."""
         if not self._sent:
             super().to_rows(order, populations, vortons)
-        self._at_vortons = None
+        self._vorton_targets = None
 
     def _send(self, populations: Sequence[Population], rows: Array, u: Array, du: Array | None) -> None:
         """Store results at rows, numbered through all populations, on the ranks that hold these rows."""

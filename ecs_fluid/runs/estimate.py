@@ -27,7 +27,7 @@ from ecs_fluid.io.trajectory import TrajectoryWriter
 from ecs_fluid.runs.compiling import before_compiling
 from ecs_fluid.runs.runner import stored_columns
 from ecs_fluid.runs.surface_frames import store_surface
-from ecs_fluid.state import packed
+from ecs_fluid.state import packed_world
 from ecs_fluid.world import World
 
 Build = Callable[[float], World]
@@ -97,7 +97,7 @@ class FirstTicks:
     said: tuple[str, ...]
 
 
-class _Compiles(BaseException):
+class _NeedsCompiling(BaseException):
     """A kernel is not in the cache. Not an Exception, so that no handler takes it for a user's error."""
 
 
@@ -105,7 +105,7 @@ def first_ticks(world: World, allowed: float = 1.0) -> FirstTicks | None:
     """Step a new world for about `allowed` seconds; None, at once, if kernels would have to be compiled."""
 
     def refuse(name: str) -> None:
-        raise _Compiles
+        raise _NeedsCompiling
 
     spent: list[float] = []
     with warnings.catch_warnings(record=True, action="always", category=FluidWarning) as caught:
@@ -115,11 +115,11 @@ def first_ticks(world: World, allowed: float = 1.0) -> FirstTicks | None:
                     started = time.perf_counter()
                     world.step()
                     spent.append(time.perf_counter() - started)
-        except _Compiles:
+        except _NeedsCompiling:
             return None
     # The first one loads kernels from the disk.
-    said = tuple(str(each.message) for each in caught)
-    return FirstTicks(statistics.median(spent[1:] or spent), peak_memory(), said)
+    texts = tuple(str(each.message) for each in caught)
+    return FirstTicks(statistics.median(spent[1:] or spent), peak_memory(), texts)
 
 
 def peak_memory() -> int:
@@ -243,7 +243,7 @@ def _own_ticks(world: World, most: int) -> Ticks:
 def _change_step(world: World, dt: float) -> None:
     """Change the time step, and the tick so that the time is about the same."""
     tick = round(world.time / dt)
-    world._set_fixed(options=world.options.model_copy(update={"dt": dt}), tick=tick)
+    world._set_fixed(options=world.options.model_copy(update={"dt": dt}), dt=dt, tick=tick)
 
 
 def _sample_of(world: World, steps: Ticks, count: int, dt: float) -> _Sample:
@@ -267,7 +267,7 @@ def _sample_of(world: World, steps: Ticks, count: int, dt: float) -> _Sample:
                 shares.append(share)
                 sizes.append(sum(array.nbytes for table in columns.values() for array in table.values()))
         started = time.perf_counter()
-        save_checkpoint(Path(folder) / "checkpoint.npz", *packed(world))
+        save_checkpoint(Path(folder) / "checkpoint.npz", *packed_world(world))
         checkpoint = time.perf_counter() - started
         stored = sum(path.stat().st_size for path in trajectory.glob("*.vtkhdf"))
         sidecars = sum(path.stat().st_size for path in trajectory.glob("*.xdmf"))
@@ -286,11 +286,11 @@ def _sample_of(world: World, steps: Ticks, count: int, dt: float) -> _Sample:
             whole=sum(shares) >= count,
         )
     if world.dt != dt:
-        found.tick *= _own_over_long(world, dt, statistics.median(spent[-3:]))
+        found.tick *= _step_cost_ratio(world, dt, statistics.median(spent[-3:]))
     return found
 
 
-def _own_over_long(world: World, dt: float, long: float) -> float:
+def _step_cost_ratio(world: World, dt: float, long: float) -> float:
     """Time of a tick of `dt` s over that of the last long ones; 1 if they are about the same."""
     _change_step(world, dt)
     try:

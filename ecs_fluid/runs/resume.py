@@ -14,7 +14,7 @@ from ecs_fluid.arguments import path_of
 from ecs_fluid.component import Array, Component, Tables
 from ecs_fluid.errors import StorageError, sentences
 from ecs_fluid.io.checkpoint import load_checkpoint
-from ecs_fluid.io.provenance import Provenance, refuse_elsewhere
+from ecs_fluid.io.provenance import Provenance, refuse_other_provenance
 from ecs_fluid.own_code import code_named_in
 from ecs_fluid.plugins import imported
 from ecs_fluid.state import VERSION
@@ -35,7 +35,7 @@ class _Entity(BaseModel, strict=True):
 
 
 class _Meta(BaseModel, strict=True):
-    """The description in a checkpoint, as `packed` builds it."""
+    """The description in a checkpoint, as `packed_world` builds it."""
 
     computed_with: Provenance
     code: Provenance = {}
@@ -64,14 +64,15 @@ def resume(path: Any, allow_code: bool = False, anyway: bool = False) -> World:
     meta, arrays = load_checkpoint(path_of(path, "path"))
     if meta.get("version") != VERSION:
         raise StorageError(
-            f"{path} was made by another version of ecs_fluid: its state has version {meta.get('version')}, "
-            f"and version {VERSION} is read; continue it with the ecs_fluid that made it"
+            f"{path} was made by another version of ecs_fluid: its state has version "
+            f"{meta.get('version')}, but this one reads version {VERSION}; continue it with the ecs_fluid "
+            "that made it"
         )
     validated(_Meta, meta, f"{path} cannot be understood", StorageError)
-    refuse_elsewhere(path, meta["computed_with"], anyway)
+    refuse_other_provenance(path, meta["computed_with"], anyway)
     world = world_of(meta, arrays, path, allow_code, made_elsewhere=anyway)
-    ours = code_named_in([meta["systems"], meta.get("classes")])
-    refuse_elsewhere(path, meta.get("code", {}), anyway, ours)
+    our_code = code_named_in([meta["systems"], meta.get("classes")])
+    refuse_other_provenance(path, meta.get("code", {}), anyway, our_code)
     return world
 
 
@@ -82,7 +83,7 @@ def world_of(
     allow_code: bool = False,
     made_elsewhere: bool = False,
 ) -> World:
-    """The world that `packed` described; `path` says in messages where that came from.
+    """The world that `packed_world` described; `path` says in messages where that came from.
 
     It has exactly these tables and numbers, whatever systems change when they join. If it was
     `made_elsewhere`, other versions of the systems may need further tables, which are kept.
@@ -93,13 +94,15 @@ def world_of(
     for item in meta["entities"]:
         name = item["name"]
         if name in names or not re.fullmatch(NAME, name) or len(name) > LONGEST_NAME:
-            raise StorageError(f"{path} has an entity {name[:60]!r}, which is no name or comes twice")
+            raise StorageError(
+                f"{path} has an entity {name[:60]!r}, which is not a valid name or appears twice"
+            )
         names.add(name)
         kinds = [_component_class(name, classes, path, allow_code) for name in item["components"]]
         tables = _tables(item["name"], kinds, arrays, path, world.dtype)
         if item["name"] == "fluid":
             for table in tables.values():
-                world._put(world.fluid, table)
+                world._add_table(world.fluid, table)
         else:
             world._create(item["name"], tables)
     world.add_systems(systems)
@@ -118,7 +121,7 @@ def _put_back(
     for entity in world.entities:
         if entity.name not in components and not made_elsewhere:
             with world._active():
-                world._take_out(entity.name)
+                world._delete_entity(entity.name)
             continue
         for kind, table in [*entity.tables.items()]:
             if kind.derived:
@@ -127,7 +130,7 @@ def _put_back(
                 for name, array in vars(table).items():
                     vars(table)[name] = arrays[f"{entity.name}/{kind.__name__}.{name}"].astype(array.dtype)
             elif not made_elsewhere:
-                world._drop(entity, kind)
+                world._remove_table(entity, kind)
 
 
 def _system(item: dict[str, Any], path: Any, allow_code: bool) -> System:
@@ -149,7 +152,7 @@ def _component_class(name: str, classes: dict[str, str], path: Any, allow_code: 
     if kind is None:
         raise _not_loaded(path, "component", classes.get(name, name))
     if kind.derived:
-        raise StorageError(f"{path} holds {name}, which systems fill; a checkpoint has no such part")
+        raise StorageError(f"{path} holds {name}, which no checkpoint may hold, since systems fill it")
     return kind
 
 
@@ -173,8 +176,8 @@ def _not_loaded(path: Any, what: str, name: str) -> StorageError:
     if name.startswith("ecs_fluid.") or ":" not in name:
         return StorageError(f"{path} needs the {what} {name!r}, which this ecs_fluid does not have")
     return StorageError(
-        f"{path} needs the {what} {name!r}, which is not loaded; import its module first, "
-        "or let it be imported, which runs its code: --allow-code, in Python allow_code=True"
+        f"{path} needs the {what} {name!r}, which is not loaded; import its module first, or allow the "
+        "import, which runs its code: --allow-code, in Python allow_code=True"
     )
 
 

@@ -14,13 +14,13 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.errors import DivergedError, FluidError, StorageError
 from ecs_fluid.io.fields import field_names
-from ecs_fluid.io.provenance import refuse_elsewhere
+from ecs_fluid.io.provenance import refuse_other_provenance
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.io.trajectory import Trajectory, TrajectoryWriter
 from ecs_fluid.plugins import searching
 from ecs_fluid.runs.resume import resume
 from ecs_fluid.runs.surface_frames import store_surface
-from ecs_fluid.state import packed
+from ecs_fluid.state import packed_world
 from ecs_fluid.world import World
 
 Watcher = Callable[[World, int], bool]
@@ -106,16 +106,16 @@ class Runner:
             info = folder.read_info()
             if (plan := info.get("plan")) is None:
                 raise StorageError(f"{path}: run.json has no plan of the run, so it cannot be resumed")
-            refuse_elsewhere(path, info["stretches"][-1]["computed_with"], anyway)
-            found = folder.newest_checkpoint()
+            refuse_other_provenance(path, info["stretches"][-1]["computed_with"], anyway)
+            checkpoint = folder.newest_checkpoint()
             with searching(code_folder(path) if allow_code else None):
-                world = resume(found.path, allow_code, anyway)
+                world = resume(checkpoint.path, allow_code, anyway)
             if folder.trajectory.is_dir():  # without one, a new one is begun
                 stored = Trajectory(folder.trajectory)
-                _check_same_run(world, stored, found.path)
-                if said := folder.missing(stored):  # also a population without rows at this tick
-                    raise StorageError(f"{said}; the run goes on when what was stored there is back")
-            said = folder.missing_fields()
+                _check_same_run(world, stored, checkpoint.path)
+                if missing := folder.missing(stored):  # also a population without rows at this tick
+                    raise StorageError(f"{missing}; put it back to continue the run")
+            missing = folder.missing_fields()
             last, every = last_tick or plan["last_tick"], plan["every"]
             # A frame at a former end of the run that is no multiple of `every` is dropped if the run goes on:
             # an uninterrupted run has none there.
@@ -126,8 +126,8 @@ class Runner:
             raise
         run = cls(world, folder, last, every, plan["checkpoint_seconds"])
         run._frames_kept = world.tick - between
-        lost = [f"{said}; the run goes on without what was stored there"] if said else []
-        return run, [*found.skipped, *lost]
+        remarks = [f"{missing}; the run continues without what was stored there"] if missing else []
+        return run, [*checkpoint.skipped, *remarks]
 
     def execute(self, watch: Watcher) -> str:
         """Run to the last tick; returns "finished" or "stopped".
@@ -137,7 +137,7 @@ class Runner:
         """
         world, folder = self.world, self.folder
         plan = {key: getattr(self, key) for key in ("last_tick", "every", "checkpoint_seconds")}
-        folder.begin_stretch(world.tick, packed(world)[0]["code"], status="running", plan=plan)
+        folder.begin_stretch(world.tick, packed_world(world)[0]["code"], status="running", plan=plan)
         earlier = folder.read_info()
         self._earlier_seconds = earlier.get("wall_seconds", 0.0)
         self._earlier_systems = earlier.get("systems", {})
@@ -194,7 +194,7 @@ class Runner:
     def _checkpoint(self) -> None:
         if self._saved_at == self.world.tick:
             return
-        self.folder.save_checkpoint(self.world.tick, *packed(self.world))
+        self.folder.save_checkpoint(self.world.tick, *packed_world(self.world))
         self._saved_at = self.world.tick
         self._report("running")
 
@@ -213,7 +213,7 @@ class Runner:
             populations=self._populations,
             fields=field_names(self.folder.fields),
             state_hash=world.state_hash(),
-            ranks=world._on_ranks(),
+            ranks=world._rank_statistics(),
         )
 
     def _system_times(self) -> dict[str, dict[str, float]]:
@@ -245,8 +245,8 @@ def _check_same_run(world: World, frames: Trajectory, checkpoint: Path) -> None:
         unlike = unlike or _first_difference(world, frames.frame(first))
     if unlike:
         raise StorageError(
-            f"{checkpoint} is not of the run whose trajectory is beside it: that has {unlike} at "
-            f"tick {world.tick}; put together what belongs together, or remove the checkpoint to go on from "
+            f"{checkpoint} does not belong to the trajectory beside it, which has {unlike} at tick "
+            f"{world.tick}; put together what belongs together, or remove the checkpoint to continue from "
             "an earlier one"
         )
 
@@ -269,4 +269,4 @@ def free_folder(base: Path) -> Path:
         candidate = base.with_name(f"{base.name}-{number}") if number > 1 else base
         if not candidate.exists():
             return candidate
-    raise StorageError(f"{base}: 100,000 runs exist already; name a folder of your own")
+    raise StorageError(f"{base}: 100,000 runs exist already; choose another folder")

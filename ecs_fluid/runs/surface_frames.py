@@ -68,7 +68,8 @@ def stored_surface(folder: Path, tick: int) -> FieldFrame:
     phi = field.arrays.get("phi")
     if phi is None or phi.ndim != 3 or min(phi.shape) < 2 or not np.isfinite(phi).all():
         raise StorageError(
-            f"the signed distance of tick {ticks[-1]} in {folder} is damaged: no grid of numbers."
+            f"the signed distance of tick {ticks[-1]} in {folder} is damaged: it is not a grid of finite "
+            "numbers"
         )
     return field
 

@@ -56,8 +56,8 @@ def check_cache() -> None:
     try:
         check_writable(folder)
     except OSError as error:
-        text = str(storage_error(error, "keep compiled kernels in", folder)).removesuffix(".")
-        raise StorageError(f"{text}; set {variable} to a folder that can be written to") from None
+        text = str(storage_error(error, "keep compiled kernels in", folder))
+        raise StorageError(f"{text}; set {variable} to a writable folder") from None
 
 
 def compile_kernels(precision: Precision) -> None:

@@ -54,7 +54,7 @@ def axis(path: str, given: Any) -> tuple[Any, ...]:
     for value in values:
         text = _toml(path, 0.0 if isinstance(value, float) and value == 0 else value)  # -0.0 is 0.0
         if text in written:
-            raise RecipeError(f"vary {path}: {value!r} comes twice; every value once is allowed")
+            raise RecipeError(f"vary {path}: {value!r} appears twice; give each value once")
         written.add(text)
     return values
 
@@ -196,7 +196,7 @@ def _toml(path: str, value: Any) -> str:
         return f"[{', '.join(_toml(path, item) for item in value)}]"
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_quoted(key)} = {_toml(path, item)}" for key, item in value.items()) + "}"
-    raise RecipeError(f"{path} = {value!r}: numbers, text, lists and tables can be varied")
+    raise RecipeError(f"{path} = {value!r}; only numbers, text, lists and tables can be varied")
 
 
 def _quoted(text: str) -> str:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
 
-from ecs_fluid.arguments import names_of, whole_or_none
+from ecs_fluid.arguments import names_of, whole_number_or_none
 from ecs_fluid.errors import RecipeError, StorageError
 from ecs_fluid.io.disk import replace_text, storage_error
-from ecs_fluid.io.provenance import Provenance, differences, digest_of, provenance, refuse_elsewhere
+from ecs_fluid.io.provenance import Provenance, differences, digest_of, provenance, refuse_other_provenance
 from ecs_fluid.io.untrusted import read_document
 from ecs_fluid.own_code import code_named_in
 from ecs_fluid.sweeps.axes import Point, labels, name_of, setting
@@ -71,7 +71,7 @@ class Plan:
         allow_code: whether the world may name classes by import path.
         points: members by name.
         anyway: whether to continue a sweep that other versions or another processor computed.
-        former: what the sweep was computed with so far (`computed_with`), oldest first.
+        former_provenance: what the sweep was computed with so far (`computed_with`), oldest first.
         remarks: sentences of the recipes' lints.
     """
 
@@ -85,7 +85,7 @@ class Plan:
     allow_code: bool
     points: dict[str, Point] = field(default_factory=dict)
     anyway: bool = False
-    former: list[dict[str, str]] = field(default_factory=list)
+    former_provenance: list[dict[str, str]] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
     @classmethod
@@ -99,7 +99,7 @@ class Plan:
         """A plan without members, for a world given as to `ecs_fluid.load`; raises RecipeError."""
         from ecs_fluid.worlds.world_recipe import WorldRecipe, recipe_of, shipped
 
-        ticks = whole_or_none(ticks, "ticks", 1)
+        ticks = whole_number_or_none(ticks, "ticks", 1)
         settings = tuple(names_of(settings, "settings", "a text 'ring.core=0.2' or a list of such texts"))
         recipe = recipe_of(world, settings, allow_code)  # raises at once for errors in the world itself
         if isinstance(world, WorldRecipe | Mapping):
@@ -156,9 +156,13 @@ class Plan:
             whole, _, part = name.partition(".")
             parts = ("", "x", "y", "z") if whole in VECTORS else ("",)
             if whole not in DIAGNOSTICS or name.count(".") > len(part) or part not in parts:
-                hint = "parts are x, y and z" if whole in VECTORS else f"{whole} is one number, without parts"
+                hint = (
+                    "its parts are x, y and z"
+                    if whole in VECTORS
+                    else f"{whole} is one number, without parts"
+                )
                 hint = hint if whole in DIAGNOSTICS else nearest(whole, DIAGNOSTICS)
-                raise RecipeError(f"diagnostics {name!r} are not known; {hint}")
+                raise RecipeError(f"diagnostics: {name!r} is not known; {hint}")
 
     def _check(self, name: str, point: Point) -> None:
         """Raise RecipeError for a member that cannot be made; add to the remarks what looks wrong in it."""
@@ -173,8 +177,8 @@ class Plan:
         remarks = recipe.lint()
         if not 1 <= every <= ticks:
             remarks.append(
-                f"diagnostics are recorded each {every} ticks, and a member has {ticks}, so the table stays "
-                "empty; set fluid.diagnostics.every=1"
+                f"diagnostics are recorded every {every} ticks, but a member has only {ticks}, so the "
+                "table stays empty; set fluid.diagnostics.every=1"
             )
         self.remarks += [text for text in remarks if text not in self.remarks]
 
@@ -187,7 +191,7 @@ class Plan:
                 again = copy.deepcopy(tables)
                 override(again, setting(former, point[former]))
                 if again != tables:
-                    raise RecipeError(f"{former} and {path} reach the same value; vary one of them")
+                    raise RecipeError(f"{former} and {path} set the same value; vary only one of them")
 
     # ------------------------------------------------------------------ sweep.json
 
@@ -217,13 +221,16 @@ class Plan:
             "source": self.source,
             "settings": list(self.settings),
             "allow_code": self.allow_code,
-            "computed_with": [*self.former, *([now] if self.former[-1:] != [now] else [])],
+            "computed_with": [
+                *self.former_provenance,
+                *([now] if self.former_provenance[-1:] != [now] else []),
+            ],
             "members": [{"name": name, "values": point} for name, point in self.points.items()],
         }
         text = json.dumps(document, indent=2, default=str) + "\n"
         replace_text(folder / FILE, text, "write sweep information")
 
-    def adopt_former(self, folder: Path) -> list[str]:
+    def adopt_stored(self, folder: Path) -> list[str]:
         """Take over the members of the sweep in `folder`, if there is one; returns remarks.
 
         Raises StorageError: the folder holds another sweep (the error names the first difference) or other
@@ -234,7 +241,8 @@ class Plan:
             names = sorted(item.name for item in folder.iterdir()) if folder.is_dir() else []
             if foreign := [name for name in names if name not in (STOP, "writer.lock")]:
                 raise StorageError(
-                    f"{folder} is not empty and holds no sweep (but {foreign[0]!r}); choose another folder"
+                    f"{folder} is not empty and holds no sweep (it holds {foreign[0]!r}); choose another "
+                    "folder"
                 )
             return []
         stored = read_document(folder, "sweep", VERSION)
@@ -245,10 +253,10 @@ class Plan:
             )
         validated(_Stored, stored, f"{path} is damaged", StorageError)
         self.points = {item["name"]: item["values"] for item in stored["members"]} | self.points
-        *_, then = self.former = stored["computed_with"]
-        refuse_elsewhere(folder, then, self.anyway, self.computed_with())
+        *_, then = self.former_provenance = stored["computed_with"]
+        refuse_other_provenance(folder, then, self.anyway, self.computed_with())
         found = differences(then, self.computed_with())
-        return [f"members before were computed with {text}, so bits may differ" for text in found]
+        return [f"earlier members were computed with {text}, so bits may differ" for text in found]
 
 
 def _stamp(path: Path) -> tuple[int, int]:
@@ -272,7 +280,7 @@ def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
         was, is_ = then.get(place, "absent"), now.get(place, "absent")
         if was != is_:
             shown = place.removeprefix(".tables.").removeprefix(".vary.").removeprefix(".")
-            return f"{shown} was {_cut(was)} and is now {_cut(is_)}"
+            return f"{shown} was {_shortened(was)} and is now {_shortened(is_)}"
     return ""
 
 
@@ -287,5 +295,5 @@ def _leaves(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
         yield place, "the world's own" if value is None else json.dumps(value).strip("[]")
 
 
-def _cut(text: str) -> str:
+def _shortened(text: str) -> str:
     return text if len(text) <= 80 else text[:77] + "..."

@@ -72,7 +72,7 @@ class DaskPool:
         self.threads, self.report, self.say = threads, report, say
         self._running: dict[Any, Job] = {}
         self._reports: queue.SimpleQueue[tuple[str, int, int, str]] = queue.SimpleQueue()
-        self._present: set[str] = set()
+        self._known_workers: set[str] = set()
         self._idle, self._timeout = Idle(), timeout()
         self._topic = f"ecs-fluid-{uuid.uuid4().hex}"
         self._log = folder / "logs" / "workers.log"
@@ -204,9 +204,9 @@ class DaskPool:
                 self.say(f"worker {address} (process {worker.pid}) has not answered for {self._timeout:g} s")
                 with contextlib.suppress(OSError):
                     os.kill(worker.pid, signal.SIGKILL)
-        for address in self._present - threads.keys():
+        for address in self._known_workers - threads.keys():
             self.say(f"worker {address} died; a new one takes its place")
-        self._present = set(threads)
+        self._known_workers = set(threads)
         return sum(threads.values())
 
     def _ended(self, task: Any, member: Member) -> Member:
@@ -222,7 +222,9 @@ class DaskPool:
             text = f"every worker that ran it died (killed, out of memory, or crashed){where}"
             return replace(member, status="failed", error=text)
         except ModuleNotFoundError as error:
-            raise FluidError(f"a worker has no {error.name}; install what this process has there") from None
+            raise FluidError(
+                f"a worker has no module {error.name}; install there what this process has"
+            ) from None
         except (OSError, CancelledError):  # the scheduler is gone; errors of members are in their results
             raise _scheduler_gone() from None
         return ended
@@ -239,7 +241,7 @@ def _task(job: Job, topic: str, wanted: dict[str, str]) -> Member:
         raise FluidError(f"worker {worker.address}: the sweep has {', '.join(found)}; both need the same")
     if not (job.sweep / FILE).is_file():
         raise FluidError(
-            f"worker {worker.address} does not see {job.sweep}; a folder that all share is needed"
+            f"worker {worker.address} does not see {job.sweep}; a folder that all workers share is needed"
         )
     threads = job.threads
     if threads is None:
@@ -255,8 +257,8 @@ def _task(job: Job, topic: str, wanted: dict[str, str]) -> Member:
 
 def _scheduler_gone() -> FluidError:
     return FluidError(
-        f"the Dask scheduler is gone, or has not answered for {timeout():g} s ({TIMEOUT}); what the members "
-        "stored stays, and the same sweep continues it"
+        f"the Dask scheduler is gone, or has not answered for {timeout():g} s ({TIMEOUT}); what the "
+        "members stored is kept, and the same sweep continues from there"
     )
 
 
@@ -272,8 +274,8 @@ def check_address(scheduler: str) -> None:
     match = re.fullmatch(r"((tcp|tls|wss?|ucx)://)?([\w.-]+|\[[\da-fA-F:.]+\]):(\d+)", scheduler)
     if match is None or int(match[4]) > 65_535:
         raise FluidError(
-            f"scheduler {scheduler!r}: no Dask scheduler answers there; protocol (tcp, tls, ws, wss, ucx), "
-            "host and port are needed, for example tcp://127.0.0.1:8786"
+            f"scheduler = {scheduler!r} is not an address; protocol (tcp, tls, ws, wss, ucx), host and "
+            "port are needed, for example tcp://127.0.0.1:8786"
         )
 
 
@@ -284,6 +286,6 @@ def require_dask() -> None:
         import distributed  # noqa: F401
     except ImportError:
         raise FluidError(
-            "workers need Dask, which is missing; install it with: pip install 'ecs-fluid[sweep]', or run "
-            "the members one after another: --workers 0, in Python workers=0"
+            "workers need Dask, which is not installed; install it with: pip install 'ecs-fluid[sweep]', "
+            "or run the members one after another: --workers 0, in Python workers=0"
         ) from None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecs_fluid.arguments import MOST_THREADS, path_of, whole, whole_or_none
+from ecs_fluid.arguments import MOST_THREADS, path_of, whole_number, whole_number_or_none
 from ecs_fluid.errors import FluidError, RecipeError, StorageError, sentences
 from ecs_fluid.html import table
 from ecs_fluid.io.disk import make_folder, replace_text
@@ -136,7 +136,7 @@ class Study:
         if scheduler is not None or workers != 0:
             require_dask()
         try:
-            remarks = plan.adopt_former(self.folder)
+            remarks = plan.adopt_stored(self.folder)
         except StorageError:
             # A wrong path or value may be why the folder holds another sweep; its error comes first.
             plan.add(points)
@@ -152,7 +152,7 @@ class Study:
         make_folder(self.folder)
         self._lock: WriterLock | None = WriterLock(self.folder / "writer.lock")
         try:
-            plan.adopt_former(self.folder)  # again: another process may have written a sweep before the lock
+            plan.adopt_stored(self.folder)  # again: another process may have written a sweep before the lock
             (self.folder / STOP).unlink(missing_ok=True)
             for name in plan.points:
                 self._done(name)
@@ -176,7 +176,9 @@ class Study:
     def run_all(self, points: Sequence[Mapping[str, Any]]) -> list[Member]:
         """Run these members side by side; returns them in the order given, failed ones too."""
         if self.plan.vary is not None:
-            raise RecipeError("a sweep has its members from vary; leave that out to choose points one by one")
+            raise RecipeError(
+                "the members of a sweep follow from vary; leave vary out to choose points one by one"
+            )
         names = self.plan.add([dict(point) for point in points])
         self.plan.save(self.folder, "running")
         self._run(list(dict.fromkeys(names)))
@@ -365,9 +367,9 @@ def plan_sweep(
         return plan, []
     axes = {path: axis(path, values) for path, values in (vary or {}).items()}
     if seeds is not None:
-        seeds = whole(seeds, "seeds", 1, MOST_MEMBERS)
+        seeds = whole_number(seeds, "seeds", 1, MOST_MEMBERS)
         if SEED in axes:
-            raise RecipeError(f"seeds and vary {SEED} say the same; give one of them")
+            raise RecipeError(f"seeds and vary {SEED} both set the seed; give only one of them")
         axes[SEED] = tuple(plan.seed() + number for number in range(seeds))
     if not axes:
         raise RecipeError("nothing is varied; vary, with a path and its values, or seeds is needed")
@@ -378,8 +380,10 @@ def plan_sweep(
 def _check_numbers(workers: Any, threads: Any, scheduler: str | None) -> tuple[int | None, int | None]:
     """Numbers of workers and of threads, checked; FluidError for wrong ones."""
     if scheduler is not None and workers is not None:
-        raise FluidError("workers starts local ones and scheduler uses those that run; give one of them")
+        raise FluidError(
+            "workers starts local workers, and scheduler uses running ones; give only one of them"
+        )
     if scheduler is not None:
         check_address(scheduler)
-    workers = whole_or_none(workers, "workers", 0, MOST_THREADS)
-    return workers, whole_or_none(threads, "threads", 1, MOST_THREADS)
+    workers = whole_number_or_none(workers, "workers", 0, MOST_THREADS)
+    return workers, whole_number_or_none(threads, "threads", 1, MOST_THREADS)

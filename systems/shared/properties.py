@@ -115,8 +115,8 @@ def attach_ambient(entity: Entity, kind: type) -> None:
     elif kind is Temperature:
         entity.world.attach(entity.name, Temperature(_temperature_to(entity, fluid, z)))
         if AmbientDensity in entity and fluid.law != LAWS["none"]:
-            entity.world._drop(entity, Density)
-            entity.world._drop(entity, AmbientDensity)
+            entity.world._remove_table(entity, Density)
+            entity.world._remove_table(entity, AmbientDensity)
     else:
         entity.world.attach(entity.name, kind)
 

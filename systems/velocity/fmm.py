@@ -70,7 +70,7 @@ class FmmSolver(Solver):
 
         if self._plan is None:
             self._plan = fast_multipole.plan(self.code, *self._vortons, self.tolerance)
-        shared = self.world.processes.split("fmm", targets, len(self._vortons[2]))
+        shared = self.world.processes.shared_leaves("fmm", targets, len(self._vortons[2]))
         report = fast_multipole.velocity(self._plan, targets.x, targets.u, targets.du, shared)
         done = np.array([report.pairs, report.expansions], np.float64)
         pairs, expansions = done if shared is None else self.world.processes.summed(done)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.plugins import ships
-from ecs_fluid.strays import some_of
+from ecs_fluid.plugins import is_shipped
+from ecs_fluid.strays import sample_rows
 from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.shared.populations import some_rows
 from ecs_fluid.systems.velocity.direct import DirectSolver
@@ -72,9 +72,9 @@ def _all_pairs(flow: VortonFlow) -> VortonFlow | None:
     """The same flow by direct sums in unbounded space; None if the solver's flow is another one."""
     solver, sources, world = flow.solver, flow.sources, flow.solver.world
     elsewhere = solver.has_images or getattr(solver, "boundary", "open") != "open"
-    if elsewhere or not ships(type(solver)) or not len(sources.sigma):
+    if elsewhere or not is_shipped(type(solver)) or not len(sources.sigma):
         return None
-    if world.processes.has_parts(sources):
+    if world.processes.holds_part(sources):
         sources, _ = world.require(PartitionSystem).present()
     return VortonFlow.by(DirectSolver(solver.system), sources, flow.grid)
 
@@ -98,5 +98,5 @@ def _exact(all_pairs: VortonFlow, x: Array) -> Array:
 def _some(flow: VortonFlow, populations: Sequence[Population]) -> tuple[Array, Array]:
     """Positions and velocities of some rows of one or more populations."""
     rows = [(entity, x, u) for entity, x, u, _ in populations]
-    x, u = some_rows(flow.solver.world.processes, rows, some_of)
+    x, u = some_rows(flow.solver.world.processes, rows, sample_rows)
     return x, u

@@ -18,7 +18,7 @@ from ecs_fluid.component import Array, Component
 from ecs_fluid.components import Grid, Sources
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.parameter_models import parameter_model
-from ecs_fluid.plugins import class_named, group_of, import_path, refuse_shipped_name, ships
+from ecs_fluid.plugins import class_named, group_of, import_path, is_shipped, refuse_shipped_name
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
 from ecs_fluid.systems.partition import GridNeeds
@@ -81,7 +81,7 @@ class Solver:
             )
         refuse_shipped_name(cls, cls.name, Solver.registry)
         cls.Parameters = parameter_model(cls, Solver, ("grid_velocity",))
-        if not ships(cls) and "fill" in vars(cls):
+        if not is_shipped(cls) and "fill" in vars(cls):
             cls.fill = _checked(cls.fill)  # type: ignore[assignment,method-assign]
         Solver.registry[cls.name] = Solver.registry[import_path(cls)] = cls
 

@@ -287,7 +287,9 @@ class VelocitySystem(System):
             return
         mesh = grid.origin, grid.spacing, grid.cells
         (points,) = processes.once("grid points", lambda: [grid_points(mesh, number)])
-        field.u = processes.result("velocity field", field.u, points.shape, number, solver.divides_targets)
+        field.u = processes.result_array(
+            "velocity field", field.u, points.shape, number, solver.divides_targets
+        )
         targets = Targets(
             points.reshape(-1, 3), field.u.reshape(-1, 3), place="grid", points=points.shape[:3]
         )

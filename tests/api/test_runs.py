@@ -127,7 +127,7 @@ def test_surfaces_of_a_liquid_have_its_velocity(tmp_path: Path) -> None:
     }
     fallen = ef.run(table, ticks=5, out=tmp_path / "drop", progress=False)
     with pytest.warns(
-        FluidWarning, match="what = 'slice' shows the flow by vortons, and there are none here"
+        FluidWarning, match="what = 'slice' shows the flow of vortons, but there are none here"
     ):
         fallen.show(what="slice", save=tmp_path / "still.png", size=(80, 60))
     stored = Trajectory(fallen.path / "trajectory")
@@ -195,7 +195,7 @@ def test_a_world_file_that_is_edited_before_a_resume_is_told(run: ef.Run) -> Non
         part.resume(4, progress=False)
     file.write_text(file.read_text().replace("radius = 1.0", "radius = 2.0"))
     with pytest.warns(
-        FluidWarning, match="world.toml was edited: the run goes on with the world that it began"
+        FluidWarning, match="world.toml was edited: the run continues with the world that it began"
     ):
         assert part.resume(6, progress=False).info["state_hash"] == run.info["state_hash"]
 
@@ -222,7 +222,7 @@ def python_world() -> ef.World:
 
 def test_a_world_in_memory_runs_on(run: ef.Run) -> None:
     world = python_world()
-    with pytest.raises(FluidError, match="made in Python has no duration; say how many ticks to run: ticks"):
+    with pytest.raises(FluidError, match="made in Python has no duration; give the number of ticks to run"):
         ef.run(world)
     first = ef.run(world, ticks=2, progress=False)
     again = ef.run(world, ticks=2, progress=False)
@@ -237,7 +237,7 @@ def test_a_world_in_memory_runs_on(run: ef.Run) -> None:
     assert again.resume(6, progress=False)[-1].tick == 6
     loaded = ef.load(RING)
     loaded.step(6)
-    with pytest.raises(FluidError, match="the world is at tick 6 of 6; say how many more"):
+    with pytest.raises(FluidError, match="the world is at tick 6 of 6; give the number of further"):
         ef.run(loaded)
 
 
@@ -294,7 +294,7 @@ def test_a_window_needs_a_display(run: ef.Run, monkeypatch: pytest.MonkeyPatch) 
         ((RING, "ring.radus=2"), {}, "did you mean 'radius'"),
         ((RING, "rong.radius=2"), {}, "'rong' is neither a table nor an entity"),
         ((ef.WorldRecipe(), "world.dt=1"), {}, "overrides a file or its tables"),
-        ((ef.World(), "world.dt=1"), {}, "are for worlds that are yet to be made"),
+        ((ef.World(), "world.dt=1"), {}, "cannot be given with a World"),
     ],
 )
 def test_mistakes_are_told_before_anything_is_stored(arguments: Any, named: Any, words: str) -> None:
@@ -307,11 +307,20 @@ def test_mistakes_are_told_before_anything_is_stored(arguments: Any, named: Any,
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda run: run["a":"b"], "slice('a', 'b', None) is no slice of frames; whole numbers and a step"),
-        (lambda run: run[::0], "slice(None, None, 0) is no slice of frames"),
-        (lambda run: run[True], "True is no number of a frame"),
-        (lambda run: run.movie("a.gif", progress=True), "progress = True; a function of the number of"),
-        (lambda run: run.export("npz", progress=True), "progress = True; a function of the number of"),
+        (
+            lambda run: run["a":"b"],
+            "slice('a', 'b', None) is not a slice of frames; whole numbers and a step",
+        ),
+        (lambda run: run[::0], "slice(None, None, 0) is not a slice of frames"),
+        (lambda run: run[True], "True is not the number of a frame"),
+        (
+            lambda run: run.movie("a.gif", progress=True),
+            "progress = True; None or a function that takes the number of",
+        ),
+        (
+            lambda run: run.export("npz", progress=True),
+            "progress = True; None or a function that takes the number of",
+        ),
         (lambda run: run.export("npz", only=3), "only = 3; a name or a list of names is needed"),
         (lambda run: run.export("vdb", voxel="x"), "voxel = 'x'; the edge of a voxel in m, above 0"),
         (lambda run: run.export(3), "unknown format 3; known: gltf, npz"),
@@ -391,7 +400,8 @@ def test_what_is_not_there_is_named(run: ef.Run) -> None:
     with pytest.raises(IndexError, match="has 4 stored frames, no frame 4"):
         run[4]
     with pytest.raises(
-        FluidError, match=r"'ring' is no number of a frame; populations are in frames: run\[-1\]"
+        FluidError,
+        match=r"'ring' is not the number of a frame; populations are in frames, for example run\[-1\]",
     ):
         run["ring"]  # type: ignore[call-overload]
     with pytest.raises(

@@ -135,7 +135,7 @@ def test_killed_run_without_a_checkpoint_does_not_promise_to_go_on(
     shutil.rmtree(copy / "checkpoints")
     status = line(told(copy, capsys), "status")
     said, _, command = status.partition("; from the start: ecs-fluid ")
-    assert said == "killed; without a checkpoint, so it cannot go on"
+    assert said == "killed; without a checkpoint, so it cannot continue"
     assert main(["resume", str(copy)]) == 2
     assert main([*command.split(), "--out", str(copy.parent / "anew")]) == 0
 
@@ -248,24 +248,26 @@ def test_damaged_records_are_drawn_as_far_as_they_are_numbers(
     assert main(["info", str(copy), "--plot", str(tmp_path / "a.png")]) == 0
     (copy / "diagnostics.jsonl").write_text("")
     assert main(["info", str(copy), "--plot", str(tmp_path / "b.png")]) == 2
-    assert "has recorded no diagnostics; each tenth tick does" in capsys.readouterr().err.replace("\n", " ")
+    assert "has recorded no diagnostics; every tenth tick is recorded" in capsys.readouterr().err.replace(
+        "\n", " "
+    )
     assert not (tmp_path / "b.png").exists()
 
 
 def test_what_is_no_run_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A file, a folder inside of a run, and one inside of that: each says what it is, or where the run is."""
     for path, said in (
-        (folder / "run.json", "it is a file."),
-        (folder / "trajectory", f"it has no run.json; {folder} is one."),
-        (folder / "checkpoints", f"it has no run.json; {folder} is one."),
-        (folder.parent, "it has no run.json."),
-        (folder.parent / "rum", f"there is no such folder; {folder} is one."),
+        (folder / "run.json", "it is a file"),
+        (folder / "trajectory", f"it has no run.json; {folder} is one"),
+        (folder / "checkpoints", f"it has no run.json; {folder} is one"),
+        (folder.parent, "it has no run.json"),
+        (folder.parent / "rum", f"there is no such folder; {folder} is one"),
     ):
         assert main(["info", str(path)]) == 2
         assert said in capsys.readouterr().err.replace("\n", " ")
     for path in (".", "/"):
         assert main(["schema", path]) == 2
-        assert "it is a folder, not a file." in capsys.readouterr().err
+        assert "it is a folder, not a file" in capsys.readouterr().err
     assert main(["info", str(folder), "--diagnostics", "energyy"]) == 2
     assert "add --plot file.png" in capsys.readouterr().err
 
@@ -277,7 +279,7 @@ def test_a_run_is_found_by_its_name_alone(
     shutil.copytree(folder, tmp_path / "runs" / "ring")
     monkeypatch.chdir(tmp_path)
     assert main(["info", "ring"]) == 2
-    assert f"no such folder; {Path('runs', 'ring')} is one." in capsys.readouterr().err
+    assert f"no such folder; {Path('runs', 'ring')} is one" in capsys.readouterr().err
 
 
 def test_what_other_systems_record_is_told(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -317,7 +319,9 @@ def test_a_population_whose_file_is_missing_is_told(
     shutil.rmtree(folder / "exports", ignore_errors=True)
     (folder / "trajectory" / "other.vtkhdf").unlink()
     assert main([name, "run", *options]) == 0
-    said = "warning: other.vtkhdf is missing in run/trajectory; all goes on without what was stored there\n"
+    said = (
+        "warning: other.vtkhdf is missing in run/trajectory; the run is read without what was stored there\n"
+    )
     assert capsys.readouterr().err == said
 
 
@@ -328,13 +332,13 @@ def test_a_run_whose_population_is_missing_does_not_go_on(
     kept = (folder / "trajectory" / "other.vtkhdf").rename(tmp_path / "other.vtkhdf")
     assert main(["resume", str(folder), "--ticks", "12"]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("error: ") and "that has no 'other' (is other.vtkhdf missing?) at tick 10" in said
+    assert said.startswith("error: ") and "which has no 'other' (is other.vtkhdf missing?) at tick 10" in said
     about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     about["populations"].append("spray")  # which had no rows at that tick
     (folder / "run.json").write_text(json.dumps(about), encoding="utf-8")
     shutil.copy(kept, folder / "trajectory")
     assert main(["resume", str(folder), "--ticks", "12"]) == 2
-    said = f"error: spray.vtkhdf is missing in {folder / 'trajectory'}; the run goes on when what was stored"
+    said = f"error: spray.vtkhdf is missing in {folder / 'trajectory'}; put it back to continue the run"
     assert capsys.readouterr().err.startswith(said)
     shutil.copytree(two_rings, folder, dirs_exist_ok=True)
     assert main(["resume", str(folder), "--ticks", "12"]) == 0

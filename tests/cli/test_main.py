@@ -111,7 +111,7 @@ def test_a_name_that_no_file_can_have(
             ["sweep", "vortex_ring", "--seeds", "2", "--ticks", str(2**63)],
             "ticks = 9223372036854775808; a whole number of at least 1 is needed",
         ),
-        (["watch", "vortex_ring", "--serve", "--slide", f"system.{DIGITS}.x=1:2"], "is no parameter"),
+        (["watch", "vortex_ring", "--serve", "--slide", f"system.{DIGITS}.x=1:2"], "is not a parameter"),
         (["run", "vortex_ring", "--ticks", str(2**63)], "--ticks. Must be < 9223372036854775808"),
         (["run", "vortex_ring", "--threads", str(2**63)], "--threads. Must be <= 1024"),
     ],
@@ -135,11 +135,11 @@ def test_frames_beyond_all_numbers_leave_a_run_as_it_was(
 
 
 ERRORS: list[tuple[Exception, str]] = [
-    (MemoryError("Unable to allocate 7 GiB"), r"more memory than there is.*\(Unable to allocate 7 GiB\)"),
-    (RecursionError("maximum recursion depth"), "nested too deep"),
+    (MemoryError("Unable to allocate 7 GiB"), r"not enough memory.*\(Unable to allocate 7 GiB\)"),
+    (RecursionError("maximum recursion depth"), "nested too deeply"),
     (OverflowError("too large"), r"a number is too large, or too near to 0.*\(too large\)"),
-    (OSError(5, "Input/output error", "a.npz"), "a.npz: the system says no: Input/output error"),
-    (FileNotFoundError(2, "No such file or directory"), "the working folder is gone"),
+    (OSError(5, "Input/output error", "a.npz"), "a.npz: the operating system refused it: Input/output error"),
+    (FileNotFoundError(2, "No such file or directory"), "the working folder no longer exists"),
 ]
 
 
@@ -259,7 +259,7 @@ def test_a_full_standard_output_is_told_once(arguments: list[str]) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run([*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 2
-    assert done.stderr.decode().strip() == "error: the system says no: No space left on device"
+    assert done.stderr.decode().strip() == "error: the operating system refused it: No space left on device"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a folder in use cannot be removed there")
@@ -291,7 +291,7 @@ def test_commands_in_a_folder_that_is_gone(tmp_path: Path) -> None:
     refusals = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert len(refusals) == len(tried) - 1
     assert "Traceback" not in done.stderr
-    assert refusals[0] == "error: the working folder is gone; change to one that exists"
+    assert refusals[0] == "error: the working folder no longer exists; change to one that does"
 
 
 def test_a_command_is_registered_by_the_module_that_is_imported_for_it() -> None:

@@ -50,11 +50,11 @@ MISTAKES: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "gravity of no size": (
         "[fluid]\ngravity = [0, 0, 1e300]" + RING,
-        ("gravity.2 = 1e+300: a size of at most 1e+30 is needed",),
+        ("gravity.2 = 1e+300: a magnitude of at most 1e+30 is needed",),
     ),
     "profile of no size": (
         "[fluid]\ndensity_profile = [[0.0, 1e300], [1.0, 1.0]]" + RING,
-        ("density_profile.0.1 = 1e+300: a size of at most",),
+        ("density_profile.0.1 = 1e+300: a magnitude of at most",),
     ),
     "key in quotes": (
         '[fluid]\ngravity = { keys = [[0.0, [0, 0, "-9.81"]]] }' + RING,
@@ -214,7 +214,7 @@ def test_what_is_no_ordinary_file_is_refused_unread(
     for name, words in (
         ("pipe", "is a device or a pipe"),
         ("zero", "is a device or a pipe"),
-        ("sparse", "has 100,000,000,000 bytes, and at most 16,777,216 are read."),
+        ("sparse", "has 100,000,000,000 bytes, and at most 16,777,216 are read"),
     ):
         assert main(["validate", str(tmp_path / f"{name}.toml")]) == 2
         said = capsys.readouterr().err

@@ -17,14 +17,14 @@ SAID = {
     "run vortex_ring --look fire": "it is an option of page, show and watch",
     "bench velocity --size 100": "bench velocity has no option --size; did you mean --sizes?",
     "run vortex_ring --zzz": "run has no option --zzz (see ecs-fluid run --help)",
-    "run vortex_ring --set ring.core 0.1": "'0.1' stands where nothing is expected; a setting is one word",
+    "run vortex_ring --set ring.core 0.1": "unexpected argument '0.1'; a setting is one word",
     "run vortex_ring world.duration=0.5": "; a setting is given as --set world.duration=0.5 (see",
     "run vortex_ring ring.core = 0.1": "; a setting is one word: --set path=value (see",
     "run vortex_ring --set ring.core =0.1": "; a setting is one word: --set path=value (see",
     "run ring.core=0.1 vortex_ring": "; a setting is given as --set ring.core=0.1 (see",
-    "resume runs/a ring.core=0.1": "'ring.core=0.1' stands where nothing is expected (see",
-    "run a b": "'b' stands where nothing is expected (see",
-    "show members/core=1 members/core=2": "'members/core=2' stands where nothing is expected (see",
+    "resume runs/a ring.core=0.1": "unexpected argument 'ring.core=0.1' (see",
+    "run a b": "unexpected argument 'b' (see",
+    "show members/core=1 members/core=2": "unexpected argument 'members/core=2' (see",
     "export runs/a": "export: --to is missing: usd, vtp",
     "export --to usd": "export: RUN is missing: folder of a run",
     "run": "run: WORLD is missing: a shipped name",
@@ -52,13 +52,13 @@ def test_a_wrong_command_line_is_told_plainly(line: str, capsys: pytest.CaptureF
 
 IDLE = {
     "worlds vortex_ring --set world.dt=1": "--set has no effect without --schedule",
-    "watch vortex_ring --normal x": "normal has no effect where what = 'particles', only with slice",
+    "watch vortex_ring --normal x": "normal has no effect with what = 'particles'; it works with slice",
     "watch vortex_ring --host 0.0.0.0 --port 80": "--host and --port have no effect without --serve",
     "run vortex_ring --replace": "replace has no effect without out, the folder of the run to replace",
     "info runs/a --diagnostics energy": "--diagnostics has no effect without a picture; add --plot file.png",
     "warmup --set world.dt=1": "--set has no effect without a world; name one",
     "warmup vortex_ring --precision double": "--precision has no effect on a world, which has its own",
-    "show vortex_ring --frame 2 --save a.png": "--frame has no effect as vortex_ring is a world, no run",
+    "show vortex_ring --frame 2 --save a.png": "--frame has no effect because vortex_ring is a world",
 }
 
 

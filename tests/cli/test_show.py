@@ -171,9 +171,9 @@ def test_a_look_without_its_data_says_so(
     """Nothing in this run carries a temperature; slices of what there is are drawn without a word."""
     save = ["--size", "64", "36", "--save", str(tmp_path / "a.png")]
     assert main(["show", str(folder), "--look", "temperature", *save]) == 0
-    assert "look = 'temperature' colours tracers by Temperature.T, which none has" in capsys.readouterr().err
+    assert "look = 'temperature' colours tracers by Temperature.T, but none has it" in capsys.readouterr().err
     assert main(["show", str(folder), "--look", "fire", *save]) == 0
-    assert "by Species.flame and Species.smoke, which none has" in capsys.readouterr().err
+    assert "by Species.flame and Species.smoke, but none has it" in capsys.readouterr().err
     for fine in (["--look", "paper"], ["--look", "temperature", "--what", "slice"]):
         assert main(["show", str(folder), *fine, *save]) == 0
         assert not capsys.readouterr().err
@@ -233,7 +233,7 @@ def test_a_single_vorton_can_be_looked_at(what: str, tmp_path: Path) -> None:
     [
         (["--fps", "0", "--movie", "a.mp4"], "0.1 to 240"),
         (["--frame", "6", "--save", "a.png"], "frames 0 to 5"),
-        (["--ticks", "3", "--save", "a.png"], "--ticks has no effect as "),
+        (["--ticks", "3", "--save", "a.png"], "--ticks has no effect because "),
         (["--only", "smok", "--save", "a.png"], "did you mean 'smoke'"),
         (["--save", "no/a.png"], "folder no does not exist"),
         (["--movie", "a.avi"], ".mp4 or .gif"),

@@ -82,7 +82,7 @@ def test_lost_distances_are_told(run: Path, tmp_path: Path, capsys: pytest.Captu
     copy = Path(shutil.copytree(run, tmp_path / "copy"))
     fields = copy / "trajectory" / "fields"
     (fields / "sdf-00000002.vtkhdf").unlink()
-    said = f"sdf-00000002.vtkhdf is missing in {fields}; all goes on without what was stored there"
+    said = f"sdf-00000002.vtkhdf is missing in {fields}; the run is read without what was stored there"
     for command in (
         ["export", str(copy), "--to", "obj", "--out", str(tmp_path / "obj")],
         ["page", str(copy), "--out", str(tmp_path / "page")],
@@ -94,7 +94,7 @@ def test_lost_distances_are_told(run: Path, tmp_path: Path, capsys: pytest.Captu
         assert told.count(said) == 1, told
     shutil.rmtree(fields)
     assert main(["export", str(copy), "--to", "npz", "--out", str(tmp_path / "npz")]) == 0
-    assert f"sdf.vtkhdf.series is missing in {fields}; all goes on" in capsys.readouterr().err
+    assert f"sdf.vtkhdf.series is missing in {fields}; the run is read without" in capsys.readouterr().err
     assert main(["resume", str(copy), "--ticks", "8"]) == 0
     assert f"sdf.vtkhdf.series is missing in {fields}; the run goes on" in capsys.readouterr().err
     assert main(["info", str(copy)]) == 0
@@ -119,17 +119,20 @@ def test_slice_of_distances_to_a_movie(run: Path, tmp_path: Path) -> None:
         (["--fps", "9", "--jobs", "2", "--save", "a.png"], "--fps and --jobs have no effect without a movie"),
         (["--frame", "1", "--movie", "a.gif"], "--frame has no effect on a movie; --frames"),
         (["--fps", "9", "--movie", "%d.png"], "fps has no effect on a sequence of pictures"),
-        (["--ticks", "2"], "--ticks has no effect as "),
-        (["--set", "world.dt=1"], "--set has no effect as "),
+        (["--ticks", "2"], "--ticks has no effect because "),
+        (["--set", "world.dt=1"], "--set has no effect because "),
         (
             ["--level", "0.1", "--save", "a.png"],
-            "level has no effect where what = 'particles', only",
+            "level has no effect with what = 'particles'; it works",
         ),
-        (["--what", "slice", "--clip", "--movie", "a.gif"], "clip has no effect where what = 'slice'"),
-        (["--normal", "x", "--save", "a.png"], "normal has no effect where what = 'particles', only with sl"),
+        (["--what", "slice", "--clip", "--movie", "a.gif"], "clip has no effect with what = 'slice'"),
+        (
+            ["--normal", "x", "--save", "a.png"],
+            "normal has no effect with what = 'particles'; it works with sl",
+        ),
         (["--what", "sdf", "--normal", "x", "--save", "a.png"], "slice, sdf_slice (or sdf with clip)"),
-        (["--what", "sdf", "--only", "pool", "--save", "a.png"], "only has no effect where what = 'sdf'"),
-        (["--what", "sdf_slice", "--color-by", "speed", "--save", "a.png"], "color_by has no effect where"),
+        (["--what", "sdf", "--only", "pool", "--save", "a.png"], "only has no effect with what = 'sdf'"),
+        (["--what", "sdf_slice", "--color-by", "speed", "--save", "a.png"], "color_by has no effect with"),
         (["--orbit", "1e9", "--movie", "a.gif"], "-3600 to 3600"),
         (["--jobs", "0", "--movie", "a.gif"], "1 to 256"),
         (["--movie", "a.png"], "frame_%04d.png"),

@@ -137,12 +137,12 @@ def test_a_slider_stays_where_another_makes_its_value_impossible(world: ef.World
         ("fluid.viscosity=-1:1", "viscosity = -1.0"),
         ("fluid.stretsh.rate=0:1", "did you mean 'fluid.stretch'"),
         ("fluid.stretch.rat=0:1", "did you mean 'rate'"),
-        ("fluid.stretch.scheme=0:1", "is no number"),
+        ("fluid.stretch.scheme=0:1", "is not a number"),
         ("system.wind.velocity=0:1", "add .x, .y or .z"),
         ("system.wnd.velocity.z=0:1", "did you mean 'system.wind'"),
         ("wick.rate=-5:1", "0 to 1e"),
-        ("wick.name=0:1", "is no number"),
-        ("ring.radius=1:2", "no parameter that can be turned"),
+        ("wick.name=0:1", "is not a number"),
+        ("ring.radius=1:2", "is not a parameter that can be changed"),
     ],
 )
 def test_slides_that_cannot_be(world: ef.World, text: str, words: str) -> None:

@@ -15,7 +15,7 @@ from ecs_fluid.component import Array, Component, column
 from ecs_fluid.components.bodies import FREE
 from ecs_fluid.errors import ScheduleError
 from ecs_fluid.lint import unmatched_lint
-from ecs_fluid.schedule import build
+from ecs_fluid.schedule import build_schedule
 from ecs_fluid.system import System
 from ecs_fluid.worlds.world_recipe import shipped
 
@@ -31,7 +31,7 @@ def make(title: str, **declared: Any) -> type[System]:
 
 
 def names(*kinds: type[System]) -> list[str]:
-    return [type(system).__name__ for system in build([kind() for kind in kinds]).systems]
+    return [type(system).__name__ for system in build_schedule([kind() for kind in kinds]).systems]
 
 
 def refused(sentence: str) -> pytest.RaisesExc:
@@ -52,8 +52,9 @@ def test_may_read_comes_after_writers_and_adders_and_may_go_without_them() -> No
 def test_may_read_is_a_conflict_like_any_read() -> None:
     mover, glance = make("Mover", writes=(ef.Position,)), make("Glance", may_read=(ef.Position,))
     with refused(
-        "Mover and Glance both touch Position in the phase 'move' with no order between them; give one of "
-        "them before or after, for example Glance.after = (Mover,)"
+        "Mover and Glance both access Position in the phase 'move', but nothing says which of them runs "
+        "first; "
+        "give one of them before or after, for example Glance.after = (Mover,)"
     ):
         names(mover, glance)
     glance.after = (mover,)
@@ -73,8 +74,9 @@ def test_may_read_of_every_component() -> None:
     """`Component` stands for all of them: what anybody writes counts."""
     glance = make("Glance", may_read=(Component,))
     with refused(
-        "Mover and Glance both touch Position in the phase 'move' with no order between them; give one of "
-        "them before or after, for example Glance.after = (Mover,)"
+        "Mover and Glance both access Position in the phase 'move', but nothing says which of them runs "
+        "first; "
+        "give one of them before or after, for example Glance.after = (Mover,)"
     ):
         names(make("Mover", writes=(ef.Position,)), glance)
 
@@ -126,8 +128,9 @@ def test_an_assignment_to_what_is_added_to_is_caught(value: float) -> None:
     for first in (True, False):
         world = flight(thruster(process=assign), first)
         with refused(
-            "Thruster sets BodyLoad.force of entity 'ball', to which it should add; write += in place of =, "
-            "or move BodyLoad from its adds to its writes"
+            "Thruster declares only to add to BodyLoad.force, but overwrites it in entity 'ball'; write += "
+            "in "
+            "place of =, or move BodyLoad from its adds to its writes"
         ):
             world.step()
         assert not world["ball"][ef.RigidMotion].v.any()
@@ -171,7 +174,7 @@ def test_a_thruster_where_it_cannot_act_is_refused(first: bool) -> None:
     for phase in ("prepare", "rates"):
         with refused(
             f"Thruster adds to BodyLoad in the phase '{phase}', in every stage of the integrator, but "
-            "LoadSystem empties it once a tick; set Thruster.phase to 'move'"
+            "LoadSystem resets it only once per tick; set Thruster.phase to 'move'"
         ):
             flight(thruster(phase=phase), first).step()
     with pytest.raises(ScheduleError, match=r"circle: .*BodySystem before Thruster"):
@@ -181,7 +184,7 @@ def test_a_thruster_where_it_cannot_act_is_refused(first: bool) -> None:
 def test_a_load_that_nobody_empties_is_refused() -> None:
     """It would grow from tick to tick."""
     with refused(
-        "Thruster adds to BodyLoad, which no system empties when a tick begins; add a system that writes "
+        "Thruster adds to BodyLoad, but no system resets it when a tick begins; add a system that writes "
         "BodyLoad, such as LoadSystem"
     ):
         flight(thruster(), True, loads=False).step()
@@ -210,7 +213,7 @@ def look(body: Any, debug: bool = True, **declared: Any) -> ef.World:
     return world
 
 
-UNDECLARED = "Looks asks for Age but does not declare it; add Age to its reads, may_read, writes or adds"
+UNDECLARED = "Looks accesses Age but does not declare it; add Age to its reads, may_read, writes or adds"
 WAYS: dict[str, Any] = {
     "entity[Age]": lambda self: self.world["dust"][ef.Age],
     "Age in entity": lambda self: ef.Age in self.world["dust"],
@@ -263,7 +266,7 @@ def test_all_tables_at_once_are_every_component() -> None:
         ).step()
         assert seen == [3]  # with the names of the rows
     with refused(UNDECLARED):
-        look(lambda self: dict(self.world._tables)["dust"][ef.Age]).step()
+        look(lambda self: dict(self.world._named_tables)["dust"][ef.Age]).step()
 
 
 def test_names_of_rows_and_of_components_are_free() -> None:
@@ -346,7 +349,7 @@ def test_who_asks_another_system_says_so() -> None:
         seen.append((isinstance(clock, Clock), hasattr(clock, "oldest"), clock.slow, clock.half))
         seen.append(clock.oldest(faster=0.5))
 
-    with refused("Looks asks Clock for oldest but does not declare it; add Clock to its asks"):
+    with refused("Looks calls Clock.oldest without declaring it; add Clock to its asks"):
         ask(body).step()
     assert seen == [(True, True, 2.0, 1.0)]  # parameters are free: they change between two ticks alone
     for asks in (Clock, "Clock"):
@@ -390,9 +393,9 @@ def test_what_a_world_is_made_of_stays_during_a_tick(debug: bool) -> None:
 
 def test_a_slip_in_a_declaration_is_told() -> None:
     for slip, right in (("raeds", "reads"), ("write", "writes"), ("befor", "before")):
-        with refused(f"Slip.{slip} declares nothing; did you mean {right!r}?"):
+        with refused(f"Slip.{slip} is not a declaration; did you mean {right!r}?"):
             make("Slip", **{slip: (ef.Position,)})
-    with refused("Slip.phse declares nothing; did you mean 'phase'?"):
+    with refused("Slip.phse is not a declaration; did you mean 'phase'?"):
         make("Slip", phse="rates")
     make("Slip", writer=None, spread=(1.0, 2.0))  # what is no declaration
 
@@ -402,7 +405,7 @@ def test_a_name_that_no_system_has_is_told(listed: str) -> None:
     """Once, before the first tick: a system that is known but not there is no mistake."""
     names = ("AdvectionSytem", "DiffusionSystem", "*", "Wobbly")
     world = look(lambda self: None, **{listed: names})
-    said = f"Looks.{listed} names {{!r}}, but no system that is loaded is called so; "
+    said = f"Looks.{listed} names {{!r}}, but no loaded system has that name; "
     assert world.lint() == [
         said.format("AdvectionSytem") + "did you mean 'AdvectionSystem'?",
         said.format("Wobbly") + "give its name, or leave it out",
@@ -411,7 +414,7 @@ def test_a_name_that_no_system_has_is_told(listed: str) -> None:
 
 def test_who_is_asked_runs_under_its_own_declarations() -> None:
     with refused(
-        "Clock asks for Strength but does not declare it; add Strength to its reads, may_read, writes or adds"
+        "Clock accesses Strength but does not declare it; add Strength to its reads, may_read, writes or adds"
     ):
         ask(lambda self: self.world.system(Clock).farthest(), asks=Clock).step()
     # And what asks it, under its own again.
@@ -425,8 +428,9 @@ def test_who_asks_reads_what_the_answer_comes_from() -> None:
     assert names(mover, asker) == ["Mover", "Asker"]
     fluid = (ef.VelocitySystem, ef.PartitionSystem)
     with refused(
-        "Mover and Asker both touch Strength in the phase 'move' with no order between them; give one of "
-        "them before or after, for example Asker.after = (Mover,)"
+        "Mover and Asker both access Strength in the phase 'move', but nothing says which of them runs "
+        "first; "
+        "give one of them before or after, for example Asker.after = (Mover,)"
     ):
         names(mover, asker, *fluid)
     asker.before = ("Mover",)
@@ -443,7 +447,7 @@ def test_who_asks_comes_after_who_is_asked_unless_it_says_before() -> None:
 
 def test_questions_to_the_world_are_questions_to_its_systems() -> None:
     with refused(
-        "Looks asks VelocitySystem for velocity_at but does not declare it; add VelocitySystem to its asks"
+        "Looks calls VelocitySystem.velocity_at without declaring it; add VelocitySystem to its asks"
     ):
         world = look(lambda self: self.world.velocity(np.zeros((1, 3))))
         world.add_systems([ef.VelocitySystem(), ef.AdvectionSystem()])

@@ -78,7 +78,7 @@ def test_wrong_dtype(value: object) -> None:
 
 
 def test_ragged_lists() -> None:
-    with refused("Position.x needs an array of numbers, its rows of one length"):
+    with refused("Position.x needs an array of numbers whose rows all have the same length"):
         ef.Position([[1.0, 2.0, 3.0], [1.0]])
 
 
@@ -187,7 +187,7 @@ def test_assigning_keeps_length_precision_and_independence() -> None:
     assert a.x.dtype == np.float32
     b.x[0] = 7.0
     np.testing.assert_array_equal(a.x, np.ones((2, 3)))
-    with refused("Position.x has 3 rows, but this Position has 2; rows are added and removed with spawn"):
+    with refused("Position.x has 3 rows, but this Position has 2; add rows by spawn"):
         a.x = np.zeros((3, 3))
     with refused(r"shape \(2, 2\)"):
         a.x = np.zeros((2, 2))
@@ -248,12 +248,14 @@ def test_components_with_columns_are_not_inherited_from() -> None:
 
 
 def test_rate_must_match_its_state() -> None:
-    with refused("WrongRate is the rate of Position and needs as many columns of the same shapes"):
+    with refused(
+        "WrongRate is the rate of Position, so it needs the same number of columns, of the same shapes"
+    ):
 
         class WrongRate(Component, rate_of=ef.Position):
             u: Array = column("m/s")
 
-    with refused("RateOfRate cannot be the rate of Velocity; state components"):
+    with refused("RateOfRate cannot be the rate of Velocity; only a state component"):
 
         class RateOfRate(Component, rate_of=ef.Velocity):
             a: Array = column("m/s^2", shape=(3,))

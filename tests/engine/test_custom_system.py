@@ -82,7 +82,7 @@ def test_a_world_file_names_it_by_its_import_path(folder: Path) -> None:
 
 def test_without_leave_no_code_runs(folder: Path) -> None:
     (folder / "swirl.py").write_text("open('ran', 'w')\n" + SWIRL)
-    with pytest.raises(RecipeError, match="kind = 'swirl:Swirl' would run code of yours; allow it with"):
+    with pytest.raises(RecipeError, match="kind = 'swirl:Swirl' would run your own code; allow it with"):
         ef.load(folder / "world.toml")
     assert "swirl" not in sys.modules
 

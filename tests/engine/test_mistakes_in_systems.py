@@ -54,17 +54,17 @@ def set_dtype(x: np.ndarray) -> None:
     [
         (
             lambda x: x.resize((7, 3), refcheck=False),
-            "has shape (7, 3) {when}, beside 4 rows of RowId",
+            "has shape (7, 3) {when}, but RowId has 4 rows",
         ),
         (
             lambda x: x.resize((2, 3), refcheck=False),
-            "has shape (2, 3) {when}, beside 4 rows of RowId",
+            "has shape (2, 3) {when}, but RowId has 4 rows",
         ),
         (
             set_shape,
-            "has shape (12,) {when}, beside 4 rows of RowId; rows come by spawn and go by kill",
+            "has shape (12,) {when}, but RowId has 4 rows; add rows by spawn, remove them by kill",
         ),
-        (set_dtype, "has numbers of dtype int32 {when}; the dtype of a column stays what it is"),
+        (set_dtype, "has dtype int32 {when}; float32 is needed, since the dtype"),
     ],
 )
 def test_columns_that_a_system_resizes_are_told_and_put_back(change: Any, sentence: str, debug: bool) -> None:
@@ -80,7 +80,9 @@ def test_columns_that_a_system_resizes_are_told_and_put_back(change: Any, senten
 def test_columns_that_were_resized_between_ticks_are_told() -> None:
     world = dust(lambda system: None)
     world["dust"][ef.Position].x.resize((2, 3), refcheck=False)
-    with pytest.raises(ComponentError, match=r"Position.x has shape \(2, 3\) before the tick, beside 4 rows"):
+    with pytest.raises(
+        ComponentError, match=r"Position.x has shape \(2, 3\) before the tick, but RowId has 4 rows"
+    ):
         world.step()
 
 
@@ -101,12 +103,12 @@ def test_what_is_no_component_is_told_with_what_is_allowed(
 ) -> None:
     """A line of ours failed, with "'str' object has no attribute '__name__'"."""
     world = dust(lambda system: list(getattr(system, way)(wrong)), debug)
-    allowed = "those that it declares are allowed, without quotes: Age, Position"
+    allowed = "allowed are those that it declares, without quotes: Age, Position"
     with pytest.raises(ScheduleError) as refused:
         world.step()
     said = str(refused.value)
-    assert said.startswith(f"Careless asks for {shown}") and said.endswith(
-        f"which is no class of components; {allowed}"
+    assert said.startswith(f"Careless accesses {shown}") and said.endswith(
+        f"which is not a component class; {allowed}"
     )
 
 
@@ -118,7 +120,7 @@ def test_what_is_no_component_is_told_with_what_is_allowed(
 def test_entities_are_asked_by_classes(ask: Any, debug: bool) -> None:
     """`"Position" in entity` was False, without a word."""
     world = dust(lambda system: ask(system.world["dust"]), debug)
-    with pytest.raises(ComponentError, match=r"is no class of components; one such as ef\.Position is"):
+    with pytest.raises(ComponentError, match=r"is not a component class; pass a class such as ef\.Position"):
         world.step()
 
 
@@ -189,9 +191,12 @@ def test_a_type_that_is_not_there_is_told_with_its_class() -> None:
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ({"tick": 3}, "Broken records 'tick', which this tick's record has already; choose another name"),
-        ({"time": 3}, "Broken records 'time', which this tick's record has already"),
-        ({"energy": 3}, "Broken records 'energy', which this tick's record has already"),
+        (
+            {"tick": 3},
+            "Broken records 'tick', but this tick's record already has that name; choose another one",
+        ),
+        ({"time": 3}, "Broken records 'time', but this tick's record already has that name"),
+        ({"energy": 3}, "Broken records 'energy', but this tick's record already has that name"),
         ({"a": {1, 2}}, "Broken records a = {1, 2}; a number, text or a list of them is needed"),
         ({"a": [1, object]}, "Broken records a = [1, <class 'object'>]; a number, text or a list of"),
     ],

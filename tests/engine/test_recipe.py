@@ -161,18 +161,18 @@ def test_overrides_reach_the_world() -> None:
         ("a.json", "{", "not valid JSON"),
         ("a.json", "[" * 100_000, "nested too deeply"),
         ("a.json", '{"a": ' + "1" * 5000 + "}", "not valid JSON"),
-        ("a.json", '{"world": {"dt": 0.1, "dt": 0.2}}', "the key 'dt' stands twice in a table"),
+        ("a.json", '{"world": {"dt": 0.1, "dt": 0.2}}', "the key 'dt' appears twice in a table"),
         (
             "a.toml",
             "[world]\ndt = 0.1\ndt = 0.2\n",
-            "a key stands twice (at line 3",
+            "a key appears twice (at line 3",
         ),
         (
             "a.toml",
             "[world]\n[world]\n",
-            "the table [world] stands twice (at",
+            "the table [world] appears twice (at",
         ),
-        ("a.toml", "[a.b]\n[a.b]\n", "the table [a.b] stands twice (at"),
+        ("a.toml", "[a.b]\n[a.b]\n", "the table [a.b] appears twice (at"),
         ("a.json", "[]", "a table of tables is needed, not list"),
     ],
 )
@@ -403,7 +403,7 @@ def test_schema_takes_both_forms_of_dt() -> None:
         ({"world": {"duration": 1e9}}, "at most 10 million are allowed"),
         ({"fluid": {"velocity": {"kernel": b"x"}}}, r"velocity: kernel = b'x': text is needed, not bytes"),
         ({"entity": [{**RING, "color": b"red"}]}, r"color = b'red': text is needed, not bytes"),
-        ({"entity": [{**RING, 1: "red"}]}, r"\[\[entity\]\] 1 'ring': 1 is no key; text is needed"),
+        ({"entity": [{**RING, 1: "red"}]}, r"\[\[entity\]\] 1 'ring': 1 is not a key; text is needed"),
     ],
 )
 def test_mistakes(changes: dict[str, Any], words: str) -> None:
@@ -431,4 +431,4 @@ def test_a_class_derived_from_a_shipped_recipe_takes_no_kind_away() -> None:
 )
 def test_nearest(name: str, hint: str) -> None:
     assert nearest(name, ["smoke", "ring"]) == hint
-    assert nearest(name, []) == "nothing is known here"
+    assert nearest(name, []) == "there are none"

@@ -11,7 +11,7 @@ import pytest
 import ecs_fluid as ef
 from ecs_fluid.component import Array, Component, column
 from ecs_fluid.errors import ScheduleError
-from ecs_fluid.schedule import build
+from ecs_fluid.schedule import build_schedule
 from ecs_fluid.system import PHASES, System
 
 
@@ -32,7 +32,7 @@ def make(title: str, **declared: Any) -> type[System]:
 
 
 def names(*kinds: type[System]) -> list[str]:
-    return [type(system).__name__ for system in build([kind() for kind in kinds]).systems]
+    return [type(system).__name__ for system in build_schedule([kind() for kind in kinds]).systems]
 
 
 def refused(pattern: str) -> pytest.RaisesExc:
@@ -70,7 +70,7 @@ def test_who_reads_and_adds_a_rate_comes_after_those_who_only_add() -> None:
     brake = make("Brake", reads=(ef.Velocity,), adds=(ef.Velocity,), phase="rates")
     assert names(brake, wind) == ["Blow", "Brake"]
     second = make("Brake2", reads=(ef.Velocity,), adds=(ef.Velocity,), phase="rates")
-    with refused("Brake and Brake2 both touch Velocity in the phase 'rates' with no order"):
+    with refused("Brake and Brake2 both access Velocity in the phase 'rates', but nothing says which"):
         names(brake, second)
     ordered = make("Brake3", reads=(ef.Velocity,), adds=(ef.Velocity,), phase="rates", before=("Brake",))
     assert names(brake, ordered, wind) == ["Blow", "Brake3", "Brake"]
@@ -110,7 +110,7 @@ def test_a_circle_names_all_its_members() -> None:
     b = make("RoundB", before=("RoundC",))
     c = make("RoundC", before=("RoundA",))
     outside = make("Outside", after=("RoundA",))
-    with refused("the order of the phase 'move' runs in a circle: ") as caught:
+    with refused("the systems of the phase 'move' are ordered in a circle: ") as caught:
         names(outside, a, b, c)
     circle = re.search(r"circle: (.*);", str(caught.value))
     assert circle is not None
@@ -124,7 +124,7 @@ def test_a_circle_names_all_its_members() -> None:
 
 def test_two_that_want_to_be_the_last() -> None:
     last = make("TheLast", after=("*",))
-    with refused("there are 2 systems TheLast in the phase 'move', each of which .* leave all but one out"):
+    with refused("there are 2 systems TheLast in the phase 'move', each of which .* keep one of them"):
         names(last, make("Between"), last)
 
 
@@ -141,8 +141,8 @@ def test_a_circle_with_the_data_flow() -> None:
 def test_an_undecided_order_names_both_and_the_fix(first: str, second: str) -> None:
     a, b = make("Undecided1", **{first: (ef.Position,)}), make("Undecided2", **{second: (ef.Position,)})
     with refused(
-        "Undecided1 and Undecided2 both touch Position in the phase 'move' with no order between them; give "
-        r"one of them before or after, for example Undecided2.after = \(Undecided1,\)"
+        "Undecided1 and Undecided2 both access Position in the phase 'move', but nothing says which of "
+        r"them runs first; give one of them before or after, for example Undecided2.after = \(Undecided1,\)"
     ):
         names(a, b)
     b.after = (a,)
@@ -163,7 +163,7 @@ def test_readers_need_no_order() -> None:
 
 def test_two_of_one_kind_that_write_the_same() -> None:
     kind = make("Twin", writes=(ef.Position,))
-    with refused("two Twin both touch Position; keep one of them"):
+    with refused("there are two systems Twin, and both access Position; keep one of them"):
         names(kind, kind)
 
 

@@ -225,7 +225,7 @@ def test_what_no_system_can_calculate_is_a_sentence() -> None:
     world.step()
     world.fluid[bodies.ShedMotion].added[:] = 1e30
     before = world.state_hash()
-    with pytest.raises(DivergedError, match=r"tick 2 .* BodySystem cannot calculate .*Singular matrix"):
+    with pytest.raises(DivergedError, match=r"tick 2 .* BodySystem could not compute .*Singular matrix"):
         world.step(2)
     assert world.state_hash() == before
 
@@ -329,7 +329,8 @@ def test_a_system_that_makes_an_entity_each_time_is_named() -> None:
     system = world.add_system(Hungry())
     world.add_system(ef.KillBoxSystem(low=(0, 0, 0), high=(1, 1, 1)))
     sentence = (
-        "entity 'plate'; Hungry makes it each time it joins, .* let it look first: if 'plate' not in world"
+        "entity 'plate'; Hungry makes it each time it joins a world, .* let it check first: if 'plate' "
+        "not in world"
     )
     with pytest.raises(ComponentError, match=sentence):
         world.set_fluid(density=2.0)

@@ -136,8 +136,8 @@ def dust(*systems: ef.System) -> ef.World:
     ("world", "kind", "name", "value", "sentence"),
     [
         (pool, ef.WhitewaterSystem, "most", 10**9, "use a smaller most"),
-        (plane, ef.VelocitySystem, "solver", "pppm", "is for a world of dimension = 3"),
-        (plane, ef.VelocitySystem, "solver", "container", "is for a world of dimension = 3"),
+        (plane, ef.VelocitySystem, "solver", "pppm", "works only in a world of dimension = 3"),
+        (plane, ef.VelocitySystem, "solver", "container", "works only in a world of dimension = 3"),
         (
             lambda: dust(ef.KillBoxSystem(low=(0, 0, 0), high=(1, 1, 1))),
             ef.KillBoxSystem,

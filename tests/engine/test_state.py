@@ -16,7 +16,7 @@ from docs.generator import programs
 from ecs_fluid.component import Array, Component, column
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.checkpoint import save_checkpoint
-from ecs_fluid.state import packed
+from ecs_fluid.state import packed_world
 from ecs_fluid.system import System
 
 OWN_MODULE = '''
@@ -264,7 +264,7 @@ def test_saving_changes_nothing_and_resume_restores_the_schedule(own: Any, tmp_p
     ]
     assert resumed.options == world.options
     assert [entity.name for entity in resumed.entities] == [entity.name for entity in world.entities]
-    assert packed(resumed)[0] == packed(world)[0]
+    assert packed_world(resumed)[0] == packed_world(world)[0]
 
 
 def test_in_another_process_with_and_without_the_users_module(own: Any, tmp_path: Path) -> None:
@@ -301,7 +301,7 @@ def test_a_system_that_is_not_loaded(own: Any, tmp_path: Path) -> None:
 def test_checkpoints_of_another_version(tmp_path: Path) -> None:
     """Their classes may have other names by now, so the version is looked at before any of them."""
     world = ef.World()
-    meta, arrays = packed(world)
+    meta, arrays = packed_world(world)
     meta["version"] -= 1
     meta["systems"] = [{"class": "ecs_fluid.systems.gone:GoneSystem", "parameters": {}}]
     save_checkpoint(tmp_path / "ck.npz", meta, arrays)

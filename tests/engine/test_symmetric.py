@@ -101,6 +101,6 @@ def test_what_cannot_be_symmetric_is_refused() -> None:
     world.add_system(looks())
     with pytest.raises(
         ScheduleError,
-        match="Looks is symmetric and touches VelocityGradient, which is not filled yet when its",
+        match="Looks is symmetric and accesses VelocityGradient, which is not filled yet when its",
     ):
         world.step()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
-from ecs_fluid.threads import FORGOTTEN, LONG, SWITCH, TRIALS, Threads
+from ecs_fluid.threads import LONG, RETRY_AFTER, SWITCH_COST, TRIALS, Threads
 
 
 @pytest.fixture
@@ -38,10 +38,10 @@ def plans(
     threads, all_of_them, found = Threads(), [ef.AdvectionSystem() for _ in range(systems)], []
     for tick in range(ticks):
         given = []
-        with threads.chosen():
+        with threads.planned():
             for system in all_of_them:
                 if threads.mixed:
-                    threads.before(system)
+                    threads.set_for(system)
                 given.append(numba.get_num_threads())
         assert numba.get_num_threads() == 2
         threads.learn(dict(zip(map(id, all_of_them), seconds(tick, given), strict=True)))
@@ -61,7 +61,8 @@ def test_systems_differ(two: None) -> None:
     def seconds(_: int, given: list[int]) -> list[float]:
         first, second, third = given
         return [
-            {1: 1e-3, 2: 2e-3}[first], {1: 2e-3, 2: 1.5e-3}[second], {1: 1e-3 + 0.9 * SWITCH, 2: 1e-3}[third]
+            {1: 1e-3, 2: 2e-3}[first], {1: 2e-3, 2: 1.5e-3}[second],
+            {1: 1e-3 + 0.9 * SWITCH_COST, 2: 1e-3}[third],
         ]  # fmt: skip
 
     found = plans(seconds, 60, 3)
@@ -96,11 +97,11 @@ def test_threads_that_another_process_holds_up_for_long_are_left(two: None) -> N
 
 
 def test_the_choice_is_made_anew(two: None) -> None:
-    first = 2 * TRIALS + FORGOTTEN
+    first = 2 * TRIALS + RETRY_AFTER
     for one, two_, again in ((1.0e-3, 1.2e-3, 1), (1.2e-3, 1.0e-3, 2)):
         later = counts(lambda _, n, t={1: one, 2: two_}: t[n], first + 20)[first + 1 :]
         assert later[: 2 * TRIALS] == [again] * TRIALS + [3 - again] * TRIALS
-    seldom = counts(lambda _, n: {1: 2 * LONG, 2: 2.5 * LONG}[n], 4 * FORGOTTEN)
+    seldom = counts(lambda _, n: {1: 2 * LONG, 2: 2.5 * LONG}[n], 4 * RETRY_AFTER)
     assert set(seldom[2 * TRIALS + 1 :]) == {1}
 
 
@@ -113,9 +114,9 @@ def test_threads_that_have_become_slow_are_given_up(two: None) -> None:
 
 def test_threads_that_have_become_much_slower_cost_one_tick(two: None) -> None:
     """As beside a busy process: each of a hundred loops in a tick may wait for the scheduler."""
-    given = counts(lambda run, n: {1: 2e-3, 2: 1e-3 if run < 50 else 3e-2}[n], 50 + 4 * FORGOTTEN)
+    given = counts(lambda run, n: {1: 2e-3, 2: 1e-3 if run < 50 else 3e-2}[n], 50 + 4 * RETRY_AFTER)
     assert given[50] == 2 and given[51:].count(2) == 0
-    again = counts(lambda run, n: {1: 2e-3, 2: 1e-3 if run < 50 else 3e-2}[n], 50 + 8 * FORGOTTEN)
+    again = counts(lambda run, n: {1: 2e-3, 2: 1e-3 if run < 50 else 3e-2}[n], 50 + 8 * RETRY_AFTER)
     assert again[51:].count(2) == 1
 
 

@@ -15,7 +15,7 @@ import pytest
 import ecs_fluid as ef
 from ecs_fluid.cli import main
 from ecs_fluid.errors import StorageError
-from ecs_fluid.exports.frames import selected
+from ecs_fluid.exports.frames import selected_frames
 from ecs_fluid.io.runfolder import RunFolder
 from tests.exports.made_run import frame_of, is_refused, make_run
 from tests.memory import peak_of
@@ -37,37 +37,43 @@ from tests.memory import peak_of
     ],
 )
 def test_frames_are_chosen_as_python_does(text: str | None, numbers: list[int]) -> None:
-    assert list(selected(text, 11, Path("run"))) == list(numbers)
+    assert list(selected_frames(text, 11, Path("run"))) == list(numbers)
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (["--to", "usdd"], "unknown format 'usdd'; did you mean 'usd'?"),
-        (["--to", "npz", "--frames", "11"], "frames 11: {run} has frames 0 to 10, or -1 for the last."),
-        (["--to", "npz", "--frames", "5:12"], "frames 5:12: {run} has frames 0 to 10, or -1 for the last."),
-        (["--to", "npz", "--frames=-12"], "frames -12: {run} has frames 0 to 10, or -1 for the last."),
-        (["--to", "npz", "--frames", "7:3"], "frames 7:3 select none of {run}; it has frames 0 to 10."),
+        (["--to", "npz", "--frames", "11"], "frames 11: {run} has frames 0 to 10, or -1 for the last"),
+        (["--to", "npz", "--frames", "5:12"], "frames 5:12: {run} has frames 0 to 10, or -1 for the last"),
+        (["--to", "npz", "--frames=-12"], "frames -12: {run} has frames 0 to 10, or -1 for the last"),
+        (["--to", "npz", "--frames", "7:3"], "frames 7:3 select none of {run}; it has frames 0 to 10"),
         (["--to", "npz", "--frames", "::0"], "a step of at least 1 is needed"),
-        (["--to", "npz", "--frames", "1:2:3:4"], "frames '1:2:3:4' cannot be understood; first:stop:step"),
+        (
+            ["--to", "npz", "--frames", "1:2:3:4"],
+            "frames '1:2:3:4' cannot be understood; one number or first:stop:step",
+        ),
         (
             ["--to", "npz", "--frames", "x"],
-            "frames 'x' cannot be understood; first:stop:step without stop itself, 0:100:10",
+            "frames 'x' cannot be understood; one number or first:stop:step without stop itself",
         ),
         (["--to", "npz", "--only", "smok"], "{run} stores no population 'smok'; did you mean 'smoke'?"),
-        (["--to", "vdb", "--voxel", "0"], "voxel = 0.0; the edge of a voxel in m, above 0, is needed."),
+        (["--to", "vdb", "--voxel", "0"], "voxel = 0.0; the edge of a voxel in m, above 0, is needed"),
         (["--to", "vti", "--voxel", "1e-4"], "GB are allowed, choose a larger voxel"),
-        (["--to", "npz", "--voxel", "0.1"], "voxel has no effect on npz, which has no volumes; usd, vti,"),
+        (
+            ["--to", "npz", "--voxel", "0.1"],
+            "voxel has no effect on npz, which has no volumes; it is for usd",
+        ),
         (["--to", "vdb", "--only", "box"], "only box has no effect on vdb, which holds volumes of particles"),
-        (["--to", "obj", "--only", "smoke"], "only smoke has no effect on obj, which holds surfaces alone"),
-        (["--to", "npz", "--out", "{run}/run.json"], "it is a file; a folder is needed."),
+        (["--to", "obj", "--only", "smoke"], "only smoke has no effect on obj, which holds surfaces only"),
+        (["--to", "npz", "--out", "{run}/run.json"], "it is a file; a folder is needed"),
         (
             ["--to", "npz", "--out", "{run}/trajectory"],
-            "is there already; replace it (--replace, ",
+            "already exists; replace it (--replace, ",
         ),
         (
             ["--to", "npz", "--out", "{run}/trajectory", "--replace"],
-            "is no export of ecs_fluid, so it is not",
+            "is not an export of ecs_fluid, so it is not",
         ),
     ],
 )
@@ -79,7 +85,7 @@ def test_every_mistake_is_one_sentence(
 
 def test_no_run_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", str(tmp_path / "nowhere"), "--to", "npz"]) == 2
-    assert "is not a run folder: there is no such folder." in capsys.readouterr().err
+    assert "is not a run folder: there is no such folder" in capsys.readouterr().err
 
 
 def test_bodies_without_a_checkpoint_are_one_sentence(run: Path, tmp_path: Path) -> None:
@@ -94,7 +100,7 @@ def test_bodies_without_a_checkpoint_are_one_sentence(run: Path, tmp_path: Path)
 
 def test_only_an_export_is_replaced_and_only_by_a_whole_one(run: Path, tmp_path: Path) -> None:
     target = ef.export(run, "npz", frames="0:3", out=tmp_path / "out")
-    with pytest.raises(ef.StorageError, match="is there already"):
+    with pytest.raises(ef.StorageError, match="already exists"):
         ef.export(run, "npz", out=target)
     ef.export(run, "npz", frames="4:6", out=target, replace=True)
     names = sorted(path.name for path in target.iterdir())
@@ -225,7 +231,7 @@ def test_two_exports_at_once_leave_one(run: Path, tmp_path: Path) -> None:
     target = tmp_path / "twice"
     left = tmp_path / f".twice.tmp{2**22 + 1}"  # beyond the largest number of a process
     left.mkdir()
-    with pytest.raises(StorageError, match="is there already"), new_folder(target, replace=False) as slow:
+    with pytest.raises(StorageError, match="already exists"), new_folder(target, replace=False) as slow:
         assert not left.exists()
         slow.with_name(".twice.tmp1").mkdir()  # of a process that lives
         ef.export(run, "npz", ":1", target.with_name("other"))

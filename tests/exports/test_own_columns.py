@@ -151,16 +151,16 @@ def test_a_run_without_units_is_exported_by_those_of_its_classes(run: Path, tmp_
 @pytest.mark.parametrize(
     ("declared", "sentence"),
     [
-        ({"unit": 3}, "a column has the unit 3; text of at most 100 characters is needed, such as"),
+        ({"unit": 3}, "column: unit = 3; text of at most 100 characters is needed, such as"),
         ({"unit": "m" * 101}, "text of at most 100 characters is needed"),
-        ({"unit": "m", "kind": "float64"}, "a column has the kind 'float64'; 'float', 'double' or 'int' is"),
+        ({"unit": "m", "kind": "float64"}, "column: kind = 'float64'; 'float', 'double' or 'int' is"),
         (
             {"unit": "m", "shape": 3},
-            "a column has the shape 3; a tuple of whole numbers is needed",
+            "column: shape = 3; a tuple of whole numbers is needed",
         ),
         ({"unit": "m", "shape": (2.5,)}, "a tuple of whole numbers is needed"),
-        ({"unit": "m", "default": "zero"}, "a column has default = 'zero'; a number or None is needed"),
-        ({"unit": "m", "minimum": [0]}, r"a column has minimum = \[0\]; a number or None is needed"),
+        ({"unit": "m", "default": "zero"}, "column: default = 'zero'; a number or None is needed"),
+        ({"unit": "m", "minimum": [0]}, r"column: minimum = \[0\]; a number or None is needed"),
     ],
 )
 def test_wrong_columns_are_refused_where_they_are_declared(declared: dict[str, Any], sentence: str) -> None:

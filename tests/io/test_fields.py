@@ -99,7 +99,7 @@ def test_bad_fields_damage_and_full_disks_are_refused_in_words(tmp_path: Path) -
     assert field_ticks(tmp_path, "velocity") == [0]
     assert read_field(tmp_path, "velocity", 0).tick == 0
     path.write_bytes(path.read_bytes()[:1000])
-    with pytest.raises(StorageError, match="damaged or something else"):
+    with pytest.raises(StorageError, match="damaged, or another kind of file"):
         read_field(tmp_path, "velocity", 0)
     with pytest.raises(StorageError, match="no such file"):
         read_field(tmp_path, "velocity", 5)

@@ -48,7 +48,7 @@ def test_updates_keep_the_rest_and_need_the_writer(tmp_path: Path) -> None:
     info = RunFolder.open(tmp_path).read_info()
     assert (info["status"], info["ticks"], info["timings"]) == ("finished", 240, {"VelocitySystem": 1.25})
     assert info["seed"] == 7
-    with pytest.raises(StorageError, match="opened to read only; resume it to write"):
+    with pytest.raises(StorageError, match="opened read-only; resume it to write"):
         RunFolder.open(tmp_path).update(status="x")
     with RunFolder.resume(tmp_path) as again, pytest.raises(StorageError, match="plain JSON"):
         again.update(status=object())
@@ -82,7 +82,7 @@ def test_existing_runs_and_foreign_folders_are_refused(tmp_path: Path) -> None:
         assert (foreign / "world.toml").read_text() == "a recipe of the user's"
         assert [path.name for path in foreign.iterdir()] == ["world.toml"]
         (foreign / "run.json").write_text('{"format": "of another program"}')
-        with pytest.raises(StorageError, match="is not one of ecs_fluid"):
+        with pytest.raises(StorageError, match="ecs_fluid did not write its"):
             make(foreign, existing=existing)
 
 
@@ -104,7 +104,7 @@ def test_what_is_not_a_run_is_refused_in_one_sentence(tmp_path: Path) -> None:
         json.dumps({**document, "version": 4}): "format version 4, but this ecs_fluid reads only version 2",
         json.dumps(document)[:-5]: "is damaged: it is not JSON",
         "[" * 100_000: "is damaged: it is not JSON",
-        "[]": "not one of ecs_fluid",
+        "[]": "ecs_fluid did not write its",
         json.dumps({**document, "ticks": 10**400}): "ticks",
         json.dumps({**document, "ticks": -1}): "ticks",
         json.dumps(

@@ -284,12 +284,14 @@ def test_other_files_and_versions_are_refused(tmp_path: Path) -> None:
     write(tmp_path, range(2))
     with h5py.File(tmp_path / "ring.vtkhdf", "r+") as file:
         file["ecs_fluid"].attrs["version"] = 9
-    with pytest.raises(StorageError, match=r"ring\.vtkhdf .* version 9, but this reads .* version 1"):
+    with pytest.raises(
+        StorageError, match=r"ring\.vtkhdf .* version 9, but this ecs_fluid reads .* version 1"
+    ):
         Trajectory(tmp_path)
     (tmp_path / "ring.vtkhdf").write_text("not HDF5")
-    with pytest.raises(StorageError, match=r"ring\.vtkhdf is damaged or something else"):
+    with pytest.raises(StorageError, match=r"ring\.vtkhdf is damaged, or another kind of file"):
         Trajectory(tmp_path)
-    with pytest.raises(StorageError, match=r"ring\.vtkhdf is damaged or something else"):
+    with pytest.raises(StorageError, match=r"ring\.vtkhdf is damaged, or another kind of file"):
         TrajectoryWriter(tmp_path, resume_at_tick=1)
 
 

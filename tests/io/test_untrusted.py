@@ -203,7 +203,7 @@ def test_ticks_and_times_must_grow(tmp_path: Path) -> None:
     for name, bad in (("ecs_fluid/ticks", 0), ("VTKHDF/Steps/Values", np.nan)):
         with h5py.File(path, "r+") as file:
             former, file[name][1] = file[name][1], bad
-        with pytest.raises(StorageError, match="do not grow"):
+        with pytest.raises(StorageError, match="do not increase"):
             Trajectory(tmp_path)
         with h5py.File(path, "r+") as file:
             file[name][1] = former
@@ -284,7 +284,7 @@ def test_fields_are_stored_in_their_own_file_and_as_large_as_they_claim(tmp_path
                 data.create_dataset("T", (10**9,), "f8", chunks=(1000,))
             if kind != "link":
                 data["T"].attrs["row_shape"] = np.array([], dtype=np.int64)
-        with pytest.raises(StorageError, match="is damaged or something else"):
+        with pytest.raises(StorageError, match="is damaged, or another kind of file"):
             read_field(tmp_path, "f", 0)
 
 

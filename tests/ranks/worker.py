@@ -202,5 +202,5 @@ if __name__ == "__main__":
                 world = made(name)
                 share(world)
                 found[name] = outcome(world, int(ticks))
-                found[name]["ranks"] = world._on_ranks()
+                found[name]["ranks"] = world._rank_statistics()
             print(json.dumps(found))

@@ -43,7 +43,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path, setting: str, wh
         shutil.copytree(other.path / "trajectory", own.path / "trajectory")
         what = what if setting == "world.dt=0.01" else "another ring: |no 'ring' .is ring.vtkhdf missing"
     before = [frame.time for frame in own]
-    with pytest.raises(ef.FluidError, match=rf"is not of the run .* has ({what}).* at tick 4; put"):
+    with pytest.raises(ef.FluidError, match=rf"does not belong to the .* has ({what}).* at tick 4; put"):
         own.resume(6)
     assert [frame.time for frame in ef.open_run(own.path)] == before
     (own.path / LAST).unlink()  # as the sentence says

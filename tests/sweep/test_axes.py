@@ -55,7 +55,7 @@ def test_values_are_not_compared_with_one_another() -> None:
     assert len(axis("a", given)) == 1000 and Counted.compared <= 1000
     assert axis("a", [1, 1.0, True, "1", [1], {"b": 1}]) == (1, 1.0, True, "1", [1], {"b": 1})
     for same in ([0.0, -0.0], [[1, 2], (1, 2)], [np.arange(2), np.arange(2)], [np.nan, -np.nan], ["x", "x"]):
-        with pytest.raises(RecipeError, match="comes twice"):
+        with pytest.raises(RecipeError, match="appears twice"):
             axis("a", same)
 
 
@@ -65,7 +65,7 @@ def test_values_are_not_compared_with_one_another() -> None:
         ("ring.core", "path=values is needed"),
         ("ring.core=", "path=values is needed"),
         ("ring.core=1,,2", "a value is empty"),
-        ("ring.core=0.1,0.2,0.1", "0.1 comes twice"),
+        ("ring.core=0.1,0.2,0.1", "0.1 appears twice"),
         ("ring.core=0.1:0.3", "first:last:count"),
         ("ring.core=0.1:0.3:1", "a count from 2"),
         ("ring.core=0.1:0.1:3", "two ends that differ"),

@@ -121,8 +121,8 @@ def test_data_files_are_looked_at_before_they_are_opened(
         (("--vary", "fluid.viscosty=1e-5"), "did you mean 'viscosity'?"),
         (("--vary", "rign.core=0.2"), "did you mean 'ring'?"),
         (("--vary", "ring.core=0.2,-0.1"), "core=-0.1: puffs.toml: [[entity]] 1 'ring': core = -0.1"),
-        (("--vary", "ring.core=0.2", "--vary", "ring.core=0.3"), "comes twice"),
-        (("--vary", "world.seed=1,2", "--seeds", "2"), "give one of them"),
+        (("--vary", "ring.core=0.2", "--vary", "ring.core=0.3"), "is given twice"),
+        (("--vary", "world.seed=1,2", "--seeds", "2"), "give only one of them"),
         (("--seeds", "0"), "seeds = 0"),
         (("--seeds", "2", "--ticks", "0"), "ticks = 0"),
         (("--seeds", "2", "--diagnostics", "energy,impuls"), "did you mean 'impulse'?"),
@@ -131,10 +131,10 @@ def test_data_files_are_looked_at_before_they_are_opened(
         (("--seeds", "2", "--diagnostics", "impulse."), "parts are x, y and z"),
         (
             ("--vary", "entity.0.core=0.2,0.3", "--seeds", "2", "--vary", "ring.core=0.2,0.3"),
-            "entity.0.core and ring.core reach the same value; vary one of them",
+            "entity.0.core and ring.core set the same value; vary only one of them",
         ),
         (("--seeds", "2", "--set", "ring.radius=-1"), "radius = -1"),
-        (("--seeds", "2", "--scheduler", "tcp://127.0.0.1:1"), "give one of them"),
+        (("--seeds", "2", "--scheduler", "tcp://127.0.0.1:1"), "give only one of them"),
         ((), "nothing is varied"),
     ],
 )

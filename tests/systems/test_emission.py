@@ -271,7 +271,7 @@ def test_values_that_the_precision_cannot_hold_are_refused(emitter: dict[str, An
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("Temperature", "emitter 'jet' sets Temperature by parameters of its own; use these"),
+        ("Temperature", "emitter 'jet' sets Temperature by its own parameters; use those"),
         ("Age", "entity 'sparks' has no Age"),
     ],
 )

@@ -12,7 +12,7 @@ import ecs_fluid as ef
 from ecs_fluid.components.bodies import FREE
 from ecs_fluid.fluid import options_of
 from ecs_fluid.io.checkpoint import save_checkpoint
-from ecs_fluid.state import packed
+from ecs_fluid.state import packed_world
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest
 from ecs_fluid.worlds import LiquidRecipe
 
@@ -121,7 +121,7 @@ def test_constants_written_in_a_tick_or_a_checkpoint_keep_their_range(
     with pytest.raises(ef.FluidError, match=refused):
         setattr(world.fluid[ef.Fluid], name, value)
     assert world.fluid[ef.Fluid].density == 1000.0
-    meta, arrays = packed(world)
+    meta, arrays = packed_world(world)
     arrays[f"fluid/Fluid.{name}"] = np.array(value)
     save_checkpoint(tmp_path / "a.npz", meta, arrays)
     with pytest.raises(ef.FluidError, match=refused):
@@ -166,7 +166,7 @@ def test_what_is_written_into_the_fluid_is_checked_as_a_whole(
 def test_there_is_one_fluid() -> None:
     world = ef.World()
     world.spawn("oil", ef.Position([[0.0, 0.0, 0.0]]))
-    with pytest.raises(ef.ComponentError, match=r"entity 'oil': Fluid is for .*use World\.set_fluid"):
+    with pytest.raises(ef.ComponentError, match=r"entity 'oil': only the entity 'fluid' .* World\.set_fluid"):
         world.attach("oil", world.fluid[ef.Fluid])
 
 

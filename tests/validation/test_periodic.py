@@ -281,8 +281,11 @@ def test_what_has_no_meaning_is_left_out() -> None:
     [
         (ef.VelocitySystem(solver="direct"), "use solver = 'poisson' or 'hybrid' or 'auto'"),
         (ef.VelocitySystem(solver="poisson", boundary="walls"), "boundary = 'walls' has faces on all sides"),
-        (ef.BodySystem(), "BodySystem is not for a world that repeats, and this one does along x and z"),
-        (ef.SubfilterSystem(), "SubfilterSystem is not for a world that repeats"),
+        (
+            ef.BodySystem(),
+            "BodySystem does not work in a world that repeats, and this one repeats along x and z",
+        ),
+        (ef.SubfilterSystem(), "SubfilterSystem does not work in a world that repeats"),
         (ef.DiffusionSystem(method="index_space", rate=1.0), "use method = 'pse' or 'core_spreading'"),
     ],
 )
@@ -304,7 +307,7 @@ def test_systems_of_users_are_free() -> None:
 
     world = ef.World(periodic=(1.0, 0.0, 0.0))
     world.add_system(Anywhere())
-    with pytest.raises(ef.FluidError, match=r"or say by Open.periodic = True that it is right in one"):
+    with pytest.raises(ef.FluidError, match=r"or set Open.periodic = True if it is right in one"):
         world.add_system(Open())
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.errors import FluidError
-from ecs_fluid.schedule import build
+from ecs_fluid.schedule import build_schedule
 from ecs_fluid.system import PHASES, System
 from ecs_fluid.worlds.world_recipe import WorldRecipe
 
@@ -56,7 +56,7 @@ def test_any_two_shipped_systems_have_an_order(phase: str) -> None:
         for system in systems:
             # Tables of other phases are not the question here.
             system.reads = tuple(kind for kind in system.reads if not kind.derived)
-        build(systems)
+        build_schedule(systems)
 
 
 def asked(kind: type[System]) -> list[type[System]]:
@@ -165,7 +165,9 @@ def test_systems_may_come_one_at_a_time_in_any_order(law: str) -> None:
 
 def test_what_another_system_brings_along_is_refused_with_its_name() -> None:
     world = ef.World(dimension=2)
-    refused = r"BoundarySystem: .* use boundary = 'layer'; ReactionSystem brings it along where there is none"
+    refused = (
+        r"BoundarySystem: .* use boundary = 'layer'; ReactionSystem adds this system to a world that has none"
+    )
     with pytest.raises(ef.RecipeError, match=refused):
         world.add_system(ef.ReactionSystem(linear="vortons", angular="none"))
     boundary = ef.BoundarySystem(boundary="layer")

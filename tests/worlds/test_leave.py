@@ -19,7 +19,7 @@ def test_a_recipe_in_python_runs_no_module_without_leave(
     monkeypatch.syspath_prepend(str(tmp_path))
     ring = ef.load("vortex_ring").recipe
     assert ring is not None
-    with pytest.raises(RecipeError, match="'strange_door:Door' would run code of yours"):
+    with pytest.raises(RecipeError, match="'strange_door:Door' would run your own code"):
         ef.load(ef.WorldRecipe(entity=ring["entity"], system=({"kind": "strange_door:Door"},)))
     assert "strange_door" not in sys.modules
 

@@ -140,5 +140,5 @@ def test_two_systems_of_one_class_in_a_file() -> None:
     world = ef.WorldRecipe(entity=(breeze("a", (0, 1, 0), ("a",)),), system=winds).build()
     found = [system for system in world.systems if isinstance(system, ef.WindSystem)]
     assert [(wind.velocity[1], wind.on) for wind in found] == [(1.0, ("a",)), (2.0, ())]
-    with pytest.raises(ef.ScheduleError, match=r"^two BodySystem both touch .*; keep one of them$"):
+    with pytest.raises(ef.ScheduleError, match=r"^there are two systems BodySystem, .*; keep one of them$"):
         built(TANK, system=({"kind": "body"}, {"kind": "body"})).step()

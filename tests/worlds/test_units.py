@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
-from ecs_fluid.api.parameters import split
+from ecs_fluid.api.parameters import split_unit
 from ecs_fluid.component import Column
 from ecs_fluid.keyframes import Keyed
 from ecs_fluid.settings import Settings
@@ -131,14 +131,14 @@ def formula(text: str, unit: str, units: Units) -> str:
 def in_units(model: Any, units: Units) -> Any:
     """A model of parameters with all of them, defaults too, in other units."""
     told = model.descriptions()
-    new = {name: scaled(value, split(told.get(name, ""))[0], units) for name, value in model}
+    new = {name: scaled(value, split_unit(told.get(name, ""))[0], units) for name, value in model}
     return model.model_copy(update={name: x for name, x in new.items() if x != getattr(model, name)})
 
 
 def table_in_units(kind: type[ef.System], table: dict[str, Any], units: Units) -> dict[str, Any]:
     """What a file sets of a system."""
     told = kind.parameters_for(table, "table").descriptions()
-    return {name: scaled(value, split(told.get(name, ""))[0], units) for name, value in table.items()}
+    return {name: scaled(value, split_unit(told.get(name, ""))[0], units) for name, value in table.items()}
 
 
 def recipe_in_units(recipe: WorldRecipe, units: Units) -> WorldRecipe:

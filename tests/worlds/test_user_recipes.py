@@ -147,7 +147,7 @@ def test_without_leave_nothing_is_imported(folder: Path, place: str) -> None:
     (folder / "charged.py").write_text("open('ran', 'w')\n" + (folder / "charged.py").read_text())
     done = fluid(folder, "validate", "charged.toml")
     assert done.returncode == 2
-    assert "would run code of yours; allow it with --allow-code" in done.stderr
+    assert "would run your own code; allow it with --allow-code" in done.stderr
     assert not (folder / "ran").exists()
 
 
@@ -220,7 +220,7 @@ def test_an_entity_without_further_components_stores_none() -> None:
         ({"kind": "InertialVelocity", "v": 3.0}, "InertialVelocity.v has shape (); shape (n, 3) is needed"),
         (
             {"kind": "ecs_fluid.components:HullShape", "hull": 3, "container": 0},
-            "kind = 'ecs_fluid.components:HullShape' is for recipes and systems alone; known: Age, ",
+            "kind = 'ecs_fluid.components:HullShape' can be made by recipes and systems only; known: Age, ",
         ),
         ({"T": 1.0}, "[[entity.component]] 1: 'kind' is missing; known: Age, CoreRadius"),
     ],
@@ -279,7 +279,7 @@ def test_two_emitters_into_one_entity() -> None:
     ("table", "sentence"),
     [
         ({"kind": "Age", "t": [1.0, 2.0]}, "t has length 2, but 'dye' begins with 0 rows; one value for all"),
-        ({"kind": "Temperature", "T": 400.0}, "sets Temperature by parameters of its own; use these"),
+        ({"kind": "Temperature", "T": 400.0}, "sets Temperature by its own parameters; use those"),
     ],
 )
 def test_what_an_emitter_cannot_give(table: dict[str, object], sentence: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from ecs_fluid.api.parameters import split
+from ecs_fluid.api.parameters import split_unit
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
@@ -55,7 +55,7 @@ def units(model: type[BaseModel], key: str, value: Any) -> list[str]:
         field = model.model_fields[key]
         parts = value if isinstance(value, list) and value and isinstance(value[0], dict) else [value]
         told = model.descriptions() if issubclass(model, Settings) else {}
-        own = [split(told.get(key, ""))[0] or "1"]
+        own = [split_unit(told.get(key, ""))[0] or "1"]
         if isinstance(parts[0], dict) and "keys" in parts[0]:
             found = ["s", *own]
         elif isinstance(parts[0], dict):

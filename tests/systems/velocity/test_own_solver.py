@@ -133,7 +133,7 @@ def final(folder: Path) -> tuple[str, Array]:
 def test_by_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The ring goes down at 0.4 m/s: 1.2 m in 90 frames, but not through a floor at -0.6 m. And resumed."""
     assert main(["run", "ring.toml"]) == 2
-    assert "solver = 'floor:FloorSolver' would run code of yours; allow it with" in capsys.readouterr().err
+    assert "solver = 'floor:FloorSolver' would run your own code; allow it with" in capsys.readouterr().err
     run = ["run", "ring.toml", "--allow-code", "--ticks", "90", "--out", "whole"]
     done = programs.run(programs.command(folder), *run, folder=folder)
     assert done.returncode == 0, done.stderr

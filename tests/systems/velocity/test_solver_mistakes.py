@@ -61,9 +61,13 @@ def test_what_is_not_filled_is_refused(fill: Any, name: str) -> None:
 
 
 def test_a_name_that_ships_is_not_taken() -> None:
-    with pytest.raises(RecipeError, match="would be called 'direct', which is DirectSolver of ecs_fluid"):
+    with pytest.raises(
+        RecipeError, match="would take the name 'direct', which belongs to DirectSolver of ecs_fluid"
+    ):
         type("DirectSolver", (Prepared,), {"fill": does_nothing})
-    with pytest.raises(RecipeError, match="would be called 'vortex_ring', which is VortexRing of ecs_fluid"):
+    with pytest.raises(
+        RecipeError, match="would take the name 'vortex_ring', which belongs to VortexRing of ecs_fluid"
+    ):
         type("Mine", (ef.Recipe,), {"kind": "vortex_ring", "__module__": __name__})
 
 

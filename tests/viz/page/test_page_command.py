@@ -62,16 +62,16 @@ def test_looks_that_paint_hide_the_vortons(run: Path, tmp_path: Path) -> None:
         ),
         (["--only", "smok"], "{run} stores no population 'smok'; did you mean 'smoke'?"),
         (["--only", "box", "--field", "speed"], "unknown field 'speed': known are none"),
-        (["--frames", "11"], "frames 11: {run} has frames 0 to 10, or -1 for the last."),
-        (["--frames", "7:3"], "frames 7:3 select none of {run}; it has frames 0 to 10."),
+        (["--frames", "11"], "frames 11: {run} has frames 0 to 10, or -1 for the last"),
+        (["--frames", "7:3"], "frames 7:3 select none of {run}; it has frames 0 to 10"),
         (["--title", "r\udcff"], "the title 'r\\udcff' has bytes that are no text; UTF-8 is needed"),
         (["--title", " "], "a title of 1 characters is not allowed: 1 to 200 are needed"),
-        (["--out", "{run}/run.json"], "it is a file; a folder is needed."),
+        (["--out", "{run}/run.json"], "it is a file; a folder is needed"),
         (
             ["--out", "{run}/trajectory"],
-            "is there already; replace it (--replace, ",
+            "already exists; replace it (--replace, ",
         ),
-        (["--out", "{run}/trajectory", "--replace"], "is no export of ecs_fluid, so it is not replaced"),
+        (["--out", "{run}/trajectory", "--replace"], "is not an export of ecs_fluid, so it is not replaced"),
     ],
 )
 def test_every_mistake_is_one_sentence(
@@ -82,7 +82,7 @@ def test_every_mistake_is_one_sentence(
 
 def test_no_run_and_no_frames_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["page", str(tmp_path / "nowhere")]) == 2
-    assert "is not a run folder: there is no such folder." in capsys.readouterr().err
+    assert "is not a run folder: there is no such folder" in capsys.readouterr().err
     with RunFolder.create(tmp_path / "empty", "", {}) as run, run.write_trajectory():
         pass
     assert main(["page", str(tmp_path / "empty")]) == 2
