@@ -52,7 +52,7 @@ class Pose(Component):
         length = np.sqrt(np.einsum("ij,ij->i", self.q, self.q, dtype=np.float64))
         for row in np.flatnonzero(np.abs(length - 1) > ROUNDED)[:1]:
             raise ComponentError(
-                f"Pose.q row {row} has the length {length[row]:g}; a unit quaternion (w, x, y, z) is needed"
+                f"Pose.q row {row} has length {length[row]:g}; a unit quaternion (w, x, y, z) is needed"
             )
 
 
@@ -82,8 +82,8 @@ class Body(Component):
         for row in np.flatnonzero((least <= 0) | (most > (least + middle) * (1 + ROUNDING)))[:1]:
             told = ", ".join(f"{moment:g}" for moment in moments[row])
             raise ComponentError(
-                f"Body.inertia row {row} has the principal moments {told} kg m^2; moments above 0 are "
-                "allowed, none of them larger than the sum of the two others"
+                f"Body.inertia row {row} has the principal moments {told} kg m^2; each must be above 0 and "
+                "at most the sum of the other two"
             )
 
 
@@ -106,8 +106,8 @@ class HullShape(Component):
         row, held = int(self.hull.argmax()), len(vars(beside[HullTable])["radius"])
         if self.hull[row] >= held:
             raise ComponentError(
-                f"HullShape.hull row {row} is {self.hull[row]}; its HullTable holds {held}, so numbers below "
-                f"{held} are allowed"
+                f"HullShape.hull row {row} is {self.hull[row]}, but its HullTable holds {held} polytopes; "
+                f"numbers from 0 up to, but not including, {held} are allowed"
             )
 
 
@@ -129,10 +129,10 @@ class HullTable(Component, per_row=False):
         """Refuse numbers that make no closed polytopes, and too few of them for the bodies."""
         refuse_other_lengths(self, "radius", "inner")
         count = len(self.radius)
-        planes = self._parts("plane", self.planes, count)
-        vertices = self._parts("vertex", self.vertices, count)
-        edges = self._parts("edge", self.edges, count)
-        faces = self._parts("loop", self.loops, len(self.planes))
+        planes = self._part_bounds("plane", self.planes, count)
+        vertices = self._part_bounds("vertex", self.vertices, count)
+        edges = self._part_bounds("edge", self.edges, count)
+        faces = self._part_bounds("loop", self.loops, len(self.planes))
         for h in range(count):
             corners = self.vertices[slice(*vertices[h])].astype(np.float64)
             self._refuse_numbers("edges", self.edges[slice(*edges[h])], h, len(corners))
@@ -143,12 +143,12 @@ class HullTable(Component, per_row=False):
         if HullShape in beside:
             beside[HullShape].agree({HullTable: self})
 
-    def _parts(self, name: str, array: Array, count: int) -> list[tuple[int, int]]:
+    def _part_bounds(self, name: str, array: Array, count: int) -> list[tuple[int, int]]:
         """Where the parts of a column begin and end: there are `count`, one after the other, none empty."""
         starts = vars(self)[f"{name}_start"]
         if len(starts) != count + 1 or starts[0] or starts[-1] != len(array) or (np.diff(starts) <= 0).any():
             raise ComponentError(
-                f"HullTable.{name}_start is {_told(starts)}; {count + 1} numbers that rise from 0 to "
+                f"HullTable.{name}_start is {_listed(starts)}; {count + 1} numbers that rise from 0 to "
                 f"{len(array)} are needed"
             )
         return list(pairwise(starts.tolist()))
@@ -156,8 +156,8 @@ class HullTable(Component, per_row=False):
     def _refuse_numbers(self, name: str, numbers: Array, h: int, corners: int) -> None:
         if (least := int(numbers.min())) < 0 or (most := int(numbers.max())) >= corners:
             raise ComponentError(
-                f"HullTable.{name} of polytope {h} has {least if least < 0 else most}; the numbers of its "
-                f"vertices, 0 to {corners - 1}, are allowed"
+                f"HullTable.{name} of polytope {h} refers to vertex {least if least < 0 else most}; its "
+                f"vertices are numbered from 0 to {corners - 1}"
             )
 
     def _refuse_plane(self, k: int, h: int, corners: Array, face: Array) -> None:
@@ -167,13 +167,13 @@ class HullTable(Component, per_row=False):
         unit = abs(np.linalg.norm(plane[:3]) - 1) <= ROUNDED
         if not unit or gap.max() > ROUNDED * size or gap[face].min() < -SUNK * size:
             raise ComponentError(
-                f"HullTable.planes row {k} is {_told(plane)}, and corners of polytope {h} lie up to "
-                f"{gap.max():g} m outside of it, those of its face up to {-gap[face].min():g} m inside; the "
-                "outward unit normal of a face and its distance are needed"
+                f"HullTable.planes row {k} is {_listed(plane)}, but vertices of polytope {h} lie up to "
+                f"{gap.max():g} m outside that plane, and those of its face up to {-gap[face].min():g} m "
+                "inside; the outward unit normal of a face and its distance from the origin are needed"
             )
 
 
-def _told(numbers: Array) -> str:
+def _listed(numbers: Array) -> str:
     """The first numbers of an array."""
     return ", ".join(f"{number:g}" for number in numbers[:4]) + (", ..." if len(numbers) > 4 else "")
 
@@ -265,8 +265,8 @@ class AddedMass(Component):
         least = _principal_values("AddedMass.coefficient", self.coefficient)[:, 0]
         for row in np.flatnonzero(least < 0)[:1]:
             raise ComponentError(
-                f"AddedMass.coefficient row {row} has the principal value {least[row]:g}; values of at least "
-                "0 are allowed"
+                f"AddedMass.coefficient row {row} has a principal value of {least[row]:g}; principal values "
+                "must be 0 or more"
             )
 
 
@@ -364,6 +364,6 @@ class ShedMotion(Component, per_row=False):
         refuse_other_lengths(self, *(name for name in type(self).columns if name != "added"))
         if len(self.added) not in (len(self.id), len(self.id) ** 2):
             raise ComponentError(
-                f"ShedMotion.added has {len(self.added)} rows for {len(self.id)} bodies; one for each, or "
-                "for each pair of them, is needed"
+                f"ShedMotion.added has {len(self.added)} rows for {len(self.id)} bodies; one row for each "
+                "body, or for each pair of bodies, is needed"
             )

@@ -62,7 +62,7 @@ class LiquidModel(Component, per_row=False):
         found = {name: float(vars(self)[name][0]) for name in ("reach", "volume", "stiffness")}
         if len({number > 0 for number in found.values()}) > 1:
             told = ", ".join(f"{name} {number:g}" for name, number in found.items())
-            raise ComponentError(f"LiquidModel has {told}; numbers above 0 are allowed, or 0 for all of them")
+            raise ComponentError(f"LiquidModel has {told}; either all must be 0, or all above 0")
 
 
 class LiquidBudget(Component, per_row=False):

@@ -237,21 +237,21 @@ class BaroclinicSystem(System):
 
     def lint(self, world: World) -> list[str]:
         """Warn of vortons that buoyancy does not see, and of gravity, layers and walls that it treats ill."""
-        found = [*volume_lint(self, world)]
+        texts = [*volume_lint(self, world)]
         if world.fluid[Fluid].law == LAWS["none"]:
-            found += temperature_lint(self, world)
+            texts += temperature_lint(self, world)
         gravity, across = world.fluid[Fluid].gravity, world.across
         across_only = across is not None and gravity.any() and not np.delete(gravity, across, axis=1).any()
         if across_only and self.model == "boussinesq":
-            found.append(
-                f"gravity {gravity[0].tolist()} m/s^2 is across the plane {world.options.plane}, so "
-                "BaroclinicSystem generates nothing; give the fluid a gravity in the plane"
+            texts.append(
+                f"gravity {gravity[0].tolist()} m/s^2 is perpendicular to the plane {world.options.plane}, "
+                "so BaroclinicSystem generates no vorticity; give the fluid a gravity in the plane"
             )
         if world.periods[2] and fluid_at_rest(world).layered:
-            found.append(
-                "BaroclinicSystem: the fluid at rest is layered along z, along which the world repeats: what "
-                "leaves through the top comes back below with its density; leave z open, or keep all motion "
-                "small beside the box"
+            texts.append(
+                "BaroclinicSystem: the fluid at rest is layered along z, but the world repeats along z, so "
+                "fluid that leaves through the top comes back at the bottom with its old density; make the "
+                "period along z 0, or keep all motion small compared with the box"
             )
         drops = self.gradient == "grid" or self.walls == "poison"
         if drops and self.walls != "none" and gravity.any():
@@ -259,10 +259,10 @@ class BaroclinicSystem(System):
             for wall in mirrors(containers(world)):
                 part = wall.normals @ down
                 if (np.abs(part) * np.sqrt(np.maximum(0.0, 1.0 - part**2)) > LEANS).any():
-                    found.append(
-                        "walls of a container lean, and BaroclinicSystem drops gradients along their normals "
-                        "there, so fluid at rest in layers is stirred; take gradient = 'neighbours' and "
-                        "walls = 'mirror'"
+                    texts.append(
+                        "a container has inclined walls, where BaroclinicSystem drops gradients along the "
+                        "wall's normal, so layered fluid at rest starts to move; use gradient = "
+                        "'neighbours' and walls = 'mirror'"
                     )
                     break
-        return found
+        return texts

@@ -81,7 +81,7 @@ class BodyScript(Settings):
     """rotation vector, axis times angle, rad; may be keyed in time, over whole turns too"""
 
     @model_validator(mode="after")
-    def _says_something(self) -> Self:
+    def _has_motion(self) -> Self:
         if self.center is None and self.rotation is None:
             raise ValueError("at least one of center and rotation is needed")
         return self
@@ -136,28 +136,28 @@ class BodySystem(System):
         )
         entities = [entity for entity in body_entities(world) if len(entity)]
         bodies, hulls = gathered(entities)
-        found = [*_unused_heat_lint(world, entities), *overlap_lint(entities, bodies, hulls)]
+        texts = [*_unused_heat_lint(world, entities), *overlap_lint(entities, bodies, hulls)]
         if not (entities and seen) or world.system(BoundarySystem) is not None:
-            return found
+            return texts
         solid = bodies.shape != CONTAINER
-        way = "panels" if world.dimension == 3 else "layer"
+        boundary = "panels" if world.dimension == 3 else "layer"
         if winds(world) and (solid & (bodies.motion == FIXED)).any():
-            found.append(
+            texts.append(
                 "BodySystem: the wind blows through the fixed bodies, which only stop particles at the "
-                f"surface; a system of kind = 'boundary' with boundary = {way!r} makes the fluid flow "
+                f"surface; a system of kind = 'boundary' with boundary = {boundary!r} makes the fluid flow "
                 "around them"
             )
-        moving = solid & self._going(world, entities, bodies)
+        moving = solid & self._will_move(world, entities, bodies)
         names = [repr(entity.name) for entity, rows in rows_of_each(entities) if moving[rows].any()]
         if names:
-            found.append(
-                f"BodySystem: the fluid does not notice that bodies of {' and '.join(names)} move through "
-                "it, and particles are pushed by their surfaces alone; a system of kind = 'boundary' with "
-                f"boundary = {way!r} makes the fluid flow around them"
+            texts.append(
+                f"BodySystem: bodies of {' and '.join(names)} move without setting the fluid in motion, and "
+                "only push particles at their surfaces; a system of kind = 'boundary' with "
+                f"boundary = {boundary!r} makes the fluid flow around them"
             )
-        return found
+        return texts
 
-    def _going(self, world: World, entities: list[Entity], bodies: Bodies) -> Array:
+    def _will_move(self, world: World, entities: list[Entity], bodies: Bodies) -> Array:
         """Mask (n,) of bodies that move or will move, other than with the wind: by script, velocity or
         weight."""
         from ecs_fluid.kernels.bodies.table import BALL
@@ -180,7 +180,7 @@ class BodySystem(System):
         names = [script.name for script in self.scripts]
         for name in names:
             if names.count(name) > 1:
-                raise RecipeError(f"two scripts move the body {name!r}; one is allowed")
+                raise RecipeError(f"BodySystem: two scripts move the body {name!r}; one is allowed")
         if ContactMemory not in world.fluid:
             nothing = np.zeros((0, 3))
             world.attach("fluid", ContactMemory(np.zeros((0, 2), np.int64), nothing, nothing))
@@ -191,12 +191,13 @@ class BodySystem(System):
             entity = world[script.name]
             if Body not in entity or (entity[Body].motion != SCRIPTED).any():
                 raise RecipeError(
-                    f"a script moves {script.name!r}, which is not one body with motion = 'scripted' "
-                    f"(Body.motion {SCRIPTED})"
+                    f"BodySystem: a script moves {script.name!r}, but only a body with motion = 'scripted' "
+                    f"(Body.motion = {SCRIPTED}) can be moved by one"
                 )
             if len(entity) > 1:  # a body that is gone may come back
                 raise RecipeError(
-                    f"a script moves {script.name!r}, which is {len(entity)} bodies; one is needed"
+                    f"BodySystem: a script moves {script.name!r}, which has {len(entity)} bodies; exactly "
+                    "one is needed"
                 )
 
     def process(self, dt: float) -> None:
@@ -219,7 +220,7 @@ class BodySystem(System):
             entity[RigidMotion].v[0], entity[RigidMotion].angular_velocity[0] = v, spin
         bodies, hulls = gathered(entities)
         if across is not None:
-            bodies = _turning_in_plane(bodies, across)
+            bodies = _kept_from_tilting(bodies, across)
         free = bodies.motion == FREE
         brake = free * column_of(entities, BodyLoad, "brake")
         swirl = free[:, None] * column_of(entities, BodyLoad, "swirl")
@@ -273,7 +274,15 @@ class BodySystem(System):
         some = Bodies(*(column[rest] for column in bodies))
         ids = row_ids(entities)
         memory = advance(
-            some, hulls, _recalled(table, ids[rest]), push[rest], torque[rest], dt, steps, self.sweeps, least
+            some,
+            hulls,
+            _remembered_contacts(table, ids[rest]),
+            push[rest],
+            torque[rest],
+            dt,
+            steps,
+            self.sweeps,
+            least,
         )
         for name in ("x", "q", "v", "angular_velocity"):
             getattr(bodies, name)[rest] = getattr(some, name)
@@ -297,17 +306,17 @@ class BodySystem(System):
                 array[0].astype(np.float64) for array in (pose.x, pose.q, motion.v, motion.angular_velocity)
             )
             if script.center is None:
-                there = x + dt * v
+                target = x + dt * v
             else:
-                there = value_at(script.center, end)
-                v = (there - x) / dt
+                target = value_at(script.center, end)
+                v = (target - x) / dt
             if script.rotation is None:
                 turned = product(quaternion_of(dt * spin), q)
             else:
                 turned = quaternion_of(value_at(script.rotation, end))
                 short = turn_between(q, turned)
                 spin = with_turns(short, script.rotation, start, end) / dt
-            ends.append((entity, there, turned, v, spin))
+            ends.append((entity, target, turned, v, spin))
         return ends
 
 
@@ -321,8 +330,8 @@ def _unused_heat_lint(world: World, entities: list[Entity]) -> list[str]:
     names = [repr(entity.name) for entity in entities if BodyHeat in entity]
     if used or not names:
         return []
-    way = USE_OF_HEAT[world.dimension]
-    return [f"BodySystem: nothing takes up the heat of {' and '.join(names)}; {way}"]
+    remedy = USE_OF_HEAT[world.dimension]
+    return [f"BodySystem: no system uses the heat of {' and '.join(names)}; {remedy}"]
 
 
 def _check_in_plane(entities: list[Entity], across: int) -> None:
@@ -332,12 +341,12 @@ def _check_in_plane(entities: list[Entity], across: int) -> None:
             along = np.abs(entity[HullTable].planes[:, across])
             if ((along > UPRIGHT) & (along < 1.0 - UPRIGHT)).any():
                 raise FluidError(
-                    f"BodySystem: a polytope of {entity.name!r} is no prism across the plane, as those of "
-                    "kind = 'body' are in a world of dimension = 2"
+                    f"BodySystem: a polytope of {entity.name!r} is not a prism perpendicular to the plane; a "
+                    "world of dimension = 2 needs such prisms, which kind = 'body' makes"
                 )
 
 
-def _turning_in_plane(bodies: Bodies, across: int) -> Bodies:
+def _kept_from_tilting(bodies: Bodies, across: int) -> Bodies:
     """The bodies with an inertia so large that nothing, not even rounding in contacts, tilts them."""
     held = np.arange(3) != across
     return bodies._replace(inertia=np.where(np.diag(held), HELD * bodies.inertia, bodies.inertia))
@@ -352,16 +361,16 @@ def _keep_in_plane(bodies: Bodies, across: int) -> None:
     bodies.q[...] /= np.linalg.norm(bodies.q, axis=1, keepdims=True)
 
 
-def _recalled(table: ContactMemory, ids: Array) -> ContactForces:
+def _remembered_contacts(table: ContactMemory, ids: Array) -> ContactForces:
     """The stored contacts by row numbers of bodies, without those of bodies that are gone."""
     from ecs_fluid.kernels.bodies.contact_solver import ContactForces
 
     rows, found = rows_of(ids, table.ids)
-    there = found.all(axis=1)
-    who = rows[there]
-    rising = np.argsort(who[:, 0] * max(len(ids), 1) + who[:, 1], kind="stable")
+    both_present = found.all(axis=1)
+    pairs = rows[both_present]
+    rising = np.argsort(pairs[:, 0] * max(len(ids), 1) + pairs[:, 1], kind="stable")
     return ContactForces(
-        np.ascontiguousarray(who[rising].astype(np.int64)),
-        np.ascontiguousarray(table.place[there][rising].astype(np.float64)),
-        np.ascontiguousarray(table.force[there][rising].astype(np.float64)),
+        np.ascontiguousarray(pairs[rising].astype(np.int64)),
+        np.ascontiguousarray(table.place[both_present][rising].astype(np.float64)),
+        np.ascontiguousarray(table.force[both_present][rising].astype(np.float64)),
     )

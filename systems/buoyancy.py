@@ -30,7 +30,7 @@ from ecs_fluid.systems.shared.body_tables import (
     body_entities,
     column_of,
     gathered,
-    go_on,
+    move_freely,
 )
 from ecs_fluid.systems.shared.fluid_at_rest import FluidAtRest, density_of, fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.populations import rows_of_each
@@ -89,8 +89,8 @@ class BuoyancySystem(System):
         """Require the transfer, for the density that particles carry, and the systems that move bodies."""
         if self.acceleration and world.options.integrator == "euler":
             raise RecipeError(
-                "BuoyancySystem: acceleration = true compares the flow at two times of a tick, and "
-                'integrator = "euler" looks at one; use "rk2"'
+                "BuoyancySystem: acceleration = true needs the flow at two times of a tick, but "
+                'integrator = "euler" evaluates it at one; use integrator = "rk2"'
             )
         world.require(TransferSystem)
         world.require(SurroundingsSystem)
@@ -108,7 +108,7 @@ class BuoyancySystem(System):
             return
         fluid = fluid_at_rest(self.world)
         bodies, hulls = gathered(entities)
-        go_on(bodies, 0.5 * dt)
+        move_freely(bodies, 0.5 * dt)
         mass, moment, volume = displacement(bodies, hulls, *profile(fluid), self.world.across)
         if self.local:
             mass += volume * column_of(entities, Surroundings, "excess")
@@ -129,14 +129,14 @@ class BuoyancySystem(System):
 
     def lint(self, world: World) -> list[str]:
         """Warn of warm particles that lift nothing, and of the flow that a boundary makes inside bodies."""
-        said = temperature_lint(self, world) if self.local else []
+        texts = temperature_lint(self, world) if self.local else []
         free = any((entity[Body].motion == FREE).any() for entity in body_entities(world))
         if self.acceleration and free and any(system.kind == "boundary" for system in world.systems):
-            said.append(
-                "BuoyancySystem: bodies are pushed by the fluid at their centres, which the vortons of "
-                "BoundarySystem stir; leave acceleration out"
+            texts.append(
+                "BuoyancySystem: acceleration = true pushes bodies by the acceleration of the fluid at their "
+                "centres, which the vortons of BoundarySystem disturb; leave acceleration out"
             )
-        return said
+        return texts
 
 
 def profile(fluid: FluidAtRest) -> tuple[Array, Array]:

@@ -24,7 +24,7 @@ from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
-from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, depths, gathered, standing
+from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, depths, gathered, resting_obstacles
 from ecs_fluid.systems.shared.populations import of_bodies
 from ecs_fluid.systems.shared.walls import containers, outside_all
 from ecs_fluid.world import World
@@ -99,7 +99,7 @@ class CollisionSystem(System):
         world.require(DepartureSystem)
         if CollisionCount not in world.fluid:
             world.attach("fluid", CollisionCount)
-            world.fluid[CollisionCount].cleared[0] = self._clear(world)
+            world.fluid[CollisionCount].cleared[0] = self._remove_misplaced(world)
 
     def process(self, dt: float) -> None:
         """Follow all paths of the tick."""
@@ -130,7 +130,7 @@ class CollisionSystem(System):
         for name, count in zip(("met", "squeezed", "trapped"), found.tolist(), strict=True):
             if count:
                 getattr(total, name)[0] += count
-        total.cleared[0] += self._clear_new(obstacles, hulls)
+        total.cleared[0] += self._keep_back_new(obstacles, hulls)
 
     def lint(self, world: World) -> list[str]:
         """Warn of populations that were removed entirely at the start, and of liquid that was in part."""
@@ -141,7 +141,7 @@ class CollisionSystem(System):
         ]
         return gone + [
             f"{lost} of {count} particles of liquid {name!r} lie outside all containers, and were removed at "
-            "the start; move it, or the container"
+            "the start; move the liquid, or the container"
             for name, (lost, count) in self._spilled.items()
         ]
 
@@ -150,7 +150,7 @@ class CollisionSystem(System):
         entities = body_entities(self.world)
         if entities:
             bodies = self._obstacles(entities, moving=False)
-            self.field(CollisionCount).cleared[0] += self._clear_new(*bodies)
+            self.field(CollisionCount).cleared[0] += self._keep_back_new(*bodies)
 
     def overlap(self, points: Array) -> Array:
         """Depth (n,) m of points (n, 3) m inside a body or outside all containers; elsewhere <= 0."""
@@ -180,7 +180,7 @@ class CollisionSystem(System):
 
         bodies, hulls = gathered(entities)
         if not moving:
-            return standing(bodies, self.clearance), hulls
+            return resting_obstacles(bodies, self.clearance), hulls
         tables = [entity[FormerPose] for entity in entities]
         former = (
             np.concatenate([table.x for table in tables], dtype=np.float64),
@@ -190,7 +190,7 @@ class CollisionSystem(System):
         shapes = (bodies.shape, bodies.radius, bodies.hull)
         return obstacles(former, present, motion, *shapes, self.clearance), hulls
 
-    def _clear_new(self, obstacles: Obstacles, hulls: Hulls) -> int:
+    def _keep_back_new(self, obstacles: Obstacles, hulls: Hulls) -> int:
         """Keep back misplaced new particles of emitters; returns their number."""
 
         def misplaced(batch: NewRows) -> Array:
@@ -205,13 +205,13 @@ class CollisionSystem(System):
             self._lost[name] = row = self._lost.get(name, 0) + lost if lost == of else 0
             if row >= IN_A_ROW:
                 self.warn(
-                    f"all of the last {row} particles that emitters gave to {name!r} are inside a body or "
+                    f"all of the last {row} particles that emitters added to {name!r} are inside a body or "
                     "outside all containers, and were removed; move the emitter",
                     name,
                 )
         return cleared
 
-    def _clear(self, world: World) -> int:
+    def _remove_misplaced(self, world: World) -> int:
         """Remove misplaced particles; returns their number."""
         cleared = 0
         if not body_entities(world):

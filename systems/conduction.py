@@ -81,12 +81,12 @@ class ConductionSystem(System):
         taking = np.flatnonzero(heat["transfer"] > 0)
         some = type(bodies)(*(column[taking] for column in bodies))
         touching, of, *_ = near_bodies(some, hulls, x, np.full(len(x), self.reach))
-        who = np.full(len(x), -1)
-        who[touching] = taking[of]
+        owner = np.full(len(x), -1)
+        owner[touching] = taking[of]
         area = areas(bodies, hulls)
         warm, lost = heat["T"].copy(), np.zeros(len(area))
         conduct(
-            who, T, volume.astype(np.float64),
+            owner, T, volume.astype(np.float64),
             float(fluid.density) * float(self.field(Fluid).heat_capacity),
             warm, heat["capacity"], heat["transfer"] * area, self._layers(bodies, area),
             temperature_at(fluid, bodies.x[:, 2]), self.open_air, dt, lost,

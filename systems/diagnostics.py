@@ -118,7 +118,7 @@ class DiagnosticsSystem(System):
         if self.every == 0:
             return
         if self.world.tick == 1:
-            self._tell_first_step()
+            self._warn_of_first_step()
         if self.world.tick % self.every:
             return
         record = self.measure(self.pair_limit)
@@ -126,7 +126,7 @@ class DiagnosticsSystem(System):
         for key, text in self.advice(record).items():
             self.warn(text, key)
 
-    def _tell_first_step(self) -> None:
+    def _warn_of_first_step(self) -> None:
         """Warn of too long a step in the first tick: above `pair_limit` vortons `lint` cannot know it."""
         rows = sum(len(entity) for entity, _ in self.entities(Position, Strength, CoreRadius))
         if rows > self.pair_limit:
@@ -224,13 +224,13 @@ class DiagnosticsSystem(System):
 
     def advice(self, record: dict[str, Any]) -> dict[str, str]:
         """Warnings, by topic, of what a record shows to be too coarse."""
-        found: dict[str, str] = {}
+        texts: dict[str, str] = {}
         velocity = self.world.require(VelocitySystem)
         smooth = velocity.at == "vortons" and velocity.from_grid and narrow_lattice(self.world) > 0
         overlap = record["overlap"]
         if overlap is not None and overlap < LEAST_OVERLAP * (1 - NEARLY) and not smooth:
             ratio = LEAST_OVERLAP / max(overlap, 1e-12)
-            found["overlap"] = (
+            texts["overlap"] = (
                 f"overlap {overlap:.2f} is below {LEAST_OVERLAP}: vorticity between vortons is "
                 f"noisy; make the spacing or the number of vortons {ratio:.3g} times finer, or the core "
                 "radius larger"
@@ -238,20 +238,20 @@ class DiagnosticsSystem(System):
         error = record["velocity_error"]
         if error is not None and error > MOST_ERROR:
             place = ", at = 'vortons'" if velocity.at == "grid" else ""
-            found["velocity_error"] = (
+            texts["velocity_error"] = (
                 f"velocities are {100.0 * error:.2g} % off what the vortons induce (RMS, at a sample); use "
                 f"solver = 'auto'{place} and tracers = 'solver', or more cells of PartitionSystem"
             )
-        return found | self._step_lint(record["dt_grad_u"])
+        return texts | self._step_lint(record["dt_grad_u"])
 
     def _step_lint(self, step: float | None) -> dict[str, str]:
-        found: dict[str, str] = {}
+        texts: dict[str, str] = {}
         if step is not None and step > 1.0:
-            found["dt"] = (
+            texts["dt"] = (
                 f"dt * max |grad u| = {step:.2g} is above 1: paths are not resolved in time; use "
                 f"dt <= {self.world.dt / step:.2g} s or a larger core radius"
             )
-        return found
+        return texts
 
     def lint(self, world: World) -> list[str]:
         """Warn of poor resolution in space and time at the start."""
@@ -301,7 +301,7 @@ class DiagnosticsSystem(System):
         for name, share in zip(self._invariants(), self._in_plane, strict=False):
             budget[name] += share * factor * (after[name] - self._before[name])
 
-    def _as_they_will_be(self, name: str, x: Array, alpha: Array) -> Iterator[tuple[Array, Array]]:
+    def _rows_after_tick(self, name: str, x: Array, alpha: Array) -> Iterator[tuple[Array, Array]]:
         """Places (n, 3) m and strengths (n, 3) m^3/s of an entity's rows that stay, and of queued new rows.
 
         So rows that a system adds or removes count in its budget, though they come and go later in the tick.
@@ -320,7 +320,7 @@ class DiagnosticsSystem(System):
         result = {name: np.zeros(3) for name in INVARIANTS}
         if not rates:
             for entity, (position, strength, _) in self.entities(Position, Strength, CoreRadius):
-                for x, alpha in self._as_they_will_be(entity.name, position.x, strength.alpha):
+                for x, alpha in self._rows_after_tick(entity.name, position.x, strength.alpha):
                     for name, value in zip(INVARIANTS, vortex_invariants(x, alpha), strict=True):
                         result[name] += value
             return result

@@ -86,13 +86,13 @@ class DiffusionSystem(System):
             if value := getattr(self, name):
                 told = f"{value:g}" if isinstance(value, float) else str(value).lower()
                 raise RecipeError(
-                    f"DiffusionSystem: {name} = {told} is not for method = {self.method!r}, "
-                    f"which takes {'its rate' if indexed else 'the viscosity of the fluid'}"
+                    f"DiffusionSystem: {name} = {told} has no effect with method = {self.method!r}, which "
+                    f"uses {'its rate' if indexed else 'the viscosity of the fluid'}; leave {name} out"
                 )
         if indexed and world.periods.any():
             raise RecipeError(
-                "DiffusionSystem: method = 'index_space' does not know the neighbours beyond the faces of a "
-                "world that repeats; use method = 'pse' or 'core_spreading'"
+                "DiffusionSystem: method = 'index_space' cannot find neighbours across the faces of a world "
+                "that repeats; use method = 'pse' or 'core_spreading'"
             )
         world.require(PartitionSystem)
         if self.method == "core_spreading":
@@ -122,8 +122,9 @@ class DiffusionSystem(System):
             variance = record(CODES[kernel]).variance
             if not 0 < variance < np.inf:
                 raise FluidError(
-                    "DiffusionSystem: method = 'core_spreading' goes by the variance of blobs, and that of "
-                    f"kernel = {kernel!r} is {variance:g}; take another kernel, or another method"
+                    "DiffusionSystem: method = 'core_spreading' needs blobs with a positive, finite "
+                    f"variance, but that of kernel = {kernel!r} is {variance:g}; use another kernel, or "
+                    "another method"
                 )
             growth = self.world.dtype(2.0 * nu / variance)
             for (rate,) in self.query(CoreRadiusRate):
@@ -173,8 +174,8 @@ class DiffusionSystem(System):
         )
         if dt > (limit := stable_step(loss, SHORT_WAVES_OF_CELLS)):
             raise FluidError(
-                f"DiffusionSystem: rate = {self.rate:g} 1/s is unstable in index space at dt = {dt:g} s, "
-                f"where vortons lie as close as here; at most {self.rate * limit / dt:.3g} 1/s is allowed"
+                f"DiffusionSystem: rate = {self.rate:g} 1/s is unstable with method = 'index_space' at "
+                f"dt = {dt:g} s for the present vortons; at most {self.rate * limit / dt:.3g} 1/s is allowed"
             )
         rows, first = scatter_sorted(rate, sources.order, np.empty((rate.shape[1], 3), rate.dtype)), 0
         for entity, (*_, table) in self.entities(Position, Strength, CoreRadius, StrengthRate):
@@ -187,13 +188,13 @@ class DiffusionSystem(System):
         nu = float(world.fluid[Fluid].viscosity)
         if self.method == "index_space" and self.rate == 0.0 and nu > 0.0:
             return [
-                f"DiffusionSystem: method = 'index_space' exchanges by its rate, which is 0, and leaves out "
-                f"the fluid's viscosity of {nu:g} m^2/s; give it a rate in 1/s, or take another method"
+                f"DiffusionSystem: method = 'index_space' exchanges by its rate, which is 0, and ignores the "
+                f"fluid's viscosity of {nu:g} m^2/s; give it a rate in 1/s, or use another method"
             ]
         if self.method != "pse" or self.total == 0.0:
             return []
         entities, columns = self.joined(Position, Strength, CoreRadius, Volume)
-        found = volume_lint(self, world)
+        texts = volume_lint(self, world)
         if world.system(RemeshSystem) is None:
-            found += crowded_lint(WORDS, world, entities, columns)
-        return found + exchange_lint(WORDS, world, entities, columns, *self._order_and_radius(world))
+            texts += crowded_lint(WORDS, world, entities, columns)
+        return texts + exchange_lint(WORDS, world, entities, columns, *self._order_and_radius(world))

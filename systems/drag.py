@@ -21,7 +21,7 @@ from ecs_fluid.systems.shared.body_tables import (
     body_entities,
     column_of,
     gathered,
-    go_on,
+    move_freely,
 )
 from ecs_fluid.systems.shared.braking import brake_spin, gained
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest
@@ -90,7 +90,7 @@ class DragSystem(System):
         laws = LAWS[world.dimension]
         if self.law is not None and self.law not in laws:
             raise RecipeError(
-                f"DragSystem: law = {self.law!r} is not one of a world of dimension = {world.dimension}; use "
+                f"DragSystem: law = {self.law!r} is not for a world of dimension = {world.dimension}; use "
                 f"{' or '.join(map(repr, laws))}"
             )
         world.require(LoadSystem)
@@ -103,26 +103,26 @@ class DragSystem(System):
 
     def lint(self, world: World) -> list[str]:
         """Warn of vortons beside a body, whose flow at its centre is no wind, and of no viscosity."""
-        found, kinds = [], {system.kind for system in world.systems}
+        texts, kinds = [], {system.kind for system in world.systems}
         bodies = body_entities(world)
         free = any((entity[Body].motion == FREE).any() for entity in bodies)
         if self.flow and free and "boundary" in kinds and "wind" not in kinds:
-            found.append(
-                "DragSystem: bodies are dragged along by the fluid at their centres, which the vortons of "
-                "BoundarySystem stir; set flow = false"
+            texts.append(
+                "DragSystem: flow = true uses the velocity of the fluid at the centres of bodies, which the "
+                "vortons of BoundarySystem disturb; set flow = false"
             )
         if not self.flow and free and "wind" in kinds:
-            found.append(
+            texts.append(
                 "DragSystem: with flow = false no wind acts on bodies, whose drag is relative to fluid at "
                 "rest; set flow = true, or leave the wind out"
             )
         if world.fluid[Fluid].viscosity > 0 or (self._law == "constant" and not self.torque):
-            return found
+            return texts
         return [
-            *found,
-            f"DragSystem: the fluid has no viscosity, with which law = {self._law!r} gives "
-            f"{'no drag' if self._law == 'stokes' else 'drag at an infinite Reynolds number'} and no spin is "
-            "stopped; give the fluid one, such as 1.5e-5 m^2/s (air)",
+            *texts,
+            f"DragSystem: the fluid has no viscosity, so law = {self._law!r} gives "
+            f"{'no drag' if self._law == 'stokes' else 'drag at an infinite Reynolds number'}, and nothing "
+            "slows the spin of bodies; give the fluid a viscosity, such as 1.5e-5 m^2/s (air)",
         ]
 
     def process(self, dt: float) -> None:
@@ -137,7 +137,7 @@ class DragSystem(System):
         across = self.world.across
         size = radii(bodies, hulls, across)
         wind = bodies.v - column_of(entities, Surroundings, "u")
-        go_on(bodies, 0.5 * dt)
+        move_freely(bodies, 0.5 * dt)
         rho = np.interp(bodies.x[:, 2], *profile(fluid_at_rest(self.world)))
         added = column_of(entities, BodyLoad, "added")
         free = (bodies.motion == FREE) & (bodies.shape != CONTAINER)

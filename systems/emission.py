@@ -50,7 +50,7 @@ from ecs_fluid.systems.shared.fluid_at_rest import (
 )
 from ecs_fluid.systems.shared.populations import Growth
 from ecs_fluid.systems.shared.properties import column
-from ecs_fluid.systems.shared.puffs import Puffs, about, refuse_twice
+from ecs_fluid.systems.shared.puffs import Puffs, puff_rows, refuse_twice
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.systems.shared.ranges import Fraction
 from ecs_fluid.tables import refuse_contradiction
@@ -140,21 +140,23 @@ class Emitter(Settings):
     def _consistent(self) -> Self:
         for rate in key_values(self.rate):
             if not 0 <= rate <= 1e9:
-                raise ValueError(f"rate {rate}; a number from 0 to 1e9 per second is needed")
+                raise ValueError(f"rate = {rate}; a number from 0 to 1e9 per second is needed")
         for key in ("density", "temperature"):
             for value in key_values(getattr(self, key)):
                 if not 0 < value <= 1e9:
-                    raise ValueError(f"{key} {value}; a number above 0 and at most 1e9 is needed")
+                    raise ValueError(f"{key} = {value}; a number above 0 and at most 1e9 is needed")
         total = sum(self.fractions.values())
         if total > 1 + 1e-12:
             raise ValueError(f"{' + '.join(Species.columns)} is {total:g}; at most 1 is allowed")
         refuse_early_stop(self.start, self.stop)
         if self.attached is None and self.attached_by != "each":
-            raise ValueError(f"attached_by = {self.attached_by!r} is without attached; name what carries it")
+            raise ValueError(
+                f"attached_by = {self.attached_by!r} needs attached, the name of what carries the emitter"
+            )
         # Compared with the defaults, not with the fields that were set: a stored recipe sets all of them.
         of_one = [key for key in OF_ONE if getattr(self, key) != Emitter.model_fields[key].default]
         if self.puff is not None and of_one:
-            raise ValueError(f"{of_one[0]} is of single particles, and a puff has its own; leave it out")
+            raise ValueError(f"{of_one[0]} is for single particles, but a puff has its own; leave it out")
         return self
 
 
@@ -218,7 +220,9 @@ class EmissionSystem(System):
         names = [emitter.name for system in systems for emitter in system.emitters]
         for emitter in self.emitters:
             if names.count(emitter.name) > 1:
-                raise RecipeError(f"two emitters are called {emitter.name!r}; each needs a name of its own")
+                raise RecipeError(
+                    f"two emitters are called {emitter.name!r}; every emitter needs its own name"
+                )
             target = world[emitter.into]
             target[Position]
             refuse_both(world, f"emitter {emitter.name!r} has", emitter.density, emitter.temperature)
@@ -240,16 +244,16 @@ class EmissionSystem(System):
             state = world[emitter.name]
             if BirthCells in state and not len(state[BirthCells].x):
                 raise RecipeError(
-                    f"BirthCells of emitter {emitter.name!r} has no cells; one at least is needed"
+                    f"BirthCells of emitter {emitter.name!r} has no cells; at least one is needed"
                 )
 
     def lint(self, world: World) -> list[str]:
         """Warn of fuel that nothing burns, and of puffs whose rows bodies, as they stand now, keep back."""
-        said = []
+        texts = []
         burns = any(system.kind == "combustion" for system in world.systems)
         if fuel := [emitter.name for emitter in self.emitters if emitter.fuel and not burns]:
-            said.append(
-                f"EmissionSystem: emitter {fuel[0]!r} gives off fuel, and nothing burns it; add a "
+            texts.append(
+                f"EmissionSystem: emitter {fuel[0]!r} emits fuel, but nothing burns it; add a "
                 "CombustionSystem ([[system]] kind = 'combustion'), or leave fuel out"
             )
         for emitter in self.emitters:
@@ -265,21 +269,21 @@ class EmissionSystem(System):
                 first = np.zeros(len(x), np.int64)
                 x = carrying.frames(np.full(len(x), carrying.now), first).placed(x)
             if lost := np.count_nonzero(keeping[0].overlap(x) > 0):
-                said.append(
+                texts.append(
                     f"EmissionSystem: {lost} of the {len(x)} particles of a puff of emitter {emitter.name!r} "
-                    "are in a body or outside all containers, and are kept back, which cuts the puff open; "
-                    "move its center, or the body"
+                    "lie in a body or outside all containers, and are kept back, which leaves a gap in the "
+                    "puff; move its center, or the body"
                 )
-        return said
+        return texts
 
     def process(self, dt: float) -> None:
         """Release the particles that are due in this half of the tick."""
         ended, growth = bool(self.world.stage.c), Growth(self.world)
         if ended:
-            self._fly_on()
+            self._advance_newborn()
         self._flying = []
-        given = [self._give_off(emitter, growth) for emitter in self.emitters]
-        if any(given) and not ended:  # at the end of the tick CollisionSystem does so by itself
+        emitted = [self._give_off(emitter, growth) for emitter in self.emitters]
+        if any(emitted) and not ended:  # at the end of the tick CollisionSystem does so by itself
             for system in self.world.systems:
                 if isinstance(system, CollisionSystem):
                     system.keep_back()
@@ -292,7 +296,7 @@ class EmissionSystem(System):
             carrying = carriers(self.world, emitter.attached, ended, emitter.attached_by == "mean")
             if not len(carrying.x):
                 return False
-        moments, numbers = self._due(emitter)
+        moments, numbers = self._births_due(emitter)
         if not len(moments):
             return False
         target = self.world[emitter.into].tables
@@ -300,55 +304,55 @@ class EmissionSystem(System):
         puffs = [self._puffs.of(emitter, self.world, number) for number in born]
         sizes = [len(column(puff, Position, "x")) for puff in puffs] or 1
         births, numbers = np.repeat(moments, sizes), np.repeat(numbers, sizes)
-        each, who = VORTON if Strength in target else TRACER, f"emitter {emitter.name!r}"
-        growth.add(len(births), each, who, "give it a smaller rate or a limit")
-        rows = self._drawn(emitter, target, moments)
+        each, source = VORTON if Strength in target else TRACER, f"emitter {emitter.name!r}"
+        growth.add(len(births), each, source, "give it a smaller rate or a limit")
+        rows = self._random_values(emitter, target, moments)
         if puffs:
-            rows = about(rows, sizes, puffs, target)
+            rows = puff_rows(rows, sizes, puffs, target)
         way = self._move(emitter, rows, births, numbers, carrying)
         rows += self._temperature_and_density(emitter, target, rows, births)
         own = {type(table) for table in rows}
-        rows += [one for one in self._alike(emitter, target, births) if type(one) not in own]
+        rows += [one for one in self._shared_values(emitter, target, births) if type(one) not in own]
         batch = self.world.spawn_rows(emitter.into, *rows, where_free=True)
         if way is not None and not ended:
             self._flying.append((batch, way))
         return True
 
-    def _due(self, emitter: Emitter) -> tuple[Array, Array]:
+    def _births_due(self, emitter: Emitter) -> tuple[Array, Array]:
         """Moments (n,) s of births in this half of the tick, and the consecutive numbers (n,) of those
         born."""
         state, tick = self.world[emitter.name][Emission], self.world.tick + 0.5 * self.world.stage.c
         begin, end = tick * self.world.dt, (tick + 0.5) * self.world.dt
         _, moments = births(emitter.rate, emitter.start, emitter.stop, begin, end)
-        given = int(state.emitted[0])
+        emitted = int(state.emitted[0])
         if emitter.limit is not None:
-            moments = moments[: max(emitter.limit - given, 0)]
+            moments = moments[: max(emitter.limit - emitted, 0)]
         state.emitted[0] += len(moments)
-        return moments, np.arange(given, given + len(moments))
+        return moments, np.arange(emitted, emitted + len(moments))
 
-    def _alike(self, emitter: Emitter, target: Tables, moments: Array) -> list[Component]:
+    def _shared_values(self, emitter: Emitter, target: Tables, moments: Array) -> list[Component]:
         """Components with the same values for all particles of an emitter, and their ages."""
-        made, count = list[Component](), len(moments)
+        tables, count = list[Component](), len(moments)
         if CoreRadius in target:
-            made.append(CoreRadius.unchecked(sigma=np.full(count, emitter.core)))
+            tables.append(CoreRadius.unchecked(sigma=np.full(count, emitter.core)))
         if Volume in target:
             ball = np.pi * emitter.core**2 * (1.0 if self.world.dimension == 2 else 4 / 3 * emitter.core)
             volume = emitter.volume or ball
-            made.append(Volume.unchecked(volume=np.full(count, volume)))
+            tables.append(Volume.unchecked(volume=np.full(count, volume)))
         if Species in target:
             fractions = emitter.fractions.items()
-            made.append(Species.unchecked(**{name: np.full(count, y) for name, y in fractions}))
+            tables.append(Species.unchecked(**{name: np.full(count, y) for name, y in fractions}))
         for kind, table in further(emitter):
             if kind.per_row:
                 whole = component_from(kind, table, count, f"emitter {emitter.name!r}", "a tick makes")
-                made.append(kind.blank(count, self.world.dtype) if isinstance(whole, type) else whole)
+                tables.append(kind.blank(count, self.world.dtype) if isinstance(whole, type) else whole)
         if Age in target and self.world.system(LifetimeSystem) is not None:
-            told = next((table for table in made if isinstance(table, Age)), None)
-            made = [table for table in made if table is not told]
-            made.append(Age.unchecked(t=(told.t if told else 0.0) + (self.world.time - moments)))
-        return made
+            age = next((table for table in tables if isinstance(table, Age)), None)
+            tables = [table for table in tables if table is not age]
+            tables.append(Age.unchecked(t=(age.t if age else 0.0) + (self.world.time - moments)))
+        return tables
 
-    def _drawn(self, emitter: Emitter, target: Tables, moments: Array) -> list[Component]:
+    def _random_values(self, emitter: Emitter, target: Tables, moments: Array) -> list[Component]:
         """Random values for each particle or puff, in the emitter's axes: places, strengths, velocities."""
         count, half = len(moments), int(self.world.stage.c)
         draw = stream(self.world.seed, emitter.name, 2 * self.world.tick + half)
@@ -376,16 +380,16 @@ class EmissionSystem(System):
         own = {type(table): table for table in rows}
         fluid = fluid_at_rest(self.world)
         z, law = column(own, Position, "x")[:, 2], fluid.law != LAWS["none"]
-        warm = _of_rows(own, Temperature, "T", emitter.temperature, moments)
-        rho = _of_rows(own, Density, "rho", emitter.density, moments)
+        warm = _birth_column(own, Temperature, "T", emitter.temperature, moments)
+        rho = _birth_column(own, Density, "rho", emitter.density, moments)
         if warm is None:
             warm = temperature_at(fluid, z) if rho is None or not law else temperature_of(fluid, rho)
         if Temperature in target and law:
             rho = density_of(fluid, warm)
         elif rho is None:
             rho = density_at(fluid, z)
-        made = Temperature.unchecked(T=warm), Density.unchecked(rho=rho)
-        return [table for table in made if type(table) in target and type(table) not in own]
+        tables = Temperature.unchecked(T=warm), Density.unchecked(rho=rho)
+        return [table for table in tables if type(table) in target and type(table) not in own]
 
     def _places(self, emitter: Emitter, draw: np.random.Generator, moments: Array) -> Array:
         """Places (n, 3) m in the emitter's axes; keys of its center leave a streak."""
@@ -418,42 +422,42 @@ class EmissionSystem(System):
 
         Inertial particles get the emitter's velocity too, and move with their own. When the tick ends, they
         are placed where they have come since their moments (n,) s of birth. When the tick begins, they are
-        placed at the emitter, as if they left now; the displacements (n, 3) m, by which `_fly_on` corrects
-        that later, are returned.
+        placed at the emitter, as if they left now; the displacements (n, 3) m, by which `_advance_newborn`
+        corrects that later, are returned.
         """
-        own = {type(table): vars(table) for table in rows}
-        local, now = own[Position]["x"], self.world.time
+        tables = {type(table): vars(table) for table in rows}
+        local, now = tables[Position]["x"], self.world.time
         frames = None if carrying is None else carrying.frames(moments, numbers)
         if frames is not None:
-            for kind, columns in own.items():  # vector columns are those that a plane restricts to a part
+            for kind, columns in tables.items():  # vector columns are those that a plane restricts to a part
                 for name, field in kind.columns.items():
                     if field.plane is not None and name in columns:
                         columns[name] = frames.turned(columns[name])
-            own[Position]["x"] = frames.placed(local)
-        if InertialVelocity not in own:
+            tables[Position]["x"] = frames.placed(local)
+        if InertialVelocity not in tables:
             return None
         moving = own_velocity(emitter.center, self.world)
         if frames is not None:
             moving = frames.velocity(local) + frames.turned(np.broadcast_to(moving, local.shape))
         if moving.any():
-            own[InertialVelocity]["v"] = own[InertialVelocity]["v"] + emitter.inherit * moving
+            tables[InertialVelocity]["v"] = tables[InertialVelocity]["v"] + emitter.inherit * moving
         if self.world.system(InertiaSystem) is None or Liquid in self.world[emitter.into]:
             return None
         start = local + (value_at(emitter.center, now) - value_at(emitter.center, moments))
         if carrying is not None:
             start = carrying.frames(np.full(len(moments), now), numbers).placed(start)
-        end = own[Position]["x"] + (now - moments)[:, None] * own[InertialVelocity]["v"]
-        own[Position]["x"] = self._clear_way(emitter, start, end) if self.world.stage.c else start
+        end = tables[Position]["x"] + (now - moments)[:, None] * tables[InertialVelocity]["v"]
+        tables[Position]["x"] = self._unblocked_ends(emitter, start, end) if self.world.stage.c else start
         return np.asarray(end - start)
 
-    def _fly_on(self) -> None:
+    def _advance_newborn(self) -> None:
         """Displace particles born in the first half of the tick to where they have come since their birth."""
-        for batch, way in self._flying:
+        for batch, displacement in self._flying:
             entity = self.world[batch.name]
             rows, _ = rows_of(entity[RowId].id, batch.ids)
-            entity[Position].x[rows] += way[batch.kept_rows].astype(self.world.dtype)
+            entity[Position].x[rows] += displacement[batch.kept_rows].astype(self.world.dtype)
 
-    def _clear_way(self, emitter: Emitter, start: Array, end: Array) -> Array:
+    def _unblocked_ends(self, emitter: Emitter, start: Array, end: Array) -> Array:
         """Ends (n, 3) m of paths as far as bodies allow; a path that would start in a body is not
         followed."""
         for system in self.world.systems:
@@ -469,9 +473,9 @@ def further(emitter: Emitter) -> list[tuple[type[Component], dict[str, Any]]]:
     return further_components.classes_of(emitter.component, f"emitter {emitter.name!r}", OWN)
 
 
-def _of_rows(own: Tables, kind: type[Component], name: str, told: Any, moments: Array) -> Array | None:
+def _birth_column(puff: Tables, kind: type[Component], name: str, value: Any, moments: Array) -> Array | None:
     """A column (n,) of new rows: from the puff, or from the emitter's parameter, which may be keyed in time,
     at the moments of birth; None if neither has it."""
-    if kind in own:
-        return column(own, kind, name)
-    return None if told is None else np.full(len(moments), value_at(told, moments))
+    if kind in puff:
+        return column(puff, kind, name)
+    return None if value is None else np.full(len(moments), value_at(value, moments))

@@ -113,13 +113,13 @@ class Inflow(Settings):
     def _consistent(self) -> Self:
         for speed in key_values(self.speed):
             if not 0 <= speed <= 1e6:
-                raise ValueError(f"speed {speed}; a number from 0 to 1e6 m/s is needed")
+                raise ValueError(f"speed = {speed}; a number from 0 to 1e6 m/s is needed")
         for direction in key_values(self.direction):
             if not any(abs(part) > 1e-9 for part in direction):
-                raise ValueError("direction needs at least one part that is not zero")
+                raise ValueError("direction needs at least one component that is not zero")
         ways = [np.array(way) / np.linalg.norm(way) for way in key_values(self.direction)]
         if any(np.linalg.norm(one + other) < 1e-6 for one, other in pairwise(ways)):
-            raise ValueError("direction turns straight back between two keys; give one more between them")
+            raise ValueError("direction reverses between two keys; add a key between them")
         refuse_early_stop(self.start, self.stop)
         return self
 
@@ -146,13 +146,13 @@ def _layer(shape: str, size: tuple[float, float], spacing: float, area: float) -
         counts = np.maximum(np.round(widths / spacing), 1)
         sides = [(np.arange(n) + 0.5) / n * w - 0.5 * w for n, w in zip(counts, widths, strict=True)]
         return LOOSE * _pairs(*sides)
-    found = list[Array]()
+    grids = list[Array]()
     for shift in (0.0, 0.5):
         reach = np.ceil(0.5 * widths / spacing)
         grid = _pairs(*(spacing * (np.arange(-n, n + 1) + shift) for n in reach))
-        found.append(grid[((2 * grid / widths) ** 2).sum(axis=1) < 1 + 1e-9])
+        grids.append(grid[((2 * grid / widths) ** 2).sum(axis=1) < 1 + 1e-9])
     ideal = area / spacing**2
-    best = min((grid for grid in found if len(grid)), key=lambda grid: abs(len(grid) - ideal))
+    best = min((grid for grid in grids if len(grid)), key=lambda grid: abs(len(grid) - ideal))
     return LOOSE * math.sqrt(ideal / len(best)) * best
 
 
@@ -190,7 +190,7 @@ class InflowSystem(System):
         for inflow in self.inflows:
             if inflow.into not in world:
                 kinds: list[type[Component]] = [Position, InertialVelocity, Liquid]
-                kinds += [kind for kind, _ in _further(inflow)]
+                kinds += [kind for kind, _ in _further_components(inflow)]
                 world.spawn(inflow.into, *(kind.blank(0, np.float64) for kind in kinds))
 
     def added(self, world: World) -> None:
@@ -198,15 +198,15 @@ class InflowSystem(System):
         from ecs_fluid.systems.sph import SphSystem  # imported here because it imports this module
 
         world.require(SphSystem)
-        self.inflows = [_completed(inflow, self.inflows, world) for inflow in self.inflows]
+        self.inflows = [_with_defaults(inflow, self.inflows, world) for inflow in self.inflows]
         names = [inflow.name for inflow in self.inflows]
         for inflow in self.inflows:
             if names.count(inflow.name) > 1:
-                raise RecipeError(f"two inflows are called {inflow.name!r}; each needs a name of its own")
+                raise RecipeError(f"two inflows are called {inflow.name!r}; every inflow needs its own name")
             world[inflow.into][Liquid]
             if inflow.attached is not None:
                 world[inflow.attached][Pose]
-            for kind, table in _further(inflow):
+            for kind, table in _further_components(inflow):
                 refuse_lists(kind, table, f"inflow {inflow.name!r}", f"{inflow.into!r} may get")
             layers = inflow.fastest * world.dt / inflow.thickness
             what = f"particles in a tick by inflow {inflow.name!r}"
@@ -219,20 +219,20 @@ class InflowSystem(System):
         for inflow in self.inflows:
             if inflow.attached is not None and (count := len(world[inflow.attached])) > 1:
                 raise RecipeError(
-                    f"inflow {inflow.name!r} is attached to {inflow.attached!r}, which is {count} bodies; "
-                    "one body is needed"
+                    f"inflow {inflow.name!r} is attached to {inflow.attached!r}, which has {count} bodies; "
+                    "exactly one is needed"
                 )
 
     def lint(self, world: World) -> list[str]:
         """Warn of jets too thin for their spacing, liquids of two densities, and openings without room
         now."""
-        said = []
+        texts = []
         for inflow in self.inflows:
             across = min(inflow.size) / inflow.edge
             if across < LEAST_ACROSS * (1 - 1e-6):
-                said.append(
+                texts.append(
                     f"InflowSystem: the jet of {inflow.name!r} is {across:.2g} particles thick, fewer than "
-                    f"{LEAST_ACROSS}, and will fall into drops; use spacing <= "
+                    f"{LEAST_ACROSS}, and will break up into drops; use spacing <= "
                     f"{min(inflow.size) / LEAST_ACROSS:.2g} m"
                 )
             others = [(repr(one.name), one.rho) for one in self.inflows if one.into == inflow.into]
@@ -240,9 +240,9 @@ class InflowSystem(System):
                 others.insert(0, ("the liquid there", rho))
             for name, other in others[: [one for one, _ in others].index(repr(inflow.name))]:
                 if abs(inflow.rho - other) > SAME_DENSITY * other:
-                    said.append(
-                        f"InflowSystem: {inflow.name!r} lets liquid of {inflow.rho:g} kg/m^3 into "
-                        f"{inflow.into!r}, and {name} has {other:g} kg/m^3; leave density out to have the "
+                    texts.append(
+                        f"InflowSystem: {inflow.name!r} adds liquid of {inflow.rho:g} kg/m^3 to "
+                        f"{inflow.into!r}, but {name} has {other:g} kg/m^3; leave density out to use the "
                         "same, or let it flow into an entity of its own"
                     )
                     break
@@ -251,12 +251,12 @@ class InflowSystem(System):
             opening = Opening(inflow, world)
             x, _ = opening.pipe(inflow.start)
             if lost := np.count_nonzero(~opening.room(x)):
-                said.append(
+                texts.append(
                     f"InflowSystem: {lost} of the {len(x)} particles in the pipe of {inflow.name!r} have no "
                     "room: they lie in liquid, in a solid or outside all containers, and are kept back; move "
-                    "its center"
+                    "the inflow's center"
                 )
-        return said
+        return texts
 
     def process(self, dt: float) -> None:
         """Add the layers that are due in this tick."""
@@ -272,7 +272,7 @@ class InflowSystem(System):
             if not len(moments):
                 continue
             opening = Opening(inflow, self.world, ended=True)
-            if opening.gone:
+            if opening.carrier_gone:
                 continue
             count, remedy = len(moments) * len(layer), f"{LARGER}, or give it a time to stop"
             growth.add(count, VORTON, f"inflow {inflow.name!r}", remedy)
@@ -284,30 +284,31 @@ class InflowSystem(System):
             if not free.all():
                 self.warn(
                     f"{np.count_nonzero(~free)} of {len(x)} particles of inflow {inflow.name!r} have no "
-                    "room, as there is liquid, a solid or no container, and are kept back; more may follow",
+                    "room, because liquid, a solid or no container is there, and are kept back; more may "
+                    "follow",
                     (inflow.name, bool(free.any())),  # warn once of missing particles, once of no flow
                 )
             self.world.spawn_rows(inflow.into, *_rows(inflow, x[free], v[free]))
 
 
-def _completed(inflow: Inflow, inflows: list[Inflow], world: World) -> Inflow:
+def _with_defaults(inflow: Inflow, inflows: list[Inflow], world: World) -> Inflow:
     """An opening with defaults filled in from the liquids of the world, or from another opening."""
     liquids = [(entity.name, liquid) for entity, (liquid,) in world.entities_with(Liquid) if len(entity)]
     own = [liquid for name, liquid in liquids if name == inflow.into]
-    told: dict[str, float] = {}
+    known: dict[str, float] = {}
     for liquid in own:
-        told["density"] = _density(liquid)
+        known["density"] = _density(liquid)
     for _, liquid in liquids[:1]:
-        told["spacing"] = float(np.cbrt(liquid.volume.mean(dtype=np.float64)))
-        told["viscosity"] = float(liquid.viscosity[0])
+        known["spacing"] = float(np.cbrt(liquid.volume.mean(dtype=np.float64)))
+        known["viscosity"] = float(liquid.viscosity[0])
     for name in ("spacing", "density", "viscosity"):
         same = [other for other in inflows if name != "density" or other.into == inflow.into]
         for value in (getattr(other, name) for other in same):
             if value is not None:
-                told.setdefault(name, value)
+                known.setdefault(name, value)
     whole = {"spacing": inflow.edge, "density": inflow.rho, "viscosity": inflow.nu}
-    found = {name: value for name, value in (whole | told).items() if getattr(inflow, name) is None}
-    return inflow.model_copy(update=found)
+    defaults = {name: value for name, value in (whole | known).items() if getattr(inflow, name) is None}
+    return inflow.model_copy(update=defaults)
 
 
 def _density(liquid: Liquid) -> float:
@@ -344,14 +345,14 @@ def _rows(inflow: Inflow, x: Array, v: Array) -> list[Component]:
         InertialVelocity(v),
         Liquid(*(np.full(len(x), value) for value in of_each)),
     ]
-    for kind, table in _further(inflow):
+    for kind, table in _further_components(inflow):
         whole = component_from(kind, table, len(x), f"inflow {inflow.name!r}", "a tick makes")
         if isinstance(whole, Component):  # otherwise all its values are defaults
             rows.append(whole)
     return rows
 
 
-def _further(inflow: Inflow) -> list[tuple[type[Component], dict[str, Any]]]:
+def _further_components(inflow: Inflow) -> list[tuple[type[Component], dict[str, Any]]]:
     """Classes of the further components of its particles, and their tables."""
     return classes_of(inflow.component, f"inflow {inflow.name!r}", (Position, InertialVelocity))
 

@@ -71,8 +71,8 @@ class AgeLimitSystem(System):
         if self.seconds >= 0.5 * world.dt:
             return []
         return [
-            f"AgeLimitSystem: seconds = {self.seconds:g} s is less than half a tick of {world.dt:g} s, for "
-            "which particles that are given off are there at least; use a smaller dt"
+            f"AgeLimitSystem: seconds = {self.seconds:g} s is less than half a tick of {world.dt:g} s, the "
+            "shortest life of an emitted particle; use a smaller dt"
         ]
 
 

@@ -110,7 +110,7 @@ class AccelerateSystem(System):
             if along.any():
                 return [
                     f"AccelerateSystem has acceleration = {own.tolist()} m/s^2 along the fluid's gravity "
-                    f"{gravity[along][0].tolist()}; leave it out to have the fluid's, or make the fluid's 0"
+                    f"{gravity[along][0].tolist()} m/s^2, and both act; leave one of them out"
                 ]
         return []
 

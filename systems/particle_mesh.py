@@ -207,7 +207,7 @@ class TransferSystem(System):
         x, volume, amounts = with_images(self.world, load.x, 2 * SPARE * edge, *columns)
         if not walls:
             return CarriedAmounts(x, volume, np.ascontiguousarray(amounts.T))
-        found = [(x, amounts)]
+        groups = [(x, amounts)]
         for wall in walls:
             rows, places, _ = mirrored([wall], x, (1 + CELLS_REACHED[self.kernel]) * diagonal, turned=False)
             seen = inside(places, grid.origin, grid.origin + grid.spacing * grid.cells)
@@ -215,8 +215,8 @@ class TransferSystem(System):
             there, others = amounts[rows], ~wall.inside(x)
             if others.any():
                 there *= self._room(x[others], volume[others], places)[:, None]
-            found.append((places.astype(x.dtype), there))
-        x, amounts = (np.concatenate(parts) for parts in zip(*found, strict=True))
+            groups.append((places.astype(x.dtype), there))
+        x, amounts = (np.concatenate(parts) for parts in zip(*groups, strict=True))
         return CarriedAmounts(x, amounts[:, 0], np.ascontiguousarray(amounts.T))
 
     def _room(self, x: Array, volume: Array, places: Array) -> Array:
@@ -320,8 +320,8 @@ class SamplingSystem(System):
         for name in self.on:
             if Strength in world[name] or Volume in world[name]:
                 raise RecipeError(
-                    f"SamplingSystem: entity {name!r} has a Volume or a Strength, so it brings values to the "
-                    "fields itself; name tracers"
+                    f"SamplingSystem: entity {name!r} has a Volume or a Strength, so it contributes to the "
+                    "fields itself; name entities of tracers"
                 )
 
     def _tracers(self, world: World) -> list[Entity]:
@@ -349,17 +349,17 @@ class SamplingSystem(System):
 
     def _fields(self) -> tuple[Array, list[tuple[type, str]]]:
         """The chosen fields side by side (nx+1, ny+1, nz+1, m), and the columns they belong to."""
-        found: list[tuple[type, str, Array]] = []
+        columns: list[tuple[type, str, Array]] = []
         if "density" in self.take:
-            found.append((Density, "rho", self.field(DensityField).rho))
+            columns.append((Density, "rho", self.field(DensityField).rho))
         if "temperature" in self.take:
-            found.append((Temperature, "T", self.field(TemperatureField).T))
+            columns.append((Temperature, "T", self.field(TemperatureField).T))
         if "species" in self.take:
             table = self.field(SpeciesField)
-            found += [(Species, name, table.__dict__[name]) for name in Species.columns]
-        fields = np.empty((*found[0][2].shape, len(found)), self.world.dtype)
-        np.stack([array for *_, array in found], axis=-1, out=fields)
-        return fields, [(kind, name) for kind, name, _ in found]
+            columns += [(Species, name, table.__dict__[name]) for name in Species.columns]
+        fields = np.empty((*columns[0][2].shape, len(columns)), self.world.dtype)
+        np.stack([array for *_, array in columns], axis=-1, out=fields)
+        return fields, [(kind, name) for kind, name, _ in columns]
 
     def _outside(self, entity: Entity, x: Array) -> None:
         """Set tracers outside the grid to the ambient, which, if stratified, is not the nearest point's."""

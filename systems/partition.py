@@ -180,7 +180,8 @@ class PartitionSystem(System):
         from ecs_fluid.kernels.compiled.columns import bounds
         from ecs_fluid.kernels.grids.grid import uniform_grid
 
-        processes, (entities, (x, alpha, sigma)) = self.world.processes, self.joined(*VORTONS)
+        world, (entities, (x, alpha, sigma)) = self.world, self.joined(*VORTONS)
+        processes = world.processes
         vortons = [(entity, position.x) for entity, (position, *_) in self.entities(*VORTONS)]
         count = processes.total(entities, len(x))
         box = processes.enclosing(*bounds(x))
@@ -193,24 +194,24 @@ class PartitionSystem(System):
         names = "origin", "spacing", "cells", "start", "order", "x", "alpha", "sigma"
         sources.put(**dict(zip(names, (*mesh, *found), strict=True)))
         if needs is None:  # the largest needs of the systems; parameters may change between ticks
-            every = [getattr(system, "grid_needs", GridNeeds()) for system in self.world.systems]
+            every = [getattr(system, "grid_needs", GridNeeds()) for system in world.systems]
             needs = GridNeeds(*map(max, zip(*every, strict=True)))
         return self._enclose(grid, needs, cloud, vortons)
 
     def _cloud(self, low: Array, high: Array, alpha: Array, sigma: Array, count: int) -> Cloud:
         """The Cloud of all vortons, `count` in a box, from the rows that this process holds."""
-        processes, own = self.world.processes, [bool(alpha[:, a].any()) for a in range(3)]
+        world, own = self.world, [bool(alpha[:, a].any()) for a in range(3)]
         extremes = float(sigma.max(initial=0.0)), -float(sigma.min(initial=np.inf))
-        *along, widest, least = processes.largest((*own, *extremes))
+        *along, widest, least = world.processes.largest((*own, *extremes))
         across = np.array([not (along[(a + 1) % 3] or along[(a + 2) % 3]) for a in range(3)])
-        if self.world.across is not None:
-            across = np.arange(3) == self.world.across
+        if world.across is not None:
+            across = np.arange(3) == world.across
         mean = widest
         if 0.0 < widest < np.inf and -least != widest:
             # Sums of whole numbers do not depend on which process holds which rows.
             some = (sigma[k : k + 2**15].astype(np.float64) for k in range(0, len(sigma), 2**15))
             units = sum(int(np.rint(part / widest * 2.0**32).sum(dtype=np.int64)) for part in some)
-            mean *= int(processes.summed(np.array(units))) / 2.0**32 / count
+            mean *= int(world.processes.summed(np.array(units))) / 2.0**32 / count
         return Cloud(low, high, across, widest, mean, count)
 
     def _enclose(self, grid: Grid, needs: GridNeeds, cloud: Cloud, vortons: Rows) -> bool:
@@ -218,7 +219,7 @@ class PartitionSystem(System):
         from ecs_fluid.kernels.compiled.columns import bounds
         from ecs_fluid.kernels.grids.grid import flat_axes, uniform_grid
 
-        pad = max(self.padding, needs.padding) * cloud.widest
+        world, pad = self.world, max(self.padding, needs.padding) * cloud.widest
         lo, hi = cloud.low, cloud.high
         # A plane population counts as flat only if its vorticity points across the plane: a plane ring does
         # not. Gradients across a plane, line or point of other vortons need grid points on both sides.
@@ -229,13 +230,13 @@ class PartitionSystem(System):
         for _, x in others:
             low, high = bounds(x)
             lo, hi = np.minimum(lo, low), np.maximum(hi, high)
-        lo, hi = self.world.processes.enclosing(lo, hi)
+        lo, hi = world.processes.enclosing(lo, hi)
         most = None if needs.all_inside else self._around_most(lo, hi, cloud, vortons, others)
         lo, hi = most or (lo, hi)
         if np.isfinite(lo).all() and self.expand:
             extent = hi - lo
             lo, hi = lo - self.expand * extent, hi + self.expand * extent
-        periods = self.world.periods
+        periods = world.periods
         lo, hi = np.where(periods, -0.5 * periods, lo), np.where(periods, 0.5 * periods, hi)
         cells = self._count(hi - lo, cloud.mean, cloud.vortons, needs.per_core)
         origin, spacing, number = uniform_grid(lo, hi, cells)
@@ -253,13 +254,14 @@ class PartitionSystem(System):
         self, low: Array, high: Array, cloud: Cloud, *groups: Rows
     ) -> tuple[Array, Array] | None:
         """The part of the box that holds most vortons and most others; None if it saves little."""
-        if self.world.periods.any():
+        world = self.world
+        if world.periods.any():
             return None
 
-        def some() -> list[Array]:
-            return [some_rows(self.world.processes, group, sample_rows)[0] for group in groups if group]
+        def samples() -> list[Array]:
+            return [some_rows(world.processes, group, sample_rows)[0] for group in groups if group]
 
-        return box_around_most(low, high, cloud.mean / PER_CORE, 2.0 * cloud.widest, some)
+        return box_around_most(low, high, cloud.mean / PER_CORE, 2.0 * cloud.widest, samples)
 
     def _widen(self, grid: Grid, around: Array) -> None:
         """Add cells along open axes, so that all the points `around` lie in the grid."""

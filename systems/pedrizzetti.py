@@ -66,8 +66,8 @@ class AlignmentSystem(System):
         if world.system(RemeshSystem) is None:
             return []
         return [
-            "AlignmentSystem turns around the vortons that RemeshSystem sets against the vorticity, which "
-            "raises the energy; use one of them"
+            "AlignmentSystem reverses the vortons that RemeshSystem makes with strengths against the "
+            "vorticity, which raises the energy; use only one of the two systems"
         ]
 
     def _totals(self) -> dict[str, Array]:

@@ -26,7 +26,7 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.boundary.system import BoundarySystem, refuse_two_spins
 from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, column_of, gathered, set_motion
-from ecs_fluid.systems.shared.fluid_at_rest import constant_lint, own_or_fluids
+from ecs_fluid.systems.shared.fluid_at_rest import density_lint, fluid_density
 from ecs_fluid.systems.shared.populations import spread
 from ecs_fluid.systems.surroundings import volumes
 from ecs_fluid.world import World
@@ -90,15 +90,18 @@ class ReactionSystem(System):
     def added(self, world: World) -> None:
         """Attach the component in which particles remember the body that they touched."""
         if "tracers" in (self.linear, self.angular) and self.tracer_volume is None:
-            raise RecipeError("ReactionSystem: tracer_volume is missing; that of a tracer is cell^3/per_cell")
+            raise RecipeError(
+                "ReactionSystem: tracer_volume is missing; the volume of a tracer is cell^3/per_cell"
+            )
         told = ", ".join(repr(axis) for axis in self.axes)
         if world.across is not None and self.axes == ("xyz"[world.across],):
             raise RecipeError(
-                f"ReactionSystem: axes = [{told}] is across the plane of this world; give one in it"
+                f"ReactionSystem: axes = [{told}] is perpendicular to the plane of this world; give an axis "
+                "in the plane"
             )
         if self.linear == "none" and set(self.axes) != set("xyz"):
             raise RecipeError(
-                f"ReactionSystem: axes = [{told}] do nothing with linear = 'none'; leave them out"
+                f"ReactionSystem: axes = [{told}] has no effect with linear = 'none'; leave axes out"
             )
         world.require(CollisionSystem)
         if "vortons" in (self.linear, self.angular):
@@ -118,21 +121,21 @@ class ReactionSystem(System):
         by (1 + c) rho V/m times the difference of velocity, and where this factor is above 2 each change is
         larger than the one before. Coarse panels enclose up to three times V.
         """
-        said = constant_lint(self, world, "density")
+        texts = density_lint(self, world)
         if _layered(world) or "vortons" not in (self.linear, self.angular):
-            return said
-        rho = own_or_fluids(self, "density")
+            return texts
+        rho = fluid_density(self)
         for entity in body_entities(world):
             bodies, hulls = gathered([entity])
             light = (bodies.motion == FREE) & (bodies.mass < LEAST * rho * volumes(bodies, hulls))
             if light.any():
-                said.append(
+                texts.append(
                     f"ReactionSystem: {entity.name!r} weighs less than {LEAST:g} times the fluid that it "
-                    "displaces, so the impulses of vortons throw it about ever faster; take "
+                    "displaces, so the impulses of vortons move it to and fro ever faster; use "
                     "heavier bodies, boundary = 'layer', or a DragSystem with linear and angular other than "
                     "'vortons'"
                 )
-        return said
+        return texts
 
     def _tracers(self, world: World) -> list[Entity]:
         if self.on:
@@ -187,7 +190,7 @@ class ReactionSystem(System):
         matrix, given = np.zeros((n, 6, 6)), np.zeros((n, 6))
         if self.tracer_volume is None:
             return matrix, given
-        mass = own_or_fluids(self, "density") * self.tracer_volume
+        mass = fluid_density(self) * self.tracer_volume
         sticking = self.contact == "sticking"
         for entity in self._tracers(self.world):
             touch = entity[Contact]
@@ -200,7 +203,7 @@ class ReactionSystem(System):
     def _from_vortons(self, entities: list[Entity]) -> Array:
         """Impulse and angular impulse (n, 6) that the vortons lost."""
         lost = [column_of(entities, BoundaryExchange, name) for name in ("impulse", "moment")]
-        return -own_or_fluids(self, "density") * np.concatenate(lost, axis=1)
+        return -fluid_density(self) * np.concatenate(lost, axis=1)
 
     def _report(self, entities: list[Entity], by_tracers: Array, by_vortons: Array) -> None:
         tables = [entity[FluidReaction] for entity in entities]

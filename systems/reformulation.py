@@ -49,28 +49,29 @@ class ReformulationSystem(System):
 
     def process(self, dt: float) -> None:
         """Add the changes of the reformulation to the rates, scaled like the stretching itself."""
-        rate = _stretching_rate(self.world)
-        if rate == 0.0 or self.g == 0.0:
+        world = self.world
+        stretch = _active_stretching(world)
+        if stretch is None or self.g == 0.0:
             return
         from ecs_fluid.kernels.vorticity.reformulation import reshape_cores
 
-        g, own = self.world.dtype(rate * self.g), own_curl(self.world)
+        g, own = world.dtype(stretch.rate * self.g), own_curl(world, stretch.form)
         wanted = VelocityGradient, Strength, CoreRadius, StrengthRate, CoreRadiusRate
         for entity, (gradient, strength, core, dalpha, dsigma2) in self.entities(*wanted):
             du = gradient.du
             if Dilatation in entity:
-                third = entity[Dilatation].divergence / self.world.dtype(3)
+                third = entity[Dilatation].divergence / world.dtype(3)
                 du = du - third[:, None, None] * np.eye(3, dtype=du.dtype)
             reshape_cores(du, strength.alpha, core.sigma, g, own, dalpha.dalpha, dsigma2.dsigma2)
 
     def lint(self, world: World) -> list[str]:
         """Warn of a world without stretching: there is nothing to reformulate."""
-        if _stretching_rate(world) > 0.0:
+        if _active_stretching(world) is not None:
             return []
         return ["ReformulationSystem does nothing without stretching; add StretchSystem()"]
 
 
-def _stretching_rate(world: World) -> float:
-    """Factor on the physical stretching rate; 0 without a StretchSystem."""
+def _active_stretching(world: World) -> StretchSystem | None:
+    """The StretchSystem; None if there is none, or if it changes nothing."""
     stretch = world.system(StretchSystem)
-    return stretch.rate if stretch is not None and stretch.scheme != "none" else 0.0
+    return stretch if stretch is not None and stretch.scheme != "none" and stretch.rate > 0.0 else None

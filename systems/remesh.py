@@ -142,9 +142,9 @@ class RemeshSystem(System):
         strength, load = field.reshape(-1, 3), load.reshape(-1, load.shape[3])
         volume, loss = load[:, 0] if cargo.matter else None, max(self.loss, ROUNDING)
         while True:
-            kept, out = _chosen(strength, volume, loss)
+            kept, out = _kept_points(strength, volume, loss)
             if again.any():
-                kept, out = _filled(kept, out, shape, again)
+                kept, out = _with_gaps_filled(kept, out, shape, again)
             if volume is not None:  # a vorton that carries matter needs a volume
                 kept, out = kept[volume[kept] > 0], np.union1d(out, kept[volume[kept] == 0])
             places, far = (
@@ -194,7 +194,7 @@ class RemeshSystem(System):
 
         if cargo.matter and self.weights == "m6_prime":
             raise FluidError(
-                f"RemeshSystem: weights = 'm6_prime' reach farther than matter is shared, and "
+                "RemeshSystem: weights = 'm6_prime' cannot share out density, temperature or species, but "
                 f"{entity.name!r} carries some; use weights = 'm4_prime'"
             )
         _, edges, cells, again, flat = lattice
@@ -277,8 +277,8 @@ def _share_volume(populations: list[tuple[Array, Array]]) -> None:
         first += len(x)
 
 
-def _filled(kept: Array, out: Array, shape: tuple[int, ...], again: Array) -> tuple[Array, Array]:
-    """The result of `_chosen`, but with the points between two kept ones along an axis kept too."""
+def _with_gaps_filled(kept: Array, out: Array, shape: tuple[int, ...], again: Array) -> tuple[Array, Array]:
+    """The result of `_kept_points`, but with the points between two kept ones along an axis kept too."""
     mask = np.zeros(shape, dtype=bool)
     mask.reshape(-1)[kept] = True
     filled = 0
@@ -291,7 +291,7 @@ def _filled(kept: Array, out: Array, shape: tuple[int, ...], again: Array) -> tu
     return kept, np.setdiff1d(out, kept)
 
 
-def _chosen(strength: Array, volume: Array | None, loss: float) -> tuple[Array, Array]:
+def _kept_points(strength: Array, volume: Array | None, loss: float) -> tuple[Array, Array]:
     """Numbers, ascending, of the lattice points that become vortons, and of other points that are not empty.
 
     The others are the weakest, which together hold at most the fraction `loss` of sum |alpha| (and of the

@@ -32,9 +32,9 @@ from ecs_fluid.systems.liquid_push import LiquidPushSystem
 from ecs_fluid.systems.shared.body_tables import BODIES, body_entities
 from ecs_fluid.systems.shared.liquid_constants import SAME_SIZE, common_viscosity, densest, mean_volume
 from ecs_fluid.systems.shared.liquid_lint import capillary_lint, misplaced_lint, surroundings_lint
-from ecs_fluid.systems.shared.liquid_march import Marched, Particles, march
+from ecs_fluid.systems.shared.liquid_march import MarchResult, Particles, march
 from ecs_fluid.systems.shared.liquid_places import bodies_at, near_solids
-from ecs_fluid.systems.shared.liquid_start import lacking, largest_head, settle
+from ecs_fluid.systems.shared.liquid_start import compress_column, largest_head, surface_deficit
 from ecs_fluid.systems.shared.liquid_steps import MOST_STEPS, StepLimits
 from ecs_fluid.systems.shared.populations import joined, rows_of_each, spread
 from ecs_fluid.world import World
@@ -179,15 +179,15 @@ class SphSystem(System):
 
     def lint(self, world: World) -> list[str]:
         """Warn of constants of the Fluid that look like the liquid's, and of misplaced liquid."""
-        said = surroundings_lint(world, self._density_around > 0)
+        texts = surroundings_lint(world, self._density_around > 0)
         if self.walls == "no_slip" and self.artificial == 0 and common_viscosity(world) == 0:
-            said.append(
-                "walls = 'no_slip' holds liquid by its viscosity, and it has none; give it a viscosity, or "
-                "SphSystem an artificial one"
+            texts.append(
+                "walls = 'no_slip' acts by the viscosity of the liquid, which has none; give the liquid a "
+                "viscosity, or set SphSystem.artificial"
             )
         if self.surface_tension and self.steps:
-            said += capillary_lint(world, self.surface_tension, self.steps)
-        return said + misplaced_lint(world, self.support)
+            texts += capillary_lint(world, self.surface_tension, self.steps)
+        return texts + misplaced_lint(world, self.support)
 
     # ------------------------------------------------------------------ a tick
 
@@ -201,7 +201,7 @@ class SphSystem(System):
         law, liquid = self._law(push), self._particles()
         real = len(liquid.x)
         if push is not None:
-            self._tell_of_push(push, liquid)
+            self._warn_of_push(push, liquid)
             # The integrator has applied the whole push at once: undo that, as each step applies its part.
             liquid.v[...] -= self.world.dtype(dt) * push
         liquid = Particles(*map(np.concatenate, zip(liquid, self._particles_in_pipes(), strict=True)))
@@ -227,26 +227,26 @@ class SphSystem(System):
         from ecs_fluid.kernels.compiled.columns import max_norm
 
         x, v, mass, size, _ = liquid
-        pull = self._pull(mass, size, push)
+        pull = self._accelerations(mass, size, push)
         pull[real:] = 0
         limits = self._step_limits(law, mass, size, None if push is None else pull)
         peak = float(self.field(LiquidModel).peak[0])
 
-        def needed(left: float, done: int, largest: float | None) -> int:
+        def steps_needed(left: float, result: int, largest: float | None) -> int:
             speed = max_norm(v)
-            self._tell_of_speed(speed, limits.sound)
-            return limits.needed(left, done, x, v, speed, peak if largest is None else largest)
+            self._warn_of_speed(speed, limits.sound)
+            return limits.steps_needed(left, result, x, v, speed, peak if largest is None else largest)
 
         began = None if push is None else x[:real].copy()
         bodies, forces = bodies_at(self.world, dt, law.reach), self._forces_of_steps(law, pull, dt)
-        done = march(law, liquid, real, bodies, pull, dt, needed, forces)
-        self._book(done, mass[:real], size[:real], dt)
+        result = march(law, liquid, real, bodies, pull, dt, steps_needed, forces)
+        self._update_budget(result, mass[:real], size[:real], dt)
         if push is not None:
             books, force = self.field(LiquidBudget), mass[:real, None].astype(np.float64) * push
             books.pushes += dt * force.sum(axis=0)
             # The push is constant through the tick, so this is the sum over its steps.
             books.work += float((force * (x[:real] - began)).sum())
-        return done.last
+        return result.last
 
     def _step_limits(self, law: LiquidLaw, mass: Array, size: Array, pull: Array | None) -> StepLimits:
         """The limits on steps of a tick; `pull` (n, 3) m/s^2 if more than gravity accelerates the liquid."""
@@ -281,21 +281,21 @@ class SphSystem(System):
             found = solve(law, *liquid, *bodies, pull, pressure, step, self.tolerance, lists)
             pressure[...] = found.pressure
             spread(pressure, kept)
-            self._tell_of_error(found.error, dt)
+            self._warn_of_error(found.error, dt)
             return found.found
 
         return solved
 
-    def _book(self, done: Marched, mass: Array, size: Array, dt: float) -> None:
+    def _update_budget(self, result: MarchResult, mass: Array, size: Array, dt: float) -> None:
         """Add a tick of `dt` s to the LiquidBudget, for particles of masses (kg) and sizes V / V_0."""
-        books, weight = self.field(LiquidBudget), self._weights_left(mass, size)
-        books.dissipated += done.lost
-        books.walls -= dt * done.loads[:, :3].sum(axis=0)
+        books, weight = self.field(LiquidBudget), self._weight_fractions(mass, size)
+        books.dissipated += result.lost
+        books.walls -= dt * result.loads[:, :3].sum(axis=0)
         books.gravity += dt * float((mass.astype(np.float64) * weight).sum()) * self.world.gravity
-        books.steps += done.steps
+        books.steps += result.steps
         for entity, rows in rows_of_each(body_entities(self.world)):
-            entity[BodyLoad].force += done.loads[rows, :3]
-            entity[BodyLoad].torque += done.loads[rows, 3:]
+            entity[BodyLoad].force += result.loads[rows, :3]
+            entity[BodyLoad].torque += result.loads[rows, 3:]
 
     # ------------------------------------------------------------------ particles and their weight
 
@@ -314,7 +314,7 @@ class SphSystem(System):
         for inflow in inflows(self.world):  # one may be added to a running world
             if abs(inflow.particle - mean) > SAME_SIZE * mean:
                 raise FluidError(
-                    f"inflow {inflow.name!r}: spacing = {inflow.edge:g} m, but the liquid there is has "
+                    f"inflow {inflow.name!r}: spacing = {inflow.edge:g} m, but the liquid it flows into has "
                     f"{mean ** (1 / 3):.3g} m; use spacings that differ by less than 7 %"
                 )
         x, v, mass, volume = in_pipes(self.world)
@@ -326,14 +326,14 @@ class SphSystem(System):
         push = joined(pushes, (3,), self.world.dtype)
         return push if push.any() else None
 
-    def _pull(self, mass: Array, size: Array, push: Array | None) -> Array:
+    def _accelerations(self, mass: Array, size: Array, push: Array | None) -> Array:
         """Accelerations (n, 3) m/s^2 by the remaining gravity, plus the push for the first particles."""
-        pull = self._weights_left(mass, size)[:, None] * self.world.gravity.astype(self.world.dtype)
+        pull = self._weight_fractions(mass, size)[:, None] * self.world.gravity.astype(self.world.dtype)
         if push is not None:
             pull[: len(push)] += push
         return np.asarray(pull)
 
-    def _weights_left(self, mass: Array, size: Array) -> Array:
+    def _weight_fractions(self, mass: Array, size: Array) -> Array:
         """`weight_left` (n,) of all particles."""
         volume = float(self.field(LiquidModel).volume[0])
         return np.asarray(self.weight_left(mass / (size * volume)).astype(self.world.dtype))
@@ -400,9 +400,9 @@ class SphSystem(System):
         c = self.sound_speed or self._default_sound()
         model.stiffness[0], model.gravity = densest(self.world) * c**2 / 7, gravity.copy()
         if first:
-            self._start()
+            self._compress_at_start()
 
-    def _start(self) -> None:
+    def _compress_at_start(self) -> None:
         """Compress the `hydrostatic` entities, and set the excess that their surfaces need."""
         model, gravity, push = self.field(LiquidModel), self.world.gravity, self._push()
         if self.hydrostatic:
@@ -411,9 +411,9 @@ class SphSystem(System):
                 if entity.name not in self.hydrostatic:
                     continue
                 x, liquid, down = entity[Position].x, entity[Liquid], gravity + _mean(push)
-                liquid.excess = lacking(self.world, x, nu[rows], down, self._spacing, self.support)
+                liquid.excess = surface_deficit(self.world, x, nu[rows], down, self._spacing, self.support)
                 weight = self.weight_left(float((liquid.mass.astype(np.float64) / liquid.volume).mean()))
-                settle(x, liquid, weight * gravity + _mean(push), float(model.stiffness[0]))
+                compress_column(x, liquid, weight * gravity + _mean(push), float(model.stiffness[0]))
         # A crowded start needs short steps from the first one on.
         model.peak[0] = self._forces_now().nu.max()
 
@@ -434,21 +434,21 @@ class SphSystem(System):
         most = max(most, self.surface_tension / (densest(self.world) * self._spacing))
         if most == 0.0:
             raise RecipeError(
-                "SphSystem: without gravity and velocities there is no default for sound_speed; give one, 10 "
-                "times the largest velocity"
+                "SphSystem: sound_speed has no default without gravity and velocities; set it to 10 times "
+                "the largest velocity that you expect"
             )
         return 10 * math.sqrt(most)
 
     def _head(self, push: Array, liquid: Particles) -> float:
         """g H, m^2/s^2, for the largest acceleration of a particle by gravity and a push (n, 3) m/s^2."""
         x, _, mass, size, _ = liquid
-        pull = self._pull(mass, size, push).astype(np.float64)
+        pull = self._accelerations(mass, size, push).astype(np.float64)
         strongest = pull[(pull**2).sum(axis=1).argmax()]
         return largest_head(self.world, [strongest], x, self._spacing)
 
     # ------------------------------------------------------------------ warnings in a tick
 
-    def _tell_of_push(self, push: Array, liquid: Particles) -> None:
+    def _warn_of_push(self, push: Array, liquid: Particles) -> None:
         """Warn once of a push (n, 3) m/s^2 that is too strong for the speed of sound."""
         if "push" in self._warned:
             return
@@ -457,26 +457,26 @@ class SphSystem(System):
         if own > SQUEEZED * c**2:
             most = float(np.linalg.norm(push.astype(np.float64), axis=1).max())
             self.warn(
-                f"accelerations of up to {most:.3g} m/s^2 compress liquid by as much as "
-                f"{100 * own / c**2:.2g} % more at its speed of sound, {c:.3g} m/s; use sound_speed >= "
+                f"accelerations of up to {most:.3g} m/s^2 compress liquid by up to another "
+                f"{100 * own / c**2:.2g} % at its speed of sound, {c:.3g} m/s; use sound_speed >= "
                 f"{10 * math.sqrt(head):.2g} m/s",
                 "push",
             )
 
-    def _tell_of_speed(self, speed: float, c: float) -> None:
+    def _warn_of_speed(self, speed: float, c: float) -> None:
         """Warn once of liquid that is too fast for its speed of sound `c`, both m/s."""
         if speed > 0.5 * c:
             self.warn(
-                f"liquid moves at {speed:.3g} m/s, above half its speed of sound {c:.3g} m/s, and is "
-                f"compressed by as much as a quarter; use sound_speed >= {5 * speed:.2g} m/s",
+                f"liquid moves at {speed:.3g} m/s, above half its speed of sound of {c:.3g} m/s, and is "
+                f"compressed by up to a quarter; use sound_speed >= {5 * speed:.2g} m/s",
                 "speed",
             )
 
-    def _tell_of_error(self, error: float, dt: float) -> None:
+    def _warn_of_error(self, error: float, dt: float) -> None:
         """Warn once if an implicit solve ended far above its tolerance."""
         if error > 10 * self.tolerance:
             self.warn(
-                f"the pressure of a liquid ends with an error of {error:.2g} of its density, far above "
+                f"the pressure of a liquid leaves an error of {error:.2g} times its density, far above "
                 f"tolerance; use a smaller stride, or dt < {dt:.3g} s",
                 "tolerance",
             )

@@ -71,14 +71,15 @@ class StretchSystem(System):
         """The form of the stretching term; for `auto`, the one chosen for this world."""
         if self.scheme != "auto":
             return self.scheme
-        velocity = self.world.system(VelocitySystem)
-        if any(system.makes_vorticity for system in self.world.systems):
+        world = self.world
+        if any(system.makes_vorticity for system in world.systems):
             return "transposed"
+        velocity = world.system(VelocitySystem)
         if velocity is None or not velocity.from_grid:
             return "limited"
-        if self.world.system(RemeshSystem) is not None:
+        if world.system(RemeshSystem) is not None:
             return "classical"
-        return "limited" if self.world.periods.any() else "transposed"
+        return "limited" if world.periods.any() else "transposed"
 
     @property
     def follows_lines(self) -> bool:
@@ -87,12 +88,13 @@ class StretchSystem(System):
 
     def process(self, dt: float) -> None:
         """Add the stretching rate of every vorton."""
-        classical, transposed = (self.rate * weight for weight in WEIGHTS[self.form])
-        if self.world.dimension == 2 or (classical == 0.0 and transposed == 0.0):
+        world, form = self.world, self.form
+        classical, transposed = (self.rate * weight for weight in WEIGHTS[form])
+        if world.dimension == 2 or (classical == 0.0 and transposed == 0.0):
             return
         from ecs_fluid.kernels.vorticity.stretch import stretch
 
-        number, own = self.world.dtype, own_curl(self.world)
+        number, own = world.dtype, own_curl(world, form)
         for gradient, strength, core, rate in self.query(
             VelocityGradient, Strength, CoreRadius, StrengthRate
         ):
@@ -110,8 +112,8 @@ class StretchSystem(System):
         """Warn of a plane, where nothing is stretched, and of open lines whose total strength is not kept."""
         if world.dimension == 2:
             return [
-                "StretchSystem has no effect in a world of dimension = 2, where vorticity is across the flow;"
-                " leave it out"
+                "StretchSystem has no effect in a world of dimension = 2, where vorticity is perpendicular "
+                "to the flow; leave it out"
             ]
         strength, size = total_strength(world)
         total = np.linalg.norm(np.where(world.periods > 0, 0.0, strength))  # lines may close across periods
@@ -119,8 +121,8 @@ class StretchSystem(System):
             return []
         return [
             f"StretchSystem: strengths add up to {total / size:.0%} of the sum of their sizes, so vortex "
-            f"lines end in the fluid; scheme = {self.form!r} does not keep that total as their ends move, "
-            f"scheme = 'transposed' does{_kept_so_far(world)}"
+            f"lines end in the fluid; as their ends move, scheme = {self.form!r} does not conserve that "
+            f"total, but scheme = 'transposed' does{_kept_so_far(world)}"
         ]
 
 
@@ -136,10 +138,10 @@ def _kept_so_far(world: World) -> str:
     return said
 
 
-def own_curl(world: World) -> np.floating[Any]:
-    """Vorticity of a vorton's own blob at its centre, over alpha/sigma^3; 0 if its growth is not limited."""
-    stretch, velocity = world.system(StretchSystem), world.system(VelocitySystem)
-    if stretch is None or velocity is None or stretch.form != "limited":
+def own_curl(world: World, form: str) -> np.floating[Any]:
+    """Vorticity of a vorton's own blob at its centre, over alpha/sigma^3; 0 unless the form is "limited"."""
+    velocity = world.system(VelocitySystem)
+    if velocity is None or form != "limited":
         return world.dtype(0.0)
     from ecs_fluid.kernels.biot_savart.regularisation import record
 

@@ -97,8 +97,8 @@ class SubfilterSystem(System):
         if self.keeps_impulse or world.system(BaroclinicSystem) is None:
             return []
         return [
-            "SubfilterSystem takes most of the impulse that BaroclinicSystem gives, so that what is light "
-            "hardly rises; use keeps_impulse = true"
+            "SubfilterSystem removes most of the impulse that BaroclinicSystem adds, so light fluid hardly "
+            "rises; use keeps_impulse = true"
         ]
 
     def process(self, dt: float) -> None:

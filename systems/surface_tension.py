@@ -210,7 +210,8 @@ class SurfaceTensionSystem(System):
     def _check(self, table: SignedDistance, dt: float, h: Array) -> None:
         if 1 in table.phi.shape:
             raise FluidError(
-                "SurfaceTensionSystem: the world is a plane, and vortons are round; use a surface in space"
+                "SurfaceTensionSystem: the surface lies in a plane, but its vortons are made for three "
+                "dimensions; use a surface in space"
             )
         limit = self.longest_step(float(h.min()))
         if dt > limit:
@@ -233,13 +234,13 @@ class SurfaceTensionSystem(System):
         for other in self.world.systems:
             if isinstance(other, RemeshSystem) and (not other.on or self.on in other.on):
                 raise FluidError(
-                    f"RemeshSystem would make the vortons of {self.on!r} a second time; name other entities "
-                    "in its 'on'"
+                    f"RemeshSystem would replace the vortons of {self.on!r}, which SurfaceTensionSystem "
+                    "replaces itself; name other entities in 'on' of RemeshSystem"
                 )
             if isinstance(other, BaroclinicSystem) and self._contrast():
                 raise FluidError(
-                    "BaroclinicSystem and SurfaceTensionSystem would both make vorticity of the jump of "
-                    "density; leave one out, or leave out 'liquid_density'"
+                    "BaroclinicSystem and SurfaceTensionSystem would both generate vorticity from the jump "
+                    "in density; leave one of them out, or leave out 'liquid_density'"
                 )
 
     def lint(self, world: World) -> list[str]:

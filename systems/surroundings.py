@@ -18,7 +18,7 @@ from ecs_fluid.systems.shared.body_tables import (
     corners_of,
     faces_of,
     gathered,
-    go_on,
+    move_freely,
     planes_of,
 )
 from ecs_fluid.systems.shared.populations import add_spread
@@ -76,18 +76,18 @@ class SurroundingsSystem(System):
             return
         entities = body_entities(self.world)
         bodies, hulls = gathered(entities)
-        go_on(bodies, stage.c * dt)
-        found: dict[str, Array] = {}
+        move_freely(bodies, stage.c * dt)
+        columns: dict[str, Array] = {}
         if self._wanted("flow") or accelerating:
             u, slope = self._flow(entities, bodies.x, radii(bodies, hulls, self.world.across))
             curl = [slope[:, j, k] - slope[:, k, j] for j, k in ((1, 2), (2, 0), (0, 1))]
-            found["u"], found["turning"] = stage.weight * u, stage.weight * 0.5 * np.stack(curl, axis=1)
+            columns["u"], columns["turning"] = stage.weight * u, stage.weight * 0.5 * np.stack(curl, axis=1)
             if accelerating:
-                found["acceleration"] = self._acceleration(u, bodies.v, slope, dt)
+                columns["acceleration"] = self._acceleration(u, bodies.v, slope, dt)
         if self._wanted("local") and stage.weight != 0.0:
             excess, rise = self._excess(bodies, hulls)
-            found["excess"], found["slope"] = stage.weight * excess, stage.weight * rise
-        for name, values in found.items():
+            columns["excess"], columns["slope"] = stage.weight * excess, stage.weight * rise
+        for name, values in columns.items():
             add_spread(values.astype(self.world.dtype), [getattr(table, name) for table in tables])
 
     def _acceleration(self, u: Array, v: Array, slope: Array, dt: float) -> Array:

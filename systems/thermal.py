@@ -136,8 +136,8 @@ class ThermalSystem(System):
         entities, (x, sigma, volume, warmth) = self.joined(*EXCHANGING, Temperature)
         warmth = (warmth - np.average(warmth, weights=volume)) if len(warmth) else warmth
         columns = x, (warmth * volume)[:, None], sigma, volume
-        found = [] if world.system(RemeshSystem) else crowded_lint(WORDS, world, entities, columns)
-        return found + exchange_lint(WORDS, world, entities, columns, self.order, self.radius)
+        texts = [] if world.system(RemeshSystem) else crowded_lint(WORDS, world, entities, columns)
+        return texts + exchange_lint(WORDS, world, entities, columns, self.order, self.radius)
 
     def _exchanged(
         self, dt: float, kind: type[Component], of: type[Component], kappa: float, name: str
@@ -272,7 +272,7 @@ class HeaterSystem(System):
         """Refuse temperatures below absolute zero; add the equation of state."""
         for value in key_values(self.temperature):
             if not value > 0:
-                raise RecipeError(f"HeaterSystem: temperature {value} K; numbers above 0 are needed")
+                raise RecipeError(f"HeaterSystem: temperature = {value} K; numbers above 0 are needed")
         world.require(ExpansionSystem)
 
     def process(self, dt: float) -> None:
@@ -329,10 +329,10 @@ class ExpansionSystem(System):
         """Set the densities to those of the temperatures."""
         if self.flow and world.periods.any():
             raise RecipeError(
-                "ExpansionSystem: flow = true, but a world that repeats has no room for gas that swells; "
+                "ExpansionSystem: flow = true, but a world that repeats has no room for gas that expands; "
                 "make the world's periods 0"
             )
-        for density, rho in self._found(world):
+        for density, rho in self._density_tables(world):
             vars(density)["rho"] = rho.astype(world.dtype)  # not in place: the system may still be refused
 
     def must_hold(self, world: World) -> None:
@@ -340,33 +340,33 @@ class ExpansionSystem(System):
         if self.flow and world.fluid[Fluid].law == LAWS["none"]:
             raise RecipeError(
                 "ExpansionSystem: flow = true, but with the fluid's law = 'none' nothing expands; "
-                "take law = 'ideal_gas' or 'liquid'"
+                "use law = 'ideal_gas' or 'liquid'"
             )
 
     def process(self, dt: float) -> None:
         """Update the densities, and with `flow` the volumes."""
         if self.flow:
-            self._swell(dt)
-        for density, rho in self._found(self.world):
+            self._expand(dt)
+        for density, rho in self._density_tables(self.world):
             density.rho = rho
 
     def lint(self, world: World) -> list[str]:
         """Warn of gas that swells between walls, or with buoyancy for small differences of density."""
-        baroclinic, found = world.system(BaroclinicSystem), list[str]()
+        baroclinic, texts = world.system(BaroclinicSystem), list[str]()
         if self.flow and baroclinic is not None and baroclinic.model != "full":
-            found.append(
-                "ExpansionSystem: with flow = true densities may differ by much, and BaroclinicSystem has "
-                "model = 'boussinesq', for small differences; use model = 'full'"
+            texts.append(
+                "ExpansionSystem: with flow = true densities may differ by much, but BaroclinicSystem has "
+                "model = 'boussinesq', which is for small differences; use model = 'full'"
             )
         if self.flow and containers(world):
-            found.append(
-                "ExpansionSystem: gas that swells (flow = true) in a container has nowhere to go, so what it "
-                "pushes away flows through the walls, which stop particles alone; set flow = false, or build "
-                "walls of bodies that leave an opening"
+            texts.append(
+                "ExpansionSystem: gas that expands (flow = true) in a container has nowhere to go, so what "
+                "it displaces flows through the walls, which only stop particles; set flow = false, or "
+                "build walls of bodies that leave an opening"
             )
-        return found
+        return texts
 
-    def _swell(self, dt: float) -> None:
+    def _expand(self, dt: float) -> None:
         """Update volumes and core radii by the temperatures, and set the divergence for the next tick."""
         fluid, number = fluid_at_rest(self.world), self.world.dtype
         root = number(1 / self.world.dimension)
@@ -377,11 +377,11 @@ class ExpansionSystem(System):
             grown = density_of(fluid, former) / density_of(fluid, T)
             now.divergence = (number(1) - number(1) / grown) / number(dt)
             now.temperature = T
-            self._tell(entity.name, grown, dt)
+            self._warn_of_growth(entity.name, grown, dt)
             volume.volume *= grown
             core.sigma *= grown**root
 
-    def _tell(self, name: str, grown: Array, dt: float) -> None:
+    def _warn_of_growth(self, name: str, grown: Array, dt: float) -> None:
         """Warn, once per population, of volumes that change too much in a tick for their flow."""
         if not len(grown):
             return
@@ -390,13 +390,13 @@ class ExpansionSystem(System):
             longest = dt * math.log(MOST_GROWN) / math.log(most)
             self.warn(
                 f"ExpansionSystem: vortons of {name!r} "
-                f"{'grew' if most == largest else 'shrank'} {most:.3g} times in volume in one tick; what "
-                f"they push away is resolved up to {MOST_GROWN} times: use dt <= {longest:.2g} s, or heat "
-                "them more slowly",
+                f"{'grew' if most == largest else 'shrank'} {most:.3g} times in volume in one tick, but "
+                f"the flow that this causes is resolved up to {MOST_GROWN} times; use dt <= "
+                f"{longest:.2g} s, or heat them more slowly",
                 name,
             )
 
-    def _found(self, world: World) -> Iterator[tuple[Density, Array]]:
+    def _density_tables(self, world: World) -> Iterator[tuple[Density, Array]]:
         """Tables of densities, and the densities (n,) kg/m^3 that belong to their temperatures."""
         fluid = fluid_at_rest(world)
         if fluid.law != LAWS["none"]:

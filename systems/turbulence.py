@@ -55,13 +55,13 @@ class TurbulenceSystem(System):
     def _waves(self) -> tuple[Array, Array, Array]:
         """Wave vectors (m, 3) 1/m, amplitudes (m, 3) m/s and phases (m,)."""
         draw = stream(self.world.seed, f"turbulence {self.scale!r}")
-        way, across = draw.standard_normal((2, self.modes, 3))
-        way /= np.linalg.norm(way, axis=1, keepdims=True)
-        across -= (across * way).sum(axis=1, keepdims=True) * way
+        direction, across = draw.standard_normal((2, self.modes, 3))
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        across -= (across * direction).sum(axis=1, keepdims=True) * direction
         across /= np.linalg.norm(across, axis=1, keepdims=True)
         length = self.scale * self.smallest ** ((np.arange(self.modes) + 0.5) / self.modes)
         number = 2 * np.pi / length
         size = number ** (-5 / 6)
         # A wave a cos() has the mean square a^2 / 2.
         size *= self.speed / np.sqrt((size**2).sum() / 2)
-        return number[:, None] * way, size[:, None] * across, draw.random(self.modes) * 2 * np.pi
+        return number[:, None] * direction, size[:, None] * across, draw.random(self.modes) * 2 * np.pi

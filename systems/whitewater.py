@@ -51,13 +51,13 @@ SPEED = 1.4, 4.5
 """Default `speed`, over the speed of those eddies: the speeds to rise by one spacing, and by ten."""
 
 
-def _two_rising(ends: tuple[float, float]) -> tuple[float, float]:
+def _two_increasing(ends: tuple[float, float]) -> tuple[float, float]:
     if not 0 <= ends[0] < ends[1]:
-        raise ValueError("two rising numbers from 0 on are needed")
+        raise ValueError("two increasing numbers are needed, neither below 0")
     return ends
 
 
-Range = Annotated[tuple[float, float], AfterValidator(_two_rising)]
+Range = Annotated[tuple[float, float], AfterValidator(_two_increasing)]
 
 
 class WhitewaterSystem(System):
@@ -155,7 +155,7 @@ class WhitewaterSystem(System):
         _, (x, v, mass) = self.joined(Position, InertialVelocity, Liquid)
         if not reach:
             return
-        liquid = self._around(dt, reach, x, v, mass) if len(x) else None
+        liquid = self._liquid_around(dt, reach, x, v, mass) if len(x) else None
         self._carry(dt, liquid)
         if liquid is not None:
             self._give_off(dt, liquid, x, v)
@@ -178,12 +178,12 @@ class WhitewaterSystem(System):
             return []
         return [
             f"WhitewaterSystem: speed = {list(self.speed)} m/s begins above the {fastest:.2g} m/s that the "
-            "liquid can reach by falling, so nothing is given off; use lower ones, or leave speed out"
+            "liquid can reach by falling, so nothing is emitted; use lower speeds, or leave speed out"
         ]
 
     # ------------------------------------------------------------------ around
 
-    def _around(self, dt: float, reach: float, x: Array, v: Array, mass: Array) -> _LiquidAround:
+    def _liquid_around(self, dt: float, reach: float, x: Array, v: Array, mass: Array) -> _LiquidAround:
         """The liquid at the end of the tick, with its images behind walls."""
         from ecs_fluid.kernels.sph.step import LiquidLaw, around, moved
         from ecs_fluid.kernels.sph.whitewater import search
@@ -205,8 +205,8 @@ class WhitewaterSystem(System):
         square += liquid.surface_tension / (rho * spacing)
         eddy = math.sqrt(square) or math.sqrt(7 * float(model.stiffness[0]) / rho) / 40
         closing, speed = (
-            (told[0], told[1]) if told is not None else (eddy * usual[0], eddy * usual[1])
-            for told, usual in ((self.closing, CLOSING), (self.speed, SPEED))
+            (ends[0], ends[1]) if ends is not None else (eddy * usual[0], eddy * usual[1])
+            for ends, usual in ((self.closing, CLOSING), (self.speed, SPEED))
         )
         return closing, speed
 
@@ -253,10 +253,10 @@ class WhitewaterSystem(System):
         kinetic = _rising(square, speed[0] ** 2, speed[1] ** 2)
         if not kinetic.any():
             return kinetic
-        found = around(liquid.search, x, v)
-        rates = self.trapped_air * _rising(found.closing, *closing)
+        flow = around(liquid.search, x, v)
+        rates = self.trapped_air * _rising(flow.closing, *closing)
         if self.wave_crests:
-            normals = liquid.normals(x, found.slope)
+            normals = liquid.normals(x, flow.slope)
             ahead = (normals[: len(x), :3] * v).sum(axis=1)
             rows = np.flatnonzero((kinetic > 0) & (ahead >= FORWARD * np.sqrt(square)))
             bent = crests(liquid.search, rows, normals)
@@ -272,8 +272,8 @@ class WhitewaterSystem(System):
         if total > room:
             expected *= max(room - 1, 0) / total
             self.warn(
-                f"there would be more than most = {self.most:,} particles of whitewater, so fewer are given "
-                "off everywhere; use smaller rates, shorter lives or a larger most"
+                f"there would be more than most = {self.most:,} particles of whitewater, so fewer are "
+                "emitted everywhere; use smaller rates, shorter lives or a larger most"
             )
         draw = stream(self.world.seed, self.into, self.world.tick)
         ends = np.floor(np.cumsum(expected) + draw.random())
@@ -356,12 +356,12 @@ def _following(late: float, dt: float) -> Array:
     return np.array([1 - gone, late * gone])
 
 
-def _across(way: Array, radius: Array, angle: Array) -> Array:
-    """Points (n, 3) of unit discs across `way` (n, 3): uniform if `radius` and `angle` (n,) are, in 0 to
+def _across(axis: Array, radius: Array, angle: Array) -> Array:
+    """Points (n, 3) of unit discs across `axis` (n, 3): uniform if `radius` and `angle` (n,) are, in 0 to
     1."""
-    length = np.linalg.norm(way, axis=1, keepdims=True)
-    along = np.where(length > 0, way / np.where(length > 0, length, 1), [0.0, 0.0, 1.0])
-    # The coordinate axis least aligned with `way` is never parallel to it.
+    length = np.linalg.norm(axis, axis=1, keepdims=True)
+    along = np.where(length > 0, axis / np.where(length > 0, length, 1), [0.0, 0.0, 1.0])
+    # The coordinate axis least aligned with `axis` is never parallel to it.
     other = np.eye(3)[np.abs(along).argmin(axis=1)]
     one = np.cross(along, other)
     one /= np.linalg.norm(one, axis=1, keepdims=True)

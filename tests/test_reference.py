@@ -202,7 +202,7 @@ def test_warnings_are_found_where_they_are_made() -> None:
     """One of a recipe, of a system, of a run and of the command line."""
     found = said.warnings()
     assert found["... blobs per wave < 8; use spacing <= ... m"].startswith("worlds/")
-    assert any(text.startswith("... has ... = ... ..., the fluid") for text in found)
+    assert any(text.startswith("... has density = ... kg/m^3, but the fluid has") for text in found)
     assert any(text.startswith("liquid moves at ... m/s") for text in found)
     assert any("could not be run to its end with long steps" in text for text in found)
 

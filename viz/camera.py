@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.columns import choose
+from ecs_fluid.viz.columns import unknown_name
 
 if TYPE_CHECKING:
     from ecs_fluid.world_options import WorldOptions
@@ -47,7 +47,7 @@ def check_camera(camera: Camera) -> None:
     """Raise FluidError unless `camera` is a known name or (position, focal point, up)."""
     if isinstance(camera, str):
         if camera not in CAMERAS:
-            raise choose("camera", camera, CAMERAS)
+            raise unknown_name("camera", camera, CAMERAS)
         return
     try:
         values: Vector = np.asarray(camera, dtype=np.float64)

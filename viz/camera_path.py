@@ -56,11 +56,13 @@ class CameraPath(Settings):
     """which time the keys mean"""
 
     @model_validator(mode="after")
-    def _goes(self) -> CameraPath:
+    def _keys_are_valid(self) -> CameraPath:
         times = [key.time for key in self.key]
         for number, (before, after) in enumerate(pairwise(times), start=2):
             if after <= before:
-                raise ValueError(f"key {number} is at {after:g} s, not after the one before at {before:g} s")
+                raise ValueError(
+                    f"key {number} is at {after:g} s; it must be after the key before it, at {before:g} s"
+                )
         for before, after in pairwise(times):
             for share in np.linspace(0.0, 1.0, 17):
                 time = before + share * (after - before)
@@ -100,11 +102,13 @@ def read_camera(path: str | os.PathLike[str]) -> CameraPath:
     place = Path(path)
     try:
         if place.stat().st_size > LARGEST:
-            raise FluidError(f"camera {place} has {place.stat().st_size} bytes; {LARGEST} are allowed")
+            raise FluidError(
+                f"camera {place} has {place.stat().st_size} bytes; at most {LARGEST} are allowed"
+            )
         tables = tables_in(place.read_text(encoding="utf-8"), f"camera {place}")
     except OSError as error:
         raise FluidError(f"camera {place} cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError:
-        raise FluidError(f"camera {place} is no text in UTF-8") from None
+        raise FluidError(f"camera {place} is not text in UTF-8") from None
     made: CameraPath = validated(CameraPath, tables, f"camera {place}")
     return made

@@ -38,7 +38,7 @@ UNITS = {
 """Units of names that are not stored columns."""
 
 
-def choose(kind: str, name: str, known: Iterable[str]) -> FluidError:
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> FluidError:
     """The error for an unknown `name`: one sentence with the nearest known name and all of them."""
     names = sorted(known)
     if not names and kind == "colour":
@@ -95,7 +95,7 @@ def scalar(columns: Columns, name: str) -> Array:
     """
     resolved = _resolve(columns, name)
     if resolved is None:
-        raise choose("colour", name, known_scalars(columns))
+        raise unknown_name("colour", name, known_scalars(columns))
     if resolved in DERIVED:
         size: Array = np.linalg.norm(columns[DERIVED[resolved][1][0]], axis=1)
         return size / columns["Volume.volume"] if resolved == "vorticity" else size

@@ -46,7 +46,7 @@ class Drawing:
 
     def __len__(self) -> int:
         if not isinstance(self.frames, Sequence):
-            raise FluidError("several jobs need the frames as a sequence, not as an iterator")
+            raise FluidError("jobs above 1 need the frames as a sequence, not as an iterator")
         return len(self.frames)
 
     def pictures(self, rows: range | None = None) -> Iterator[Picture]:
@@ -78,8 +78,8 @@ def draw(drawing: PictureSource, jobs: int) -> Iterator[Picture]:
         parcel = pickle.dumps(drawing)
     except Exception as error:
         raise FluidError(
-            f"these frames cannot be drawn by several processes ({error}); take jobs=1, or a list or "
-            "Recording of frames and functions that stand in a module"
+            f"these frames cannot be drawn by several processes ({error}); use jobs = 1, or a list or "
+            "Recording of frames, with functions that are defined in a module"
         ) from None
     return _draw_in_processes(parcel, len(drawing), count)
 
@@ -99,9 +99,9 @@ def _draw_in_processes(parcel: bytes, rows: int, count: int) -> Iterator[Picture
                 pickle.dump((sys.path, range(first, rows, count)), stream)
                 stream.write(parcel)
         for row in range(rows):
-            yield _received(children[row % count])
+            yield _receive(children[row % count])
     except BrokenPipeError:
-        raise FluidError("a process that draws ended before it began; try jobs = 1") from None
+        raise FluidError("a drawing process ended before it drew anything; try jobs = 1") from None
     finally:
         for child in children:
             child.kill()
@@ -111,13 +111,13 @@ def _draw_in_processes(parcel: bytes, rows: int, count: int) -> Iterator[Picture
             child.stdout.close()
 
 
-def _received(child: subprocess.Popen[bytes]) -> Picture:
+def _receive(child: subprocess.Popen[bytes]) -> Picture:
     assert child.stdout is not None
     try:
         found: Picture | str = pickle.load(child.stdout)
     except (EOFError, pickle.UnpicklingError):
         raise FluidError(
-            f"a process that draws has ended with status {child.wait()}; fewer jobs need less memory"
+            f"a drawing process ended with status {child.wait()}; if memory ran out, use fewer jobs"
         ) from None
     if isinstance(found, str):
         raise FluidError(found)

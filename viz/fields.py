@@ -12,7 +12,7 @@ import pyvista as pv
 from numpy.typing import ArrayLike, NDArray
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.columns import AXES, choose
+from ecs_fluid.viz.columns import AXES, unknown_name
 
 Points = NDArray[np.float64]
 Velocity = Callable[[NDArray], NDArray]
@@ -86,7 +86,7 @@ def _plane(
     """A plane of points, its axes, and the places (m) along them from its middle."""
     lo, hi = _box(bounds)
     if normal not in AXES:
-        raise choose("slice normal", normal, AXES)
+        raise unknown_name("slice normal", normal, AXES)
     n, a, b = np.roll(np.eye(3), -AXES[normal], axis=0)
     centre = 0.5 * (lo + hi)
     middle = centre if origin is None else np.asarray(origin, dtype=np.float64)
@@ -96,7 +96,7 @@ def _plane(
     reach = np.array([np.abs(a) @ half, np.abs(b) @ half])
     if not (reach > 0.0).all():
         raise FluidError(
-            f"bounds {bounds!r} are flat along a slice with normal {normal!r}; take another normal"
+            f"bounds {bounds!r} have no area in a slice with normal {normal!r}; use another normal"
         )
     counts = np.maximum(np.rint(reach / reach.max() * (resolution - 1)).astype(int) + 1, 3)
     s, t = np.linspace(-reach[0], reach[0], counts[0]), np.linspace(-reach[1], reach[1], counts[1])
@@ -175,11 +175,11 @@ def _trace(
 ) -> tuple[list[Points], NDArray[np.bool_]]:
     """Paths from `start`, one per row, and which of them closed upon their seed."""
 
-    def along(points: Points, way: Points) -> tuple[Points, NDArray[np.bool_]]:
+    def along(points: Points, sense: Points) -> tuple[Points, NDArray[np.bool_]]:
         u = evaluate(velocity, points)
         speed = np.linalg.norm(u, axis=1)
         moving = speed > still
-        return way[:, None] * u / np.where(moving, speed, 1.0)[:, None], moving
+        return sense[:, None] * u / np.where(moving, speed, 1.0)[:, None], moving
 
     track = np.full((len(start), count + 1, 3), np.nan)
     track[:, 0] = start

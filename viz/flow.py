@@ -41,7 +41,8 @@ class Flow:
         found = dict(fields_at(self._world, points))
         if name not in found:
             raise FluidError(
-                f"there is no field of {name} to draw: a TransferSystem makes it (baroclinic and sampling "
-                "bring one) of particles that have a Volume and a Temperature, Density or Species"
+                f"there is no field of {name} to draw; add a TransferSystem (baroclinic and sampling add "
+                "one), which makes it from particles that have a Volume and a Temperature, Density or "
+                "Species"
             )
         return found[name]

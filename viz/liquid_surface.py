@@ -83,25 +83,27 @@ def _blocks(place: Vector) -> Iterator[tuple[Vector, NDArray[np.float32], Rows, 
     order = np.lexsort(cube.T)
     starts = np.flatnonzero(np.diff(cube[order], axis=0, prepend=cube[order[:1]] - 1).any(axis=1))
     cubes = cube[order[starts]]
-    held = dict(zip(map(tuple, cubes.tolist()), np.split(order, starts[1:]), strict=False))
+    in_cube = dict(zip(map(tuple, cubes.tolist()), np.split(order, starts[1:]), strict=False))
     for block in np.unique((cubes[:, None] + AROUND).reshape(-1, 3), axis=0):
-        rows = np.sort(np.concatenate([held.get(tuple(one), order[:0]) for one in (block + AROUND).tolist()]))
-        here = place[rows] - BLOCK * block
-        near = ((here >= -REACH - 1) & (here < BLOCK + REACH + 1)).all(axis=1)
-        rows, here = rows[near], here[near]
+        rows = np.sort(
+            np.concatenate([in_cube.get(tuple(one), order[:0]) for one in (block + AROUND).tolist()])
+        )
+        local = place[rows] - BLOCK * block
+        near = ((local >= -REACH - 1) & (local < BLOCK + REACH + 1)).all(axis=1)
+        rows, local = rows[near], local[near]
         if len(rows) < FEWEST:
             continue
-        low = np.maximum(np.floor(here.min(axis=0)) - REACH - 1, -REACH - 1)
-        high = np.minimum(np.floor(here.max(axis=0)) + REACH + 2, BLOCK + REACH + 1)
+        low = np.maximum(np.floor(local.min(axis=0)) - REACH - 1, -REACH - 1)
+        high = np.minimum(np.floor(local.max(axis=0)) + REACH + 2, BLOCK + REACH + 1)
         shape = tuple((high - low).astype(np.int64) + 1)
-        total = scatter(here - low, np.ones((len(rows), 1)), shape).reshape(shape)
+        total = scatter(local - low, np.ones((len(rows), 1)), shape).reshape(shape)
         fullness = ndimage.gaussian_filter(total, BLUR / CELL, mode="constant") / CELL**3
         start, end = np.maximum(low, -1.0), np.minimum(high, BLOCK + 1.0)
         if (end - start < 3.0).any():
             continue
-        kept = tuple(slice(int(a), int(b) + 1) for a, b in zip(start - low, end - low, strict=True))
-        inside = ((here >= 0.0) & (here < BLOCK)).all(axis=1)
-        yield BLOCK * block + start, fullness[kept].astype(np.float32), rows[inside], here[inside] - start
+        core = tuple(slice(int(a), int(b) + 1) for a, b in zip(start - low, end - low, strict=True))
+        inside = ((local >= 0.0) & (local < BLOCK)).all(axis=1)
+        yield BLOCK * block + start, fullness[core].astype(np.float32), rows[inside], local[inside] - start
 
 
 def _welded(points: Vector) -> Rows:
@@ -141,16 +143,16 @@ def foam(x: Array, u: Array, drops: NDArray[np.bool_], spacing: float, rows: Row
     x, u = np.asarray(x, np.float64), np.asarray(u, np.float64)
     near, reach = min(NEIGHBOURS + 1, len(x)), 2.0 * spacing
     distance, other = cKDTree(x).query(x[rows], k=[*range(1, near + 1)], distance_upper_bound=reach)
-    there = np.isfinite(distance) & (distance > 0.0)
-    other = np.where(there, other, rows[:, None])
-    weight = np.where(there, 1.0 - distance / reach, 0.0)
+    known = np.isfinite(distance) & (distance > 0.0)
+    other = np.where(known, other, rows[:, None])
+    weight = np.where(known, 1.0 - distance / reach, 0.0)
     apart, faster = x[other] - x[rows, None], u[other] - u[rows, None]
-    change = np.abs(np.einsum("ijk,ijk->ij", apart, faster)) / np.where(there, distance, 1.0)
+    change = np.abs(np.einsum("ijk,ijk->ij", apart, faster)) / np.where(known, distance, 1.0)
     crowd = weight.sum(axis=1)
-    taken = np.sqrt(9.81 * spacing + 7.3e-5 / spacing)
-    stirred = _rise((weight * change).sum(axis=1) / np.where(crowd > 0.0, crowd, 1.0) / taken, STIRRED)
-    flying = _rise(np.linalg.norm(u[rows], axis=1) / taken, STIRRED)
-    torn = _rise((there & drops[other]).sum(axis=1) / np.maximum(there.sum(axis=1), 1), TORN)
+    typical = np.sqrt(9.81 * spacing + 7.3e-5 / spacing)
+    stirred = _rise((weight * change).sum(axis=1) / np.where(crowd > 0.0, crowd, 1.0) / typical, STIRRED)
+    flying = _rise(np.linalg.norm(u[rows], axis=1) / typical, STIRRED)
+    torn = _rise((known & drops[other]).sum(axis=1) / np.maximum(known.sum(axis=1), 1), TORN)
     spray = 1.0 - np.minimum(crowd, 1.0) * (1.0 - flying)
     whole = 1.0 - (1.0 - stirred) * (1.0 - torn * flying)
     return np.where(drops[rows], spray, whole)
@@ -194,8 +196,8 @@ def whitened(points: Array, whitewater: Columns, spacing: float, colours: Vector
     reach = COVER * spacing
     near = min(SEEN, len(x))
     distance, other = cKDTree(x).query(points, k=[*range(1, near + 1)], distance_upper_bound=reach)
-    there = np.isfinite(distance)
-    weight = np.where(there, 1.0 - (np.where(there, distance, 0.0) / reach) ** 2, 0.0)
-    amount = (weight * np.array(WHITENS)[kind[np.where(there, other, 0)]]).sum(axis=1)
+    known = np.isfinite(distance)
+    weight = np.where(known, 1.0 - (np.where(known, distance, 0.0) / reach) ** 2, 0.0)
+    amount = (weight * np.array(WHITENS)[kind[np.where(known, other, 0)]]).sum(axis=1)
     share = -np.expm1(-amount)[:, None]
     return np.asarray((1.0 - share) * colours + share * np.array(FOAM))

@@ -142,7 +142,7 @@ class Live:
                 if any(True for _ in drawable(frame)):
                     raise  # there are particles or bodies, but not what the options ask for
                 self.world.step()
-        raise FluidError(f"there is nothing to look at: no particle in {PATIENCE} ticks")
+        raise FluidError(f"there is nothing to look at: no particle appeared in {PATIENCE} ticks")
 
     def show(self, scene: Scene) -> None:
         """Make the scene show the present state, in a new view if the world has outgrown the former one."""

@@ -17,12 +17,12 @@ from ecs_fluid.viz.columns import (
     AXES,
     FIELDS,
     Frame,
-    choose,
     drawable,
     has_scalar,
     known_scalars,
     scalar,
     title,
+    unknown_name,
 )
 from ecs_fluid.viz.film import write_png
 from ecs_fluid.viz.shared_limits import is_signed, is_vortons, kept, limits
@@ -86,7 +86,7 @@ def plain_distances(
 ) -> Path:
     """Draw the middle plane of signed distances phi (px, py, pz) m, with the line phi = `level` (m)."""
     if normal not in AXES:
-        raise choose("slice normal", normal, AXES)
+        raise unknown_name("slice normal", normal, AXES)
     flat = [axis for axis in range(3) if phi.shape[axis] == 1]
     across = flat[0] if flat else AXES[normal]
     right, up = (axis for axis in range(3) if axis != across)
@@ -134,7 +134,9 @@ def _particles(
     wanted = [options.color_by] if options.color_by else [painted, "vorticity", "strength"]
     colour = next((n for n in wanted if n and any(has_scalar(c, n) for _, c, _ in found)), None)
     if colour is None and options.color_by:
-        raise choose("colour", options.color_by, {name for _, c, _ in found for name in known_scalars(c)})
+        raise unknown_name(
+            "colour", options.color_by, {name for _, c, _ in found for name in known_scalars(c)}
+        )
     values = [scalar(c, colour) for _, c, _ in found if colour and has_scalar(c, colour)]
     span = (0.0, 1.0)
     if values:
@@ -162,7 +164,7 @@ def _slice(
 ) -> None:
     colour, field = options.color_by or "speed", getattr(velocity, "field", None)
     if colour not in FLOW_COLOURS and (colour not in FIELDS or field is None):
-        raise choose("colour of a slice without OpenGL", colour, (*FLOW_COLOURS, *FIELDS))
+        raise unknown_name("colour of a slice without OpenGL", colour, (*FLOW_COLOURS, *FIELDS))
     across = AXES[options.normal]
     right, up = (axis for axis in range(3) if axis != across)
     pad = PAD * float((hi - lo).max()) or 0.5

@@ -72,9 +72,9 @@ def check_film(path: str | os.PathLike[str], fps: float = 30.0, quality: int = 1
     """The path of a movie, after all checks that need no drawing."""
     target = check_target(path)
     if not (isinstance(fps, int | float) and 0.1 <= fps <= 240.0):
-        raise FluidError(f"fps {fps!r} is not allowed: 0.1 to 240 frames per second are")
+        raise FluidError(f"fps {fps!r} is not allowed: give 0.1 to 240 frames per second")
     if not 0 <= quality <= 51:
-        raise FluidError(f"quality {quality!r} is not allowed: 0 (lossless) to 51 (worst) are")
+        raise FluidError(f"quality {quality!r} is not allowed: give 0 (lossless) to 51 (worst)")
     if not is_sequence(target):
         require_encoder()
     return target

@@ -24,7 +24,17 @@ from ecs_fluid.viz.camera_motion import Aim
 from ecs_fluid.viz.camera_path import CameraPath
 from ecs_fluid.viz.canvas import Canvas
 from ecs_fluid.viz.colours import HEAT, PAINTED, Paint, colours_of_bodies, paint, spray_colours
-from ecs_fluid.viz.columns import AXES, FIELDS, Columns, Frame, choose, drawable, has_scalar, scalar, title
+from ecs_fluid.viz.columns import (
+    AXES,
+    FIELDS,
+    Columns,
+    Frame,
+    drawable,
+    has_scalar,
+    scalar,
+    title,
+    unknown_name,
+)
 from ecs_fluid.viz.fields import Velocity, field_slice, streamlines, velocity_slice
 from ecs_fluid.viz.film import write_png
 from ecs_fluid.viz.labels import bar_title, scalar_bar
@@ -392,7 +402,7 @@ class Scene(Canvas):
         elif colour in SLICE_COLOURS:
             plane = velocity_slice(velocity, *where)
         else:
-            raise choose("colour of a slice", colour, (*SLICE_COLOURS, *FIELDS))
+            raise unknown_name("colour of a slice", colour, (*SLICE_COLOURS, *FIELDS))
         # In a container, only the part inside it; bodies are drawn over the part inside them.
         if (within := fluid_within([body for body in bodies if body.container])) is not None:
             plane = plane.extract_points(within(np.asarray(plane.points)), adjacent_cells=False)
@@ -407,7 +417,7 @@ class Scene(Canvas):
 
     def _streamlines(self, velocity: Velocity, bodies: Sequence[Placed]) -> None:
         if self.options.color_by not in (None, "speed"):
-            raise choose("colour of streamlines", str(self.options.color_by), ("speed",))
+            raise unknown_name("colour of streamlines", str(self.options.color_by), ("speed",))
         within = fluid_within(bodies)
         lines = streamlines(velocity, self._box(0.35), self.options.seeds, within=within)
         if not lines.n_points:

@@ -57,7 +57,7 @@ def doorkeeper(key: str, loopback: bool) -> Any:
         if loopback and url.host not in LOOPBACK:
             raise refused(f"there is no {url.host!r} here")
         if request.headers.get("Origin", f"http://{request.host}") != f"http://{request.host}":
-            raise refused("a page of another site asked")
+            raise refused("a page of another site sent it")
         if request.path == "/" and _same(request.query.get("key", ""), key):
             home = web.HTTPFound("/index.html")
             home.set_cookie(name, key, httponly=True, samesite="Strict")

@@ -18,7 +18,7 @@ from ecs_fluid.exports.volumes import mean_spacing
 from ecs_fluid.viz.camera import corners
 from ecs_fluid.viz.camera_motion import Aim
 from ecs_fluid.viz.colours import FLAME, PAINTED, SMOKE, glowing, paint, visible
-from ecs_fluid.viz.columns import Columns, Frame, choose, drawable, has_scalar, known_scalars, scalar
+from ecs_fluid.viz.columns import Columns, Frame, drawable, has_scalar, known_scalars, scalar, unknown_name
 from ecs_fluid.viz.smoke import Puff, glare, puff
 from ecs_fluid.viz.style import LOOKS, Look, Options, Tint
 
@@ -111,7 +111,7 @@ def kept(frame: Frame, options: Options) -> Frame:
         return frame
     for name in options.populations:
         if name not in frame:
-            raise choose("population", name, frame)
+            raise unknown_name("population", name, frame)
     return {name: frame[name] for name in options.populations}
 
 
@@ -138,7 +138,7 @@ def survey(frames: Iterable[TimedFrame], options: Options) -> View:
     particle does not shrink the picture to a dot, and all of a box that repeats; colours likewise end at the
     99.5 percentile. Raises FluidError if no frame has a particle, or none has the colour asked for.
     """
-    seen = _Seen(options)
+    seen = _Survey(options)
     for _, frame in evenly(frames, SAMPLES):
         seen.add(frame)
     view = seen.view()
@@ -170,7 +170,7 @@ def evenly(frames: Iterable[F], count: int) -> Iterable[F]:
     return (frames[row] for row in np.unique(np.linspace(0, len(frames) - 1, count).round().astype(int)))
 
 
-class _Seen:
+class _Survey:
     """What a survey has gathered so far."""
 
     def __init__(self, options: Options) -> None:
@@ -250,7 +250,7 @@ class _Seen:
         color_by = self.options.color_by
         of_particles = self.options.what in ("particles", "glyphs")
         if color_by is not None and of_particles and color_by not in self.ranges:
-            raise choose("colour", color_by, self.names)
+            raise unknown_name("colour", color_by, self.names)
         if color_by is None and of_particles:
             color_by = next((name for name in ("vorticity", "strength") if name in self.ranges), None)
         lo, hi = np.min([box[0] for box in shown], axis=0), np.max([box[1] for box in shown], axis=0)

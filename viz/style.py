@@ -12,7 +12,7 @@ from ecs_fluid.exports.colours import LIT, PLAIN, SOLID, TINTS, WATER, Colour, b
 from ecs_fluid.validation_errors import COLOR, COLORS
 from ecs_fluid.viz.camera import Camera, check_camera
 from ecs_fluid.viz.camera_path import CameraPath
-from ecs_fluid.viz.columns import AXES, choose
+from ecs_fluid.viz.columns import AXES, unknown_name
 
 Tint = tuple[Colour, Colour]  # lit, shade
 SHADE = 0.25  # brightness of a colour in shade
@@ -160,15 +160,15 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.what not in KINDS:
-            raise choose("kind of picture", str(self.what), KINDS)
+            raise unknown_name("kind of picture", str(self.what), KINDS)
         if self.look not in LOOKS:
-            raise choose("look", str(self.look), LOOKS)
+            raise unknown_name("look", str(self.look), LOOKS)
         if self.normal not in AXES:
-            raise choose("slice normal", str(self.normal), AXES)
+            raise unknown_name("slice normal", str(self.normal), AXES)
         if not isinstance(self.camera, CameraPath):
             check_camera(self.camera)
         if not (isinstance(self.orbit, int | float) and abs(self.orbit) <= 3600.0):
-            raise FluidError(f"orbit {self.orbit!r} is not allowed: -3600 to 3600 degrees per second are")
+            raise FluidError(f"orbit {self.orbit!r} is not allowed: give -3600 to 3600 degrees per second")
         try:
             width, height = (int(length) for length in self.size)
         except (TypeError, ValueError):
@@ -192,5 +192,5 @@ class Options:
         known = [one.name for one in fields(Options)]
         for name in given:
             if name not in known:
-                raise choose("option of a picture", name, known)
+                raise unknown_name("option of a picture", name, known)
         return Options(**given)  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, corners
 from ecs_fluid.viz.camera_motion import Aim
 from ecs_fluid.viz.canvas import Canvas
-from ecs_fluid.viz.columns import AXES, choose
+from ecs_fluid.viz.columns import AXES, unknown_name
 from ecs_fluid.viz.labels import scalar_bar
 from ecs_fluid.viz.layers import GlossyMesh, PlainMesh, Surface
 from ecs_fluid.viz.shared_limits import evenly, is_signed
@@ -58,7 +58,7 @@ class SurfaceOptions:
 
     def __post_init__(self) -> None:
         if (self.color_by or "plain") not in COLOURS:
-            raise choose("colour of a surface", str(self.color_by), COLOURS)
+            raise unknown_name("colour of a surface", str(self.color_by), COLOURS)
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def known(colour: str | None, mesh: pv.PolyData) -> Array:
     """The point array of that colour. Raises FluidError if the surface has none."""
     if colour not in mesh.point_data:
         names = [name for name in COLOURS if name == "plain" or name in mesh.point_data]
-        raise FluidError(f"nothing is known of {colour!r} on this surface; {', '.join(names)} can be drawn")
+        raise FluidError(f"this surface has no {colour!r}; {', '.join(names)} can be drawn")
     return np.asarray(mesh.point_data[colour])
 
 

@@ -12,7 +12,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.surface.contour import contour
 from ecs_fluid.viz.camera import Camera
-from ecs_fluid.viz.columns import AXES, choose
+from ecs_fluid.viz.columns import AXES, unknown_name
 from ecs_fluid.viz.style import Options
 
 COLOURS = ("plain", "speed", "curvature", "temperature", "error")
@@ -73,7 +73,7 @@ def surface_mesh(
 def distance_slice(field: Distances, normal: str = "y", at: float | None = None) -> pv.StructuredGrid:
     """phi on the grid's plane nearest to `at` m along `normal` (its middle if None), as point array phi."""
     if normal not in AXES:
-        raise choose("slice normal", normal, AXES)
+        raise unknown_name("slice normal", normal, AXES)
     axis = AXES[normal]
     n, h = field.phi.shape[axis], float(field.spacing[axis])
     place_at = n // 2 if at is None else round((at - float(field.origin[axis])) / h)

@@ -106,12 +106,12 @@ class _Placed(Recipe):
     def _motion(self) -> Motion: ...
 
     @model_validator(mode="after")
-    def _moves_as_told(self) -> Self:
+    def _motion_is_consistent(self) -> Self:
         motion = self._motion()
         if self._keyed() and motion != "scripted":
             raise ValueError(f"center or rotation is keyed in time, but motion is {motion!r}; use 'scripted'")
         if motion == "fixed" and (any(self.velocity) or any(self.angular_velocity)):
-            raise ValueError("a body with motion = 'fixed' has a velocity; use 'scripted' or 'free'")
+            raise ValueError("velocity is given, but motion is 'fixed'; use 'scripted' or 'free'")
         for key, rate in (("center", self.velocity), ("rotation", self.angular_velocity)):
             if key in self._keyed() and any(rate):
                 raise ValueError(f"{key} is keyed in time, so its rate of change cannot be given too")
@@ -203,7 +203,7 @@ class BodyRecipe(_Placed):
         for name, values in (("rotation", turns), ("angular_velocity", np.array([self.angular_velocity]))):
             if np.delete(values, across, axis=1).any():
                 raise RecipeError(
-                    f"{name} turns the body out of the plane; only a part along {axis} is allowed"
+                    f"{name} turns the body out of the plane; only a component along {axis} is allowed"
                 )
 
     def _added(self) -> tuple[Component, ...]:
@@ -230,7 +230,7 @@ class ContainerRecipe(_Placed):
                 "heat without mass: heat_capacity is per kg, so a container with heat needs the mass of its "
                 "walls, kg"
                 if self.mass is None
-                else "mass without heat: nothing moves a container, so its mass counts for its heat only"
+                else "mass without heat: a container's mass counts for its heat only; leave mass out"
             )
         return self
 
@@ -279,14 +279,16 @@ class Spheres(Recipe):
     """temperature, and exchange of heat with the fluid"""
 
     @model_validator(mode="after")
-    def _one_each(self) -> Self:
+    def _counts_agree(self) -> Self:
         if (self.centers is None) == (self.box is None) or (self.box is None) != (self.spacing is None):
             raise ValueError("either centers, or box and spacing are needed")
         count = len(self._places()[0])
         for key in ("radius", "velocity", "angular_velocity"):
             value = getattr(self, key)
             if isinstance(value, list) and len(value) != count:
-                raise ValueError(f"{key} has {len(value)} entries; one for all or {count} are needed")
+                raise ValueError(
+                    f"{key} has {len(value)} entries; one for all bodies, or {count}, are needed"
+                )
         return self
 
     def _places(self) -> tuple[Array, Array]:
@@ -315,7 +317,7 @@ class Spheres(Recipe):
             room = np.maximum(edge - 2 * radius[:, None], 0.0)
             centers = centers + self.jitter * room * (stream(world.seed, self.name).random((rows, 3)) - 0.5)
         if self.motion == "fixed" and (velocity.any() or angular_velocity.any()):
-            raise RecipeError("motion is 'fixed', but there is a velocity; use 'scripted' or 'free'")
+            raise RecipeError("velocity is given, but motion is 'fixed'; use 'scripted' or 'free'")
         world.spawn(
             self.name,
             Pose(centers, _rotations(np.zeros(3), rows)),

@@ -80,7 +80,7 @@ class EmitterRecipe(Recipe, Emitter):
     @model_validator(mode="after")
     def _fits_the_population(self) -> EmitterRecipe:
         if self.puff is not None and self.population != type(self).model_fields["population"].default:
-            raise ValueError("population is told by the puff; leave it out")
+            raise ValueError("population follows from the puff; leave it out")
         special = {
             "inertial": ("velocity", "velocity_spread", "inherit"),
             "vortons": ("strength", "strength_spread", "core", "volume"),
@@ -99,11 +99,11 @@ class EmitterRecipe(Recipe, Emitter):
     def _one_region(self) -> EmitterRecipe:
         fields = Emitter.model_fields
         if self.solid is None and self.skin:
-            raise ValueError("skin is around a solid, and none is given")
+            raise ValueError("skin is given without solid; give the solid that it surrounds")
         if self.solid is not None and (
             self.shape != fields["shape"].default or self.spread != fields["spread"].default
         ):
-            raise ValueError("shape and spread given beside solid; one region of birth is needed")
+            raise ValueError("shape or spread is given beside solid; only one region of birth is allowed")
         return self
 
     @property
@@ -127,8 +127,8 @@ class EmitterRecipe(Recipe, Emitter):
                 # Otherwise they would be vortons of the default core and volume.
                 given = "its puffs hold no vortons" if self.puff else f"population is {self.population!r}"
                 raise RecipeError(
-                    f"entity {self.into!r} holds vortons, but {given}; give off vortons, or emit into "
-                    "another entity"
+                    f"entity {self.into!r} holds vortons, but {given}; emit vortons, or emit into another "
+                    "entity"
                 )
             missing = [kind.__name__ for kind in kinds if kind not in world[self.into]]
             if missing:
@@ -158,11 +158,11 @@ class EmitterRecipe(Recipe, Emitter):
 
     def lint(self) -> list[str]:
         """Warn of an emitter that fills the memory or has no effect on the flow."""
-        said = [] if self.puff is None else recipe_of_puff(self).lint()
+        texts = [] if self.puff is None else recipe_of_puff(self).lint()
         passive = not any((*self.strength, *self.strength_spread)) and not self._carried()
         if self.population == "vortons" and passive:
-            said.append(
+            texts.append(
                 "the vortons have no strength, so they do not move the fluid; "
                 "give strength or strength_spread"
             )
-        return said
+        return texts

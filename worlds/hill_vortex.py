@@ -74,13 +74,13 @@ class HillVortex(Recipe):
 
     def lint(self) -> list[str]:
         """Sentences on overlap and resolution."""
-        said = overlap_lint(self.overlap, "vortex")
+        texts = overlap_lint(self.overlap, "vortex")
         if self.spacing > 0.2 * self.radius * (1 + 1e-6):
-            said.append(
+            texts.append(
                 f"{self.radius / self.spacing:.1f} cells per radius < 5, the vortex will "
                 f"travel some 10 % too slowly; use spacing <= {0.2 * self.radius:.3g} m"
             )
-        return said
+        return texts
 
 
 def ball_cells(radius: float, spacing: float) -> tuple[Array, Array]:

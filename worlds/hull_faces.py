@@ -65,27 +65,27 @@ def face_loops(points: Array, triangles: Array, outward: Array, rounding: Array)
     area = np.linalg.norm(normals, axis=1)
     left_of = {side: t for t, row in enumerate(triangles.tolist()) for side in _sides(row)}
     size = float(np.ptp(points[triangles], axis=(0, 1)).max())
-    taken = np.zeros(len(triangles), dtype=bool)
+    assigned = np.zeros(len(triangles), dtype=bool)
     loops: list[tuple[int, Array]] = []
     for seed in np.argsort(-area, kind="stable").tolist():
-        if taken[seed]:
+        if assigned[seed]:
             continue
-        taken[seed] = True
+        assigned[seed] = True
         normal = normals[seed] / max(area[seed], np.finfo(float).tiny)
         base, noise = points[triangles[seed, 0]], 4.0 * float(np.abs(normal) @ rounding) + 1e-15 * size
         face = [seed]
-        for here in face:
-            for a, b in _sides(triangles[here].tolist()):
-                there = left_of[b, a]
-                if taken[there]:
+        for triangle in face:
+            for a, b in _sides(triangles[triangle].tolist()):
+                other = left_of[b, a]
+                if assigned[other]:
                     continue
-                far = points[triangles[there].sum() - a - b]
-                height = area[there] / max(float(np.linalg.norm(points[b] - points[a])), np.finfo(float).tiny)
+                far = points[triangles[other].sum() - a - b]
+                height = area[other] / max(float(np.linalg.norm(points[b] - points[a])), np.finfo(float).tiny)
                 # A sliver about as thin as the rounding has no normal; the normals of others must agree.
-                alike = height <= 16.0 * noise or normals[there] @ normal > 0.9 * area[there]
+                alike = height <= 16.0 * noise or normals[other] @ normal > 0.9 * area[other]
                 if alike and abs(float((far - base) @ normal)) <= FLAT * height + noise:
-                    taken[there] = True
-                    face.append(there)
+                    assigned[other] = True
+                    face.append(other)
         outline = _outline(triangles[face].tolist())
         if outline is None:
             loops += [(t, triangles[t]) for t in face]

@@ -63,31 +63,31 @@ def hull_of_vertices(points: Array, flat: str = "") -> Hull:
     size = float(np.abs(points - middle).max())
     try:
         # Centred and scaled to size 1, so that tolerances mean the same for every hull.
-        found = ConvexHull((points - middle) / max(size, 1e-300))
+        hull = ConvexHull((points - middle) / max(size, 1e-300))
     except (QhullError, ValueError):
         said = (
             f"the {len(points)} points of a polytope lie in a plane or on a line; they must enclose a volume"
         )
         raise RecipeError(flat or said) from None
-    if len(found.vertices) > MOST_CORNERS:
-        corners = f"{len(found.vertices):,} corners; at most {MOST_CORNERS:,} are allowed"
+    if len(hull.vertices) > MOST_CORNERS:
+        corners = f"{len(hull.vertices):,} corners; at most {MOST_CORNERS:,} are allowed"
         raise RecipeError(f"the hull of a polytope has {corners}")
     rounding = _rounding(points) / size
-    if rounding.max() > COARSE * found.volume / found.area:
+    if rounding.max() > COARSE * hull.volume / hull.area:
         raise RecipeError(
-            f"the corners of a polytope are known to {size * rounding.max():.2g} m only, as far from "
-            "the origin as they are, and it is too thin for that; move it there, and give it a center"
+            f"a polytope is too thin for its distance from the origin, at which its corners are accurate to "
+            f"{size * rounding.max():.2g} m only; move it to the origin, and give it a center"
         )
-    triangles = closed_triangles(found.points, found.simplices, found.equations[:, :3])
+    triangles = closed_triangles(hull.points, hull.simplices, hull.equations[:, :3])
     if triangles is None:
         # Rounding errors may have moved corners such that no four lie in a plane.
-        found = ConvexHull(found.points, qhull_options="QJ Pp")
-        triangles = closed_triangles(found.points, found.simplices, found.equations[:, :3])
+        hull = ConvexHull(hull.points, qhull_options="QJ Pp")
+        triangles = closed_triangles(hull.points, hull.simplices, hull.equations[:, :3])
     if triangles is None:
         raise RecipeError(
             f"the hull of the {len(points)} points of a polytope does not close: some lie too close together"
         )
-    loops = face_loops(found.points, triangles, found.equations[:, :3], rounding)
+    loops = face_loops(hull.points, triangles, hull.equations[:, :3], rounding)
     if len(loops) > MOST_FACES:
         raise RecipeError(f"the polytope has {len(loops)} faces; at most {MOST_FACES} are allowed")
     return _finished(points, triangles, loops)
@@ -119,9 +119,7 @@ def hull_of_planes(planes: Array) -> Hull:
     reach = 1e-9 * float(np.abs(d).max() + 1e-300)
     inside = np.zeros(4) if best.x is None else best.x
     if best.status == 2 or (best.status == 0 and inside[3] <= reach):
-        raise RecipeError(
-            "the planes leave no room: normals must point out of the polytope and enclose a volume"
-        )
+        raise RecipeError("the planes enclose no volume; normals must point out of the polytope")
     directions = np.vstack([np.eye(3), -np.eye(3)])
     if best.status != 0 or any(
         linprog(-way, A_ub=n, b_ub=d, bounds=[(None, None)] * 3).status != 0 for way in directions
@@ -130,7 +128,7 @@ def hull_of_planes(planes: Array) -> Hull:
     try:
         corners = HalfspaceIntersection(np.column_stack([n, -d]), inside[:3]).intersections
     except QhullError:
-        raise RecipeError("the planes do not make a polytope; they are too nearly parallel") from None
+        raise RecipeError("the planes do not make a polytope, because some are too nearly parallel") from None
     return hull_of_vertices(corners)
 
 
@@ -179,7 +177,7 @@ def prism_of(section: Array, across: int) -> Hull:
     return Hull(table, np.where(np.arange(3) == across, 0.0, hull.center), volume, inertia - slab)
 
 
-def tell_left_out(points: Array, hull: Hull) -> None:
+def warn_of_inner_points(points: Array, hull: Hull) -> None:
     """Warn of points (n, 3) m, given as corners, that lie inside their hull, which fills hollows."""
     planes = hull.table.planes
     depth = (planes[:, 3] - (points - hull.center) @ planes[:, :3].T).min(axis=1)
@@ -187,9 +185,9 @@ def tell_left_out(points: Array, hull: Hull) -> None:
     if len(within):
         first = ", ".join(f"{number:g}" for number in points[within[0]])
         warnings.warn(
-            f"{len(within)} of the {len(points)} points of a body lie within their convex hull, which is the "
-            f"body: [{first}] by {depth[within[0]]:.3g} m; leave them out, or give convex parts as several "
-            "bodies",
+            f"{len(within)} of the {len(points)} points of a body lie inside its convex hull and do not "
+            f"change it, the first, [{first}], by {depth[within[0]]:.3g} m; leave them out, or give convex "
+            "parts as several bodies",
             FluidWarning,
             stacklevel=2,
         )

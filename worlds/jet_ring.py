@@ -83,11 +83,11 @@ class JetRing(Recipe):
 
     def lint(self) -> list[str]:
         """Sentences on overlap and on the resolution of the shear layer."""
-        said = overlap_lint(self.overlap, "jet")
+        texts = overlap_lint(self.overlap, "jet")
         thinnest = min(self.thickness, 2 * self.half_length)
         if thinnest < 4 * self.spacing * (1 - 1e-6):
-            said.append(
+            texts.append(
                 f"only {thinnest / self.spacing:.1f} blobs across the shear layer; "
                 f"use spacing <= {thinnest / 4:.3g} m"
             )
-        return said
+        return texts

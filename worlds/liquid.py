@@ -118,7 +118,7 @@ class LiquidRecipe(Recipe):
         region = self.box or self.sphere or self.solid
         assert region is not None
         space = region.space()
-        self._tell_thin(space)
+        self._warn_if_thin(space)
         x, edge = lattice_of_at_most(*MOST, space.low, space.high, self.spacing)
         return space.filled(x, "particle of liquid"), float(np.prod(edge))
 
@@ -127,7 +127,9 @@ class LiquidRecipe(Recipe):
         from ecs_fluid.kernels.bodies.rotation import matrix_of
 
         if name not in world or HullShape not in world[name] or not world[name][HullShape].container[0]:
-            raise RecipeError(f"fills = {name!r} is no container made before this entity; put it before")
+            raise RecipeError(
+                f"fills = {name!r} names no container that stands before this entity; put it before"
+            )
         entity = world[name]
         pose, table, hull = entity[Pose], entity[HullTable], int(entity[HullShape].hull[0])
         corners, planes = (part(table, hull).astype(np.float64) for part in (corners_of, planes_of))
@@ -157,7 +159,7 @@ class LiquidRecipe(Recipe):
             raise RecipeError(f"no particle of liquid fits into {name!r}; use a smaller spacing")
         return np.asarray(x), float(np.prod(edge))
 
-    def _tell_thin(self, space: Space) -> None:
+    def _warn_if_thin(self, space: Space) -> None:
         """Warn of liquid too thin for its spacing."""
         least = float((space.high - space.low).min())
         if least < LEAST_ACROSS * self.spacing * (1 - 1e-6):

@@ -58,14 +58,15 @@ def read_mesh(file: str, scale: float) -> Mesh:
     return Mesh(x, triangles, volume, center)
 
 
-def tell_open(mesh: Mesh, file: str) -> None:
+def check_closed(mesh: Mesh, file: str) -> None:
     """Refuse a mesh without an inside; warn of sides of triangles without exactly one neighbour."""
     from ecs_fluid.kernels.compiled.columns import equal_rows
 
     if not abs(mesh.volume) > FLAT * _largest_volume(mesh.triangles):
         raise RecipeError(
-            f"file = {file!r} has no faces that enclose a volume, which are needed to fill it, or as much is "
-            "within faces that face inward as within those that face outward"
+            f"file = {file!r} cannot be filled: its faces enclose no volume, or those that face inward "
+            "enclose as much as those that face outward; a closed mesh whose faces all face outward is "
+            "needed"
         )
     number = equal_rows(list(mesh.triangles.reshape(-1, 3).T))[1].reshape(-1, 3)
     ways = np.stack([number, np.roll(number, -1, axis=1)], axis=-1).reshape(-1, 2)
@@ -77,7 +78,7 @@ def tell_open(mesh: Mesh, file: str) -> None:
     if loose:
         warnings.warn(
             f"file = {file!r}: the mesh is not closed, or not all of its faces face outward: {loose:,} of "
-            f"{len(sides):,} edges do not join two faces; particles above or below them may be wrong",
+            f"{len(sides):,} edges do not join two faces; particles above or below them may be misplaced",
             FluidWarning,
             stacklevel=2,
         )
@@ -89,8 +90,8 @@ def inside(columns: Columns, x: Array, file: str) -> Array:
 
     if (pairs := looked_at(x, columns)) > MOST_LOOKED_AT:
         raise RecipeError(
-            f"file = {file!r}: {len(x):,} places beside {len(columns.faces):,} triangles are {pairs:.2g} "
-            f"pairs to look at; at most {MOST_LOOKED_AT:.2g} are allowed; use larger cells or a simpler mesh"
+            f"file = {file!r}: {len(x):,} places and {len(columns.faces):,} triangles make {pairs:.2g} "
+            f"pairs, but at most {MOST_LOOKED_AT:.2g} are allowed; use larger cells or a simpler mesh"
         )
     times = windings(x, columns)
     out, into = int(np.count_nonzero(times > 0)), int(np.count_nonzero(times < 0))

@@ -25,10 +25,10 @@ def override(tables: dict[str, Any], assignment: str) -> None:
     parts = path.strip().split(".")
     if not sign or not all(parts):
         raise RecipeError(
-            f"{place}: path=value is needed, for example 'fluid.viscosity=1e-4', a text for each value"
+            f"{place}: path=value is needed, one text for each value, for example 'fluid.viscosity=1e-4'"
         )
     check_limit("nesting", len(parts), f"{place}: the path has {len(parts):,} parts")
-    target, parts = _start(tables, parts, place)
+    target, parts = _starting_table(tables, parts, place)
     for depth, part in enumerate(parts[:-1]):
         if isinstance(target, list):
             kinds = {kind for item in target for kind in _kinds(item)}
@@ -51,7 +51,7 @@ def override(tables: dict[str, Any], assignment: str) -> None:
         target.pop(former, None)
 
 
-def _start(tables: dict[str, Any], parts: list[str], place: str) -> tuple[Any, list[str]]:
+def _starting_table(tables: dict[str, Any], parts: list[str], place: str) -> tuple[Any, list[str]]:
     """Where a path starts, the tables or an entity, and the parts of the path from there."""
     listed = tables.get("entity", [])
     listed = listed if isinstance(listed, list) else []

@@ -20,7 +20,7 @@ Profile = Literal["thin", "gaussian", "uniform", "article"]
 
 def _not_zero(vector: Point) -> Point:
     if not any(abs(part) > 1e-9 for part in vector):
-        raise ValueError("a direction needs at least one part that is not zero")
+        raise ValueError("a direction needs at least one component that is not zero")
     return vector
 
 

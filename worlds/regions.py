@@ -156,7 +156,7 @@ class Plane(Settings):
     @model_validator(mode="after")
     def _spans(self) -> Plane:
         if not all(2 <= count <= 10_000 for count in self.counts):
-            raise ValueError(f"counts {list(self.counts)}; 2 to 10000 points along each edge are allowed")
+            raise ValueError(f"counts = {list(self.counts)}; 2 to 10000 points along each edge are allowed")
         area = np.linalg.norm(np.cross(self.first, self.second))
         if area <= 1e-9 * np.linalg.norm(self.first) * np.linalg.norm(self.second):
             raise ValueError("first and second are parallel; two edges that span an area are needed")

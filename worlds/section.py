@@ -149,14 +149,14 @@ def section_lint(
             f"{core / LEAST_OVERLAP:.3g} m"
         ]
     # Blobs of the kind "points" are smoothed elsewhere: by a grid, or by remeshing.
-    said = [] if blobs == "points" else overlap_lint(overlap, thing)
+    texts = [] if blobs == "points" else overlap_lint(overlap, thing)
     sigma = overlap * spacing
     if sigma > 0.75 * core and not (profile == "gaussian" and blobs != "points"):
-        said.append(
+        texts.append(
             f"blobs of radius {sigma:.3g} m widen the core of {core:.3g} m; "
             f"use spacing <= {0.5 * core / overlap:.3g} m"
         )
-    return said
+    return texts
 
 
 def _known(blobs: str) -> str:
@@ -203,13 +203,13 @@ class CoredVortex(Settings):
     def core_lint(self, thing: str) -> list[str]:
         """Warn of a core that is coarse, wider than the parameter says, or made for other blobs than the
         world's."""
-        said = section_lint(*self._core, thing)
+        texts = section_lint(*self._core, thing)
         if self.profile == "gaussian" and self.blobs not in (None, "points", self._kernel):
-            said.append(
+            texts.append(
                 f"the core is laid out for blobs = {self.blobs!r}, but the world's kernel is "
-                f"{self._kernel!r}; leave blobs out to have the world's"
+                f"{self._kernel!r}; leave blobs out to use the world's"
             )
-        return said
+        return texts
 
     @property
     def _sigma(self) -> float:

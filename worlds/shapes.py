@@ -18,7 +18,7 @@ from ecs_fluid.worlds.hulls import (
     hull_of_vertices,
     prism_of,
     section_of,
-    tell_left_out,
+    warn_of_inner_points,
 )
 from ecs_fluid.worlds.parameters import Coordinate, Length, Point
 from ecs_fluid.worlds.space import Space, ball
@@ -201,7 +201,7 @@ class PointsShape(Cornered):
     def hull(self) -> Hull:
         """The hull of the points, with a warning of points inside it."""
         hull = super().hull()
-        tell_left_out(self.corners(), hull)
+        warn_of_inner_points(self.corners(), hull)
         return hull
 
     def section(self, across: int) -> Hull:
@@ -210,7 +210,7 @@ class PointsShape(Cornered):
         if points[:, across].any():
             return super().section(across)
         prism = prism_of(points, across)
-        tell_left_out(points, prism)
+        warn_of_inner_points(points, prism)
         return prism
 
 
@@ -246,10 +246,10 @@ class MeshShape(Polytope):
     def space(self) -> Space:
         """The inside of the faces, with a warning if they do not close."""
         from ecs_fluid.kernels.bodies.windings import columns_of
-        from ecs_fluid.worlds.meshes import inside, read_mesh, tell_open
+        from ecs_fluid.worlds.meshes import check_closed, inside, read_mesh
 
         mesh = read_mesh(self.file, self.scale)
-        tell_open(mesh, self.file)
+        check_closed(mesh, self.file)
         columns = columns_of(mesh.triangles - mesh.center)
         return Space(columns.low, columns.high, lambda local: inside(columns, local, self.file), mesh.center)
 

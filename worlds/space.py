@@ -89,8 +89,8 @@ class Space(NamedTuple):
             cell /= 1.5
         if not len(middles):
             raise RecipeError(
-                f"{'skin' if skin else 'solid'} is too thin: {MOST_CELLS:,} cells around the solid do not "
-                f"show it; use a thicker one{'' if across is None else ', that the plane of the world cuts'}"
+                f"{'skin' if skin else 'solid'} is too thin to be resolved by {MOST_CELLS:,} cells; use a "
+                f"thicker one{'' if across is None else ' that the plane of the world cuts'}"
             )
         middles = middles[sample_rows(len(middles), MOST_KEPT)]
         return middles @ self.axes + self.origin, edge[:, None] * self.axes

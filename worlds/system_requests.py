@@ -46,14 +46,14 @@ def merged(fluid: Iterable[Request], needed: Iterable[Request], chosen: Iterable
             first.append([request])
         else:
             group.append(request)
-    return [_one(group) for group in [*first, *last]]
+    return [_merged_system(group) for group in [*first, *last]]
 
 
 def _related(kind: type[System], other: type[System]) -> bool:
     return issubclass(kind, other) or issubclass(other, kind)
 
 
-def _one(group: list[Request]) -> System:
+def _merged_system(group: list[Request]) -> System:
     """The system into which all requests of a group are merged."""
     if len(group) == 1:
         return group[0][1]
@@ -71,7 +71,7 @@ def _one(group: list[Request]) -> System:
             elif values.setdefault(name, value) != value:
                 raise RecipeError(
                     f"{kind.__name__}: {name} = {shown(values[name])} by {places[name]}, "
-                    f"but {shown(value)} by {place}; one value is allowed"
+                    f"but {shown(value)} by {place}; only one value is allowed"
                 )
             values[name] = value
             places.setdefault(name, place)

@@ -116,12 +116,12 @@ class Tracers(Recipe):
         core = float(np.median(entity[CoreRadius].sigma)) if CoreRadius in entity else 0.0
         cell = self.cell or typical_distance(x) or core
         if cell <= 0:
-            raise RecipeError(f"fills = {name!r} does not tell how large cells are; give 'cell' in m")
+            raise RecipeError(f"the size of cells does not follow from fills = {name!r}; give 'cell' in m")
         reach = self.reach * core
         around, whole = candidates(x, reach, cell, world.across)
         if around > MOST_AROUND or around * len(x) > MOST_LOOKED_AT or whole > 2**62:
             raise RecipeError(
-                f"cells of {cell:.3g} m are too small beside cores of {core:.3g} m in "
+                f"cells of {cell:.3g} m are too small for cores of {core:.3g} m in "
                 f"{name!r}; give a larger 'cell'"
             )
         centers, size = occupied_cells(x, reach, cell, world.across)

@@ -96,8 +96,8 @@ class VortexCurve(Recipe, CoredVortex):
         gap, size = np.abs(points[-1] - points[0]).max(), np.ptp(points, axis=0).max()
         if gap > 1e-9 * size or size == 0:
             raise RecipeError(
-                f"the curve does not close: its ends are {gap:.3g} m apart; x, y and z have to be the same "
-                "at t = 0 and t = 2 pi, and not the same everywhere"
+                f"the curve does not close: its ends are {gap:.3g} m apart; x, y and z must be the same at "
+                "t = 0 and t = 2 pi, and must vary between"
             )
         points[-1] = points[0]
         return CubicSpline(t, points, bc_type="periodic")

@@ -67,12 +67,12 @@ class VortexRing(Recipe, CoredVortex):
             raise ValueError(
                 f"core {self.core:g} m is larger than radius {self.radius:g} m; at most the radius is allowed"
             )
-        if self.profile == "gaussian" and GAUSSIAN_REACH * self._laid[2] >= self.radius:
+        if self.profile == "gaussian" and GAUSSIAN_REACH * self._layers[2] >= self.radius:
             raise ValueError(
                 f"a gaussian core of {self.core:g} m reaches past the axis of a ring of radius "
                 f"{self.radius:g} m; a core of at most {self.radius / GAUSSIAN_REACH:.3g} m is allowed"
             )
-        room = self.radius if self.profile == "thin" else self.radius - self._laid[1]
+        room = self.radius if self.profile == "thin" else self.radius - self._layers[1]
         if self.amplitude > 0 and self.amplitude >= room:
             raise ValueError(
                 f"amplitude {self.amplitude:g} m reaches the axis; an amplitude below {room:.3g} m is allowed"
@@ -82,14 +82,14 @@ class VortexRing(Recipe, CoredVortex):
         return self
 
     @property
-    def _laid(self) -> tuple[int, float, float]:
+    def _layers(self) -> tuple[int, float, float]:
         return layers(*self._core)
 
     def spawn(self, world: World) -> None:
         """Spawn the vortons."""
         self.made_for(world)
         around = max(2 * np.pi * self.radius / self.spacing, 8)
-        cells = (2 * self._laid[0] - 1) ** 2
+        cells = (2 * self._layers[0] - 1) ** 2
         check_memory(VORTON, around * cells, "vortons", "use a larger spacing")
         core = section(*self._core)
         radius = self.radius + core.s * np.cos(core.angle)
@@ -108,7 +108,7 @@ class VortexRing(Recipe, CoredVortex):
 
     def lint(self) -> list[str]:
         """Sentences on overlap, width of the blobs and resolution of the waves."""
-        said = self.core_lint("ring")
+        texts = self.core_lint("ring")
         if self.wavenumber > 0:
-            said += waves_lint(self.spacing, 2 * np.pi * self.radius / self.wavenumber)
-        return said
+            texts += waves_lint(self.spacing, 2 * np.pi * self.radius / self.wavenumber)
+        return texts

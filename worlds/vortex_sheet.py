@@ -123,15 +123,15 @@ class VortexSheet(Recipe):
 
     def lint(self) -> list[str]:
         """Sentences on overlap and on the resolution of the layer and its waves."""
-        said = overlap_lint(self.overlap, "sheet")
+        texts = overlap_lint(self.overlap, "sheet")
         if self.spacing > self.thickness * (1 + 1e-6):
-            said.append(
+            texts.append(
                 f"spacing {self.spacing:.3g} m is coarser than the thickness "
-                f"{self.thickness:.3g} m, so the layer becomes wider than asked; use spacing <= "
+                f"{self.thickness:.3g} m, so the layer becomes wider than that; use spacing <= "
                 f"{self.thickness:.3g} m"
             )
         if self.variation > 0:
-            said += waves_lint(self.spacing, self.variation_wavelength or self.width)
+            texts += waves_lint(self.spacing, self.variation_wavelength or self.width)
         if self.ripple > 0:
-            said += waves_lint(self.spacing, self.ripple_wavelength or self.length)
-        return said
+            texts += waves_lint(self.spacing, self.ripple_wavelength or self.length)
+        return texts

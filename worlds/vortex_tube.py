@@ -110,13 +110,13 @@ class VortexTube(Recipe, CoredVortex):
 
     def lint(self) -> list[str]:
         """Sentences on overlap, width of the blobs and resolution of the waves."""
-        said = self.core_lint("tube")
+        texts = self.core_lint("tube")
         if self.amplitude > 0 or self.variation > 0:
-            said += waves_lint(self.spacing, self.wavelength or self.length)
+            texts += waves_lint(self.spacing, self.wavelength or self.length)
         swell = 1 + 2 * self.variation
         if self.profile != "thin" and self.overlap < LEAST_OVERLAP * swell and self.variation > 0:
-            said.append(
+            texts.append(
                 f"where the tube swells {swell:.2g} times, the overlap falls to {self.overlap / swell:.2f} < "
                 f"{LEAST_OVERLAP}; use overlap >= {LEAST_OVERLAP * swell:.2g}"
             )
-        return said
+        return texts

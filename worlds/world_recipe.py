@@ -231,11 +231,11 @@ class WorldRecipe(Settings):
             if isinstance(rotation := getattr(part, "rotation", None), tuple)
             and (angle := math.hypot(*rotation)) > 2 * math.pi
         ]
-        said = []
+        texts = []
         for item in self.entity:
             with users_code(f"{item.name!r}: lint of {item.kind}"):
-                said += [f"{item.name!r}: {text}" for text in item.lint()]
-        return [*cold, *turned, *said]
+                texts += [f"{item.name!r}: {text}" for text in item.lint()]
+        return [*cold, *turned, *texts]
 
 
 def _list(tables: dict[str, Any], key: str, place: str) -> list[Any]:
@@ -284,7 +284,7 @@ def _system_of(item: Any, place: str, allow_code: bool) -> type[System]:
     name = item.get("kind") if isinstance(item, dict) else None
     if isinstance(name, str) and name in FLUID:
         raise RecipeError(
-            f"{place}: kind = {name!r} is of the [fluid] table; write {name} = {{ ... }} under [fluid], "
+            f"{place}: kind = {name!r} belongs in the [fluid] table; write {name} = {{ ... }} under [fluid], "
             f"or set fluid.{name}.NAME=VALUE"
         )
     kind = kind_of(item, place, System, named_systems(), allow_code)
@@ -315,12 +315,12 @@ def read(source: str | Path, settings: tuple[str, ...] = (), allow_code: bool = 
     tables = read_tables(path)
     for setting in settings:
         override(tables, setting)
-    return _inhabited(
+    return _not_empty(
         WorldRecipe.from_tables(tables, path.name, allow_code, path.resolve().parent), path.name
     )
 
 
-def _inhabited(recipe: WorldRecipe, place: str) -> WorldRecipe:
+def _not_empty(recipe: WorldRecipe, place: str) -> WorldRecipe:
     """The recipe, refused where it has no entity."""
     if not recipe.entity:
         raise RecipeError(
@@ -351,7 +351,7 @@ def recipe_of(
     tables = copy.deepcopy(dict(source))
     for setting in settings:
         override(tables, setting)
-    return _inhabited(WorldRecipe.from_tables(tables, "world", allow_code), "the world")
+    return _not_empty(WorldRecipe.from_tables(tables, "world", allow_code), "the world")
 
 
 @sentences()

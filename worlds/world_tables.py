@@ -114,7 +114,7 @@ class FluidTable(FluidOptions):
     def _system(cls, value: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         name = str(info.field_name)
         if name == "diffusion" and "viscosity" in value:
-            raise ValueError("the viscosity belongs to [fluid] itself")
+            raise ValueError("viscosity belongs in [fluid] itself")
         place = f"[fluid] {name}"
         validated(FLUID[name].parameters_for(value, place), value, place)
         return value

@@ -79,13 +79,13 @@ class PictureKeywords(TypedDict, total=False):
 
 def _check_keywords(drawing: PictureKeywords) -> None:
     """Raise FluidError for an unknown keyword, or one of the wrong type."""
-    from ecs_fluid.viz.columns import choose
+    from ecs_fluid.viz.columns import unknown_name
 
     for name in drawing:
         if name not in PictureKeywords.__annotations__:
-            raise choose("option of a picture", name, PictureKeywords.__annotations__)
+            raise unknown_name("option of a picture", name, PictureKeywords.__annotations__)
     if (what := drawing.get("what", "particles")) not in get_args(What):
-        raise choose("kind of picture", str(what), get_args(What))
+        raise unknown_name("kind of picture", str(what), get_args(What))
     for name in ("color_by", "look"):
         if not isinstance(given := drawing.get(name), str | None):
             raise FluidError(f"{name} = {shown(given)}; a name is needed")
@@ -243,11 +243,11 @@ def check_populations(
     columns.
     """
     from ecs_fluid.viz.colours import missing_columns
-    from ecs_fluid.viz.columns import FIELDS, choose
+    from ecs_fluid.viz.columns import FIELDS, unknown_name
 
     for name in drawing.get("colors", {}):
         if name not in populations:
-            raise choose("population", str(name), populations)
+            raise unknown_name("population", str(name), populations)
     what = drawing.get("what", "particles")
     drawn = () if what in SURFACES else names_of(drawing.get("only", ()), "only") or populations
     for name in drawn:

@@ -11,8 +11,8 @@ from ecs_fluid.components import CoreRadius, Position, Strength, Velocity, Volum
 from ecs_fluid.components.bodies import FREE, BoundaryExchange, RigidMotion
 from ecs_fluid.plane import impulse_factors
 from ecs_fluid.systems.operations import wind_at
-from ecs_fluid.systems.shared.body_tables import depths, gathered, standing
-from ecs_fluid.systems.shared.fluid_at_rest import own_or_fluids
+from ecs_fluid.systems.shared.body_tables import depths, gathered, resting_obstacles
+from ecs_fluid.systems.shared.fluid_at_rest import fluid_density
 from ecs_fluid.systems.shared.populations import joined, rows_of_each, spread
 from ecs_fluid.systems.velocity.system import VelocitySystem
 
@@ -43,15 +43,15 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
     volume = joined([_volumes(entity, core.sigma) for entity, _, _, core, _ in tables], (), number)
     bodies, hulls = gathered(entities)
     reach = sigma * number(system.reach)
-    around = standing(bodies, float(reach.max()) if len(x) else 0.0)
+    around = resting_obstacles(bodies, float(reach.max()) if len(x) else 0.0)
     near = vortons_near(around, hulls, x, reach, strengths, sigma, volume)
     if system.sample == "surface":
         flow = flow_at(world, near.point)
     else:
         flow = joined([velocity.u for *_, velocity in tables], (3,), number)[near.rows].astype(np.float64)
     reacting = (bodies.motion == FREE) & (system.reaction == "spin")
-    momentum = 0.2 * own_or_fluids(system, "density") * near.sigma**2
-    turn = _turn_by_strength(bodies, reacting, near.who, momentum)
+    momentum = 0.2 * fluid_density(system) * near.sigma**2
+    turn = _spin_per_strength(bodies, reacting, near.who, momentum)
     sums = Sums((bodies.shape == CONTAINER) & ~reacting, turn)
     slip, to, parts, change = corrections(
         world.require(VelocitySystem).code, bodies, near, flow, system.placement == "bent", system.gain, sums
@@ -82,21 +82,21 @@ def flow_at(world: World, points: Array) -> Array:
 
 def astray(bodies: Bodies, hulls: Hulls, x: Array) -> Array:
     """Mask (n,) of the places x (n, 3) m inside a body or outside all containers."""
-    return depths(standing(bodies, 0.0), hulls, x) > 0.0
+    return depths(resting_obstacles(bodies, 0.0), hulls, x) > 0.0
 
 
 def exchange_of(
     world: World,
     centers: Array,
-    who: Array,
+    owner: Array,
     before: tuple[Array, Array],
     after: tuple[Array, Array],
     slip: Array,
 ) -> tuple[Array, Array, Array]:
-    """The columns of BoundaryExchange, from vortons (x, alpha) of the bodies `who` before and after."""
+    """The columns of BoundaryExchange, from vortons (x, alpha) of the bodies `owner` before and after."""
     from ecs_fluid.kernels.collision.surface_slip import exchanged
 
-    impulse, moment, found = exchanged(centers, who, *before, *after, slip)
+    impulse, moment, found = exchanged(centers, owner, *before, *after, slip)
     linear, angular = impulse_factors(world)
     return linear * impulse, angular * moment, found
 
@@ -108,7 +108,7 @@ def record_exchange(entities: list[Entity], impulse: Array, moment: Array, rms: 
     spread(rms, [entity[BoundaryExchange].slip for entity in entities])
 
 
-def _turn_by_strength(bodies: Bodies, reacting: Array, who: Array, momentum: Array) -> Array:
+def _spin_per_strength(bodies: Bodies, reacting: Array, owner: Array, momentum: Array) -> Array:
     """Spin that bodies gain per strength that their vortons lose, (n, 3, 3) 1/m^3; 0 if not `reacting`.
 
     It is the inverse inertia in world axes times the mean ratio `momentum` (c,), kg/m, of spin momentum to
@@ -118,13 +118,13 @@ def _turn_by_strength(bodies: Bodies, reacting: Array, who: Array, momentum: Arr
 
     count = len(bodies.x)
     out = np.zeros((count, 3, 3))
-    mean = np.bincount(who, momentum, count) / np.maximum(np.bincount(who, minlength=count), 1)
+    mean = np.bincount(owner, momentum, count) / np.maximum(np.bincount(owner, minlength=count), 1)
     if reacting.any():
         inverse = np.linalg.inv(in_world(bodies.inertia[reacting], bodies.q[reacting]))
         out[reacting] = mean[reacting, None, None] * inverse
     return out
 
 
-def summed(values: Array, who: Array, count: int) -> Array:
+def summed(values: Array, owner: Array, count: int) -> Array:
     """Sums (count, 3) of the values of each body, added in the order of the rows."""
-    return np.stack([np.bincount(who, values[:, k], count) for k in range(3)], axis=1)
+    return np.stack([np.bincount(owner, values[:, k], count) for k in range(3)], axis=1)

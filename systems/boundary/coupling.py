@@ -10,7 +10,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import FREE, ContactMemory, FormerPose
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.systems.shared.body_tables import row_ids
-from ecs_fluid.systems.shared.together import drive_of, solved
+from ecs_fluid.systems.shared.together import drive_of, solution
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
@@ -71,15 +71,15 @@ def coupling_of(system: BoundarySystem, bodies: Bodies) -> Coupling:
     return Coupling(rows, np.flatnonzero(axes), rho)
 
 
-def filled(bodies: Bodies, volume: Array, spin: Array) -> Array:
+def inner_angular_momentum(bodies: Bodies, volume: Array, spin: Array) -> Array:
     """Angular momentum (n, 3) m^5/s, over the density, of fluid in bodies that turns with them at `spin`."""
     from ecs_fluid.kernels.bodies.rotation import in_world
 
     inertia = bodies.inertia * (volume / bodies.mass)[:, None, None]
-    return _times(in_world(inertia, bodies.q), spin)
+    return _products(in_world(inertia, bodies.q), spin)
 
 
-def moved(
+def coupled_changes(
     entities: list[Entity],
     bodies: Bodies,
     hulls: Hulls,
@@ -89,7 +89,7 @@ def moved(
     given: tuple[Array, Array, Array],
     units: UnitSheets,
 ) -> tuple[Array, Array]:
-    """Changes (n, 6) of velocities and spins that the fluid causes, and the added masses from `added_of`.
+    """Changes (n, 6) of velocities and spins that the fluid causes, and `fluid_added_masses`.
 
     Bodies that move as w = (v, spin) give the fluid the impulses and angular impulses J(w), over the density.
     J is linear: J(w + d) = `given` + R d, where R holds what each body gives when any of them moves. With the
@@ -130,8 +130,11 @@ def moved(
     spin = start[:, 3:]
     by_gains = np.einsum("nafb,fb->na", response, gained[rows])
     right = -rho * np.where(new, by_gains, np.concatenate(given[:2], axis=1))
-    right[:, :3] += taken_by(world, entities, bodies, fluid, gained[:, :3])
-    right[:, 3:] += rho * (filled(bodies, volume, spin) - filled(bodies._replace(q=begun), volume, spin))
+    right[:, :3] += impulses_taken(world, entities, bodies, fluid, gained[:, :3])
+    right[:, 3:] += rho * (
+        inner_angular_momentum(bodies, volume, spin)
+        - inner_angular_momentum(bodies._replace(q=begun), volume, spin)
+    )
     account = np.where(new, -start, (1.0 - HELD) * former.change) - gained
     right[rows] += rho * np.einsum("fagb,gb->fa", clinging, account[rows])
     whole = rho * (response[rows] + clinging)
@@ -141,30 +144,34 @@ def moved(
     every = np.arange(len(rows))
     whole = whole[np.ix_(every, axes, every, axes)]
     change, some = np.zeros((len(masses), 6)), np.ix_(rows, axes)
-    change[some] = solved(whole, right[some])
-    change[some] += parted(bodies, hulls, coupling, whole, motion + change, world.dt)
-    return change, added_of(coupling, response, volume)
+    change[some] = solution(whole, right[some])
+    change[some] += contact_changes(bodies, hulls, coupling, whole, motion + change, world.dt)
+    return change, fluid_added_masses(coupling, response, volume)
 
 
-def taken_by(world: World, entities: list[Entity], bodies: Bodies, fluid: Array, gained: Array) -> Array:
+def impulses_taken(
+    world: World, entities: list[Entity], bodies: Bodies, fluid: Array, gained: Array
+) -> Array:
     """Impulses (n, 3) N s that the BodySystem gave to the bodies' added mass and to the fluid inside them.
 
     `gained` (n, 3) m/s are the changes of velocity. Contacts changed each body's velocity alone, with the
     mean of its added mass over the axes.
     """
     drive = drive_of(world, entities, bodies)
-    taken = _times(drive.added + fluid, gained)
+    impulses = _products(drive.added + fluid, gained)
     touched = np.isin(row_ids(entities), world.fluid[ContactMemory].ids)
     hit = np.where(touched[:, None], gained - world.dt * drive.push, 0.0)
     if touched.any():
-        taken += (drive.heavier - bodies.mass)[:, None] * hit - _times(drive.added, hit)
+        impulses += (drive.heavier - bodies.mass)[:, None] * hit - _products(drive.added, hit)
     if drive.between is not None:
         others = drive.between * ~np.eye(len(gained), dtype=bool)[:, :, None, None]
-        taken += np.einsum("nmab,mb->na", others, gained - hit)
-    return taken
+        impulses += np.einsum("nmab,mb->na", others, gained - hit)
+    return impulses
 
 
-def parted(bodies: Bodies, hulls: Hulls, coupling: Coupling, whole: Array, motion: Array, dt: float) -> Array:
+def contact_changes(
+    bodies: Bodies, hulls: Hulls, coupling: Coupling, whole: Array, motion: Array, dt: float
+) -> Array:
     """Changes (f, k) of motion by impulses that keep touching bodies apart, with the fluid that moves with
     them.
 
@@ -176,19 +183,19 @@ def parted(bodies: Bodies, hulls: Hulls, coupling: Coupling, whole: Array, motio
     change = np.zeros((len(rows), len(axes)))
     if len(bodies.x) == 1:
         return change
-    who, points = find_contacts(bodies, hulls, np.zeros_like(bodies.x), 0.0)
-    lines = np.zeros((len(who), len(bodies.x), 6))
-    for c, (pair, at) in enumerate(zip(who, points, strict=True)):
+    pairs, points = find_contacts(bodies, hulls, np.zeros_like(bodies.x), 0.0)
+    lines = np.zeros((len(pairs), len(bodies.x), 6))
+    for c, (pair, at) in enumerate(zip(pairs, points, strict=True)):
         for body, sign in zip(pair, (-1.0, 1.0), strict=True):
             lines[c, body, :3] = sign * at[3:6]
             lines[c, body, 3:] = sign * np.cross(at[:3] - bodies.x[body], at[3:6])
-    free = lines[np.ix_(np.arange(len(who)), rows, axes)]
+    free = lines[np.ix_(np.arange(len(pairs)), rows, axes)]
     moving = np.flatnonzero(free.any(axis=(1, 2)))
     lines, free = lines[moving], free[moving]
     spare = np.einsum("cna,na->c", lines, motion) + np.maximum(points[moving, 6], 0.0) / dt
     if not len(moving) or spare.min() >= 0.0:
         return change
-    answers = np.stack([solved(whole, line) for line in free])
+    answers = np.stack([solution(whole, line) for line in free])
     matrix = np.einsum("cfa,dfa->cd", free, answers)
     impulse = np.zeros(len(moving))
     for _ in range(SWEEPS):
@@ -201,7 +208,7 @@ def parted(bodies: Bodies, hulls: Hulls, coupling: Coupling, whole: Array, motio
     return np.asarray(np.einsum("c,cfa->fa", impulse, answers))
 
 
-def added_of(coupling: Coupling, response: Array, volume: Array) -> Array:
+def fluid_added_masses(coupling: Coupling, response: Array, volume: Array) -> Array:
     """Added masses, kg, along the axes of velocity that the fluid changes, from R (n, 6, f, 6).
 
     Their shape is (n, 3, 3), or (n n, 3, 3) for all pairs of bodies where several are free.
@@ -211,12 +218,12 @@ def added_of(coupling: Coupling, response: Array, volume: Array) -> Array:
     fluid = volume[:, None, None] * np.eye(3)
     for k, i in enumerate(coupling.rows):
         for j in coupling.rows:
-            taken = response[j, :3, k, :3] - (fluid[i] if i == j else 0.0)
-            added[j, i][np.ix_(axes, axes)] = coupling.rho * taken[np.ix_(axes, axes)]
+            mass = response[j, :3, k, :3] - (fluid[i] if i == j else 0.0)
+            added[j, i][np.ix_(axes, axes)] = coupling.rho * mass[np.ix_(axes, axes)]
     if len(coupling.rows) > 1:
         return added.reshape(n * n, 3, 3)
     return np.asarray(np.einsum("nnab->nab", added)).copy()
 
 
-def _times(matrices: Array, vectors: Array) -> Array:
+def _products(matrices: Array, vectors: Array) -> Array:
     return np.asarray(np.einsum("nab,nb->na", matrices, vectors))

@@ -16,14 +16,21 @@ from ecs_fluid.systems.boundary.coupling import (
     HELD,
     Coupling,
     UnitSheets,
-    added_of,
+    coupled_changes,
     coupling_of,
-    filled,
-    moved,
+    fluid_added_masses,
+    inner_angular_momentum,
 )
-from ecs_fluid.systems.boundary.layer_tick import Inside, Pieces, Tick, Vortons, cut, mirror_images
+from ecs_fluid.systems.boundary.layer_tick import (
+    InnerPoints,
+    LayerTick,
+    Pieces,
+    Vortons,
+    cut_panels,
+    mirror_images,
+)
 from ecs_fluid.systems.boundary.outside import Outside, circulations, outside_of
-from ecs_fluid.systems.boundary.shed_motion import FormerMotion, SpinVortons, put_back
+from ecs_fluid.systems.boundary.shed_motion import FormerMotion, SpinVortons, return_impulses
 from ecs_fluid.systems.boundary.sheets import (
     Covered,
     Sheet,
@@ -94,31 +101,31 @@ class LayerBoundary(SheetBoundary):
         if not speed.any():
             return []
         spacing, dt = self.system.lattice or float(extent.min()) / FINE, self.world.dt
-        said, fastest = [], float(speed.max())
+        texts, fastest = [], float(speed.max())
         past = speed > 0.0
         layer = float(np.sqrt(2.0 * viscosity * extent[past] / speed[past]).min())
         if method == "core_spreading":
-            said.append(
-                "BoundarySystem: boundary = 'layer' gives the vortons of its lattice one core radius in each "
-                "tick, so method = 'core_spreading' spreads nothing there; use method = 'pse'"
+            texts.append(
+                "BoundarySystem: boundary = 'layer' resets the core radius of its lattice vortons in every "
+                "tick, so method = 'core_spreading' has no effect on them; use method = 'pse'"
             )
         elif viscosity == 0.0:
-            said.append(
-                "BoundarySystem: boundary = 'layer' has no layer in a fluid without viscosity, and drag is "
-                "that of its lattice; give the fluid a viscosity"
+            texts.append(
+                "BoundarySystem: boundary = 'layer' has no boundary layer to resolve in a fluid without "
+                "viscosity, so drag depends on its lattice; give the fluid a viscosity"
             )
         elif method == "pse" and spacing > layer:
-            said.append(
-                f"BoundarySystem: a lattice of {spacing:.3g} m does not resolve the layer at bodies, about "
-                f"sqrt(4 nu R/U) = {layer:.3g} m thick, so drag is that of the lattice; use lattice <= "
-                f"{layer / 3:.2g} m, or a larger viscosity"
+            texts.append(
+                f"BoundarySystem: a lattice of {spacing:.3g} m does not resolve the layer at bodies, which "
+                f"is about sqrt(4 nu R/U) = {layer:.3g} m thick, so drag depends on the lattice; use lattice "
+                f"<= {layer / 3:.2g} m, or a larger viscosity"
             )
         if fastest * dt > spacing * (1.0 + 1e-6):
-            said.append(
-                f"BoundarySystem: in a tick the fluid goes {fastest * dt / spacing:.3g} spacings of the "
-                f"lattice past bodies; use dt <= {spacing / fastest:.2g} s"
+            texts.append(
+                f"BoundarySystem: in one tick the fluid moves {fastest * dt / spacing:.3g} spacings of the "
+                f"lattice past bodies, and more than 1 is inaccurate; use dt <= {spacing / fastest:.2g} s"
             )
-        return said
+        return texts
 
     # ------------------------------------------------------------------ the tick
 
@@ -126,37 +133,37 @@ class LayerBoundary(SheetBoundary):
         """Reflect vortons that came into bodies, find the sheets, and put everything on the lattice."""
         former = self.memory.former(entities)
         if not len(former.ids):
-            self.memory.keep_none(former)
+            self.memory.forget(former)
             return
         tick = self._reflected(entities, former)
         bodies, _, surfaces, sheet = tick.covered
         # Sheets for changes of spin, sheets that cancel the mirrors' change of totals, and rings for the
         # rest.
-        missing, mirrored = self._missing(tick), tick.mirrored()
-        left = self._left(sheet, missing, tick.spun() + mirrored)
+        missing, mirrored = self._missing_velocity(tick), tick.mirrored()
+        left = self._remaining_normal(sheet, missing, tick.spin_strengths() + mirrored)
         strengths = mirrored + self._rings(tick.covered, left[None])[0]
         slip = np.array([[rms(missing[s.rows], sheet.area[s.rows]), 0.0, 0.0] for s in surfaces])
-        returned = put_back(self.world, bodies.x, tick.old.carried, tick.inner.vortons(former.spin))
+        returned = return_impulses(self.world, bodies.x, tick.old.carried, tick.inner.vortons(former.spin))
 
-        def given(strengths: Array) -> tuple[Array, Array, Array]:
+        def exchange_columns(strengths: Array) -> tuple[Array, Array, Array]:
             """The columns of BoundaryExchange, for sheets of these strengths (p, 3)."""
             impulse, moment, found = tick.exchanged(self.world, strengths, slip)
             return impulse + returned, moment, found
 
         added = np.zeros((len(bodies.x), 3, 3))
         if len(tick.coupling.rows):
-            strengths, added = self._with_free_bodies(entities, tick, given(strengths), strengths)
-        impulse, moment, found = given(strengths)
-        moment += filled(bodies, tick.covered.volumes, bodies.angular_velocity - former.spin)
+            strengths, added = self._with_free_bodies(entities, tick, exchange_columns(strengths), strengths)
+        impulse, moment, found = exchange_columns(strengths)
+        moment += inner_angular_momentum(bodies, tick.covered.volumes, bodies.angular_velocity - former.spin)
         record_exchange(entities, impulse, moment, found)
         none = np.zeros(len(bodies.x), np.int64)
         self.memory.keep(former, bodies.v, bodies.angular_velocity, none, added)
         self._store_account(former, tick.coupling)
-        strengths = tick.spun() + strengths
+        strengths = tick.spin_strengths() + strengths
         if np.isfinite(strengths).all():
             self._to_lattice(tick, strengths)
 
-    def _reflected(self, entities: list[Entity], former: FormerMotion) -> Tick:
+    def _reflected(self, entities: list[Entity], former: FormerMotion) -> LayerTick:
         """Reflect vortons in bodies to their mirror images; the lattice replaces them when the tick ends."""
         covered = self.covered(*gathered(entities))
         bodies = covered.bodies
@@ -168,20 +175,21 @@ class LayerBoundary(SheetBoundary):
         turning = np.asarray(bodies.angular_velocity.any(axis=1) | former.spin.any(axis=1))
         turning[coupling.rows] = True
         inner = self._points_inside(covered, spacing, turning)
-        return Tick(covered, former, coupling, spacing, cut(covered, spacing), inner, old, new)
+        return LayerTick(covered, former, coupling, spacing, cut_panels(covered, spacing), inner, old, new)
 
     def _with_free_bodies(
-        self, entities: list[Entity], tick: Tick, given: tuple[Array, Array, Array], strengths: Array
+        self, entities: list[Entity], tick: LayerTick, given: tuple[Array, Array, Array], strengths: Array
     ) -> tuple[Array, Array]:
-        """Advance free bodies with the fluid; returns the new strengths (p, 3), and `added_of`'s added
-        masses.
+        """Advance free bodies with the fluid; returns the new strengths (p, 3), and `fluid_added_masses`.
 
         The strengths include the rings that each change of motion brings.
         """
         bodies, hulls, _, _ = tick.covered
         units = self._unit_sheets(tick.covered, tick.pieces, tick.inner, tick.coupling, tick.spacing)
         volumes = tick.covered.volumes
-        change, added = moved(entities, bodies, hulls, tick.former, tick.coupling, volumes, given, units)
+        change, added = coupled_changes(
+            entities, bodies, hulls, tick.former, tick.coupling, volumes, given, units
+        )
         bodies.v[...] += change[:, :3]
         bodies.angular_velocity[...] += change[:, 3:]
         set_motion(entities, bodies, tick.coupling.rows)
@@ -200,7 +208,7 @@ class LayerBoundary(SheetBoundary):
         self._seen = key
         return covered
 
-    def _missing(self, tick: Tick) -> Array:
+    def _missing_velocity(self, tick: LayerTick) -> Array:
         """The velocity (p, 3) m/s that the flow lacks to move with the surfaces; sets `residual` from it."""
         sheet, spins = tick.covered.sheet, tick.inner.vortons(tick.covered.bodies.angular_velocity)
         flow = flow_at(self.world, sheet.center)
@@ -212,7 +220,7 @@ class LayerBoundary(SheetBoundary):
 
     def added_masses(self, entities: list[Entity]) -> Array:
         """Added masses, kg, of free bodies from sheets at their present places, in the shape of
-        `added_of`."""
+        `fluid_added_masses`."""
         bodies, hulls = gathered(entities)
         coupling = coupling_of(self.system, bodies)
         if not len(coupling.rows):
@@ -221,8 +229,8 @@ class LayerBoundary(SheetBoundary):
         spacing, some = self._spacing(covered.surfaces), np.zeros(len(bodies.x), bool)
         some[coupling.rows] = True
         inner = self._points_inside(covered, spacing, some)
-        units = self._unit_sheets(covered, cut(covered, spacing), inner, coupling, spacing)
-        return added_of(coupling, units.response, covered.volumes)
+        units = self._unit_sheets(covered, cut_panels(covered, spacing), inner, coupling, spacing)
+        return fluid_added_masses(coupling, units.response, covered.volumes)
 
     @property
     def _flat(self) -> Array:
@@ -259,22 +267,22 @@ class LayerBoundary(SheetBoundary):
             return Vortons(x, alpha, none, none, SpinVortons(x, alpha, none))
         owner, there = rows_of(former.ids, wake[BoundaryLayer].body)
         inner = np.flatnonzero(there & (within != 0.0))
-        carried = Inside(x[inner], owner[inner], within[inner]).vortons(former.spin)
+        carried = InnerPoints(x[inner], owner[inner], within[inner]).vortons(former.spin)
         alpha[inner] -= carried.alpha
         killed, _ = self.world._pending_rows(self.system.wake)
         if killed is not None:
             alpha[killed] = 0.0
         reach = 2.0 * wake[CoreRadius].sigma.astype(np.float64)
-        rows, who, gap, _ = near_bodies(covered.bodies, covered.hulls, x, reach)
+        rows, owner, gap, _ = near_bodies(covered.bodies, covered.hulls, x, reach)
         deep = gap < 0.0
-        return Vortons(x, alpha, rows[deep], who[deep], carried)
+        return Vortons(x, alpha, rows[deep], owner[deep], carried)
 
     # ------------------------------------------------------------------ spin
 
-    def _points_inside(self, covered: Covered, spacing: float, some: Array) -> Inside:
+    def _points_inside(self, covered: Covered, spacing: float, some: Array) -> InnerPoints:
         """Lattice points in or at the bodies of the mask `some` (n,)."""
         bodies, hulls, surfaces, _ = covered
-        places, who, parts = [np.zeros((0, 3))], [np.zeros(0, np.int64)], [np.zeros(0)]
+        places, owner, parts = [np.zeros((0, 3))], [np.zeros(0, np.int64)], [np.zeros(0)]
         for i in np.flatnonzero(some):
             low = np.floor((bodies.x[i] - bodies.radius[i]) / spacing).astype(np.int64) - 1
             high = np.ceil((bodies.x[i] + bodies.radius[i]) / spacing).astype(np.int64) + 1
@@ -285,9 +293,9 @@ class LayerBoundary(SheetBoundary):
             rows, gap = rows[body == i], gap[body == i]
             share = np.clip(0.5 - gap / spacing, 0.0, 1.0) * spacing**self.world.dimension
             places.append(at[rows])
-            who.append(np.full(len(rows), i))
+            owner.append(np.full(len(rows), i))
             parts.append(share * (surfaces[i].panels.volume / share.sum()))
-        return Inside(np.concatenate(places), np.concatenate(who), np.concatenate(parts))
+        return InnerPoints(np.concatenate(places), np.concatenate(owner), np.concatenate(parts))
 
     def _flow_of_spin(self, spins: SpinVortons, points: Array, spacing: float) -> Array:
         """Velocity (p, 3) m/s at points (p, 3) m, induced by the vorticity inside bodies."""
@@ -296,13 +304,13 @@ class LayerBoundary(SheetBoundary):
 
     # ------------------------------------------------------------------ sheets
 
-    def _left(self, sheet: Sheet, missing: Array, given: Array) -> Array:
+    def _remaining_normal(self, sheet: Sheet, missing: Array, given: Array) -> Array:
         """Normal part (p,) of the velocity `missing` (p, 3), less what the sheets `given` (p, 3) bring."""
-        left = (missing * sheet.normal).sum(axis=1)
+        rest = (missing * sheet.normal).sum(axis=1)
         if given.any():
-            made = self.velocity_at(sheet.center, sheet.center, given, sheet.sigma)
-            left -= (made * sheet.normal).sum(axis=1)
-        return np.asarray(left)
+            flow = self.velocity_at(sheet.center, sheet.center, given, sheet.sigma)
+            rest -= (flow * sheet.normal).sum(axis=1)
+        return np.asarray(rest)
 
     def _rings(self, covered: Covered, left: Array) -> Array:
         """Strengths (k, p, 3) of the rings that produce each of the normal velocities `left` (k, p)."""
@@ -318,7 +326,7 @@ class LayerBoundary(SheetBoundary):
     # ------------------------------------------------------------------ free bodies
 
     def _unit_sheets(
-        self, covered: Covered, pieces: Pieces, inner: Inside, coupling: Coupling, spacing: float
+        self, covered: Covered, pieces: Pieces, inner: InnerPoints, coupling: Coupling, spacing: float
     ) -> UnitSheets:
         """The response to a unit change of the motion of each free body, along each axis that the fluid
         changes.
@@ -333,26 +341,26 @@ class LayerBoundary(SheetBoundary):
         diffusion = self.world.system(DiffusionSystem)
         viscosity = 0.0 if diffusion is None else diffusion.total
         thickness = spacing / 5 + viscosity * self.world.dt / spacing
-        n, p = len(surfaces), len(sheet.who)
+        n, p = len(surfaces), len(sheet.owner)
         free, axes = np.arange(len(coupling.rows)), coupling.axes
         each = list(itertools.product(free, axes))
         left, around = np.empty((len(each), p)), np.zeros((len(each), p, 3))
         for k, (b, axis) in enumerate(each):
             body, unit = coupling.rows[b], np.zeros((n, 3))
             unit[body, axis % 3] = 1.0
-            wall = unit[sheet.who]
+            wall = unit[sheet.owner]
             if axis >= 3:
-                own = Inside(*(column[inner.who == body] for column in inner)).vortons(unit)
+                own = InnerPoints(*(column[inner.owner == body] for column in inner)).vortons(unit)
                 wall = np.cross(wall, sheet.arm) - self._flow_of_spin(own, sheet.center, spacing)
                 around[k] = sheet.around(-unit)
-            left[k] = self._left(sheet, wall, around[k])
+            left[k] = self._remaining_normal(sheet, wall, around[k])
         units, response = np.zeros((len(free), 6, p, 3)), np.zeros((n, 6, len(free), 6))
         rings = self._rings(covered, left)
         for (b, axis), strengths in zip(each, rings, strict=True):
             units[b, axis] = strengths
             shares = pieces.shares(strengths)
             sheets = (pieces.x, 0.0 * shares), (pieces.x, shares)
-            gained = exchange_of(self.world, bodies.x, pieces.who, *sheets, np.zeros_like(shares))
+            gained = exchange_of(self.world, bodies.x, pieces.owner, *sheets, np.zeros_like(shares))
             response[:, :, b, axis] = np.concatenate(gained[:2], axis=1)
         slips = ((rings + around) / sheet.area[:, None]).reshape(len(free), len(axes), p, 3)
         clinging = np.zeros((len(free), 6, len(free), 6))
@@ -362,7 +370,7 @@ class LayerBoundary(SheetBoundary):
         return UnitSheets(units, response, clinging)
 
     def _store_account(self, former: FormerMotion, coupling: Coupling) -> None:
-        """Store the changes of motion whose friction free bodies have taken in advance: see `moved`."""
+        """Store the changes of motion whose friction free bodies took in advance: see `coupled_changes`."""
         memory, rows = self.system.field(ShedMotion), coupling.rows
         gained = np.concatenate([memory.v - former.v, memory.angular_velocity - former.spin], axis=1)
         change = HELD * former.change + gained
@@ -370,7 +378,7 @@ class LayerBoundary(SheetBoundary):
 
     # ------------------------------------------------------------------ lattice
 
-    def _to_lattice(self, tick: Tick, strengths: Array) -> None:
+    def _to_lattice(self, tick: LayerTick, strengths: Array) -> None:
         """Put the vortons, and sheets of these strengths (p, 3), on the lattice for the next tick."""
         from scipy import ndimage
 
@@ -392,7 +400,7 @@ class LayerBoundary(SheetBoundary):
         low, field = low - margin, np.pad(field, [*np.stack([margin, margin], axis=1), (0, 0)])
         strength = field.reshape(-1, 3)
         size = np.sqrt((strength**2).sum(axis=1))
-        strong = _strong(size, self.system.loss).reshape(field.shape[:3])
+        strong = _all_but_weakest(size, self.system.loss).reshape(field.shape[:3])
         # Room for vorticity that diffuses outwards in the next tick.
         stay = ndimage.binary_dilation(strong, iterations=MARGIN).ravel()
         x = spacing * (np.stack(np.unravel_index(np.arange(len(size)), field.shape[:3]), axis=1) + low)
@@ -409,7 +417,7 @@ class LayerBoundary(SheetBoundary):
             new[stay], _ = with_moments(x[stay], strength[stay], x[weak], strength[weak])
         cell = spacing**self.world.dimension
         within, body = np.zeros(len(x)), np.full(len(x), -1)
-        within[at], body[at] = inner.volume / cell, tick.former.ids[inner.who]
+        within[at], body[at] = inner.volume / cell, tick.former.ids[inner.owner]
         new[at] += inner.vortons(bodies.angular_velocity).alpha
         wake, n = self.world[self.system.wake], int(stay.sum())
         wake.kill(np.ones(len(wake), bool))
@@ -422,7 +430,7 @@ class LayerBoundary(SheetBoundary):
         )
 
 
-def _strong(size: Array, loss: float) -> Array:
+def _all_but_weakest(size: Array, loss: float) -> Array:
     """Mask (n,) of all but the weakest, whose sizes together are up to the fraction `loss` of the sum."""
     order = np.argsort(size, kind="stable")
     sums = np.cumsum(size[order])

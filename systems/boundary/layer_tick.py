@@ -24,7 +24,7 @@ class Vortons(NamedTuple):
     alpha: Array
     rows: Array
     """row numbers (c,) of the vortons that came into a body"""
-    who: Array
+    owner: Array
     """numbers (c,) of these bodies"""
     carried: SpinVortons
     """the vortons that represent rotation, at the places to which the flow carried them"""
@@ -34,7 +34,7 @@ class Pieces(NamedTuple):
     """Panels in pieces no longer than the lattice spacing (q rows)."""
 
     x: Array
-    who: Array
+    owner: Array
     """numbers of the bodies"""
     panel: Array
     """numbers of the panels"""
@@ -46,21 +46,21 @@ class Pieces(NamedTuple):
         return np.asarray(strengths[self.panel] / self.of[:, None])
 
 
-class Inside(NamedTuple):
+class InnerPoints(NamedTuple):
     """Lattice points in or at bodies (i rows)."""
 
     x: Array
-    who: Array
+    owner: Array
     """numbers of the bodies"""
     volume: Array
     """volume inside the body that each point represents, m^3"""
 
     def vortons(self, spin: Array) -> SpinVortons:
         """Vortons with the vorticity 2 spin of bodies of these spins (n, 3) rad/s."""
-        return SpinVortons(self.x, 2.0 * self.volume[:, None] * spin[self.who], self.who)
+        return SpinVortons(self.x, 2.0 * self.volume[:, None] * spin[self.owner], self.owner)
 
 
-class Tick(NamedTuple):
+class LayerTick(NamedTuple):
     """What is known in a tick before the sheets are solved for."""
 
     covered: Covered
@@ -69,13 +69,13 @@ class Tick(NamedTuple):
     spacing: float
     """spacing of the lattice, m"""
     pieces: Pieces
-    inner: Inside
+    inner: InnerPoints
     """lattice points in bodies that turn or turned, and in bodies that the fluid moves"""
     old: Vortons
     new: Vortons
     """the same vortons after reflection of those inside bodies"""
 
-    def spun(self) -> Array:
+    def spin_strengths(self) -> Array:
         """Strengths (p, 3) of the sheets for the changes of spin that are not yet in the fluid."""
         return self.covered.sheet.around(-(self.covered.bodies.angular_velocity - self.former.spin))
 
@@ -83,18 +83,18 @@ class Tick(NamedTuple):
         """Strengths (p, 3) of sheets that cancel the mirrors' change of the total strength at each body."""
         old, new, volumes = self.old, self.new, self.covered.volumes
         gained = new.alpha[new.rows] - old.alpha[old.rows]
-        total = summed(gained, new.who, len(volumes))
+        total = summed(gained, new.owner, len(volumes))
         return self.covered.sheet.around(-total / (2.0 * volumes[:, None]))
 
     def exchanged(self, world: World, strengths: Array, slip: Array) -> tuple[Array, Array, Array]:
         """The columns of BoundaryExchange, for the reflections and sheets of these strengths (p, 3)."""
         old, new, pieces = self.old, self.new, self.pieces
-        who, shares = np.concatenate([new.who, pieces.who]), pieces.shares(strengths)
+        owner, shares = np.concatenate([new.owner, pieces.owner]), pieces.shares(strengths)
         places = [np.concatenate([each.x[old.rows], pieces.x]) for each in (old, new)]
         before = np.concatenate([old.alpha[old.rows], 0.0 * shares])
         after = np.concatenate([new.alpha[old.rows], shares])
         first, then = (places[0], before), (places[1], after)
-        return exchange_of(world, self.covered.bodies.x, who, first, then, slip[who])
+        return exchange_of(world, self.covered.bodies.x, owner, first, then, slip[owner])
 
 
 def mirror_images(covered: Covered, old: Vortons) -> Vortons:
@@ -108,7 +108,7 @@ def mirror_images(covered: Covered, old: Vortons) -> Vortons:
     return old._replace(x=x, alpha=alpha)
 
 
-def cut(covered: Covered, spacing: float) -> Pieces:
+def cut_panels(covered: Covered, spacing: float) -> Pieces:
     """The panels cut into pieces no longer than the lattice spacing."""
     bodies, _, surfaces, _ = covered
     places, panels, parts = [], [], []
@@ -120,8 +120,8 @@ def cut(covered: Covered, spacing: float) -> Pieces:
         places.append(turned(s.turn, at) + x)
         panels.append(np.repeat(np.arange(s.first, s.first + len(corners)), len(weights)))
         parts.append(np.full(len(at), len(weights)))
-    who = np.repeat(np.arange(len(surfaces)), [len(at) for at in places])
-    return Pieces(np.concatenate(places), who, np.concatenate(panels), np.concatenate(parts))
+    owner = np.repeat(np.arange(len(surfaces)), [len(at) for at in places])
+    return Pieces(np.concatenate(places), owner, np.concatenate(panels), np.concatenate(parts))
 
 
 def _sub_centers(parts: int, corners: int) -> Array:

@@ -39,13 +39,13 @@ def outside_of(covered: Covered) -> Outside:
     from ecs_fluid.kernels.panels.panel_flow import factorise
 
     bodies, hulls, surfaces, sheet = covered
-    p = len(sheet.who)
+    p = len(sheet.owner)
     check_memory(PAIR, float(p) ** 2, "pairs of panels for BoundarySystem", "use fewer panels or bodies")
-    single, double = _layers(bodies, surfaces, sheet.center)
-    seen = _set_back(bodies, hulls, sheet)
+    single, double = _layer_potentials(bodies, surfaces, sheet.center)
+    seen = _retracted_centers(bodies, hulls, sheet)
     if (seen != sheet.center).any():
-        others = sheet.who[:, None] != sheet.who
-        for own, there in zip((single, double), _layers(bodies, surfaces, seen), strict=True):
+        others = sheet.owner[:, None] != sheet.owner
+        for own, there in zip((single, double), _layer_potentials(bodies, surfaces, seen), strict=True):
             own[others] = there[others]
     matrix, pivot = 0.5 * np.eye(p) - double, np.empty(p, np.int64)
     factorise(matrix, pivot)
@@ -75,7 +75,7 @@ def circulations(outside: Outside, surfaces: list[Surface], normal_velocities: A
     return found
 
 
-def _layers(bodies: Bodies, surfaces: list[Surface], seen: Array) -> tuple[Array, Array]:
+def _layer_potentials(bodies: Bodies, surfaces: list[Surface], seen: Array) -> tuple[Array, Array]:
     """S (p, p) m and K (p, p) 1: potentials of all panels j at the places `seen` (p, 3) of the panels i."""
     from ecs_fluid.kernels.panels.outlines import segment_layers
     from ecs_fluid.kernels.panels.panel_flow import layers
@@ -103,13 +103,13 @@ def _joined(bodies: Bodies, surfaces: list[Surface]) -> Panels:
     )
 
 
-def _set_back(bodies: Bodies, hulls: Hulls, sheet: Sheet) -> Array:
+def _retracted_centers(bodies: Bodies, hulls: Hulls, sheet: Sheet) -> Array:
     """Centres (p, 3) of the panels, moved into their bodies where another body is closer than CLOSEST."""
     from ecs_fluid.kernels.bodies.table import Bodies
 
     seen = sheet.center.copy()
     for i in range(len(bodies.x)):
-        mine = np.flatnonzero(sheet.who == i)
+        mine = np.flatnonzero(sheet.owner == i)
         least = CLOSEST * (sheet.volume / sheet.area)[mine]
         others = Bodies(*(column[np.arange(len(bodies.x)) != i] for column in bodies))
         rows, _, gap, _ = near_bodies(others, hulls, sheet.center[mine], least)

@@ -11,8 +11,8 @@ from ecs_fluid.components import CoreRadius, Position, Strength, Volume
 from ecs_fluid.components.bodies import FIXED, BoundVorticity, ShedMotion
 from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.boundary.article import exchange_of, flow_at, record_exchange, summed
-from ecs_fluid.systems.boundary.coupling import filled
-from ecs_fluid.systems.boundary.shed_motion import FormerMotion, SpinVortons, put_back
+from ecs_fluid.systems.boundary.coupling import inner_angular_momentum
+from ecs_fluid.systems.boundary.shed_motion import FormerMotion, SpinVortons, return_impulses
 from ecs_fluid.systems.boundary.sheets import Covered, Sheet, SheetBoundary, rms, strengths_of_rings
 from ecs_fluid.systems.boundary.wake import WAKE_COLUMNS, WakeVortons, shed_sheets
 from ecs_fluid.systems.shared.body_tables import gathered, rows_of
@@ -51,31 +51,31 @@ class PanelBoundary(SheetBoundary):
         from ecs_fluid.kernels.bodies.table import CONTAINER
 
         former = self.memory.former(entities)
-        released = self._released(former)
+        released = self._release_bound(former)
         if not len(former.ids):
             self._fill_wake(released)
-            self.memory.keep_none(former)
+            self.memory.forget(former)
             return
         covered = self.covered(*gathered(entities))
         bodies, sheet, volume = covered.bodies, covered.sheet, covered.volumes
-        bound = ((bodies.shape != CONTAINER) & (bodies.motion != FIXED))[sheet.who]
+        bound = ((bodies.shape != CONTAINER) & (bodies.motion != FIXED))[sheet.owner]
         carried = self._carried(former)
-        placed = SpinVortons(sheet.center[bound], sheet.around(former.spin)[bound], sheet.who[bound])
-        returned = put_back(self.world, bodies.x, carried, placed)
+        placed = SpinVortons(sheet.center[bound], sheet.around(former.spin)[bound], sheet.owner[bound])
+        returned = return_impulses(self.world, bodies.x, carried, placed)
         flow = self._update_bound(bodies, sheet, np.flatnonzero(bound)) + flow_at(self.world, sheet.center)
         if len(released.x):
             flow += self.velocity_at(sheet.center, released.x, released.alpha, released.sigma)
         # Closes the lines of the bound vorticity: the total stays zero even though the flow stretches it.
         spin = _solid_spin(bodies)
-        spun = -sheet.around(spin - summed(carried.alpha, carried.who, len(spin)) / (2.0 * volume[:, None]))
-        number = np.bincount(sheet.who[bound], minlength=len(bodies.x))
+        spun = -sheet.around(spin - summed(carried.alpha, carried.owner, len(spin)) / (2.0 * volume[:, None]))
+        number = np.bincount(sheet.owner[bound], minlength=len(bodies.x))
         self.memory.keep(former, bodies.v, spin, number)
         slip = flow - sheet.wall
-        rings = self._solved(covered, sheet.wall - flow, spun)
+        rings = self._ring_strengths(covered, sheet.wall - flow, spun)
         strengths, nothing = spun + rings, np.zeros_like(rings)
         shed = (nothing, nothing), (sheet.shed, rings)
-        impulse, moment, found = exchange_of(self.world, bodies.x, sheet.who, *shed, slip)
-        moment += filled(bodies, volume, spin - former.spin)
+        impulse, moment, found = exchange_of(self.world, bodies.x, sheet.owner, *shed, slip)
+        moment += inner_angular_momentum(bodies, volume, spin - former.spin)
         record_exchange(entities, impulse + returned, moment, found)
         # Numbers that are not finite are in BoundaryExchange too, where the guard finds them.
         if np.isfinite(strengths).all():
@@ -83,7 +83,7 @@ class PanelBoundary(SheetBoundary):
 
     # ------------------------------------------------------------------ spin
 
-    def _released(self, former: FormerMotion) -> WakeVortons:
+    def _release_bound(self, former: FormerMotion) -> WakeVortons:
         """Bound vortons of bodies that were removed; from now on they belong to the fluid.
 
         The strength 2 spin V of a removed body stays where it was, so that neither the flow nor the total of
@@ -93,8 +93,8 @@ class PanelBoundary(SheetBoundary):
         rows = np.repeat(former.gone, self.system.field(ShedMotion).bound)
         if len(rows) != len(entity):
             raise FluidError(
-                f"BoundarySystem: {entity.name!r} has {len(entity)} rows in place of {len(rows)}; they stand "
-                "for the spin of bodies, so nothing else may add or remove any"
+                f"BoundarySystem: {entity.name!r} has {len(entity)} rows, but {len(rows)} are needed; they "
+                "represent the spin of bodies, so nothing else may add or remove rows"
             )
         x, alpha = entity[Position].x[rows], entity[Strength].alpha[rows]
         sigma = entity[CoreRadius].sigma[rows].astype(np.float64)
@@ -138,7 +138,7 @@ class PanelBoundary(SheetBoundary):
 
     # ------------------------------------------------------------------ solution
 
-    def _solved(self, covered: Covered, missing: Array, given: Array) -> Array:
+    def _ring_strengths(self, covered: Covered, missing: Array, given: Array) -> Array:
         """Strengths (p, 3) m^3/s of the rings that produce, as vortons, the normal velocity that is
         `missing`.
 
@@ -162,10 +162,10 @@ class PanelBoundary(SheetBoundary):
         for _ in range(self.system.sweeps):
             if size <= self.system.tolerance:
                 break
-            rings, brought = self._answer(covered, left)
+            rings, brought = self._ring_response(covered, left)
             fine = rms((left - brought)[:, None], sheet.area) >= LEFT * size * scale
             if fine:
-                rings, brought = self._answer(covered, brought)
+                rings, brought = self._ring_response(covered, brought)
             less = rms((left - brought)[:, None], sheet.area) / scale
             if less >= size:
                 break
@@ -175,7 +175,7 @@ class PanelBoundary(SheetBoundary):
         self.residual = float(size)
         return strengths
 
-    def _answer(self, covered: Covered, asked: Array) -> tuple[Array, Array]:
+    def _ring_response(self, covered: Covered, asked: Array) -> tuple[Array, Array]:
         """Strengths (p, 3) of the rings for the normal velocity `asked` (p,), and what they produce of it."""
         from ecs_fluid.kernels.panels.panel_flow import ring_circulations
 
@@ -186,8 +186,8 @@ class PanelBoundary(SheetBoundary):
 
     def _missing_normal(self, sheet: Sheet, missing: Array, strengths: Array) -> Array:
         """Normal velocity (p,) m/s that is still missing after vortons of these strengths are shed."""
-        made = self.velocity_at(sheet.center, sheet.shed, strengths, sheet.sigma)
-        return np.asarray(((missing - made) * sheet.normal).sum(axis=1))
+        flow = self.velocity_at(sheet.center, sheet.shed, strengths, sheet.sigma)
+        return np.asarray(((missing - flow) * sheet.normal).sum(axis=1))
 
 
 def _solid_spin(bodies: Bodies) -> Array:

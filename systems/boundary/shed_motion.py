@@ -30,7 +30,7 @@ class FormerMotion(NamedTuple):
     """spin (n, 3) rad/s that was shed, 0 for new bodies"""
     change: Array
     """changes (n, 6) of both in the last tick, 0 for bodies that were new then; for bodies that the fluid
-    moves, the account of `coupling.moved`"""
+    moves, the account of `coupled_changes`"""
     gone: Array
     """mask of the rows of ShedMotion whose bodies were removed"""
 
@@ -40,7 +40,7 @@ class SpinVortons(NamedTuple):
 
     x: Array
     alpha: Array
-    who: Array
+    owner: Array
     """numbers of the bodies"""
 
 
@@ -81,19 +81,19 @@ class MotionMemory:
         memory.added = (np.zeros((len(v), 3, 3)) if added is None else added).astype(number)
         memory.id, memory.bound = former.ids, bound
 
-    def keep_none(self, former: FormerMotion) -> None:
+    def forget(self, former: FormerMotion) -> None:
         """Empty the memory, as there are no bodies any more."""
         self.keep(former, np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0, np.int64))
 
 
-def put_back(world: World, centers: Array, carried: SpinVortons, placed: SpinVortons) -> Array:
+def return_impulses(world: World, centers: Array, carried: SpinVortons, placed: SpinVortons) -> Array:
     """Impulses (n, 3), over the density, of returning the vorticity that represents rotation to its bodies.
 
     It is moved from where the flow `carried` it to where it is `placed`. The flow carries it almost along
     with the body; the difference is the force of the flow past the body, density times circulation times the
     difference of velocity: the Magnus force.
     """
-    x, who = np.concatenate([carried.x, placed.x]), np.concatenate([carried.who, placed.who])
+    x, owner = np.concatenate([carried.x, placed.x]), np.concatenate([carried.owner, placed.owner])
     before = np.concatenate([carried.alpha, 0.0 * placed.alpha])
     after = np.concatenate([0.0 * carried.alpha, placed.alpha])
-    return exchange_of(world, centers, who, (x, before), (x, after), np.zeros_like(x))[0]
+    return exchange_of(world, centers, owner, (x, before), (x, after), np.zeros_like(x))[0]

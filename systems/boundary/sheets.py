@@ -46,7 +46,7 @@ class Surface(NamedTuple):
 class Sheet(NamedTuple):
     """The panels of all bodies in the world (p rows)."""
 
-    who: Array
+    owner: Array
     """number of the panel's body"""
     center: Array
     arm: Array
@@ -66,7 +66,7 @@ class Sheet(NamedTuple):
     def around(self, spin: Array) -> Array:
         """Strengths n x (spin x r) A (p, 3) for spins (n, 3) of the bodies; a closed surface's sum is 2 spin
         V."""
-        return np.asarray(self.area[:, None] * np.cross(self.normal, np.cross(spin[self.who], self.arm)))
+        return np.asarray(self.area[:, None] * np.cross(self.normal, np.cross(spin[self.owner], self.arm)))
 
 
 class Covered(NamedTuple):
@@ -167,7 +167,7 @@ class SheetBoundary(ABC):
 
     def _sheet(self, bodies: Bodies, hulls: Hulls, surfaces: list[Surface]) -> Sheet:
         """All panels in the world."""
-        who = np.concatenate([np.full(len(s.panels.area), i) for i, s in enumerate(surfaces)])
+        owner = np.concatenate([np.full(len(s.panels.area), i) for i, s in enumerate(surfaces)])
         center = np.concatenate(
             [turned(s.turn, s.panels.center) + x for s, x in zip(surfaces, bodies.x, strict=True)]
         )
@@ -180,10 +180,10 @@ class SheetBoundary(ABC):
             # Nearer to the surface where another body is closer than that.
             lost = astray(bodies, hulls, shed)
             shed[lost] = center[lost] + (part * self.system.offset * size[lost])[:, None] * normal[lost]
-        arm = center - bodies.x[who]
-        wall = bodies.v[who] + np.cross(bodies.angular_velocity[who], arm)
+        arm = center - bodies.x[owner]
+        wall = bodies.v[owner] + np.cross(bodies.angular_velocity[owner], arm)
         sigma = self.system.overlap * size
-        return Sheet(who, center, arm, wall, normal, area, shed, sigma, size * area)
+        return Sheet(owner, center, arm, wall, normal, area, shed, sigma, size * area)
 
     def _size(self, panels: Panels) -> float:
         """Mean over the surface of the root of the triangles' area, or of the length of segments, m."""

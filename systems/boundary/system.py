@@ -30,7 +30,7 @@ from ecs_fluid.systems.boundary.panels import PanelBoundary
 from ecs_fluid.systems.boundary.sheets import SheetBoundary
 from ecs_fluid.systems.diffusion import DiffusionSystem
 from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities
-from ecs_fluid.systems.shared.fluid_at_rest import constant_lint
+from ecs_fluid.systems.shared.fluid_at_rest import density_lint
 from ecs_fluid.systems.stretch import StretchSystem
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
@@ -178,36 +178,37 @@ class BoundarySystem(System):
 
     def lint(self, world: World) -> list[str]:
         """Too little diffusion for stretched sheets; no vortons to act on; another density."""
-        said = constant_lint(self, world, "density")
+        texts = density_lint(self, world)
         if self.boundary == "article" and not any(Strength in entity for entity in world.entities):
             return [
-                *said,
-                "BoundarySystem: boundary = 'article' turns vortons near bodies, and the world has none, so "
-                "the fluid flows through its bodies; with boundary = 'panels' bodies make their own",
+                *texts,
+                "BoundarySystem: boundary = 'article' only changes vortons near bodies, and the world has "
+                "no vortons, so the fluid flows through its bodies; with boundary = 'panels' bodies make "
+                "their own",
             ]
         stretch, diffusion = world.system(StretchSystem), world.system(DiffusionSystem)
         viscosity = diffusion.total if diffusion is not None else 0.0
         if isinstance(self._sheets, LayerBoundary):
             method = "pse" if diffusion is None else diffusion.method
-            said += self._sheets.lint(body_entities(world), method, viscosity)
+            texts += self._sheets.lint(body_entities(world), method, viscosity)
         if self.boundary == "article" or stretch is None or stretch.scheme == "none" or stretch.rate == 0.0:
-            return said
+            return texts
         if viscosity == 0.0:
             return [
-                *said,
-                "BoundarySystem: vortons shed by bodies are stretched in a fluid without viscosity, which "
-                "lasts for a few body lengths of flow only; give the fluid a viscosity, best with "
-                "StretchSystem.rate = 0.5 too, or set StretchSystem.scheme = 'none'",
+                *texts,
+                "BoundarySystem: vortons shed by bodies are stretched in a fluid without viscosity, where "
+                "they break up after a few body lengths of flow; give the fluid a viscosity, preferably with "
+                "StretchSystem.rate = 0.5, or set StretchSystem.scheme = 'none'",
             ]
         speed, extent = self._sheets.speeds_and_extents(body_entities(world))
         reynolds = float((speed * extent).max(initial=0.0)) / viscosity
         if self.boundary == "panels" and stretch.rate > 0.5 and reynolds > LASTING:
-            said.append(
+            texts.append(
                 f"BoundarySystem: vortons shed by bodies are stretched in full at a Reynolds number of "
                 f"{reynolds:.3g}, and break up after four to ten radii of flow; set StretchSystem.rate = 0.5 "
                 "([fluid] stretch = { rate = 0.5 }), or give the fluid a larger eddy viscosity"
             )
-        return said
+        return texts
 
     @property
     def sheets(self) -> SheetBoundary:
@@ -228,6 +229,6 @@ def refuse_two_spins(world: World) -> None:
     for system in world.systems:
         if system.kind == "reaction" and (angular := getattr(system, "angular", "none")) != "none":
             raise RecipeError(
-                f"ReactionSystem has angular = {angular!r}, and BoundarySystem changes the spin too; set its "
-                "reaction to 'none', or angular to 'none'"
+                f"ReactionSystem has angular = {angular!r}, but BoundarySystem changes the spin of bodies "
+                "too; set BoundarySystem.reaction = 'none' or ReactionSystem.angular = 'none'"
             )

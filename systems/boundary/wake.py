@@ -66,11 +66,11 @@ def _merged(system: BoundarySystem, covered: Covered, every: WakeVortons) -> tup
     bodies, hulls, _, sheet = covered
     x, sigma = every.x, every.sigma
     base = cell_levels(system.merge * sigma)
-    distance, side = _distance(bodies, hulls, x), _side(bodies, hulls, x, sigma)
+    distance, side = _distance(bodies, hulls, x), _normal_octant(bodies, hulls, x, sigma)
     for coarser in range(32):
         level = base + np.floor(coarser * distance).astype(np.int64)
-        found = merge(*every, level, side)
-        if len(found.first) <= system.most:
+        merged = merge(*every, level, side)
+        if len(merged.first) <= system.most:
             break
     else:
         raise FluidError(
@@ -78,9 +78,9 @@ def _merged(system: BoundarySystem, covered: Covered, every: WakeVortons) -> tup
             "allows; use fewer panels or a larger most"
         )
     # The centre of merged vortons may lie in a body whose surface curves between them.
-    lost = astray(bodies, hulls, found.x)
-    found.x[lost] = x[found.first[lost]]
-    return found.first, WakeVortons(found.x, found.alpha, found.sigma, found.volume)
+    lost = astray(bodies, hulls, merged.x)
+    merged.x[lost] = x[merged.first[lost]]
+    return merged.first, WakeVortons(merged.x, merged.alpha, merged.sigma, merged.volume)
 
 
 def _distance(bodies: Bodies, hulls: Hulls, x: Array) -> Array:
@@ -98,7 +98,7 @@ def _distance(bodies: Bodies, hulls: Hulls, x: Array) -> Array:
     return np.asarray(np.log2(1.0 + least))
 
 
-def _side(bodies: Bodies, hulls: Hulls, x: Array, sigma: Array) -> Array:
+def _normal_octant(bodies: Bodies, hulls: Hulls, x: Array, sigma: Array) -> Array:
     """Number (n,) of the octant of the normal of a surface within two core radii, 0 where there is none."""
     rows, _, _, normal = near_bodies(bodies, hulls, x, 2.0 * sigma)
     side = np.zeros(len(x), np.int64)

@@ -20,7 +20,7 @@ def births(
     none after `stop`, s.
     """
     begin, end = (max(time, start) if stop is None else min(max(time, start), stop) for time in (begin, end))
-    before, after = (_given(rate, start, time) / each + ahead for time in (begin, end))
+    before, after = (_integral(rate, start, time) / each + ahead for time in (begin, end))
     first = _whole(before)
     count = _whole(after) - first
     if not count:
@@ -32,10 +32,10 @@ def births(
 def refuse_early_stop(start: float, stop: float | None) -> None:
     """Raise ValueError if `stop` is not after `start`, so that nothing would be born."""
     if stop is not None and stop <= start:
-        raise ValueError(f"stop {stop:g} s is not after start {start:g} s")
+        raise ValueError(f"stop = {stop:g} s must be after start = {start:g} s")
 
 
-def _given(rate: float | Keyed, start: float, time: float) -> float:
+def _integral(rate: float | Keyed, start: float, time: float) -> float:
     """Integral of a rate from `start` to `time`."""
     return integral(rate, start, time) if time > start else 0.0
 

@@ -75,20 +75,20 @@ def overlap_lint(entities: list[Entity], bodies: Bodies, hulls: Hulls) -> list[s
         if depth > max(least[a], least[b]):
             found, key = within if wall else apart, (names[b], names[a]) if wall else (names[a], names[b])
             found[key] = max(depth, found.get(key, 0.0))
-    said = []
+    texts = []
     if apart:
         what = _listed(apart, lambda a, b: f"{a!r} and {b!r}" if a != b else f"two of {a!r}")
-        said.append(
-            f"BodySystem: fixed or scripted bodies overlap at the start: {what}; what one pushes out may be "
-            "in the other, so let them touch at most"
+        texts.append(
+            f"BodySystem: fixed or scripted bodies overlap at the start: {what}; what one pushes out may "
+            "end up in the other, so let them touch at most"
         )
     if within:
         what = _listed(within, lambda a, b: f"{a!r} into that of {b!r}")
-        said.append(
+        texts.append(
             f"BodySystem: fixed or scripted bodies reach into the wall of a container: {what}; what they "
-            "push out may be in the wall, so let them touch it at most"
+            "push out may end up in the wall, so let them touch it at most"
         )
-    return said
+    return texts
 
 
 def _listed(found: Told, pair: Callable[[str, str], str]) -> str:
@@ -133,9 +133,9 @@ def _depth(a: Solid, b: Solid) -> float:
         directions.append(np.cross(a.along[:, None], b.along).reshape(-1, 3))
     for ball, other in ((a, b), (b, a)):
         if ball.radius:
-            way = ball.x - other.starts
-            share = (way * other.along).sum(axis=1) / (other.along**2).sum(axis=1)
-            directions += [ball.x - other.corners, way - share[:, None] * other.along]
+            offset = ball.x - other.starts
+            share = (offset * other.along).sum(axis=1) / (other.along**2).sum(axis=1)
+            directions += [ball.x - other.corners, offset - share[:, None] * other.along]
     n = np.concatenate(directions)
     length = np.linalg.norm(n, axis=1, keepdims=True)
     long = (length > 1e-9 * length.max())[:, 0]

@@ -73,7 +73,7 @@ def gathered(entities: list[Entity]) -> tuple[Bodies, Hulls]:
     mass, restitution, friction, radius = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     inertia, motion = np.empty((n, 3, 3)), np.empty(n, np.int64)
     shape, hull = np.empty(n, np.int64), np.empty(n, np.int64)
-    hulls = joined_hulls([_exact(entity[HullTable]) for entity in entities if HullShape in entity])
+    hulls = joined_hulls([_exact_hulls(entity[HullTable]) for entity in entities if HullShape in entity])
     known = 0
     for (entity, rows), body in zip(rows_of_each(entities), bodies, strict=True):
         mass[rows], inertia[rows], motion[rows] = body.mass, body.inertia, body.motion
@@ -88,14 +88,14 @@ def gathered(entities: list[Entity]) -> tuple[Bodies, Hulls]:
             radius[rows] = hulls.radius[hull[rows]]
             known += len(table.radius)
     poses, motions = [entity[Pose] for entity in entities], [entity[RigidMotion] for entity in entities]
-    x, q = _laid([pose.x for pose in poses], 3), _laid([pose.q for pose in poses], 4)
+    x, q = _stacked([pose.x for pose in poses], 3), _stacked([pose.q for pose in poses], 4)
     moving = (motion != FIXED)[:, None].astype(np.float64)
-    v = _laid([going.v for going in motions], 3) * moving
-    spin = _laid([going.angular_velocity for going in motions], 3) * moving
+    v = _stacked([going.v for going in motions], 3) * moving
+    spin = _stacked([going.angular_velocity for going in motions], 3) * moving
     return Bodies(x, q, v, spin, mass, inertia, motion, restitution, friction, shape, radius, hull), hulls
 
 
-def go_on(bodies: Bodies, dt: float) -> None:
+def move_freely(bodies: Bodies, dt: float) -> None:
     """Move all moving bodies, in place, for dt seconds at their present velocities, turning freely."""
     from ecs_fluid.kernels.bodies.isolated import drift
 
@@ -103,12 +103,12 @@ def go_on(bodies: Bodies, dt: float) -> None:
     drift(bodies, np.ones(len(nothing), bool), nothing, nothing, dt, 1)
 
 
-def _laid(arrays: list[Array], width: int) -> Array:
+def _stacked(arrays: list[Array], width: int) -> Array:
     """The arrays concatenated, as rows (n, width) in double precision."""
     return np.concatenate(arrays, dtype=np.float64) if arrays else np.empty((0, width))
 
 
-def _exact(table: HullTable) -> Hulls:
+def _exact_hulls(table: HullTable) -> Hulls:
     from ecs_fluid.kernels.bodies.polytope import Hulls
 
     planes = table.planes.astype(np.float64)
@@ -215,7 +215,7 @@ def set_motion(entities: list[Entity], bodies: Bodies, changed: Array) -> None:
         motion.angular_velocity[mine] = bodies.angular_velocity[rows][mine]
 
 
-def standing(bodies: Bodies, clearance: float) -> Obstacles:
+def resting_obstacles(bodies: Bodies, clearance: float) -> Obstacles:
     """The bodies at rest where they are now, as obstacles with a clearance, m."""
     from ecs_fluid.kernels.collision.swept_bodies import obstacles
 
@@ -243,7 +243,9 @@ def near_bodies(bodies: Bodies, hulls: Hulls, x: Array, reach: Array) -> tuple[A
     from ecs_fluid.kernels.collision.closest_surface import near_surfaces
 
     n = len(x)
-    who, gap, normal = np.empty(n, np.int64), np.empty(n), np.empty((n, 3))
-    near_surfaces(standing(bodies, float(reach.max()) if n else 0.0), hulls, x, reach, who, gap, normal)
-    rows = np.flatnonzero(who >= 0)
-    return rows, who[rows], gap[rows], normal[rows]
+    owner, gap, normal = np.empty(n, np.int64), np.empty(n), np.empty((n, 3))
+    near_surfaces(
+        resting_obstacles(bodies, float(reach.max()) if n else 0.0), hulls, x, reach, owner, gap, normal
+    )
+    rows = np.flatnonzero(owner >= 0)
+    return rows, owner[rows], gap[rows], normal[rows]

@@ -30,9 +30,9 @@ def gained(mass: Array, loss: Array, pull: Array, motion: Array, dt: float) -> A
     part = -np.expm1(-z) / np.where(z == 0.0, 1.0, z)
     out = np.asarray((dt * np.where(z == 0.0, 1.0, part))[:, None] * (pull - k[:, None] * motion))
     if tensors.any():
-        some = np.empty((int(tensors.sum()), 3))
-        braked(mass[tensors], loss[tensors], pull[tensors], motion[tensors], dt, some)
-        out[tensors] = some
+        change = np.empty((int(tensors.sum()), 3))
+        braked(mass[tensors], loss[tensors], pull[tensors], motion[tensors], dt, change)
+        out[tensors] = change
     return out
 
 
@@ -44,12 +44,12 @@ def brake_spin(bodies: Bodies, brake: Array, swirl: Array, dt: float) -> None:
     """
     from ecs_fluid.kernels.bodies.decay import turns
 
-    some = np.flatnonzero(brake)
-    if not len(some):
+    rows = np.flatnonzero(brake)
+    if not len(rows):
         return
-    inertia, turn = bodies.inertia[some], np.empty((len(some), 3, 3))
-    turns(bodies.q[some], inertia, turn)
-    spin, pull = (np.einsum("nji,nj->ni", turn, of[some]) for of in (bodies.angular_velocity, swirl))
-    impulse = gained(inertia, brake[some, None, None] * np.eye(3), pull, spin, dt)
+    inertia, turn = bodies.inertia[rows], np.empty((len(rows), 3, 3))
+    turns(bodies.q[rows], inertia, turn)
+    spin, pull = (np.einsum("nji,nj->ni", turn, of[rows]) for of in (bodies.angular_velocity, swirl))
+    impulse = gained(inertia, brake[rows, None, None] * np.eye(3), pull, spin, dt)
     change = np.linalg.solve(inertia, impulse[..., None])[..., 0]
-    bodies.angular_velocity[some] += np.einsum("nij,nj->ni", turn, change)
+    bodies.angular_velocity[rows] += np.einsum("nij,nj->ni", turn, change)

@@ -87,7 +87,7 @@ def carriers(world: World, name: str, ended: bool, together: bool = False) -> Ca
     """
     entity = world[name]
     if Pose in entity:
-        found, known = bodies(world, name, ended), np.ones(len(entity), bool)
+        single, known = bodies(world, name, ended), np.ones(len(entity), bool)
     else:
         x = entity[Position].x.astype(np.float64)
         v, known = np.zeros_like(x), np.zeros(len(x), bool)
@@ -95,13 +95,13 @@ def carriers(world: World, name: str, ended: bool, together: bool = False) -> Ca
             motion = entity[CarrierMotion]
             v, known = motion.v.astype(np.float64), motion.known == 1
         now = (world.tick + ended) * world.dt
-        found = Carriers(x, _upright(len(x)), v, np.zeros_like(x), now)
-    if not (together and len(found.x)):
-        return found
-    middle = found.x[:1] + _nearest(world, found.x - found.x[0]).mean(axis=0)
+        single = Carriers(x, _upright(len(x)), v, np.zeros_like(x), now)
+    if not (together and len(single.x)):
+        return single
+    middle = single.x[:1] + _nearest(world, single.x - single.x[0]).mean(axis=0)
     # Particles that come or go shift the mean place, but do not count as its velocity.
-    mean = found.v[known].mean(axis=0) if known.any() else np.zeros(3)
-    return Carriers(middle, _upright(1), mean[None], np.zeros((1, 3)), found.now)
+    mean = single.v[known].mean(axis=0) if known.any() else np.zeros(3)
+    return Carriers(middle, _upright(1), mean[None], np.zeros((1, 3)), single.now)
 
 
 def follow(world: World, name: str, begins: bool) -> None:
@@ -116,8 +116,8 @@ def follow(world: World, name: str, begins: bool) -> None:
     if begins:
         motion.x[...], motion.known[...] = x, 1
         return
-    way = _nearest(world, x.astype(np.float64) - motion.x)
-    motion.v[...] = np.where(motion.known[:, None] == 1, way / world.dt, 0.0)
+    displacement = _nearest(world, x.astype(np.float64) - motion.x)
+    motion.v[...] = np.where(motion.known[:, None] == 1, displacement / world.dt, 0.0)
 
 
 def own_velocity(center: Any, world: World) -> Array:
@@ -139,8 +139,8 @@ def _upright(rows: int) -> Array:
     return np.tile([1.0, 0.0, 0.0, 0.0], (rows, 1))
 
 
-def _nearest(world: World, way: Array) -> Array:
+def _nearest(world: World, vectors: Array) -> Array:
     """Displacements (n, 3) m, shortened to those to the nearest image in a periodic world."""
     for axis in np.flatnonzero(world.periods):
-        way[:, axis] -= world.periods[axis] * np.rint(way[:, axis] / world.periods[axis])
-    return way
+        vectors[:, axis] -= world.periods[axis] * np.rint(vectors[:, axis] / world.periods[axis])
+    return vectors

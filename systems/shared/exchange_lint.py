@@ -63,13 +63,14 @@ def crowded_lint(
         return []
     owner = np.repeat(np.arange(len(entities)), [len(entity) for entity in entities])
     x, volume, owner = with_images(world, x, 3 * float(sigma.max(initial=0.0)), volume, owner)
-    times, who = _crowded(x, volume, owner, world.dimension)
+    times, crowded = _crowded(x, volume, owner, world.dimension)
     if times <= CROWDED:
         return []
-    names = " and ".join(repr(entities[k].name) for k in who)
+    names = " and ".join(repr(entities[k].name) for k in crowded)
     return [
-        f"{words.system}: vortons of {names} stand for one space {times:.2g} times over, so there exchange "
-        "goes as much too fast; share their volumes by a RemeshSystem, or keep them apart"
+        f"{words.system}: the volumes of vortons of {names} cover the same space {times:.2g} times, so "
+        "exchange there is that many times too fast; add a RemeshSystem, which shares out their volumes, "
+        "or keep them apart"
     ]
 
 
@@ -88,39 +89,39 @@ def exchange_lint(
     """
     x, alpha, sigma, volume = (column.astype(np.float64) for column in columns)
     narrow = SPACINGS[order] * volume ** (1 / world.dimension)
-    cloud, found = (world, order, x, volume), []
+    cloud, texts = (world, order, x, volume), []
     for entity, rows in rows_of_each(entities):
         if not len(entity):
             continue
-        some = rows.start + _sample(alpha[rows], sigma[rows] / narrow[rows])
-        parts, flat, by_direction = _taken(*cloud, radius * sigma, some)
+        sample = rows.start + _sample(alpha[rows], sigma[rows] / narrow[rows])
+        parts, flat, by_direction = _achieved_fraction(*cloud, radius * sigma, sample)
         if len(entity) > 3 and np.median(flat) < THIN:
-            found.append(
+            texts.append(
                 f"{words.system}: the vortons of {entity.name!r} lie on lines or sheets, so exchange cannot "
                 f"spread their {words.spread} across; {words.otherwise}fill the space around them with "
                 "vortons"
             )
             continue
-        part, limit, off = float(parts.mean()), MOST_OFF, some[np.abs(parts - 1) > MOST_OFF]
-        if np.median(radius * sigma[some] / narrow[some]) > WIDE:
+        part, limit, off = float(parts.mean()), MOST_OFF, sample[np.abs(parts - 1) > MOST_OFF]
+        if np.median(radius * sigma[sample] / narrow[sample]) > WIDE:
             part *= _left_to_short_waves(*cloud, alpha, radius * sigma, narrow, rows)
-            limit, off = 1 - TOO_WIDE, some
+            limit, off = 1 - TOO_WIDE, sample
         if abs(part - 1) > limit:
             better = float(np.median(narrow[off] / sigma[off]))
-            found.append(
-                f"{words.system}: exchange of order {order} over {SPACINGS[order] * radius / better:.2g} "
-                f"spacings takes {part:.2g} times the {words.constant} from {entity.name!r}; use radius = "
+            texts.append(
+                f"{words.system}: exchange of order {order} within {SPACINGS[order] * radius / better:.2g} "
+                f"spacings gives {entity.name!r} {part:.2g} times the {words.constant}; use radius = "
                 f"{better:.3g}, which is {SPACINGS[order]:g} spacings of these vortons"
                 f"{', or let them overlap more' if radius < better else ''}"
             )
         elif by_direction[0] < UNEVEN * by_direction[-1]:
-            found.append(
-                f"{words.system}: exchange of order {order} takes {by_direction[0]:.2g} to "
-                f"{by_direction[-1]:.2g} times the {words.constant} from {entity.name!r}, by direction, as "
-                "its vortons are much closer along one axis than along another; set them at like distances, "
-                "or use a larger radius"
+            texts.append(
+                f"{words.system}: exchange of order {order} gives {entity.name!r} {by_direction[0]:.2g} to "
+                f"{by_direction[-1]:.2g} times the {words.constant}, depending on the direction, because its "
+                "vortons are much closer along one axis than along another; space them evenly, or use a "
+                "larger radius"
             )
-    return found
+    return texts
 
 
 def _crowded(x: Array, volume: Array, owner: Array, dimension: int) -> tuple[float, list[int]]:
@@ -133,9 +134,9 @@ def _crowded(x: Array, volume: Array, owner: Array, dimension: int) -> tuple[flo
 
     if not len(x):
         return 0.0, []
-    some = np.random.default_rng(0).permutation(len(x))[:200]
-    reach = 3.0 * volume[some].astype(np.float64) ** (1 / dimension)
-    near = cKDTree(x).query_ball_point(x[some], reach)
+    sample = np.random.default_rng(0).permutation(len(x))[:200]
+    reach = 3.0 * volume[sample].astype(np.float64) ** (1 / dimension)
+    near = cKDTree(x).query_ball_point(x[sample], reach)
     space = np.pi * reach**2 if dimension == 2 else 4 / 3 * np.pi * reach**3
     full = np.array([volume[rows].sum(dtype=np.float64) for rows in near]) / space
     most = int(full.argmax())
@@ -165,10 +166,10 @@ def _table(order: int, dimension: int) -> tuple[Array, Array]:
     return spacings, np.array([part_of_viscosity(order, radius, dimension) for radius in spacings])
 
 
-def _taken(
-    world: World, order: int, x: Array, volume: Array, eps: Array, some: Array
+def _achieved_fraction(
+    world: World, order: int, x: Array, volume: Array, eps: Array, sample: Array
 ) -> tuple[Array, Array, Array]:
-    """Fraction of the viscosity that exchange achieves at the vortons `some`, and flatness of neighbours.
+    """Fraction of the viscosity that exchange achieves at the vortons `sample`, and flatness of neighbours.
 
     The third result holds the fractions (d,), ascending, along the axes in which they differ most, for the
     vortons with neighbours all round.
@@ -185,13 +186,13 @@ def _taken(
     from ecs_fluid.kernels.vorticity.exchange import cutoff, falloff
 
     d, table = world.dimension, _table(order, world.dimension)
-    apart, end = volume[some] ** (1 / d), cutoff(order, d)
+    apart, end = volume[sample] ** (1 / d), cutoff(order, d)
     least = SPACINGS[order] * apart
-    reach = end * np.maximum(np.sqrt((eps[some] ** 2 + float(eps.max()) ** 2) / 2), least)
+    reach = end * np.maximum(np.sqrt((eps[sample] ** 2 + float(eps.max()) ** 2) / 2), least)
     x, volume, eps = with_images(world, x, float(reach.max()), volume, eps)
-    tree, parts, flat = cKDTree(x), np.empty(len(some)), np.ones(len(some))
+    tree, parts, flat = cKDTree(x), np.empty(len(sample)), np.ones(len(sample))
     inside, tensors = np.flatnonzero(np.arange(3) != world.across), []
-    for k, p in enumerate(some):
+    for k, p in enumerate(sample):
         near = np.array(tree.query_ball_point(x[p], reach[k]))
         z, eps_pq = x[near] - x[p], np.sqrt((eps[near] ** 2 + eps[p] ** 2) / 2)
         wide, r2 = np.maximum(eps_pq, least[k]), (z**2).sum(axis=1)
@@ -221,7 +222,7 @@ def _left_to_short_waves(
     d, decays = world.dimension, []
     for radii in (eps, np.minimum(eps, narrow)):
         reach = reach_of(radii.max(), order, d)
-        there, amount, over, space = with_images(world, x, reach, alpha, radii, volume)
-        rate, _ = exchange_rows(there, amount, over, space, 1.0, order, d)
+        places, amount, over, space = with_images(world, x, reach, alpha, radii, volume)
+        rate, _ = exchange_rows(places, amount, over, space, 1.0, order, d)
         decays.append(-float((rate[rows] * alpha[rows] / volume[rows, None]).sum()))
     return decays[0] / decays[1] if decays[1] > 0 else 1.0

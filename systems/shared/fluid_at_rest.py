@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import LAWS, Fluid, options_of
-from ecs_fluid.system import System
 from ecs_fluid.world import World
+
+if TYPE_CHECKING:
+    from ecs_fluid.systems.boundary.system import BoundarySystem
+    from ecs_fluid.systems.reaction import ReactionSystem
 
 
 class FluidAtRest(NamedTuple):
@@ -78,7 +81,7 @@ def density_of(fluid: FluidAtRest, temperature: Array) -> Array:
         if len(rho) and not (rho > 0).all():
             hot = float(temperature.max())
             raise FluidError(
-                f"a liquid at {hot:g} K has no density left with expansion = {fluid.expansion:g} 1/K; "
+                f"with expansion = {fluid.expansion:g} 1/K a liquid at {hot:g} K has no density above 0; "
                 "use a smaller expansion, or law = 'ideal_gas'"
             )
         return np.asarray(rho)
@@ -135,19 +138,17 @@ def _interpolated(z: Array, values: Array, heights: Array) -> Array:
     return np.interp(z, heights, values).astype(z.dtype)
 
 
-def own_or_fluids(system: System, name: str) -> float:
-    """The system's own value of a constant, or the fluid's if that is None."""
-    own = getattr(system, name)
-    return float(getattr(system.field(Fluid), name) if own is None else own)
+def fluid_density(system: BoundarySystem | ReactionSystem) -> float:
+    """Density of the fluid, kg/m^3, that a system uses: its own parameter, or the fluid's if that is None."""
+    return float(system.field(Fluid).density) if system.density is None else system.density
 
 
-def constant_lint(system: System, world: World, name: str) -> list[str]:
-    """Warn, in one sentence, if a system's own value of a constant differs from the fluid's."""
-    own, fluids = getattr(system, name), float(getattr(world.fluid[Fluid], name))
+def density_lint(system: BoundarySystem | ReactionSystem, world: World) -> list[str]:
+    """Warn, in one sentence, if a system's own density differs from the fluid's."""
+    own, fluids = system.density, float(world.fluid[Fluid].density)
     if own is None or own == fluids:
         return []
-    unit = Fluid.columns[name].unit
     return [
-        f"{type(system).__name__} has {name} = {own:g} {unit}, the fluid {fluids:g} {unit}; leave it out "
-        f"there to have the fluid's"
+        f"{type(system).__name__} has density = {own:g} kg/m^3, but the fluid has {fluids:g} kg/m^3; leave "
+        "density out of the system to use the fluid's"
     ]

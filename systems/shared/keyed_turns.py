@@ -31,10 +31,10 @@ def with_turns(short: Array, rotation: Any, begin: float, end: float) -> Array:
     from ecs_fluid.kernels.bodies.rotation import path_turned
 
     # By chords: a smooth path is longer than their sum, but by less than half.
-    length = float(np.linalg.norm(np.diff(_way(rotation, begin, end, 4), axis=0), axis=1).sum())
+    length = float(np.linalg.norm(np.diff(_sampled_keys(rotation, begin, end, 4), axis=0), axis=1).sum())
     if not length >= 2.0:
         return short
-    whole = path_turned(_way(rotation, begin, end, min(int(length / PART) + 1, MOST_PARTS)))
+    whole = path_turned(_sampled_keys(rotation, begin, end, min(int(length / PART) + 1, MOST_PARTS)))
     angle = float(np.linalg.norm(short))
     if angle < LEAST_ANGLE:  # the same pose again: the axis of `short` is only rounding error
         return np.asarray(whole)
@@ -43,7 +43,7 @@ def with_turns(short: Array, rotation: Any, begin: float, end: float) -> Array:
     return np.asarray(found if np.linalg.norm(found - whole) < 0.5 * np.pi else whole)
 
 
-def _way(rotation: Any, begin: float, end: float, parts: int) -> Array:
+def _sampled_keys(rotation: Any, begin: float, end: float, parts: int) -> Array:
     """Values (n, 3) of a keyed vector from `begin` to `end`, s, with `parts` steps between adjacent keys."""
     times = rotation.edges(begin, end) if isinstance(rotation, Keyed) else np.array([begin, end])
     share = np.arange(parts) / parts

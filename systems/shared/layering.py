@@ -94,8 +94,8 @@ def _is_level(height: Array, across: Array, spacing: float) -> bool:
     return bool(seen.mean() > 0.85)
 
 
-def _is_lattice(x: Array, asked: Array, spacing: float) -> bool:
-    """Whether the particles x (n, 3) m lie on a lattice of any orientation, by the rows of the mask `asked`.
+def _is_lattice(x: Array, chosen: Array, spacing: float) -> bool:
+    """Whether the particles x (n, 3) m lie on a lattice of any orientation, by the rows of the mask `chosen`.
 
     On a lattice, neighbours on both sides of a particle lie opposite to each other. A wave displaces them by
     its curvature.
@@ -103,9 +103,9 @@ def _is_lattice(x: Array, asked: Array, spacing: float) -> bool:
     from scipy.spatial import cKDTree
 
     tree = cKDTree(x)
-    to, nearest = (np.asarray(a) for a in tree.query(x[asked], 7, distance_upper_bound=1.3 * spacing))
-    who, which = np.nonzero(np.isfinite(to) & (to > 0))
-    opposite = 2 * x[asked][who] - x[nearest[who, which]]
+    to, nearest = (np.asarray(a) for a in tree.query(x[chosen], 7, distance_upper_bound=1.3 * spacing))
+    points, neighbours = np.nonzero(np.isfinite(to) & (to > 0))
+    opposite = 2 * x[chosen][points] - x[nearest[points, neighbours]]
     off = np.asarray(tree.query(opposite)[0])
     return bool(np.all((off < EXACT * spacing) | (off > 0.5 * spacing)))
 

@@ -28,7 +28,7 @@ def common_viscosity(world: World) -> float:
     if least < most:
         raise FluidError(
             f"SphSystem: {thin!r} has a viscosity of {least:g} m^2/s and {thick!r} of {most:g} m^2/s; "
-            "liquids of one viscosity are needed"
+            "all liquids need the same viscosity"
         )
     return least
 

@@ -34,21 +34,21 @@ its walls."""
 def surroundings_lint(world: World, lifted: bool) -> list[str]:
     """Warn of constants of the Fluid that look like the liquid's; `lifted`: its weight is taken off the
     liquid."""
-    around, said = world.fluid[Fluid], list[str]()
+    around, texts = world.fluid[Fluid], list[str]()
     unfelt = not any(Strength in entity for entity in world.entities) and world.system(DragSystem) is None
     for name, rho, nu in _liquids(world):
         if around.density > HEAVY_AROUND * rho and not lifted:
-            said.append(
+            texts.append(
                 f"{name} has a density of {rho:g} kg/m^3 and the fluid around it "
-                f"{around.density:g} kg/m^3; [fluid] is what surrounds a liquid, so give it that "
-                "density, or SphSystem surrounded = true"
+                f"{around.density:g} kg/m^3; [fluid] is what surrounds a liquid, so give it the density "
+                "of the surroundings, or set SphSystem.surrounded = true"
             )
         if around.viscosity > 0 and unfelt and not nu:
-            said.append(
-                f"{name} has no viscosity, and nothing feels that of the fluid around it, "
-                f"{around.viscosity:g} m^2/s; give the liquid its own"
+            texts.append(
+                f"{name} has no viscosity, and nothing uses that of the fluid around it, "
+                f"{around.viscosity:g} m^2/s; give the liquid a viscosity of its own"
             )
-    return said
+    return texts
 
 
 def capillary_lint(world: World, tension: float, steps: int) -> list[str]:
@@ -60,8 +60,8 @@ def capillary_lint(world: World, tension: float, steps: int) -> list[str]:
     if world.dt <= steps * longest * (1 + 1e-9):
         return []
     return [
-        f"capillary waves need dt <= {steps * longest:.2g} s in steps = {steps}, and "
-        f"{world.dt:.4g} s will be refused; leave steps out, or use that dt"
+        f"capillary waves need dt <= {steps * longest:.2g} s with steps = {steps}, so "
+        f"dt = {world.dt:.4g} s will be refused; leave steps out, or use that dt"
     ]
 
 
@@ -91,14 +91,14 @@ def misplaced_lint(world: World, support: float) -> list[str]:
         return []
     x = joined([entity[Position].x for entity in entities], (3,), np.float64)
     volume = np.concatenate([entity[Liquid].volume for entity in entities])
-    walls, said = containers(world), list[str]()
+    walls, texts = containers(world), list[str]()
     near, nearest = (np.asarray(a)[:, -1] for a in cKDTree(x).query(x, 2))
     # Only at the start: later, drops and spray may come this close.
     crowded = (near < NEAREST_PAIR * np.cbrt(volume)) & (world.tick == 0)
     for entity, rows in rows_of_each(entities):
         outside = outside_all(walls, x[rows])
         if outside:
-            said.append(
+            texts.append(
                 f"{outside} of {len(entity)} particles of {entity.name!r} lie outside every container, "
                 "and walls hold only what is inside; move the liquid, or the container"
             )
@@ -106,21 +106,21 @@ def misplaced_lint(world: World, support: float) -> list[str]:
         if len(close):
             partner = nearest[rows][close[0]]
             other = next(a.name for a, there in rows_of_each(entities) if partner < there.stop)
-            said.append(
-                f"{len(close)} particles of {entity.name!r} lie nearer than {NEAREST_PAIR} spacings to "
-                f"others, the first to one of {other!r}, and will burst apart; fill each place once"
+            texts.append(
+                f"{len(close)} particles of {entity.name!r} lie closer than {NEAREST_PAIR} spacings to "
+                f"others, the first to one of {other!r}, and will fly apart; fill each place only once"
             )
     reach = support * float(np.cbrt(volume.mean()))
     filled = [wall for wall in walls if wall.inside(x).any()]
     for wall in filled:
-        said += _askew_lint(wall)
+        texts += _askew_lint(wall)
     gap = min((one.gap(other) for one, other in combinations(filled, 2)), default=math.inf)
     if 0.0 <= gap < CLOSEST * reach:
-        said.append(
-            f"two containers with liquid are {gap:.3g} m apart, and the liquid of one feels the other's "
-            f"through the walls; put them at least {CLOSEST * reach:.2g} m apart, or use smaller spacings"
+        texts.append(
+            f"two containers with liquid are {gap:.3g} m apart, so their liquids act on each other through "
+            f"the walls; put them at least {CLOSEST * reach:.2g} m apart, or use smaller spacings"
         )
-    return said
+    return texts
 
 
 def _askew_lint(wall: Walls) -> list[str]:
@@ -133,7 +133,7 @@ def _askew_lint(wall: Walls) -> list[str]:
     if not len(askew):
         return []
     return [
-        f"{len(askew)} planes of a container with liquid are up to {askew.max():.2g} off right angles to "
-        f"others, and mirror the liquid below {SQUARE:g} only, as a box does; give it exact corners, or the "
-        "pressure at its walls is less even"
+        f"{len(askew)} planes of a container with liquid are off right angles by up to {askew.max():.2g}, "
+        f"and mirror the liquid only below {SQUARE:g}, so the pressure at its walls is less even; make "
+        "its corners right angles"
     ]

@@ -28,7 +28,7 @@ class Particles(NamedTuple):
     excess: Array
 
 
-class Marched(NamedTuple):
+class MarchResult(NamedTuple):
     """Results of a tick: the last forces; mean loads (bodies, 6) in N and N m; energy lost, J; number of
     steps."""
 
@@ -40,9 +40,9 @@ class Marched(NamedTuple):
 
 def march(
     law: LiquidLaw, liquid: Particles, real: int, bodies: Bodies, pull: Array, dt: float,
-    needed: Callable[[float, int, float | None], int],
+    steps_needed: Callable[[float, int, float | None], int],
     forces: Callable[[Particles, Bodies, float], Evaluation],
-) -> Marched:  # fmt: skip
+) -> MarchResult:  # fmt: skip
     """Advance the liquid in place through a tick of `dt` s, in drift-kick-drift steps as long as allowed.
 
     Rows from `real` on are in the pipes of inflows: they push others, and keep their velocities. `bodies` are
@@ -57,7 +57,7 @@ def march(
     obstacles, hulls = bodies
     loads, lost = np.zeros((0 if obstacles is None else len(obstacles.x0), 6)), 0.0
     ahead = np.zeros_like(excess)
-    time, done, more = 0.0, 0, needed(dt, 0, None)
+    time, done, more = 0.0, 0, steps_needed(dt, 0, None)
     step, held = dt / more, None
     x += kind(step / 2) * v
     while more:
@@ -67,7 +67,7 @@ def march(
         # Extrapolated by half a step with the last rate: second order, except in the first step of a tick.
         found = forces(liquid._replace(excess=excess + kind(step / 2) * ahead), (there, hulls), step)
         time, done = time + step, done + 1
-        more = 0 if more == 1 else needed(dt - time, done, float(found.nu.max()))
+        more = 0 if more == 1 else steps_needed(dt - time, done, float(found.nu.max()))
         following = (dt - time) / more if more else 0.0
         found.force[real:] = 0
         kick_and_drift(found.force, mass, pull, step, (step + following) / 2, x, v)
@@ -79,4 +79,4 @@ def march(
         step = following
     there = None if obstacles is None else moved(obstacles, dt)
     loads += put_back(law, x[:real], v[:real], mass, there, hulls, held)[0] / dt
-    return Marched(found, loads, lost, done)
+    return MarchResult(found, loads, lost, done)

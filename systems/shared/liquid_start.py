@@ -38,7 +38,7 @@ def largest_head(world: World, pulls: Iterable[Array], x: Array, spacing: float)
     return most
 
 
-def lacking(world: World, x: Array, nu: Array, down: Array, spacing: float, support: float) -> Array:
+def surface_deficit(world: World, x: Array, nu: Array, down: Array, spacing: float, support: float) -> Array:
     """What the compression `nu` (n,), a sum over neighbours at places x (n, 3) m, lacks at the upper surface.
 
     `down` (3,) m/s^2 is the acceleration. At most the deficit of a lattice that ends at the surface counts;
@@ -58,7 +58,7 @@ def lacking(world: World, x: Array, nu: Array, down: Array, spacing: float, supp
     return lacks
 
 
-def settle(x: Array, liquid: Liquid, pull: Array, stiffness: float) -> None:
+def compress_column(x: Array, liquid: Liquid, pull: Array, stiffness: float) -> None:
     """Compress a column at `x` (n, 3) m, in place, so that its pressure carries its weight.
 
     dz/dz_0 = 1/nu and p(nu) = rho g (H - z_0), where g is the size of the acceleration `pull` (3,) m/s^2, and

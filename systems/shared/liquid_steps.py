@@ -62,14 +62,14 @@ class StepLimits(NamedTuple):
     most: int
     lightest: float = 1.0
 
-    def needed(self, left: float, done: int, x: Array, v: Array, speed: float, peak: float) -> int:
+    def steps_needed(self, left: float, done: int, x: Array, v: Array, speed: float, peak: float) -> int:
         """Number of steps for the `left` s of a tick, after `done` steps.
 
         ``x`` and ``v`` (n, 3) are in m and m/s; ``speed`` is the largest speed and ``peak`` the largest
         compression. Raises FluidError if more steps are needed than are allowed.
         """
         if self.stride:
-            longest = self._implicit(self._meeting(left, speed, x, v))
+            longest = self._implicit_step(self._meeting_speed(left, speed, x, v))
         else:
             # By Tait's law the speed of sound grows as the third power of the compression.
             way = 0.5 * self.courant * self.law.reach
@@ -85,15 +85,15 @@ class StepLimits(NamedTuple):
         steps = math.ceil(left / longest * (1 - 1e-9)) if math.isfinite(longest) and longest > 0 else 1
         steps = max(steps, 1)
         if done + steps > (self.most or MOST_STEPS):
-            raise FluidError(self._too_long(longest))
+            raise FluidError(self._step_error(longest))
         return self.most - done if self.most else steps
 
-    def _implicit(self, meeting: float) -> float:
+    def _implicit_step(self, meeting: float) -> float:
         """Longest step of implicit pressure, s, for the speed `meeting`, m/s, of particles that meet."""
         meeting = max(meeting + self.pull * self.world.dt, 1e-9 * self.sound)
         return self.law.reach * min(MOST_SOUND / self.sound, self.stride / meeting)
 
-    def _meeting(self, left: float, speed: float, x: Array, v: Array) -> float:
+    def _meeting_speed(self, left: float, speed: float, x: Array, v: Array) -> float:
         """The speed that limits an implicit step, m/s.
 
         It is half the relative speed of two particles that meet in the `left` s of the tick, or the speed of
@@ -126,14 +126,14 @@ class StepLimits(NamedTuple):
             found = max(found, float(speeds[swift][close].max(initial=0.0)))
         return min(found, speed)
 
-    def _too_long(self, longest: float) -> str:
+    def _step_error(self, longest: float) -> str:
         dt, wanted = self.world.dt, math.ceil(self.world.dt / longest)
         said = f"steps = {self.most}" if self.most else f"at most {MOST_STEPS} steps"
         what = "pressure waves would overtake the particles and throw them apart"
         if self.stride:
             what = "particles would go through others unseen"
         return (
-            f"SphSystem: dt = {dt:.4g} s in {said} makes steps longer than {longest:.3g} s, in which "
+            f"SphSystem: dt = {dt:.4g} s with {said} makes steps longer than {longest:.3g} s, in which "
             f"{what}; use dt <= {longest * (self.most or MOST_STEPS):.2g} s"
             f"{f' or steps = {wanted}' if wanted <= MOST_STEPS else ''}"
         )

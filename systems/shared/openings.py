@@ -44,7 +44,7 @@ class Opening:
         self._carrier = None if inflow.attached is None else bodies(world, inflow.attached, ended)
 
     @property
-    def gone(self) -> bool:
+    def carrier_gone(self) -> bool:
         """Whether its carrier is gone; then nothing flows from it."""
         return self._carrier is not None and not len(self._carrier.x)
 
@@ -54,7 +54,7 @@ class Opening:
 
         Their velocity is the opening's own, plus the speed of the inflow where it `flows`.
         """
-        if self.gone:
+        if self.carrier_gone:
             return np.empty((0, 3)), np.empty((0, 3))
         inflow, n = self._inflow, len(moments)
         layer = inflow.layer()
@@ -90,18 +90,18 @@ class Opening:
         No place has room as long as liquid stands around the pipe, behind its opening.
         """
         behind, _ = self.pipe(self._world.tick * self._world.dt)
-        if not len(x) or self._crowd(behind[len(behind) // 2 :])[0].max(initial=0.0) > AROUND:
+        if not len(x) or self._density_and_distance(behind[len(behind) // 2 :])[0].max(initial=0.0) > AROUND:
             return np.zeros(len(x), bool)
         margin = NEAREST * self._inflow.edge
         walls, free = containers(self._world), ~near_solids(self._world, x, margin)
         if walls:
             free &= np.any([wall.inside(x, margin) for wall in walls], axis=0)
-        crowd, nearest = self._crowd(x)
+        crowd, nearest = self._density_and_distance(x)
         if self._inflow.jumps:
             free &= nearest >= CLEAR * self._inflow.edge
         return np.asarray(free & (crowd < FULL))
 
-    def _crowd(self, x: Array) -> tuple[Array, Array]:
+    def _density_and_distance(self, x: Array) -> tuple[Array, Array]:
         """Density (n,) of the present liquid at places (n, 3) m, over that at rest, w_0 sum phi; and the
         distance (n,) m of its nearest particle, inf where none is within reach."""
         from scipy.spatial import cKDTree

@@ -116,8 +116,8 @@ class Growth:
     def __init__(self, world: World) -> None:
         self._world, self._taken = world, 0.0
 
-    def add(self, count: int, each: float, who: str, remedy: str) -> None:
-        """Count `count` new rows of `each` bytes by `who`; LimitError, with the remedy, if they are too
+    def add(self, count: int, each: float, source: str, remedy: str) -> None:
+        """Count `count` new rows of `each` bytes by `source`; LimitError, with the remedy, if they are too
         many."""
         self._taken = (self._taken or particles_take(self._world)) + count * each
-        check_bytes(self._taken, f"particles with {count:,} more by {who} would take", remedy)
+        check_bytes(self._taken, f"particles with {count:,} more by {source} would take", remedy)

@@ -69,7 +69,8 @@ def particle_temperature(tables: Tables, fluid: FluidAtRest) -> Array:
 def volume_lint(system: System, world: World) -> list[str]:
     """Warn of vortons without a Volume, which the system does not change."""
     return [
-        f"entity {entity.name!r} has no Volume, so {type(system).__name__} leaves it as it is; give it one"
+        f"entity {entity.name!r} has no Volume, so {type(system).__name__} leaves it as it is; give it a "
+        "Volume"
         for entity in world.entities
         if Strength in entity and Volume not in entity and BoundVorticity not in entity
     ]
@@ -84,8 +85,8 @@ def temperature_lint(system: System, world: World) -> list[str]:
     if not warm or dense or world.fluid[Fluid].law != LAWS["none"]:
         return []
     return [
-        f"{type(system).__name__}: {warm[0]!r} has temperatures and no density, and with the fluid's law = "
-        "'none' nothing rises by temperature; take law = 'ideal_gas' or 'liquid', or give it a density"
+        f"{type(system).__name__}: {warm[0]!r} has temperatures but no density, and with the fluid's law = "
+        "'none' temperature causes no buoyancy; use law = 'ideal_gas' or 'liquid', or give it a density"
     ]
 
 

@@ -25,7 +25,7 @@ def recipe_of_puff(emitter: Emitter, **more: Any) -> Recipe:
     return entity_recipe({**(emitter.puff or {}), "name": emitter.name, **more}, "puff of emitter")
 
 
-class _Alone(World):
+class _PuffWorld(World):
     """A world in which a puff is made, which records whether random numbers were drawn."""
 
     _drawn = False
@@ -44,15 +44,15 @@ def rows_of_puff(emitter: Emitter, world: World, number: int = 0) -> tuple[Table
         recipe = recipe_of_puff(emitter, blobs=velocity.kernel)
     like = world.options
     seed = (world.seed + number) % 2**63
-    alone = _Alone(dimension=like.dimension, plane=like.plane, precision="double", seed=seed)
+    alone = _PuffWorld(dimension=like.dimension, plane=like.plane, precision="double", seed=seed)
     alone.set_fluid(**options_of(world.fluid[Fluid]).model_dump(warnings=False))
     recipe.build(alone)
     tables = {kind: rows for kind, rows in alone[recipe.holder].tables.items() if kind is not RowId}
     single = Position in tables and Pose not in tables and all(kind.per_row for kind in tables)
     if not single or not len(alone[recipe.holder]):
         raise RecipeError(
-            f"puff of emitter {emitter.name!r}: kind = {recipe.kind!r} makes no rows to give off; take one "
-            "of vortons or tracers"
+            f"puff of emitter {emitter.name!r}: kind = {recipe.kind!r} makes no particles to emit; use a "
+            "kind of vortons or tracers"
         )
     return tables, alone._drawn
 
@@ -76,38 +76,38 @@ class Puffs:
         return tables
 
 
-def about(single: list[Component], sizes: Any, puffs: list[Tables], has: Tables) -> list[Component]:
+def puff_rows(single: list[Component], sizes: Any, puffs: list[Tables], has: Tables) -> list[Component]:
     """Rows of `puffs`, of `sizes` rows each, around the places of as many single particles.
 
     All rows of a puff get the other columns of its single particle.
     """
-    told = {
+    tables = {
         type(table): type(table).unchecked(
             **{name: np.repeat(rows, sizes, axis=0) for name, rows in vars(table).items()}
         )
         for table in single
     }
-    centers = column(told, Position, "x")
+    centers = column(tables, Position, "x")
     for kind in puffs[0]:
         if kind in has:
             columns = zip(*(vars(puff[kind]).items() for puff in puffs), strict=True)
             whole = {same[0][0]: np.concatenate([rows for _, rows in same]) for same in columns}
-            told[kind] = kind.unchecked(**whole)
-    told[Position] = Position.unchecked(x=column(told, Position, "x") + centers)
-    return list(told.values())
+            tables[kind] = kind.unchecked(**whole)
+    tables[Position] = Position.unchecked(x=column(tables, Position, "x") + centers)
+    return list(tables.values())
 
 
 def refuse_twice(emitter: Emitter, puff: Tables, world: World) -> None:
     """Raise RecipeError if the emitter sets what its puff already has, or what follows from that."""
     law = world.fluid[Fluid].law != LAWS["none"]
-    for kind, told, name in (
+    for kind, is_set, name in (
         (Temperature, emitter.temperature is not None, "temperature"),
         (Density, emitter.density is not None, "density"),
         (Species, any(emitter.fractions.values()), "a mass fraction"),
     ):
         follows = law and kind is not Species and bool({Temperature, Density} & puff.keys())
-        if told and (kind in puff or follows):
+        if is_set and (kind in puff or follows):
             raise RecipeError(
-                f"emitter {emitter.name!r} has {name}, and its puff tells what it carries; leave it out in "
+                f"emitter {emitter.name!r} sets {name}, which its puff already determines; leave it out in "
                 "one of them"
             )

@@ -50,11 +50,11 @@ def drive_of(world: World, entities: list[Entity], bodies: Bodies) -> Drive:
         masses = between[np.ix_(some, some)].transpose(0, 2, 1, 3).copy()
         for k, i in enumerate(some):
             masses[k, :, k, :] += bodies.mass[i] * np.eye(3)
-        push[some] = solved(masses, (weight + force)[some])
+        push[some] = solution(masses, (weight + force)[some])
     return Drive(np.where(free[:, None], push, 0.0), added, between, heavier)
 
 
-def solved(matrix: Array, right: Array) -> Array:
+def solution(matrix: Array, right: Array) -> Array:
     """x (f, k) that solves A x = b for a matrix A (f, k, f, k); the same bits for any number of threads."""
     from ecs_fluid.kernels.panels.panel_flow import factorise, solve
 

@@ -124,26 +124,26 @@ def mirrored(walls: list[Walls], x: Array, reach: float, turned: bool = True) ->
         normals, offsets = wall.normals, wall.offsets
         cosines = normals @ normals.T
         inside = wall.inside(x)
-        who, where = np.flatnonzero(inside), x[inside].astype(np.float64)
-        real = len(who)
+        particles, at = np.flatnonzero(inside), x[inside].astype(np.float64)
+        real = len(particles)
         turn = np.broadcast_to(np.eye(3), (real if turned else 0, 3, 3))
         for k, (n, d) in enumerate(zip(normals, offsets, strict=True)):
-            gap = d - where @ n
+            gap = d - at @ n
             close = np.flatnonzero((gap > 0) & (gap < reach))
             beside = (cosines[k] > EVEN) & (np.arange(len(offsets)) != k)
             if beside.any():
-                foot = where[close] + gap[close, None] * n
+                foot = at[close] + gap[close, None] * n
                 blunt = cosines[k, beside] > np.where(close < real, BLUNT, EVEN)[:, None]
                 beyond = blunt & (foot @ normals[beside].T > offsets[beside])
                 close = close[~beyond.any(axis=1)]
-            image = where[close] + 2 * gap[close, None] * n
+            image = at[close] + 2 * gap[close, None] * n
             out = (normals @ image.T > offsets[:, None]).any(axis=0)
             again = close[out]
-            who, where = np.append(who, who[again]), np.concatenate([where, image[out]])
+            particles, at = np.append(particles, particles[again]), np.concatenate([at, image[out]])
             if turned:
                 turn = np.concatenate([turn, (np.eye(3) - 2 * np.outer(n, n)) @ turn[again]])
-        rows.append(who[real:])
-        places.append(where[real:])
+        rows.append(particles[real:])
+        places.append(at[real:])
         turns.append(turn[real:])
     return np.concatenate(rows), np.concatenate(places), np.concatenate(turns)
 
@@ -155,5 +155,5 @@ def poison(walls: list[Walls], x: Array, reach: Array, slope: Array) -> None:
         inside = wall.inside(x)
         for n, d in zip(wall.normals, wall.offsets, strict=True):
             close = inside & (d - x @ n < reach)
-            way = n.astype(slope.dtype)
-            slope[close] -= (slope[close] @ way)[:, None] * way
+            normal = n.astype(slope.dtype)
+            slope[close] -= (slope[close] @ normal)[:, None] * normal

@@ -34,7 +34,7 @@ def filled_part(world: World) -> tuple[Array, Array, Array]:
     if not tables:
         raise FluidError(
             "SurfaceSystem: of = 'liquid' is the surface of a liquid, but the world has none; add an entity "
-            "of the kind 'liquid', or take another field"
+            "of kind = 'liquid', or use another field"
         )
     if not has_liquid(world):
         return np.zeros(3), np.ones(3), np.zeros((5, 5, 5), world.dtype)

@@ -32,7 +32,7 @@ from ecs_fluid.systems.shared.properties import CARRIED, carrying_matter
 from ecs_fluid.systems.surface.contour import contour
 from ecs_fluid.systems.surface.liquid_field import filled_part, has_liquid
 from ecs_fluid.systems.surface.motion import Motion
-from ecs_fluid.systems.surface.tracking import Level, advanced, parts, taken, with_volume
+from ecs_fluid.systems.surface.tracking import Level, advanced, count_parts, depth_in_obstacles, with_volume
 from ecs_fluid.world import World
 
 FIELDS = {
@@ -141,7 +141,7 @@ class SurfaceSystem(System):
         if self.carried and table.phi.size:
             self._carry(table, dt)
         elif due:
-            self._put(table, *self.found_surface())
+            self._store_level(table, *self.found_surface())
         if due and self.mesh and table.surface[0]:
             self._fill_mesh(table)
         else:
@@ -158,10 +158,10 @@ class SurfaceSystem(System):
         if self.keep_volume and table.volume[0] == 0:
             table.volume = np.array([enclosed(level.phi, level.spacing)[0]], self.world.dtype)
         motion = Motion(self.world, dt)
-        level, surface = advanced(level, motion, dt, self.order, self._limit(level))
+        level, surface = advanced(level, motion, dt, self.order, self._distance_limit(level))
         if surface and self.keep_volume:
-            level = with_volume(level, float(table.volume[0]), taken(level, motion))
-        self._put(table, level, surface)
+            level = with_volume(level, float(table.volume[0]), depth_in_obstacles(level, motion))
+        self._store_level(table, level, surface)
 
     def found_surface(self) -> tuple[Level, bool]:
         """Distances [m] to the surface of the present field, and whether there is one; nothing is changed.
@@ -177,7 +177,7 @@ class SurfaceSystem(System):
             outside, inside = self.outside or 0.0, 1.0 if self.inside is None else self.inside
         else:
             grid, values = self._values()
-            origin, spacing, outside = grid.origin, grid.spacing, self._outside()
+            origin, spacing, outside = grid.origin, grid.spacing, self._outside_value()
             inside = full_value(values, outside) if self.inside is None else self.inside
         if abs(inside - outside) <= 1e-5 * max(abs(inside), abs(outside)):
             # The field is the same everywhere, to single precision: nothing is inside.
@@ -190,7 +190,7 @@ class SurfaceSystem(System):
             field = ((values - values.dtype.type(middle)) * values.dtype.type(scale)).astype(values.dtype)
             phi, pinned = facet_distances(field, spacing)
         level = Level(phi, origin.astype(self.world.dtype), spacing.astype(self.world.dtype))
-        found = distances(phi, pinned, spacing, self.order, self._limit(level))
+        found = distances(phi, pinned, spacing, self.order, self._distance_limit(level))
         return level._replace(phi=found.phi), found.surface
 
     def _of_liquid(self) -> bool:
@@ -206,22 +206,22 @@ class SurfaceSystem(System):
         values = getattr(self.field(kind), name)
         if self.outside is None and self.of in AT_REST and (fluid := fluid_at_rest(self.world)).layered:
             z = (grid.origin[2] + grid.spacing[2] * np.arange(values.shape[2])).astype(values.dtype)
-            values = values - (AT_REST[self.of](fluid, z) - values.dtype.type(self._outside()))
+            values = values - (AT_REST[self.of](fluid, z) - values.dtype.type(self._outside_value()))
         for axis in np.flatnonzero(grid.flat):
             values = np.take(values, [0], axis=axis)
         return grid, np.ascontiguousarray(values)
 
-    def _outside(self) -> float:
+    def _outside_value(self) -> float:
         if self.outside is not None:
             return self.outside
         if self.of not in AT_REST:
             return 0.0
         return float(self.world.dtype(getattr(self.field(Fluid), self.of)))
 
-    def _limit(self, level: Level) -> float | None:
+    def _distance_limit(self, level: Level) -> float | None:
         return None if self.band is None else self.band * level.widest
 
-    def _put(self, table: SignedDistance, level: Level, surface: bool) -> None:
+    def _store_level(self, table: SignedDistance, level: Level, surface: bool) -> None:
         table.phi, table.origin, table.spacing = level.phi, level.origin, level.spacing
         table.surface = np.array([surface], np.int64)
 
@@ -259,4 +259,4 @@ class SurfaceSystem(System):
         if not table.phi.size:
             raise FluidError("SurfaceSystem: there is no surface yet; it is found in the first tick")
         volume, area = enclosed(table.phi, table.spacing)
-        return {"surface_volume": volume, "surface_area": area, "surface_parts": parts(table.phi)}
+        return {"surface_volume": volume, "surface_area": area, "surface_parts": count_parts(table.phi)}

@@ -106,7 +106,7 @@ def advanced(level: Level, motion: Motion, dt: float, order: int, limit: float |
             return level, bool((level.phi < 0).any() and (level.phi >= 0).any())
         part = min(left, STRIDE * cell / (fastest * dt))
         moved = carried(level.phi, level.origin, level.spacing, near, u, part * dt)
-        solid = taken(level, motion)
+        solid = depth_in_obstacles(level, motion)
         moved = moved if solid is None else np.maximum(moved, solid)
         level, surface = redistanced(level._replace(phi=moved), order, limit)
         left = left - part if left - part > 1e-9 else 0.0
@@ -118,7 +118,7 @@ def _largest(u: Array) -> float:
     return float(np.sqrt((u.astype(np.float64) ** 2).sum(axis=1).max())) if len(u) else 0.0
 
 
-def taken(level: Level, motion: Motion) -> Array | None:
+def depth_in_obstacles(level: Level, motion: Motion) -> Array | None:
     """Depth (px, py, pz) m in solid bodies or outside containers near the surface; -inf elsewhere.
 
     None without bodies. Outside them, the liquid's distance is the larger of its own and this.
@@ -138,7 +138,7 @@ def with_volume(level: Level, volume: float, solid: Array | None = None) -> Leve
     """The surface moved along its normal, by at most half a cell, so that it encloses `volume` m^3.
 
     A distance plus a constant c is still a distance. dV/dc = -area, with which Newton's method takes three
-    steps. The liquid stays out of ``solid`` (see `taken`).
+    steps. The liquid stays out of ``solid`` (see `depth_in_obstacles`).
     """
     from ecs_fluid.kernels.surface.facets import enclosed
 
@@ -157,7 +157,7 @@ def with_volume(level: Level, volume: float, solid: Array | None = None) -> Leve
     return level._replace(phi=moved(shift))
 
 
-def parts(phi: Array) -> int:
+def count_parts(phi: Array) -> int:
     """Number of separate parts of the liquid: points inside that touch along an axis are one part."""
     from scipy.ndimage import label
 

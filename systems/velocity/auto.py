@@ -11,7 +11,7 @@ import numpy as np
 from ecs_fluid.components import Grid, SolverTimes, Sources
 from ecs_fluid.components.sources import Flow
 from ecs_fluid.systems.velocity.direct import DirectSolver
-from ecs_fluid.systems.velocity.flow_numbers import WORKED, FlowNumbers, alike, due, kept_table
+from ecs_fluid.systems.velocity.flow_numbers import WORKED, FlowNumbers, alike, measurement_due, stored_table
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.opening_angle import (
     NO_WIDER,
@@ -79,11 +79,11 @@ class AutoSolver(Solver):
         return DirectSolver(self.system)
 
     @cached_property
-    def _others(self) -> tuple[TreeSolver, FmmSolver, PppmSolver]:
+    def _fast_solvers(self) -> tuple[TreeSolver, FmmSolver, PppmSolver]:
         tree = TreeSolver(self.system, opening="angle", leaf="vortons", multipole="dipole")
         return tree, FmmSolver(self.system), PppmSolver(self.system)
 
-    def _with_vortons(self, solver: Other) -> Other:
+    def _prepared(self, solver: Other) -> Other:
         """The solver, prepared for the vortons on first use."""
         if solver not in self._ready:
             solver.prepare(self._sources, self._grid)
@@ -94,17 +94,17 @@ class AutoSolver(Solver):
     def _angles(self) -> OpeningAngle:
         """The search for opening angles of the tree of these vortons."""
         if self._search is None:
-            tree = self._with_vortons(self._others[0])
+            tree = self._prepared(self._fast_solvers[0])
             self._search = OpeningAngle(tree, self._direct, self._sources, self.tolerance)
         return self._search
 
     @property
     def _fmm(self) -> FmmSolver:
-        return self._with_vortons(self._others[1])
+        return self._prepared(self._fast_solvers[1])
 
     @property
     def _pppm(self) -> PppmSolver:
-        return self._with_vortons(self._others[2])
+        return self._prepared(self._fast_solvers[2])
 
     def fill(self, targets: Targets) -> None:
         """Fill the targets by the solver that should be fastest among those that keep the tolerance."""
@@ -117,12 +117,12 @@ class AutoSolver(Solver):
                     break
                 if solver == "pppm":
                     self._pppm.fill(targets)
-                    self._keep(solver, self._pppm.work, targets)
+                    self._record_work(solver, self._pppm.work, targets)
                     return
                 if (work := self._by_fmm(targets) if solver == "fmm" else self._by_tree(targets)) < np.inf:
-                    self._keep(solver, work, targets)
+                    self._record_work(solver, work, targets)
                     return
-                self._keep(solver, np.inf, targets)
+                self._record_work(solver, np.inf, targets)
         self._direct.fill(targets)
 
     def _expected(self, n: int, m: int, targets: Targets) -> dict[str, float]:
@@ -130,13 +130,13 @@ class AutoSolver(Solver):
 
         Where opening angles are kept, one measurement serves many ticks, so its cost does not count.
         """
-        state, given = self._state, (self.tolerance, targets.du is not None)
+        state, given = self._times, (self.tolerance, targets.du is not None)
         kept = state is not None and targets.place in PLACES
         several = n * m >= PERHAPS_MESH and self.world.dimension == 3
         if state is None or not kept or self.world.dimension != 3:
             seconds = stored(self.world.options.precision) if state is None else state.seconds
             sample = 2 * min(m, SAMPLE_BLOCKS * SAMPLE_TARGETS), TRIALS * min(m, WALKED)
-            mesh = self._pppm.worth(targets) if several else None
+            mesh = self._pppm.mesh_work_for(targets) if several else None
             return expected(seconds, n, m, *given, *((0, 0) if kept else sample), mesh)
         times = expected(state.seconds, n, m, *given)
         if "direct" not in times:  # a table with one solver to choose from
@@ -146,8 +146,8 @@ class AutoSolver(Solver):
         for k, solver in enumerate(COUNTED):
             known = alike(flow, state.work_for[place, k].tolist(), WORKED)
             if solver == "pppm" and several and not known:
-                worth = self._pppm.worth(targets)
-                self._keep(solver, np.inf if worth is None else worth, targets)
+                worth = self._pppm.mesh_work_for(targets)
+                self._record_work(solver, np.inf if worth is None else worth, targets)
                 known = True
             work = float(state.work[place, k])
             if known and work < 0.5 * NEVER:
@@ -158,9 +158,9 @@ class AutoSolver(Solver):
                 times[solver] /= DOUBT
         return times
 
-    def _keep(self, solver: str, work: float, targets: Targets) -> None:
+    def _record_work(self, solver: str, work: float, targets: Targets) -> None:
         """Record the work that a solver took for these targets, in pairs of the direct sum."""
-        state = self._state
+        state = self._times
         if state is not None and targets.place in PLACES and self._flow is not None:
             row = PLACES[targets.place], COUNTED.index(solver)
             pairs = float(len(self._sources.sigma)) * len(targets.x)
@@ -173,31 +173,31 @@ class AutoSolver(Solver):
         return np.inf if error > self.tolerance else work
 
     @property
-    def _state(self) -> SolverTimes | None:
-        return kept_table(self.world, SolverTimes)
+    def _times(self) -> SolverTimes | None:
+        return stored_table(self.world, SolverTimes)
 
     def _by_tree(self, targets: Targets) -> float:
         """Fill by the tree with an angle that keeps the tolerance; returns the work, infinite if none does.
 
         It reuses the angle of the last measurement as long as the flow is alike.
         """
-        state, search = self._state if targets.place in PLACES else None, self._angles
+        state, search = self._times if targets.place in PLACES else None, self._angles
         if targets.blocks is None:
             targets.blocks = self.world.processes.blocks(targets)
         if state is None:
-            found = search.measured(targets, search.foretold(targets), NO_WIDER, reserve=1.0)
+            found = search.measured(targets, search.predicted(targets), NO_WIDER, reserve=1.0)
         else:
             place, flow = PLACES[targets.place], self._numbers.at(len(targets.x), targets.du is not None)
             angle, (last, new) = float(state.angle[place]), state.found_for[place].tolist()
             if angle > 0.0 and alike(flow, last):
                 # An angle that was too wide in the last search is still too wide.
-                again = due(self.world)
+                again = measurement_due(self.world)
                 found = search.measured(targets, angle, NO_WIDER) if again else search.walk(targets, angle)
             elif angle > 0.0 and alike(flow, new, WORKED):
                 found = search.measured(targets, angle, WIDER_LATER, reserve=1.0)
                 state.found_for[place, 0] = flow
             else:
-                found = search.measured(targets, search.foretold(targets), WIDER, new=True)
+                found = search.measured(targets, search.predicted(targets), WIDER, new=True)
                 state.found_for[place] = flow
             state.angle[place] = found.angle
         return found.work

@@ -17,7 +17,7 @@ from ecs_fluid.systems.shared.body_tables import (
     body_entities,
     corners_of,
     gathered,
-    go_on,
+    move_freely,
     planes_of,
 )
 from ecs_fluid.systems.shared.populations import rows_of_each
@@ -153,22 +153,22 @@ class ContainerSolver(Solver):
     def lint(self) -> list[str]:
         """Warn of too coarse a grid and of vortons outside the box; FluidError where there is no box."""
         box, (sources, _) = box_of(self.world), self.world.require(PartitionSystem).present()
-        said: list[str] = []
+        texts: list[str] = []
         sigma = sources.sigma
         if not len(sigma):
-            return said
+            return texts
         if beyond := int((~box.holds(box.inner(sources.x), self.world.dtype)).sum()):
-            said.append(f"VelocitySystem: {beyond} vortons are outside of the container and stir nothing")
-        some = int(THIN * len(sigma))
-        radius, spacing = float(np.partition(sigma, some)[some]), float(self._grid_of(box, sigma)[1].max())
+            texts.append(f"VelocitySystem: {beyond} vortons lie outside the container and have no effect")
+        rank = int(THIN * len(sigma))
+        radius, spacing = float(np.partition(sigma, rank)[rank]), float(self._grid_of(box, sigma)[1].max())
         if radius < LEAST_PER_CORE * spacing:
             needed = math.ceil(np.prod(2 * box.half) * (LEAST_PER_CORE / radius) ** 3)
-            said.append(
+            texts.append(
                 f"VelocitySystem: {radius / spacing:.2g} cells of the container's grid ({spacing:.3g} m) per "
-                f"core radius ({radius:.3g} m) are too few, {LEAST_PER_CORE} the least; use a larger "
-                f"resolution, most_cells of {needed:,} and more, or wider cores"
+                f"core radius ({radius:.3g} m) are too few, at least {LEAST_PER_CORE} are needed; use a "
+                f"larger resolution, most_cells >= {needed:,}, or wider cores"
             )
-        return said
+        return texts
 
     def _inside(self, sources: Sources) -> Inside:
         """The vortons in the axes of the box, with strength 0 for those outside."""
@@ -216,21 +216,21 @@ def box_of(world: World) -> Box:
 
     entities = body_entities(world)
     bodies, hulls = gathered(entities)
-    found, axes = np.flatnonzero(bodies.shape == CONTAINER), None
-    if len(found) == 1:
-        axes = _box_axes(planes_of(hulls, bodies.hull[found[0]])[:, :3])
+    numbers, axes = np.flatnonzero(bodies.shape == CONTAINER), None
+    if len(numbers) == 1:
+        axes = _box_axes(planes_of(hulls, bodies.hull[numbers[0]])[:, :3])
     if axes is None:
-        what = f"{len(found)} containers" if len(found) != 1 else "one of another shape"
+        what = f"{len(numbers)} containers" if len(numbers) != 1 else "one of another shape"
         raise FluidError(
-            f"VelocitySystem: solver = 'container' needs one container, a box; the world has {what}"
+            f"VelocitySystem: solver = 'container' needs exactly one container, a box; the world has {what}"
         )
-    (i,) = found
+    (i,) = numbers
     system = world.system(BodySystem)
     if system is not None:
         rows = {entity.name: rows for entity, rows in rows_of_each(entities)}
         for entity, *_, v, spin in system.scripted(world.dt):
             bodies.v[rows[entity.name]], bodies.angular_velocity[rows[entity.name]] = v, spin
-        go_on(bodies, world.stage.c * world.dt)
+        move_freely(bodies, world.stage.c * world.dt)
     corners = corners_of(hulls, bodies.hull[i]) @ axes
     low, high, turned = corners.min(axis=0), corners.max(axis=0), matrix_of(bodies.q[i]) @ axes
     arm = turned @ (low + high) / 2

@@ -57,7 +57,7 @@ def levels(sigma: Array, code: Code) -> list[Level]:
     count = next(n for n in range(1, DEGREE + 1) if n == DEGREE or ratio <= allowed[n] ** n)
     if count == DEGREE:
         count = max(DEGREE, int(np.ceil(np.log(ratio) / np.log(allowed[DEGREE]))))
-    few = _few(radii, count + 1)
+    few = _distinct_radii(radii, count + 1)
     if few is not None:
         return [Level(float(value), np.flatnonzero(radii == value), 1.0) for value in few]
     degree = min(count, DEGREE)
@@ -84,7 +84,7 @@ def lagrange(place: Array, degree: int) -> Array:
     return weights
 
 
-def _few(radii: Array, most: int) -> list[float] | None:
+def _distinct_radii(radii: Array, most: int) -> list[float] | None:
     """All distinct radii in ascending order, or None if there are more than `most`."""
     found: list[float] = []
     while len(radii):

@@ -29,10 +29,10 @@ class DrawnSample(NamedTuple):
     """sum of squares over all targets, of each result"""
 
     @classmethod
-    def of(cls, results: Sequence[Array], count: int, foretold: Array | None = None) -> Self | None:
+    def of(cls, results: Sequence[Array], count: int, predicted: Array | None = None) -> Self | None:
         """A sample of about `count` rows of results (m, d), such as u and du; None if one is not finite.
 
-        ``foretold`` (m,) is proportional to the square of the expected error.
+        ``predicted`` (m,) is proportional to the square of the expected error.
         """
         from ecs_fluid.kernels.fmm.error_estimate import squares
 
@@ -40,7 +40,7 @@ class DrawnSample(NamedTuple):
         sizes = [squares(values) for values in results]
         totals = tuple(float(size.sum()) for size in sizes)
         shares = np.full(m, 1.0 / m)
-        for size in sizes if foretold is None else [*sizes, foretold]:
+        for size in sizes if predicted is None else [*sizes, predicted]:
             shares += size / max(float(size.sum()), np.finfo(np.float64).tiny)
         rungs = np.cumsum(shares)
         step = float(rungs[-1]) / count

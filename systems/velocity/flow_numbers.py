@@ -35,12 +35,12 @@ WORKED = 0.25
 changes by more is new."""
 
 
-def due(world: World) -> bool:
+def measurement_due(world: World) -> bool:
     """Whether errors are due in this stage even if the flow is alike: the first of MEASURED_EVERY ticks."""
     return world.tick % MEASURED_EVERY == 0 and world.stage.c == 0.0
 
 
-def kept_table(world: World, kind: type[Kept]) -> Kept | None:
+def stored_table(world: World, kind: type[Kept]) -> Kept | None:
     """The fluid entity's table of this kind, where a solver keeps its measurements; None if there is none."""
     return cast("Kept | None", world.fluid.tables.get(kind))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from ecs_fluid.fluid import LAWS, Fluid
 from ecs_fluid.systems.velocity.auto import SURELY_DIRECT
 from ecs_fluid.systems.velocity.solver_times import expected, stored
 from ecs_fluid.world import World
+
+if TYPE_CHECKING:
+    from ecs_fluid.systems.velocity.system import VelocitySystem
 
 SLOW = 2.0
 """Direct sums cause a warning if they take this many times as long as the multipole method."""
@@ -32,22 +36,24 @@ def _weightless_lint(world: World) -> Iterator[str]:
             # The entity of an emitter is empty at first.
             if not len(own) or (own != own.dtype.type(getattr(fluid, name))).any():
                 yield (
-                    f"{entity.name!r} has a {name} of its own, and no BaroclinicSystem makes it rise or sink "
-                    "by that; add one ([[system]] kind = 'baroclinic'), or set the fluid's gravity to 0"
+                    f"{entity.name!r} has a {name} of its own, but no BaroclinicSystem makes it rise or "
+                    "sink; add one ([[system]] kind = 'baroclinic'), or set the fluid's gravity to 0"
                 )
                 return
 
 
-def slow_sums_lint(world: World, vortons: int, tolerance: float, gradient: bool) -> Iterator[str]:
-    """Warn of direct sums over many vortons, if another solver keeps `tolerance` in much less time."""
-    if vortons * vortons <= SURELY_DIRECT:
-        return
-    times = expected(stored(world.options.precision), vortons, vortons, tolerance, gradient)
-    if "fmm" in times and SLOW * times["fmm"] < times["direct"]:
-        yield (
-            f"VelocitySystem: solver = 'direct' sums all pairs of {vortons:,} vortons; solver = 'auto' keeps "
-            f"the error below tolerance = {tolerance:g} in less than half of the time"
-        )
+def slow_sums_lint(system: VelocitySystem, vortons: int) -> list[str]:
+    """Warn of direct sums over many vortons, if another solver keeps the tolerance in much less time."""
+    if system.solver != "direct" or vortons * vortons <= SURELY_DIRECT or system.world.dimension != 3:
+        return []
+    seconds = stored(system.world.options.precision)
+    times = expected(seconds, vortons, vortons, system.tolerance, system.gradient)
+    if "fmm" not in times or SLOW * times["fmm"] >= times["direct"]:
+        return []
+    return [
+        f"VelocitySystem: solver = 'direct' sums all pairs of {vortons:,} vortons; solver = 'auto' keeps "
+        f"the error below tolerance = {system.tolerance:g} in less than half of the time"
+    ]
 
 
 def plane_vortices_lint(x: Array, alpha: Array) -> Iterator[str]:
@@ -60,7 +66,7 @@ def plane_vortices_lint(x: Array, alpha: Array) -> Iterator[str]:
         if size[others].all() and alpha[:, axis].any() and not alpha[:, others].any():
             yield (
                 f"all vortons lie in the plane {'xyz'[axis]} = {x[0, axis]:g} m with their vorticity "
-                "across it, and each moves the others as a short piece of a line; for flow in a plane "
+                "perpendicular to it, and each acts as a short piece of a vortex line; for flow in a plane "
                 "give the world dimension = 2, where each stands for a whole line"
             )
 
@@ -74,7 +80,7 @@ def unfelt_lint(world: World) -> Iterator[str]:
         for entity, (species,) in world.entities_with(Species):
             if species.fuel.any():
                 yield (
-                    f"{entity.name!r} holds fuel, and nothing burns it; add a CombustionSystem "
+                    f"{entity.name!r} holds fuel, but nothing burns it; add a CombustionSystem "
                     "([[system]] kind = 'combustion'), or leave fuel out"
                 )
                 break

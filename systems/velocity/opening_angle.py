@@ -141,7 +141,7 @@ class OpeningAngle:
         self._direct.fill(few)
         return few
 
-    def foretold(self, targets: Targets) -> float:
+    def predicted(self, targets: Targets) -> float:
         """Opening angle that should keep the tolerance, by a sample of the targets; 0 if none does.
 
         The sample consists of whole blocks of neighbours, since a block walks the tree together.

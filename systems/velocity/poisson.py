@@ -57,7 +57,7 @@ class PoissonSolver(Solver):
         keep_times(world)
         if self.boundary == "walls" and world.periods.any():
             raise RecipeError(
-                f"VelocitySystem: boundary = 'walls' has faces on all sides, but the world repeats along "
+                f"VelocitySystem: boundary = 'walls' puts walls on all sides, but the world repeats along "
                 f"{axes_of(world.periods)}; use boundary = 'open' or make the periods 0"
             )
 
@@ -195,8 +195,8 @@ class PoissonSolver(Solver):
         text = ", ".join(f"{part:.3g}" for part in total)
         return [
             f"VelocitySystem: the strengths sum to ({text}) m^3/s, but in a world that repeats along "
-            f"{axes_of(self.world.periods)} they must sum to 0; the velocity is that of the vortons and of "
-            "even vorticity against them"
+            f"{axes_of(self.world.periods)} they must sum to 0, so a uniform vorticity that cancels the sum "
+            "is added; make the strengths sum to 0"
         ]
 
     # ------------------------------------------------------------------ too coarse a grid
@@ -213,7 +213,7 @@ class PoissonSolver(Solver):
         radius = float(np.partition(sigma, some)[some])
         return [
             f"VelocitySystem: {radius / h:.2g} cells of the field grid ({h:.3g} m) per core radius "
-            f"({radius:.3g} m) are too few for solver = {self.name!r}, {LEAST_PER_CORE} the least; "
+            f"({radius:.3g} m) are too few for solver = {self.name!r}, at least {LEAST_PER_CORE} are needed; "
             f"{self._finer_grid(sources, grid, radius)}"
         ]
 

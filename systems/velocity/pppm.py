@@ -19,8 +19,8 @@ from ecs_fluid.systems.velocity.flow_numbers import (
     WORKED,
     FlowNumbers,
     alike,
-    due,
-    kept_table,
+    measurement_due,
+    stored_table,
 )
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.solver import Solver
@@ -64,7 +64,7 @@ TINY = np.finfo(np.float64).tiny
 """Stands for 0 as a divisor, where strengths were 0 before."""
 
 
-class Found(NamedTuple):
+class PlannedMesh(NamedTuple):
     """A mesh that should keep the tolerance for some targets."""
 
     goal: Goal
@@ -96,14 +96,16 @@ class PppmSolver(Solver):
         x, sigma = sources.x, sources.sigma
         self._extent = x.min(axis=1).astype(np.float64), x.max(axis=1).astype(np.float64)
         self._cores = float(sigma.min()), float(sigma.max())
-        self._box = self._around(*self._extent, grid)
+        self._box = self._box_around(*self._extent, grid)
         self._direct, self._fmm = DirectSolver(self.system), FmmSolver(self.system)
         for solver in (self._direct, self._fmm):
             solver.prepare(sources, grid)
         self._numbers = FlowNumbers(self, sources)
         self._plan: Plan | None = None
         self._smooth: list[Smooth] = []
-        self._last: tuple[Targets, Found] | None = None  # targets that were measured, and what was found
+        self._last: tuple[Targets, PlannedMesh] | None = (
+            None  # targets that were measured, and what was found
+        )
         self._aim = GOAL * self.tolerance * min(1.0, (self.tolerance / STRICT) ** (1.0 / 6.0))
         # Work of the last sum, in pairs of the direct sum; infinite if no mesh kept the tolerance.
         self.work = np.inf
@@ -131,29 +133,29 @@ class PppmSolver(Solver):
 
         After a mesh that misses the tolerance a finer one is tried; if none keeps it, fill by multipoles.
         """
-        kept, new = self._kept(_row(targets), len(targets.x), targets.du is not None)
-        found = self._measured(targets) if kept is None else kept
+        stored, new = self._stored_mesh(_row(targets), len(targets.x), targets.du is not None)
+        planned = self._measured(targets) if stored is None else stored
         self.work = 0.0
         for _ in range(TRIALS):
-            smooth = self._summed(targets, found)
+            smooth = self._summed(targets, planned)
             if smooth is None:
-                if kept is None:
+                if stored is None:
                     break
-                self._plan = kept = None  # the mesh found before no longer serves
-                found = self._measured(targets)
+                self._plan = stored = None  # the mesh found before no longer serves
+                planned = self._measured(targets)
                 continue
-            if kept is not None and not due(self.world) and self._flows_as_before(targets):
+            if stored is not None and not measurement_due(self.world) and self._flows_as_before(targets):
                 return
             error, surely = self._errors(targets, smooth.reach, OF_NEW if new else COMPARED)
-            self._keep(targets, found, kept is not None, surely)
+            self._store_mesh(targets, planned, stored is not None, surely)
             if (surely if new else error) <= SURE * self.tolerance:
                 return
-            self._plan, self._aim, kept = None, 0.7 * found.error * self.tolerance / error, None
-            found = self._measured(targets)
+            self._plan, self._aim, stored = None, 0.7 * planned.error * self.tolerance / error, None
+            planned = self._measured(targets)
         self.work = np.inf
         self._fmm.fill(targets)
 
-    def _summed(self, targets: Targets, found: Found) -> Smooth | None:
+    def _summed(self, targets: Targets, planned: PlannedMesh) -> Smooth | None:
         """Fill by the mesh, which is made if there is none; returns the smooth part of the velocity.
 
         Returns None, with nothing filled, if no mesh and reach keep the tolerance.
@@ -161,24 +163,24 @@ class PppmSolver(Solver):
         from ecs_fluid.kernels.particle_mesh.sums import velocity
 
         if self._plan is None:
-            self._plan, self._smooth = self._planned(found), []
-        smooth = self._smooth_for(targets, found)
+            self._plan, self._smooth = self._planned(planned), []
+        smooth = self._smooth_for(targets, planned)
         if self._plan is None or smooth is None:
             return None
-        self.work += self._work_of(self._plan.mesh, targets, found)
+        self.work += self._work_of(self._plan.mesh, targets, planned)
         velocity(self._plan, smooth, targets.x, targets.u, targets.du)
         return smooth
 
-    def worth(self, targets: Targets) -> float | None:
+    def mesh_work_for(self, targets: Targets) -> float | None:
         """Work of a mesh for these targets, in pairs of the direct sum; None if no mesh serves."""
-        found, _ = self._kept(_row(targets), len(targets.x), targets.du is not None)
-        if found is None:
-            found = self._measured(targets, anew=True)
-            self._last = targets, found
-        return None if found.mesh is None else self._work_of(found.mesh, targets, found)
+        planned, _ = self._stored_mesh(_row(targets), len(targets.x), targets.du is not None)
+        if planned is None:
+            planned = self._measured(targets, anew=True)
+            self._last = targets, planned
+        return None if planned.mesh is None else self._work_of(planned.mesh, targets, planned)
 
-    def _work_of(self, mesh: Mesh, targets: Targets, found: Found) -> float:
-        return mesh_work(mesh.cost(self.code, [(len(targets.x), found.goal)]), targets.du is not None)
+    def _work_of(self, mesh: Mesh, targets: Targets, planned: PlannedMesh) -> float:
+        return mesh_work(mesh.cost(self.code, [(len(targets.x), planned.goal)]), targets.du is not None)
 
     def lint(self) -> list[str]:
         """A tolerance that the precision does not reach."""
@@ -187,50 +189,52 @@ class PppmSolver(Solver):
     # ------------------------------------------------------------------ what was found before
 
     @property
-    def _state(self) -> SolverMeshes | None:
-        return kept_table(self.world, SolverMeshes)
+    def _meshes(self) -> SolverMeshes | None:
+        return stored_table(self.world, SolverMeshes)
 
     def _flow(self, count: int, gradient: bool) -> Array:
         """The numbers (of the fields `MESHED`) on which the error at `count` targets depends."""
         low, high = self._box
         return np.concatenate([self._numbers.at(count, gradient), self._cores, high - low])
 
-    def _kept(self, row: int | None, count: int, gradient: bool) -> tuple[Found | None, bool]:
+    def _stored_mesh(self, row: int | None, count: int, gradient: bool) -> tuple[PlannedMesh | None, bool]:
         """The mesh found for such targets in a flow that was alike, or None; and whether the flow is new."""
         from ecs_fluid.kernels.particle_mesh import sums
 
-        state = self._state
+        state = self._meshes
         if state is None or row is None or row >= len(state.found_for):
             return None, True
         flow, before = self._flow(count, gradient), state.found_for[row]
-        bearable = self._bearable(state.measured[row])
-        if not (alike(flow[LINEAR], before[LINEAR], bearable) and alike(_fixed(flow), _fixed(before))):
+        change = self._allowed_change(state.measured[row])
+        if not (alike(flow[LINEAR], before[LINEAR], change) and alike(_nonlinear(flow), _nonlinear(before))):
             return None, not alike(flow, before, WORKED)
         (*how, error), (velocity, of_gradient) = state.mesh[row].tolist(), state.goal[row].tolist()
         if self._plan is not None and self._plan.mesh.spacing != how[0]:
             return None, False
         goal = sums.Goal(velocity, of_gradient if gradient else np.inf)
-        return Found(goal, error, sums.mesh_for(self._wanted([]), len(self._sources.sigma), *how)), False
+        return PlannedMesh(
+            goal, error, sums.mesh_for(self._wanted([]), len(self._sources.sigma), *how)
+        ), False
 
-    def _keep(self, targets: Targets, found: Found, again: bool, error: float) -> None:
+    def _store_mesh(self, targets: Targets, planned: PlannedMesh, again: bool, error: float) -> None:
         """Store the mesh found now, or the one found before (``again``), with its measured error.
 
         One that misses the allowed error is stored such that no later flow is like its own.
         """
-        state, row = self._state, _row(targets)
-        if state is None or row is None or found.mesh is None:
+        state, row = self._meshes, _row(targets)
+        if state is None or row is None or planned.mesh is None:
             return
         if row >= len(state.found_for):
             columns = {name: getattr(state, name) for name in type(state).columns}
-            state.put(**{name: _longer(rows, row + 1) for name, rows in columns.items()})
+            state.put(**{name: _padded(rows, row + 1) for name, rows in columns.items()})
         if not again:
             state.found_for[row] = self._flow(len(targets.x), targets.du is not None)
-            state.mesh[row] = found.mesh.spacing, found.mesh.density, found.mesh.strength, found.error
-            state.goal[row] = found.goal.velocity, 0.0 if found.goal.alone else found.goal.gradient
+            state.mesh[row] = planned.mesh.spacing, planned.mesh.density, planned.mesh.strength, planned.error
+            state.goal[row] = planned.goal.velocity, 0.0 if planned.goal.alone else planned.goal.gradient
         state.found_for[row] *= error <= SURE * self.tolerance  # no flow is like one whose numbers are 0
         state.size[row], state.measured[row] = self._sizes(targets), error
 
-    def _bearable(self, error: float) -> float:
+    def _allowed_change(self, error: float) -> float:
         """Relative change of strengths and velocities up to which a mesh of this relative error still serves.
 
         The error grows at most in proportion to them, so a mesh far below the tolerance serves for a flow
@@ -244,15 +248,15 @@ class PppmSolver(Solver):
         Where strengths have grown since then, the error has grown with their RMS, so velocities must have
         grown as much.
         """
-        state, row = self._state, _row(targets)
+        state, row = self._meshes, _row(targets)
         assert state is not None and row is not None
         flow = self._flow(len(targets.x), targets.du is not None)[SQUARES]
         grown = np.sqrt(max(1.0, np.max(flow / np.maximum(state.found_for[row, SQUARES], TINY))))
-        return alike(self._sizes(targets), grown * state.size[row], self._bearable(state.measured[row]))
+        return alike(self._sizes(targets), grown * state.size[row], self._allowed_change(state.measured[row]))
 
     def _sizes(self, targets: Targets) -> Array:
         """RMS velocity and RMS gradient (0 without gradient) at some of the targets."""
-        given = thinned(targets)
+        given = some_targets(targets)
         return np.array([size(given.u), 0.0 if given.du is None else size(given.du)])
 
     # ------------------------------------------------------------------ measurements
@@ -271,7 +275,7 @@ class PppmSolver(Solver):
         """
         from ecs_fluid.kernels.particle_mesh.error import strength_around
 
-        given, s = thinned(targets), self._sources
+        given, s = some_targets(targets), self._sources
         around = strength_around(s.x, s.alpha, given.x, *self._box, reach)
         sample = DrawnSample.of(given.results, count, around)
         if sample is None:
@@ -279,29 +283,29 @@ class PppmSolver(Solver):
         exact = self._exact(given, sample.rows).results
         return sample.error(given.results, exact), sample.error(given.results, exact, reserve=1.0)
 
-    def _measured(self, targets: Targets, anew: bool = False) -> Found:
+    def _measured(self, targets: Targets, anew: bool = False) -> PlannedMesh:
         """The errors allowed, from direct sums at some targets at even distances, and a mesh that keeps them.
 
         That is the present mesh, if there is one, unless it must be chosen ``anew``.
         """
         from ecs_fluid.kernels.particle_mesh import sums
 
-        there = None if self._plan is None or anew else self._plan.mesh
+        present = None if self._plan is None or anew else self._plan.mesh
         if self._last is not None and self._last[0] is targets and self._last[1].error == self._aim:
-            found = self._last[1]
-            return found if there is None else found._replace(mesh=there)
+            planned = self._last[1]
+            return planned if present is None else planned._replace(mesh=present)
         rows = at_even_distances(len(targets.x), COMPARED)
         exact = self._exact(targets, rows)
         gradient = np.inf if exact.du is None else self._aim * size(exact.du)
         goal = sums.Goal(self._aim * size(exact.u), gradient)
-        if there is not None:
-            return Found(goal, self._aim, there)
+        if present is not None:
+            return PlannedMesh(goal, self._aim, present)
         asked = [(len(targets.x), goal)]
         # The velocity at the next populations is not known yet: assume that of these targets.
-        others = sum(self._others()) if targets.place in ("vortons", "grid") else 0
+        others = sum(self._counts_of_others()) if targets.place in ("vortons", "grid") else 0
         asked += [(others, sums.Goal(goal.velocity))] if others else []
         s = self._sources
-        return Found(goal, self._aim, sums.choose(self.code, s.x, s.alpha, self._wanted(asked)))
+        return PlannedMesh(goal, self._aim, sums.choose(self.code, s.x, s.alpha, self._wanted(asked)))
 
     def _wanted(self, asked: Sequence[tuple[int, Goal]]) -> Wanted:
         """What a mesh must provide; `asked` holds numbers of targets and the errors allowed there."""
@@ -310,33 +314,36 @@ class PppmSolver(Solver):
         (low, high), (first, last), (thinnest, widest) = self._box, self._extent, self._cores
         return sums.Wanted(low, high, first, last, thinnest, widest, asked)
 
-    def _planned(self, found: Found) -> Plan | None:
+    def _planned(self, planned: PlannedMesh) -> Plan | None:
         """The mesh with the vortons' strengths spread on it; None if no reach keeps the tolerance."""
         from ecs_fluid.kernels.particle_mesh import sums
 
-        s, mesh = self._sources, found.mesh
-        reach = None if mesh is None else mesh.reach(self.code, sums.Goal(found.goal.velocity))
+        s, mesh = self._sources, planned.mesh
+        reach = None if mesh is None else mesh.reach(self.code, sums.Goal(planned.goal.velocity))
         if mesh is None or reach is None:
             return None
-        parts = sums.parts_of(self.code, s.sigma, reach, found.error)
+        parts = sums.parts_of(self.code, s.sigma, reach, planned.error)
         return None if parts is None else sums.plan(self.code, mesh, s.x, s.alpha, s.sigma, parts, reach)
 
-    def _smooth_for(self, targets: Targets, found: Found) -> Smooth | None:
+    def _smooth_for(self, targets: Targets, planned: PlannedMesh) -> Smooth | None:
         """The smooth velocity for these targets; None if no reach keeps the tolerance there."""
         from ecs_fluid.kernels.particle_mesh import sums
 
         there = {smooth.reach: smooth for smooth in self._smooth}
-        reach = self._reach(len(targets.x), found, list(there))
+        reach = self._reach(len(targets.x), planned, list(there))
         if self._plan is None or reach is None:
             return None
         if reach in there:
             return there[reach]
-        plan = self._plan if self._plan.waves else self._planned(found)
+        plan = self._plan if self._plan.waves else self._planned(planned)
         if plan is None:
             return None
-        wanted, known = [(reach, found.error)], [*there, reach]
-        others = self._others() if targets.place == "vortons" else []
-        every = [self._kept(PLACES["others"] + k, count, gradient=False)[0] for k, count in enumerate(others)]
+        wanted, known = [(reach, planned.error)], [*there, reach]
+        others = self._counts_of_others() if targets.place == "vortons" else []
+        every = [
+            self._stored_mesh(PLACES["others"] + k, count, gradient=False)[0]
+            for k, count in enumerate(others)
+        ]
         for count, after in zip(others, every, strict=True):  # all fields by one transform along x
             following = None if after is None else self._reach(count, after, known)
             if after is not None and following is not None and following not in known:
@@ -346,14 +353,14 @@ class PppmSolver(Solver):
         self._smooth += made
         return made[0]
 
-    def _reach(self, count: int, found: Found, there: list[float]) -> float | None:
-        """Reach of near pairs for `count` targets, m: one of those that are ``there``, where that is best."""
-        needed = None if found.mesh is None else found.mesh.reach(self.code, found.goal)
-        if self._plan is None or found.mesh is None or needed is None:
+    def _reach(self, count: int, planned: PlannedMesh, known: list[float]) -> float | None:
+        """Reach of near pairs for `count` targets, m: one of those that are ``known``, where that is best."""
+        needed = None if planned.mesh is None else planned.mesh.reach(self.code, planned.goal)
+        if self._plan is None or planned.mesh is None or needed is None:
             return None
-        return found.mesh.best_reach(count, found.goal, max(needed, self._plan.least), there)
+        return planned.mesh.best_reach(count, planned.goal, max(needed, self._plan.least), known)
 
-    def _others(self) -> list[int]:
+    def _counts_of_others(self) -> list[int]:
         """Numbers of rows of the populations other than vortons that will need velocities in this tick."""
         if self.system.tracers != "solver":
             return []
@@ -366,7 +373,7 @@ class PppmSolver(Solver):
         return [count for count in every if count]
 
     @staticmethod
-    def _around(low: Array, high: Array, grid: Grid) -> tuple[Array, Array]:
+    def _box_around(low: Array, high: Array, grid: Grid) -> tuple[Array, Array]:
         """Corners (3,) m of the mesh's box: around vortons and grid, or vortons alone if that saves much."""
         lowest = np.minimum(low, grid.origin)
         highest = np.maximum(high, grid.origin + grid.spacing * grid.cells)
@@ -381,12 +388,12 @@ def _row(targets: Targets) -> int | None:
     return None if row is None else row + targets.number
 
 
-def _fixed(flow: Array) -> Array:
+def _nonlinear(flow: Array) -> Array:
     """The entries of a flow on which an error may depend in any way: all but the LINEAR ones."""
     return np.delete(flow, LINEAR)
 
 
-def _longer(rows: Array, count: int) -> Array:
+def _padded(rows: Array, count: int) -> Array:
     """The rows (m, ...), followed by rows of zeros, `count` in all."""
     more = np.zeros((count, *rows.shape[1:]), rows.dtype)
     more[: len(rows)] = rows
@@ -399,7 +406,7 @@ def keep_meshes(world: World) -> None:
         world.attach(world.fluid.name, SolverMeshes)
 
 
-def thinned(targets: Targets) -> Targets:
+def some_targets(targets: Targets) -> Targets:
     """About DRAWN_FROM of the targets, at even distances, with their results: views, no copies."""
     some = slice(None, None, 1 + len(targets.x) // DRAWN_FROM)
     return Targets(targets.x[some], targets.u[some], None if targets.du is None else targets.du[some])

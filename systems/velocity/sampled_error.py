@@ -30,7 +30,7 @@ def sampled_error(flow: VortonFlow, *groups: Sequence[Population]) -> float | No
     """
     if (all_pairs := _all_pairs(flow)) is None:
         return None
-    some = [_some(flow, populations) for populations in groups if populations]
+    some = [_sample_rows(flow, populations) for populations in groups if populations]
     return max((_drawn_error(all_pairs, x, u) for x, u in some if len(x)), default=None)
 
 
@@ -53,7 +53,7 @@ def reads_well(flow: VortonFlow, populations: Sequence[Population], points: Targ
     """
     if (all_pairs := _all_pairs(flow)) is None:
         return True
-    x, u = _some(flow, populations)
+    x, u = _sample_rows(flow, populations)
     if (sample := _drawn(all_pairs, x, u)) is None:
         return True
     some, grid = x[sample.rows], flow.grid
@@ -85,8 +85,8 @@ def _drawn(flow: VortonFlow, x: Array, u: Array) -> DrawnSample | None:
 
     grid, vortons = flow.grid, flow.sources
     mesh = grid.origin, grid.spacing, grid.cells
-    foretold = squared_errors(vortons.x, vortons.alpha, vortons.sigma, x, *mesh)
-    return DrawnSample.of([u], SAMPLE, foretold)
+    predicted = squared_errors(vortons.x, vortons.alpha, vortons.sigma, x, *mesh)
+    return DrawnSample.of([u], SAMPLE, predicted)
 
 
 def _exact(all_pairs: VortonFlow, x: Array) -> Array:
@@ -95,7 +95,7 @@ def _exact(all_pairs: VortonFlow, x: Array) -> Array:
     return exact.u
 
 
-def _some(flow: VortonFlow, populations: Sequence[Population]) -> tuple[Array, Array]:
+def _sample_rows(flow: VortonFlow, populations: Sequence[Population]) -> tuple[Array, Array]:
     """Positions and velocities of some rows of one or more populations."""
     rows = [(entity, x, u) for entity, x, u, _ in populations]
     x, u = some_rows(flow.solver.world.processes, rows, sample_rows)

@@ -76,8 +76,8 @@ class Solver:
         cls.name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__.removesuffix("Solver") or "Solver").lower()
         if "__init__" in vars(cls):
             raise FluidError(
-                f"{cls.__name__} has an __init__ of its own; parameters are annotated class attributes, and "
-                "what a solver keeps is made in prepare"
+                f"{cls.__name__} defines __init__; declare parameters as annotated class attributes, and "
+                "make what the solver keeps in prepare"
             )
         refuse_shipped_name(cls, cls.name, Solver.registry)
         cls.Parameters = parameter_model(cls, Solver, ("grid_velocity",))
@@ -166,8 +166,8 @@ def _checked(fill: Callable[[Any, Targets], None]) -> Callable[[Any, Targets], N
         for array, name in zip(arrays, ("u", "du"), strict=False):
             if getattr(targets, name) is not array or np.isnan(array).any():
                 raise FluidError(
-                    f"{type(solver).__name__}.fill has to set all of targets.{name}, in place "
-                    f"(targets.{name}[...] = ...), with numbers"
+                    f"{type(solver).__name__}.fill must set all of targets.{name} to numbers, in place "
+                    f"(targets.{name}[...] = ...)"
                 )
 
     return filled
@@ -204,8 +204,8 @@ def model_with(model: type[Settings], more: type[Settings]) -> type[Settings]:
         there, own_field = model.model_fields[name], more.model_fields[name]
         if not own_field.is_required() or own_field.annotation != there.annotation:
             raise RecipeError(
-                f"{more.__name__.removesuffix('Parameters')}.{name} is the parameter of VelocitySystem of "
-                f"that name; write it without a value and with its type, {there.annotation}, or rename it"
+                f"{more.__name__.removesuffix('Parameters')}.{name} has the name of a parameter of "
+                f"VelocitySystem; declare it without a value and as {there.annotation}, or rename it"
             )
     own: dict[str, Any] = {}
     for name, field in more.model_fields.items():

@@ -38,12 +38,11 @@ from ecs_fluid.systems.velocity.grid_reading import GridReading, Reading, sum_at
 from ecs_fluid.systems.velocity.hybrid import HybridSolver
 from ecs_fluid.systems.velocity.lint import plane_vortices_lint, slow_sums_lint, unfelt_lint
 from ecs_fluid.systems.velocity.poisson import PoissonSolver
-from ecs_fluid.systems.velocity.potential_flow import PotentialFlow
 from ecs_fluid.systems.velocity.pppm import PppmSolver
 from ecs_fluid.systems.velocity.sampled_error import sampled_error
 from ecs_fluid.systems.velocity.solver import SHIPPED, Solver, SolverName, model_with, solver_class
 from ecs_fluid.systems.velocity.tree import TreeSolver
-from ecs_fluid.systems.velocity.vorton_flow import VortonFlow
+from ecs_fluid.systems.velocity.vorton_flow import PotentialFlow, VortonFlow
 from ecs_fluid.targets import Population, Targets
 from ecs_fluid.validation_errors import nearest
 from ecs_fluid.world import World
@@ -186,8 +185,8 @@ class VelocitySystem(System):
     @classmethod
     def parameters_for(cls, values: Any, place: str) -> type[Settings]:
         """The system's parameters, and those of the solver that `values` name."""
-        given = values if isinstance(values, dict) else {}
-        name, kernel = given.get("solver"), given.get("kernel")
+        parameters = values if isinstance(values, dict) else {}
+        name, kernel = parameters.get("solver"), parameters.get("kernel")
         if isinstance(kernel, str) and kernel not in get_args(SHIPPED_KERNELS):
             from ecs_fluid.kernels.biot_savart.regularisation import CODES
 
@@ -199,10 +198,10 @@ class VelocitySystem(System):
     @classmethod
     def all_parameters(cls) -> type[Settings]:
         """The system's parameters, and those of all solvers that ship."""
-        found = cls.Parameters
+        model = cls.Parameters
         for name in get_args(SHIPPED):
-            found = model_with(found, Solver.registry[name].Parameters)
-        return found
+            model = model_with(model, Solver.registry[name].Parameters)
+        return model
 
     @classmethod
     def load_code(cls, values: Any, place: str) -> None:
@@ -217,8 +216,8 @@ class VelocitySystem(System):
 
             if self.kernel not in IN_A_PLANE:
                 raise RecipeError(
-                    f"VelocitySystem: kernel = {self.kernel!r} has no form in a plane, where "
-                    f"{', '.join(IN_A_PLANE)} have one; take one of these, or make the world's dimension 3"
+                    f"VelocitySystem: kernel = {self.kernel!r} is not for a world of dimension = 2; use "
+                    f"{', '.join(IN_A_PLANE)}, or dimension = 3"
                 )
         self._solver = self._made(self.solver)
         self.may_read = (*type(self).may_read, *self._solver.reads)  # type: ignore[assignment,misc]
@@ -238,7 +237,7 @@ class VelocitySystem(System):
 
     def process(self, dt: float) -> None:
         """Fill velocities, gradients and, if particles interpolate it, the velocity field."""
-        sources, grid, processes = self.field(Sources), self.field(Grid), self.world.processes
+        world, sources, grid = self.world, self.field(Sources), self.field(Grid)
         vortons, others = self._populations()
         solver = self._fitting(self._solver, sources, grid)
         if solver.on_grid or self.solver == "direct":
@@ -248,17 +247,19 @@ class VelocitySystem(System):
         others_read = bool(others) and self.tracers == "grid" and not solver.own_field
         if from_grid or others_read or not len(sources.sigma):
             self._fill_grid(flow)
-        at_vortons, at_others = self._readings(solver, grid)
-        if from_grid:
-            self._read_at_vortons(at_vortons, sources, vortons)
-            sum_at_strays(flow, vortons)
-        else:
-            targets = Targets.at(processes.vorton_targets(sources, vortons), self.gradient, "vortons")
+        if not from_grid:
+            x = world.processes.vorton_targets(sources, vortons)
+            targets = Targets.at(x, self.gradient, "vortons")
             solver.fill(targets)  # not flow.fill: keeps the stack above the kernel three frames deep
             flow.add_potential(targets)
-            processes.to_rows(sources.order, vortons, targets)
-        self._fill_others(flow, at_others, vortons, others)
-        if self.world.stage.c == 0.0:
+            world.processes.to_rows(sources.order, vortons, targets)
+        if from_grid or others:
+            at_vortons, at_others = self._readings(solver, grid)
+            if from_grid:
+                self._read_at_vortons(at_vortons, sources, vortons)
+                sum_at_strays(flow, vortons)
+            self._fill_others(flow, at_others, vortons, others)
+        if world.stage.c == 0.0:
             self.velocity_error = sampled_error(flow, vortons, others) if self._is_recorded else None
 
     def _populations(self) -> tuple[list[Population], list[Population]]:
@@ -370,8 +371,8 @@ class VelocitySystem(System):
         if periods.any() and not kind.periodic:
             able = " or ".join(repr(own.name) for own in SOLVERS if own.periodic or own is AutoSolver)
             raise RecipeError(
-                f"VelocitySystem: solver = {name!r} is not for a world that repeats, and this one does along "
-                f"{axes_of(periods)}; use solver = {able}"
+                f"VelocitySystem: solver = {name!r} is not for a world that repeats, and this one does "
+                f"along {axes_of(periods)}; use solver = {able}"
             )
         return kind(self)
 
@@ -384,10 +385,8 @@ class VelocitySystem(System):
         """
         if not (len(sources.sigma) or solver.own_field):
             return DirectSolver(self)
-        if solver.has_images:
-            return solver
-        flat = self.world.dimension == 3 and grid.flat.any()
-        return AutoSolver(self) if solver.on_grid and flat else solver
+        flat = solver.on_grid and self.world.dimension == 3 and grid.flat.any()
+        return AutoSolver(self) if flat and not solver.has_images else solver
 
     def _needs(self, solver: Solver) -> GridNeeds:
         """What the solver needs of the grid. If it needs room around vortons, no vorton may lie outside."""
@@ -458,8 +457,8 @@ class VelocitySystem(System):
         if len(beyond):
             row, axis = beyond[0]
             raise FluidError(
-                f"points row {row} holds {points[row, axis]:g} m; in {self.world.options.precision} "
-                f"precision up to {most:.2g} m are allowed"
+                f"points row {row} has a coordinate of {points[row, axis]:g} m; in "
+                f"{self.world.options.precision} precision up to {most:.2g} m are allowed"
             )
         return points.astype(self.world.dtype)
 
@@ -503,25 +502,20 @@ class VelocitySystem(System):
         """Poor parameters, too coarse a grid, slow sums, and constants of the fluid that nothing uses."""
         solver, (_, (x, alpha)) = self._solver, self.joined(Position, Strength)
         if solver.on_grid:
-            found = solver.grid_lint(*world.require(PartitionSystem).present())
+            texts = solver.grid_lint(*world.require(PartitionSystem).present())
         else:
-            found = self._slow_sums(len(x))
-        self._warned.update([solver.name] if found else [])
+            texts = slow_sums_lint(self, len(x))
+        self._warned.update([solver.name] if texts else [])
         plane = plane_vortices_lint(x, alpha) if world.dimension == 3 else ()
-        return [*found, *solver.lint(), *unfelt_lint(world), *plane]
+        return [*texts, *solver.lint(), *unfelt_lint(world), *plane]
 
     def _warn_once(self, solver: Solver, sources: Sources, grid: Grid) -> None:
         """Warn of an unsuitable grid, or of slow direct sums, once for each solver."""
         # All ranks must decide alike, and only the rank that ran `lint` knows that it warned.
         (warned,) = self.world.processes.largest([float(solver.name in self._warned)])
-        if not warned:
-            slow = [] if solver.on_grid else self._slow_sums(len(sources.sigma))
-            for text in slow or solver.grid_lint(sources, grid):
-                self._warned.add(solver.name)
-                self.warn(text, text)
-
-    def _slow_sums(self, vortons: int) -> list[str]:
-        """A warning if direct sums of so many vortons are slow, as a list of at most one sentence."""
-        if self.solver != "direct" or self.world.dimension != 3:
-            return []
-        return list(slow_sums_lint(self.world, vortons, self.tolerance, self.gradient))
+        if warned:
+            return
+        on_grid = solver.on_grid
+        for text in solver.grid_lint(sources, grid) if on_grid else slow_sums_lint(self, len(sources.sigma)):
+            self._warned.add(solver.name)
+            self.warn(text, text)

@@ -63,15 +63,15 @@ class TreeSolver(Solver):
 
     def lint(self) -> list[str]:
         """Warn of openings and leaves with large errors."""
-        found = []
+        texts = []
         if self.opening == "box" and self.margin < 1e-4:
-            found.append(
+            texts.append(
                 f"VelocitySystem: margin = {self.margin:g} lets a target sit on a cluster's box, with large "
                 "errors; use margin >= 1e-4"
             )
         if self.system.at == "vortons" and self.leaf == "supervortons":
-            found.append(
+            texts.append(
                 "VelocitySystem: with leaf = 'supervortons' a vorton is pushed by its own cluster; use "
                 "leaf = 'vortons' when at = 'vortons'"
             )
-        return found
+        return texts

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from ecs_fluid.components import Grid, Sources
-from ecs_fluid.systems.velocity.potential_flow import PotentialFlow
+from ecs_fluid.component import Array
+from ecs_fluid.components import Dilatation, Grid, Position, Sources, Volume
+from ecs_fluid.entity import Entity
+from ecs_fluid.systems.partition import VORTONS
+from ecs_fluid.systems.velocity.direct import DirectSolver
+from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.solver import Solver
+from ecs_fluid.systems.velocity.tree import TreeSolver
 from ecs_fluid.targets import Targets
+
+if TYPE_CHECKING:
+    from ecs_fluid.systems.velocity.system import VelocitySystem
+
+FEW_SWELLING = 1000
+"""Up to this many vortons the potential flow is summed over all pairs."""
 
 
 @dataclass
@@ -51,3 +62,74 @@ class VortonFlow:
         widened.sigma = np.maximum(self.sources.sigma, floor)
         type(self).by(self.solver, widened, self.grid).fill(targets)
         self.solver.prepare(self.sources, self.grid)
+
+
+class PotentialFlow:
+    """The irrotational flow of vortons that swell or shrink, which adds to the flow of their strengths.
+
+    u(x) = sum_p q(|x - x_p| / sigma_p) Q_p (x - x_p) / (4 pi |x - x_p|^3), Q = div u V in m^3/s.
+
+    In a plane each term is q Q_p (x - x_p) / (2 pi r^2). A Biot-Savart sum with strengths Q along an axis
+    gives these terms with (x - x_p) turned by a right angle about the axis, so any solver that sums pairs
+    can evaluate it.
+    """
+
+    def __init__(
+        self, kind: type[Solver], system: VelocitySystem, sources: Sources, grid: Grid, rates: Array
+    ) -> None:
+        """Prepare solvers of that kind; `rates` (n,) m^3/s are the Q of the sorted vortons."""
+        axes = (2, 0) if system.world.across is None else (system.world.across,)
+        self._sums = [(axis, kind(system)) for axis in axes]
+        for axis, solver in self._sums:
+            turned = copy(sources)
+            turned.alpha = np.zeros_like(sources.alpha)
+            turned.alpha[axis] = rates
+            solver.prepare(turned, grid)
+
+    @classmethod
+    def by(cls, solver: Solver, sources: Sources, grid: Grid) -> PotentialFlow | None:
+        """The potential flow of the vortons sorted in `sources`; None if none of them swells.
+
+        `direct` and `tree` sum it themselves; for other solvers `fmm` does, with the same tolerance. Few
+        vortons are summed directly.
+        """
+        system = solver.system
+        if not (vortons := cls.vortons(system)):
+            return None
+        rates = [
+            entity[Dilatation].divergence * entity[Volume].volume
+            if Dilatation in entity
+            else np.zeros(len(entity[Position].x), system.world.dtype)
+            for entity in vortons
+        ]
+        every = np.concatenate(rates)
+        if not every.any():
+            return None
+        kind = type(solver) if type(solver) in (DirectSolver, TreeSolver) else FmmSolver
+        if len(every) <= FEW_SWELLING:
+            kind = DirectSolver
+        return cls(kind, system, sources, grid, every[sources.order])
+
+    @staticmethod
+    def vortons(system: VelocitySystem) -> list[Entity]:
+        """Populations of vortons, in the order of the Sources; an empty list if none of them can swell."""
+        vortons = [entity for entity, _ in system.entities(*VORTONS)]
+        return vortons if any(Dilatation in entity for entity in vortons) else []
+
+    def add(self, targets: Targets) -> None:
+        """Add the velocity, and its gradient if it is wanted, at the targets."""
+        for axis, solver in self._sums:
+            turned = copy(targets)
+            turned.u = np.empty_like(targets.u)
+            turned.du = None if targets.du is None else np.empty_like(targets.du)
+            solver.fill(turned)
+            targets.blocks = turned.blocks
+            one, two = (axis + 1) % 3, (axis + 2) % 3
+            # In space, strengths along x are needed only for the velocity along z.
+            axes = [(two, one, -1)]
+            if axis != 0 or len(self._sums) == 1:
+                axes.insert(0, (one, two, 1))
+            for to, source, sign in axes:
+                targets.u[:, to] += sign * turned.u[:, source]
+                if targets.du is not None and turned.du is not None:
+                    targets.du[:, to] += sign * turned.du[:, source]

@@ -115,7 +115,7 @@ MISTAKES: dict[str, tuple[str, tuple[str, ...]]] = {
     "odd order of exchange": ("[fluid]\ndiffusion = { order = 3 }" + RING, ("order = 3", "2 or 4")),
     "viscosity twice": (
         "[fluid]\ndiffusion = { viscosity = 1.0 }" + RING,
-        ("viscosity belongs to [fluid]",),
+        ("viscosity belongs in [fluid]",),
     ),
     "entity without a kind": ('[[entity]]\nname = "a"', ("[[entity]] 1", "'kind' is missing")),
     "entity without a name": ('[[entity]]\nkind = "hill_vortex"', ("[[entity]] 1", "'name' is missing")),

@@ -178,7 +178,7 @@ def test_a_look_without_its_data_says_so(
         assert main(["show", str(folder), *fine, *save]) == 0
         assert not capsys.readouterr().err
     assert main(["show", str(folder), "--what", "slice", "--color-by", "temperature", *save]) == 2
-    assert "there is no field of temperature to draw: a TransferSystem makes it" in capsys.readouterr().err
+    assert "there is no field of temperature to draw; add a TransferSystem" in capsys.readouterr().err
     assert main(["show", str(folder), "--what", "slice", "--color-by", "temprature", *save]) == 2
     assert "did you mean 'temperature'" in capsys.readouterr().err
 

@@ -178,7 +178,7 @@ ONE = {"kind": "noise_box", "name": "b", "size": [1, 1, 1], "spacing": 1.0, "ove
             [{**ONE, "name": f"b{k}", "size": [0.2, 0.2, 0.1], "spacing": 0.01} for k in range(8)],
             "the particles up to those of [[entity]] 'b2' would take 0.012 GB",
         ),
-        ([ONE, {"kind": "tracers", "name": "t", "fills": "b", "cell": 0.1, "reach": 10}], "too small beside"),
+        ([ONE, {"kind": "tracers", "name": "t", "fills": "b", "cell": 0.1, "reach": 10}], "too small for"),
         (
             [{"kind": "drops", "name": "d", "spacing": 0.1,
               "drops": [{"center": [0, 0, 1e-3 * k], "radius": 1.0} for k in range(300)]}],

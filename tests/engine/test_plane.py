@@ -151,17 +151,17 @@ def test_a_plane_in_space_and_stretching_in_a_plane_are_told() -> None:
     world.spawn("row", ef.Position(x), ef.Strength(alpha), ef.CoreRadius(np.full(9, 2.0)))
     world.add_systems([ef.VelocitySystem(), ef.AdvectionSystem()])
     assert [text for text in world.lint() if "plane" in text] == [
-        "all vortons lie in the plane y = 0 m with their vorticity across it, and each moves the others as a "
-        "short piece of a line; for flow in a plane give the world dimension = 2, where each stands for a "
-        "whole line"
+        "all vortons lie in the plane y = 0 m with their vorticity perpendicular to it, and each acts as a "
+        "short piece of a vortex line; for flow in a plane give the world dimension = 2, where each stands "
+        "for a whole line"
     ]
     alpha[3, 0] = 0.1
     world["row"][ef.Strength].alpha[...] = alpha
     assert not [text for text in world.lint() if "plane" in text]
     world = vortices()
     world.add_system(ef.StretchSystem())
-    told = "StretchSystem has no effect in a world of dimension = 2, where vorticity is across the flow"
-    assert f"{told}; leave it out" in world.lint()
+    told = "StretchSystem has no effect in a world of dimension = 2, where vorticity is perpendicular to "
+    assert f"{told}the flow; leave it out" in world.lint()
 
 
 def test_gravity_across_the_plane_is_told() -> None:
@@ -169,11 +169,11 @@ def test_gravity_across_the_plane_is_told() -> None:
     world.attach("v", ef.Volume(np.full(60, 0.01)))
     world.add_system(ef.BaroclinicSystem())
     assert (
-        "gravity [0.0, 0.0, -9.81] m/s^2 is across the plane xy, so BaroclinicSystem generates nothing; give "
-        "the fluid a gravity in the plane"
+        "gravity [0.0, 0.0, -9.81] m/s^2 is perpendicular to the plane xy, so BaroclinicSystem generates no "
+        "vorticity; give the fluid a gravity in the plane"
     ) in world.lint()
     world.set_fluid(gravity=(0.0, -9.81, 0.0))
-    assert not [text for text in world.lint() if "across the plane" in text]
+    assert not [text for text in world.lint() if "perpendicular to the plane" in text]
 
 
 def test_a_checkpoint_goes_on_bit_for_bit(tmp_path: Path) -> None:

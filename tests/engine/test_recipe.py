@@ -81,7 +81,7 @@ def test_override_changes_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("assignment", "words"),
     [
-        ("world.dt", "path=value is needed, for example"),
+        ("world.dt", "path=value is needed, one text for each value, for example"),
         ("=3", "path=value is needed"),
         ("world..dt=3", "path=value is needed"),
         ("rnig.radius=3", "'rnig' is neither a table nor an entity; did you mean 'ring'?"),
@@ -106,7 +106,9 @@ def test_override_refuses(assignment: str, words: str) -> None:
 
 def test_a_setting_of_a_system_of_fluid_is_told_its_path() -> None:
     """`--set system.velocity...`, as for other systems, is the first that one tries."""
-    with pytest.raises(RecipeError, match=r"is of the \[fluid\] table; .*, or set fluid.velocity.NAME=VALUE"):
+    with pytest.raises(
+        RecipeError, match=r"belongs in the \[fluid\] table; .*, or set fluid.velocity.NAME=VALUE"
+    ):
         read("vortex_ring", ("system.velocity.solver=tree",))
     assert read("vortex_ring", ("fluid.velocity.solver=tree",)).fluid.velocity["solver"] == "tree"
 
@@ -375,7 +377,7 @@ def test_schema_takes_both_forms_of_dt() -> None:
             {"fluid": {"velocity": {"slover": "tree"}}},
             r"\[fluid\] velocity: unknown key 'slover'; did you mean",
         ),
-        ({"fluid": {"diffusion": {"viscosity": 1.0}}}, r"the viscosity belongs to \[fluid\] itself"),
+        ({"fluid": {"diffusion": {"viscosity": 1.0}}}, r"viscosity belongs in \[fluid\] itself"),
         ({"entity": {"kind": "vortex_ring"}}, r"\[entity\] is one table; write \[\[entity\]\]"),
         (
             {"entity": [{"kind": "vortex_rng"}]},
@@ -398,7 +400,7 @@ def test_schema_takes_both_forms_of_dt() -> None:
         ({"system": [{"kind": "my.magnet.Magnet"}]}, "a class of yours is written 'my.magnet:Magnet'"),
         ({"system": [{"kind": "wind"}]}, r"\[\[system\]\] 1 'wind': 'velocity' is missing"),
         ({"system": [{"kind": "wind", "velocity": [1, 2, 3], "n": 1}]}, "unknown key 'n'"),
-        ({"system": [{"kind": "velocity"}]}, r"is of the \[fluid\] table; write velocity = "),
+        ({"system": [{"kind": "velocity"}]}, r"belongs in the \[fluid\] table; write velocity = "),
         ({"system": [{"velocity": [1, 2, 3]}]}, r"\[\[system\]\] 1: 'kind' is missing; known: "),
         ({"world": {"duration": 1e9}}, "at most 10 million are allowed"),
         ({"fluid": {"velocity": {"kernel": b"x"}}}, r"velocity: kernel = b'x': text is needed, not bytes"),

@@ -127,17 +127,17 @@ INERTIA = np.diag([1.0, 2.0, 2.5])[None]
 @pytest.mark.parametrize(
     ("entity", "kind", "column", "change", "sentence"),
     [
-        ("plate", "Pose", "q", lambda q: q.fill(0.0), "Pose.q row 0 has the length 0; a unit quaternion"),
-        ("plate", "Pose", "q", lambda q: q.fill(1.0), "Pose.q row 0 has the length 2;"),
+        ("plate", "Pose", "q", lambda q: q.fill(0.0), "Pose.q row 0 has length 0; a unit quaternion"),
+        ("plate", "Pose", "q", lambda q: q.fill(1.0), "Pose.q row 0 has length 2;"),
         ("plate", "Pose", "q", lambda q: q.fill(np.nan), "Pose.q row 0 (was not finite|is nan)"),
         ("plate", "Body", "inertia", lambda i: i.fill(0.0), "principal moments 0, 0, 0 kg m"),
-        ("plate", "Body", "inertia", lambda i: np.negative(i, out=i), "moments above 0 are allowed"),
+        ("plate", "Body", "inertia", lambda i: np.negative(i, out=i), "each must be above 0"),
         (
             "plate",
             "Body",
             "inertia",
             lambda i: np.copyto(i, np.diag([1.0, 1.0, 3.0])),
-            r"principal moments 1, 1, 3 .* none of them larger than the sum",
+            r"principal moments 1, 1, 3 .* at most the sum of the other two",
         ),
         (
             "plate",
@@ -151,12 +151,18 @@ INERTIA = np.diag([1.0, 2.0, 2.5])[None]
             "HullShape",
             "hull",
             lambda h: h.fill(1),
-            "HullShape.hull row 0 is 1; its HullTable holds 1",
+            "HullShape.hull row 0 is 1, but its HullTable holds 1",
         ),
         ("plate", "HullShape", "container", lambda c: c.fill(1), "layer' is for solids, but 'plate' is"),
         ("plate", "HullTable", "planes", lambda p: np.negative(p, out=p), "outward unit normal"),
-        ("plate", "HullTable", "loops", lambda v: v.fill(8), "loops of polytope 0 has 8; .* 0 to 7, are"),
-        ("plate", "HullTable", "edges", lambda v: v.fill(-1), "edges of polytope 0 has -1;"),
+        (
+            "plate",
+            "HullTable",
+            "loops",
+            lambda v: v.fill(8),
+            "loops of polytope 0 refers to vertex 8; .* 0 to 7",
+        ),
+        ("plate", "HullTable", "edges", lambda v: v.fill(-1), "edges of polytope 0 refers to vertex -1;"),
         ("plate", "HullTable", "plane_start", lambda s: s.fill(0), "2 numbers that rise from 0 to 6 are"),
     ],
 )
@@ -179,7 +185,7 @@ def test_what_is_given_is_refused_alike() -> None:
     """By the same code: where an entity is made, gets a table, or rows."""
     world = ef.World()
     body = ef.RigidMotion(np.zeros((1, 3))), ef.Body([1.0], INERTIA), ef.BallShape([1.0])
-    with pytest.raises(ComponentError, match=r"entity 'ball': Pose.q row 0 has the length 2"):
+    with pytest.raises(ComponentError, match=r"entity 'ball': Pose.q row 0 has length 2"):
         world.spawn("ball", ef.Pose(np.zeros((1, 3)), 2 * np.array(TURN)), *body)
     ball = world.spawn("ball", ef.Pose(np.zeros((1, 3)), TURN), *body)
     with pytest.raises(
@@ -188,7 +194,7 @@ def test_what_is_given_is_refused_alike() -> None:
         ball.spawn(
             ef.Pose(np.ones((1, 3)), TURN), body[0], ef.Body([1.0], 4 * INERTIA - 3 * np.eye(3)), body[2]
         )
-    with pytest.raises(ComponentError, match=r"AddedMass.coefficient row 0 has the principal value -1;"):
+    with pytest.raises(ComponentError, match=r"AddedMass.coefficient row 0 has a principal value of -1;"):
         world.attach("ball", bodies.AddedMass([-np.eye(3)]))
     assert (len(ball), bodies.AddedMass in ball) == (1, False)
     with pytest.raises(ComponentError, match=r"fuel \+ flame \+ smoke of row 1 is 1.5; at most 1"):
@@ -216,7 +222,7 @@ def test_a_scripted_body_stays_one() -> None:
     world.add_system(ef.BodySystem(scripts=[script]))
     world.step()
     world["ball"][ef.Body].motion[:] = 2
-    with pytest.raises(ComponentError, match="'ball', which is not one body with motion = 'scripted'"):
+    with pytest.raises(ComponentError, match="'ball', but only a body with motion = 'scripted'"):
         world.step()
 
 

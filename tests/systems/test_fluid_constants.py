@@ -177,10 +177,10 @@ def test_gravity_told_to_particles_a_second_time_is_told() -> None:
     system = world.add_system(ef.AccelerateSystem(acceleration=(0.0, 0.0, -9.81)))
     assert world.lint() == [
         "AccelerateSystem has acceleration = [0.0, 0.0, -9.81] m/s^2 along the fluid's gravity "
-        "[0.0, 0.0, -9.81]; leave it out to have the fluid's, or make the fluid's 0"
+        "[0.0, 0.0, -9.81] m/s^2, and both act; leave one of them out"
     ]
     world.set_fluid(gravity=ef.Keyed(keys=[(0.0, [0.0, 0.0, 0.0]), (1.0, [0.0, 0.0, -1.62])]))
-    assert "gravity [0.0, 0.0, -1.62]; leave" in world.lint()[0]
+    assert "gravity [0.0, 0.0, -1.62] m/s^2, and both act; leave" in world.lint()[0]
     world.set_fluid(gravity=(0.0, 0.0, -9.81))
     for other in ((0.0, 0.0, 9.81), (9.81, 0.0, 0.0), None):
         system.acceleration = other
@@ -288,8 +288,8 @@ def test_a_fluid_without_viscosity_is_told_where_there_is_drag() -> None:
     ball(world)
     world.add_system(ef.DragSystem(law="stokes"))
     assert world.lint() == [
-        "DragSystem: the fluid has no viscosity, with which law = 'stokes' gives no drag and no spin is "
-        "stopped; give the fluid one, such as 1.5e-5 m^2/s (air)"
+        "DragSystem: the fluid has no viscosity, so law = 'stokes' gives no drag, and nothing slows the "
+        "spin of bodies; give the fluid a viscosity, such as 1.5e-5 m^2/s (air)"
     ]
 
 
@@ -325,18 +325,18 @@ def test_a_rate_is_no_viscosity() -> None:
     world.set_fluid(viscosity=1e-3)
     world.add_system(ef.DiffusionSystem(method="index_space"))
     assert (
-        "DiffusionSystem: method = 'index_space' exchanges by its rate, which is 0, and leaves out the "
-        "fluid's viscosity of 0.001 m^2/s; give it a rate in 1/s, or take another method"
+        "DiffusionSystem: method = 'index_space' exchanges by its rate, which is 0, and ignores the "
+        "fluid's viscosity of 0.001 m^2/s; give it a rate in 1/s, or use another method"
     ) in world.lint()
-    with pytest.raises(ef.RecipeError, match=r"rate = 0\.5 is not for method = 'pse'"):
+    with pytest.raises(ef.RecipeError, match=r"rate = 0\.5 has no effect with method = 'pse'"):
         world.add_system(ef.DiffusionSystem(rate=0.5))
-    with pytest.raises(ef.RecipeError, match="eddy_viscosity = 3 is not for method = 'index_space'"):
+    with pytest.raises(ef.RecipeError, match="eddy_viscosity = 3 has no effect with method = 'index_space'"):
         world.add_system(ef.DiffusionSystem(method="index_space", rate=0.5, eddy_viscosity=3.0))
-    with pytest.raises(ef.RecipeError, match="order = 4 is not for method = 'core_spreading'"):
+    with pytest.raises(ef.RecipeError, match="order = 4 has no effect with method = 'core_spreading'"):
         world.add_system(ef.DiffusionSystem(method="core_spreading", order=4))
-    with pytest.raises(ef.RecipeError, match=r"radius = 0\.5 is not for method = 'index_space'"):
+    with pytest.raises(ef.RecipeError, match=r"radius = 0\.5 has no effect with method = 'index_space'"):
         world.add_system(ef.DiffusionSystem(method="index_space", rate=0.5, radius=0.5))
-    with pytest.raises(ef.RecipeError, match="dissipation = true is not for method = 'pse'"):
+    with pytest.raises(ef.RecipeError, match="dissipation = true has no effect with method = 'pse'"):
         world.add_system(ef.DiffusionSystem(dissipation=True))
 
 
@@ -382,14 +382,16 @@ def test_temperatures_that_lift_nothing_are_told(kind: str) -> None:
     block = {"kind": "fluid_block", "name": "gas", "sphere": {"radius": 0.2}, "temperature": 400.0}
     body = {"kind": "body", "name": "ball", "shape": {"shape": "ball", "radius": 0.1}, "center": [1, 0, 0]}
     tables = {"entity": [block, body], "system": [{"kind": kind}]}
-    said = [text for text in ef.WorldRecipe.from_tables(tables).build().lint() if "nothing rises" in text]
+    said = [
+        text for text in ef.WorldRecipe.from_tables(tables).build().lint() if "causes no buoyancy" in text
+    ]
     assert said == [
-        f"{kind.capitalize()}System: 'gas' has temperatures and no density, and with the fluid's law = "
-        "'none' nothing rises by temperature; take law = 'ideal_gas' or 'liquid', or give it a density"
+        f"{kind.capitalize()}System: 'gas' has temperatures but no density, and with the fluid's law = "
+        "'none' temperature causes no buoyancy; use law = 'ideal_gas' or 'liquid', or give it a density"
     ]
     for quiet in ({"fluid": {"law": "ideal_gas"}}, {"entity": [{**block, "density": 1.0}, body]}):
         made = ef.WorldRecipe.from_tables({**tables, **quiet}).build()
-        assert not [text for text in made.lint() if "nothing rises" in text]
+        assert not [text for text in made.lint() if "causes no buoyancy" in text]
 
 
 def test_two_densities_are_told_in_one_sentence() -> None:
@@ -397,7 +399,8 @@ def test_two_densities_are_told_in_one_sentence() -> None:
     ball(world)
     world.add_systems([ef.BoundarySystem(density=1.0), ef.DiagnosticsSystem()])
     assert [text for text in world.lint() if "density" in text] == [
-        "BoundarySystem has density = 1 kg/m^3, the fluid 1.2 kg/m^3; leave it out there to have the fluid's"
+        "BoundarySystem has density = 1 kg/m^3, but the fluid has 1.2 kg/m^3; leave density out of the "
+        "system to use the fluid's"
     ]
     world.set_fluid(density=1.0)
     assert not [text for text in world.lint() if "density" in text]

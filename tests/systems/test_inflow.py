@@ -307,11 +307,11 @@ def test_further_components_and_drains() -> None:
 @pytest.mark.parametrize(
     ("tap", "words"),
     [
-        ({"speed": -1.0}, "speed -1.0; a number from 0 to 1e6 m/s is needed"),
-        ({"speed": {"keys": [[0, 1], [1, -2]]}}, "speed -2"),
-        ({"direction": [0, 0, 0]}, "direction needs at least one part that is not zero"),
-        ({"direction": {"keys": [[0, [0, 0, 1]], [1, [0, 0, -3]]]}}, "direction turns straight back"),
-        ({"start": 2.0, "stop": 1.0}, "stop 1 s is not after start 2 s"),
+        ({"speed": -1.0}, "speed = -1.0; a number from 0 to 1e6 m/s is needed"),
+        ({"speed": {"keys": [[0, 1], [1, -2]]}}, "speed = -2"),
+        ({"direction": [0, 0, 0]}, "direction needs at least one component that is not zero"),
+        ({"direction": {"keys": [[0, [0, 0, 1]], [1, [0, 0, -3]]]}}, "direction reverses between"),
+        ({"start": 2.0, "stop": 1.0}, "stop = 1 s must be after start = 2 s"),
         ({"size": 0.2}, "size = 0.2"),
         ({"velocity": [0, 0, 1]}, "unknown key 'velocity'"),
     ],
@@ -325,7 +325,7 @@ def test_mistakes_give_one_sentence(tap: dict[str, Any], words: str) -> None:
 def test_what_does_not_fit_together_is_refused() -> None:
     with pytest.raises(RecipeError, match="two inflows are called 'tap'"):
         ef.World().add_system(ef.InflowSystem(inflows=[Inflow(**TAP), Inflow(**TAP)]))
-    with pytest.raises(FluidError, match="liquids of one viscosity are needed"):
+    with pytest.raises(FluidError, match="all liquids need the same viscosity"):
         world_of({"viscosity": 1e-3}, {"name": "other", "into": "oil", "viscosity": 2e-3})
     world = tank(-0.1, center=[0.0, 0.0, 0.2], spacing=0.06, size=[0.2, 0.2])
     with pytest.raises(FluidError, match=r"inflow 'tap': spacing = 0\.06 m, but"):
@@ -366,7 +366,7 @@ def test_what_is_left_open_is_that_of_the_liquid_there() -> None:
     }
     said = [text for text in system.lint(world) if "leave density out" in text]
     assert [text.split(";")[0] for text in said] == [
-        "InflowSystem: 'b' lets liquid of 1000 kg/m^3 into 'oil', and the liquid there has 900 kg/m^3"
+        "InflowSystem: 'b' adds liquid of 1000 kg/m^3 to 'oil', but the liquid there has 900 kg/m^3"
     ]
     heavy = world_of({}, density=1000.0)
     assert any("the liquid of 'tap' has a density of 1000 kg/m^3" in text for text in heavy.lint())

@@ -212,7 +212,9 @@ def test_a_box_that_ends_at_a_body_takes_none_of_its_vorticity() -> None:
     world.step(3)
     assert len(world["wake-bound"]) == 80
     world["wake-bound"].kill([0])
-    with pytest.raises(FluidError, match="'wake-bound' has 79 rows in place of 80; they stand for the spin"):
+    with pytest.raises(
+        FluidError, match="'wake-bound' has 79 rows, but 80 are needed; they represent the spin"
+    ):
         world.step()
 
 

@@ -18,7 +18,7 @@ from solids import balls
 
 import ecs_fluid as ef
 from ecs_fluid.systems.shared.body_tables import body_entities
-from ecs_fluid.systems.shared.together import solved
+from ecs_fluid.systems.shared.together import solution
 from ecs_fluid.worlds.bodies import BodyRecipe
 
 pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
@@ -193,7 +193,7 @@ def test_a_linear_system_is_left_as_it_was() -> None:
     matrix, right = draw.standard_normal((3, 2, 3, 2)), draw.standard_normal((3, 2))
     wanted = np.linalg.solve(matrix.reshape(6, 6), right.ravel()).reshape(3, 2)
     for _ in range(2):
-        assert solved(matrix, right) == pytest.approx(wanted, rel=1e-12)
+        assert solution(matrix, right) == pytest.approx(wanted, rel=1e-12)
 
 
 @pytest.mark.parametrize("ratio", [0.02, 1.0])

@@ -337,7 +337,9 @@ def test_a_vortex_draws_bubbles_in_and_throws_stones_out() -> None:
 
 def test_acceleration_needs_two_times_of_a_tick() -> None:
     world = ef.World(dt=0.02, integrator="euler")
-    with pytest.raises(ef.RecipeError, match='integrator = "euler" looks at one; use "rk2"'):
+    with pytest.raises(
+        ef.RecipeError, match='integrator = "euler" evaluates it at one; use integrator = "rk2"'
+    ):
         world.add_system(ef.BuoyancySystem(acceleration=True))
 
 

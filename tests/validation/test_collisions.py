@@ -305,7 +305,7 @@ def test_an_emitter_inside_a_body_says_so() -> None:
     balls(world, "ball", [0, 0, 0], radius=0.5, motion="fixed")
     emitter(world)
     run_systems(world)
-    with pytest.warns(ef.FluidWarning, match="all of the last 250 particles that emitters gave to 'smoke'"):
+    with pytest.warns(ef.FluidWarning, match="all of the last 250 particles that emitters added to 'smoke'"):
         world.step()
     assert len(world["smoke"]) == 0 and count(world, "cleared") == 500
 

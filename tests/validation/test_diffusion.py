@@ -302,7 +302,7 @@ def test_advice_on_exchange_over_few_spacings(order: int, spacings: float) -> No
     told = [text for text in world.lint() if "times the viscosity" in text]
     assert len(told) == (abs(part - 1.0) > 0.05)
     if told:
-        assert f"takes {part:.2g} times" in told[0].replace("takes -0 ", "takes 0 ")
+        assert f"gives 'gas' {part:.2g} times" in told[0].replace("gives 'gas' -0 ", "gives 'gas' 0 ")
         assert f"use radius = {1.5 if order == 2 else 1.25}," in told[0]
 
 

@@ -295,7 +295,7 @@ def test_gas_that_swells_too_fast_for_the_step_is_told() -> None:
     world = gas_world(x, h, np.full(len(x), 300.0))
     world.step()
     world["gas"][ef.Temperature].T[:] = 1500.0
-    told = r"vortons of 'gas' grew 5 times in volume in one tick; .* use dt <= 0\.0086 s"
+    told = r"vortons of 'gas' grew 5 times in volume in one tick, .* use dt <= 0\.0086 s"
     with pytest.warns(ef.FluidWarning, match=told):
         world.step()
     world.step()
@@ -338,7 +338,7 @@ def test_refused() -> None:
         ef.World().add_system(ef.ExpansionSystem(flow=True))
     world = ef.World(periodic=(1.0, 1.0, 1.0))
     world.set_fluid(law="ideal_gas")
-    with pytest.raises(ef.RecipeError, match="a world that repeats has no room for gas that swells"):
+    with pytest.raises(ef.RecipeError, match="a world that repeats has no room for gas that expands"):
         world.add_system(ef.ExpansionSystem(flow=True))
     world.add_system(ef.ExpansionSystem())
     with pytest.raises(ef.FluidError, match="flow cannot be changed once the system is made"):

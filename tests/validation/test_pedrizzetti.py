@@ -142,4 +142,4 @@ def test_not_together_with_remeshing() -> None:
     world = world_of(skew_rings(), ef.AlignmentSystem(rate=1.0))
     assert not any("AlignmentSystem" in text for text in world.lint())
     world.add_system(ef.RemeshSystem())
-    assert any("AlignmentSystem turns around" in text for text in world.lint())
+    assert any("AlignmentSystem reverses the vortons" in text for text in world.lint())

@@ -280,7 +280,7 @@ def test_what_has_no_meaning_is_left_out() -> None:
     ("system", "sentence"),
     [
         (ef.VelocitySystem(solver="direct"), "use solver = 'poisson' or 'hybrid' or 'auto'"),
-        (ef.VelocitySystem(solver="poisson", boundary="walls"), "boundary = 'walls' has faces on all sides"),
+        (ef.VelocitySystem(solver="poisson", boundary="walls"), "boundary = 'walls' puts walls on all sides"),
         (
             ef.BodySystem(),
             "BodySystem does not work in a world that repeats, and this one repeats along x and z",

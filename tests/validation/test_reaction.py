@@ -181,9 +181,9 @@ def test_who_sets_the_spin_is_asked_once() -> None:
     """Two systems that both give the spin back are refused in a sentence."""
     world = body_world()
     balls(world, "ball", [0, 0, 0])
-    with pytest.raises(ef.RecipeError, match="changes the spin too"):
+    with pytest.raises(ef.RecipeError, match="changes the spin of bodies too"):
         world.add_systems([ef.BoundarySystem(), ef.ReactionSystem(tracer_volume=1.0, angular="tracers")])
     with pytest.raises(ef.RecipeError, match="tracer_volume is missing"):
         world.add_systems([ef.ReactionSystem()])
-    with pytest.raises(ef.RecipeError, match=r"axes = \['y'\] do nothing with linear = 'none'"):
+    with pytest.raises(ef.RecipeError, match=r"axes = \['y'\] has no effect with linear = 'none'"):
         world.add_systems([ef.ReactionSystem(linear="none", axes=("y",))])

@@ -320,7 +320,9 @@ def test_points_out_of_range_are_refused_by_name(
 ) -> None:
     """One sentence from every solver; the largest coordinate that it allows gives a velocity."""
     world = few_vortons(precision, 3.0, kernel=kernel)
-    with pytest.raises(FluidError, match=rf"row 1 holds {re.escape(f'{-far:g}')} m; in") as refused:
+    with pytest.raises(
+        FluidError, match=rf"row 1 has a coordinate of {re.escape(f'{-far:g}')} m; in"
+    ) as refused:
         world.velocity([[0.0, 0.0, 0.0], [0.0, -far, 0.0]], solver)
     most = 0.99 * float(str(refused.value).split("up to ")[1].split(" m")[0])
     at = most * np.array([[1.0, -1.0, 1.0], [0.0, 0.0, 0.0]])

@@ -602,11 +602,11 @@ def test_resumed_run_is_the_straight_one(tmp_path: Path) -> None:
 def test_too_long_a_step_is_refused_in_a_sentence() -> None:
     liquid = {"sphere": {"radius": 0.1}, "spacing": 0.04}
     world, _ = tank(None, liquid, dt=0.1, steps=2, sound_speed=20.0)
-    with pytest.raises(ef.FluidError, match=r"dt = 0.1 s in steps = 2 .* use dt <= \S+ s or steps = \d+"):
+    with pytest.raises(ef.FluidError, match=r"dt = 0.1 s with steps = 2 .* use dt <= \S+ s or steps = \d+"):
         world.step()
     # As many steps as no tick may have are not proposed.
     world, _ = tank(None, liquid, dt=100.0, sound_speed=20.0)
-    with pytest.raises(ef.FluidError, match=r"dt = 100 s in at most 1000 steps .*; use dt <= 3.6 s$"):
+    with pytest.raises(ef.FluidError, match=r"dt = 100 s with at most 1000 steps .*; use dt <= 3.6 s$"):
         world.step()
     world, _ = tank(None, liquid, dt=0.1, sound_speed=20.0)
     world.step()

@@ -324,11 +324,11 @@ def test_mistakes() -> None:
         drop_world(6.0, dt=0.1).step()
     world = drop_world(6.0)
     world.add_system(ef.RemeshSystem())
-    with pytest.raises(FluidError, match="RemeshSystem would make the vortons of 'oil' a second time"):
+    with pytest.raises(FluidError, match="RemeshSystem would replace the vortons of 'oil'"):
         world.step()
     world = drop_world(6.0, outside=0.5)
     world.add_system(ef.BaroclinicSystem())
-    with pytest.raises(FluidError, match="both make vorticity of the jump of density"):
+    with pytest.raises(FluidError, match="both generate vorticity from the jump in density"):
         world.step()
     with pytest.raises(FluidError, match="a surface already"):
         Drops(name="more").build(drop_world(6.0))

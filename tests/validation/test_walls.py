@@ -211,7 +211,7 @@ def test_walls_that_lean_and_stir_layers_are_told(tilt: float, given: dict[str, 
     world, rate = tilted(rotation, x, 1000 - 100 * x[:, 2])
     world.system(ef.BaroclinicSystem).put(**given)  # type: ignore[union-attr]
     stirred = np.linalg.norm(rate(), axis=1).max() > 0.1 * 100
-    told = any("walls of a container lean" in text for text in world.lint())
+    told = any("a container has inclined walls" in text for text in world.lint())
     assert stirred == told == bool(tilt and given)
 
 

@@ -334,7 +334,7 @@ def test_other_systems_leave_it_alone() -> None:
 
 @pytest.mark.parametrize(
     ("parameters", "words"),
-    [({"crest": (0.2, 0.1)}, r"crest = \(0.2, 0.1\): two rising numbers"),
+    [({"crest": (0.2, 0.1)}, r"crest = \(0.2, 0.1\): two increasing numbers"),
      ({"speed": (-1.0, 0.1)}, r"speed = \(-1.0, 0.1\)"), ({"into": "water"}, "Whitewater"),
      ({"most": 10**9}, "use a smaller most")],
 )  # fmt: skip
@@ -350,7 +350,7 @@ def test_ranges_and_most_may_be_changed_while_the_world_runs() -> None:
     system = ef.WhitewaterSystem()
     world.add_system(system)
     strewn(np.zeros((3, 3)), np.zeros((3, 3)), world)
-    with pytest.raises(RecipeError, match="two rising numbers"):
+    with pytest.raises(RecipeError, match="two increasing numbers"):
         system.closing = (0.5, 0.1)
     system.closing, system.most = (0.1, 0.5), 1
     world.step()

@@ -126,7 +126,7 @@ def test_file_is_the_same_path(tmp_path: Path) -> None:
         (KEY.replace("focal", "focus"), "unknown key 'key.0.focus'; did you mean 'focal'"),
         (KEY.replace("[0, -5, 0]", "[0, -5]"), "key.0.position"),
         (KEY.replace("[0, -5, 0]", "[0, 0, 5]"), "along its own up direction"),
-        (KEY + KEY, "key 2 is at 0 s, not after"),
+        (KEY + KEY, "key 2 is at 0 s; it must be after"),
         (KEY + KEY.replace("-5", "5").replace("= 0", "= 1"), "put another key there"),
         ("between = 3\n" + KEY, "allowed: 'smooth' or 'linear'"),
         ("key = 3", "key = 3"),

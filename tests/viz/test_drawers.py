@@ -32,7 +32,7 @@ def test_error_of_a_child_is_told_after_the_frames_before_it() -> None:
 
 
 def test_death_of_a_child_is_told() -> None:
-    with pytest.raises(FluidError, match="has ended with status 7"):
+    with pytest.raises(FluidError, match="ended with status 7"):
         list(draw(Numbers(9, "dies"), 2))
 
 

@@ -106,7 +106,7 @@ def test_chosen_seeds_are_inside_and_the_same_every_time() -> None:
     ("call", "words"),
     [
         (lambda: velocity_slice(rotation, BOX, "w"), "slice normal 'w'"),
-        (lambda: velocity_slice(rotation, ((0, 0, 0), (1, 0, 1)), "x"), "flat along a slice"),
+        (lambda: velocity_slice(rotation, ((0, 0, 0), (1, 0, 1)), "x"), "have no area in a slice"),
         (lambda: velocity_slice(rotation, (0.0, 1.0)), "not a box"),
         (lambda: velocity_slice(rotation, ((0, 0, 0), (0, 0, 0))), "are a point"),
         (lambda: velocity_slice(lambda points: points[:, :2], BOX), "returned shape"),

@@ -123,7 +123,7 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     with pytest.raises(FluidError, match="did you mean 'curvature'"):
         surface_movie(target, timed(ball(0.5)), color_by="curvatur")
     bare = ball(0.5)._replace(T=None)
-    with pytest.raises(FluidError, match="nothing is known of 'temperature'"):
+    with pytest.raises(FluidError, match="this surface has no 'temperature'"):
         surface_movie(target, timed(bare), color_by="temperature")
     with pytest.raises(FluidError, match="unknown look 'smok'"):
         surface_movie(target, timed(bare), look="smok")

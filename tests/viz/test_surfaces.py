@@ -90,7 +90,7 @@ def test_mistakes_are_named() -> None:
     field = ball()
     with pytest.raises(FluidError, match="no surface at the level 9 m; the distances here run from"):
         render_surface(field, level=9.0)
-    with pytest.raises(FluidError, match="nothing is known of 'speed'"):
+    with pytest.raises(FluidError, match="this surface has no 'speed'"):
         render_surface(field, color_by="speed")
     with pytest.raises(FluidError, match="curvature"):
         render_surface(field, color_by="curvatur")

@@ -58,7 +58,7 @@ def test_balloon_sinks_warms_and_rises() -> None:
 
 def test_drag_by_the_fluid_in_a_body_is_warned_of() -> None:
     """Where a BoundarySystem makes it; not in worlds that say `flow = false`."""
-    told = "dragged along by the fluid at their centres"
+    told = "uses the velocity of the fluid at the centres of bodies"
     for setting, warned in (("system.drag.flow=true", True), ("system.drag.flow=false", False)):
         world = read("fire_and_balloon", (setting,)).build()
         assert any(told in text for text in world.lint()) == warned
@@ -66,7 +66,7 @@ def test_drag_by_the_fluid_in_a_body_is_warned_of() -> None:
 
 def test_a_push_by_the_fluid_in_a_body_is_warned_of() -> None:
     """As drag is: where a BoundarySystem stirs it."""
-    told = "pushed by the fluid at their centres"
+    told = "by the acceleration of the fluid at their centres"
     for setting, warned in (("system.buoyancy.acceleration=true", True), ("world.seed=1", False)):
         world = read("fire_and_balloon", ("world.integrator=rk2", setting)).build()
         assert any(told in text for text in world.lint()) == warned

@@ -67,7 +67,7 @@ def test_hybrid_particles_are_vortons_too() -> None:
         ({"fills": "tank", "sphere": {"radius": 1}}, "sphere and fills given"),
         ({"sphere": {"radius": 1}, "level": 1.0}, "it needs fills"),
         ({"box": {"low": (0, 0, 0), "high": (1, 1, 0)}}, "no volume"),
-        ({"fills": "bucket"}, "no container made before"),
+        ({"fills": "bucket"}, "names no container that stands before"),
         ({"fills": "tank", "level": 2.0}, "below the floor"),
         ({"fills": "tank", "level": 9.0}, "is above the top of 'tank', 3.4 m; leave it out to fill it"),
         ({"fills": "tank", "spacing": 5.0}, "use a smaller spacing"),
@@ -91,9 +91,9 @@ def test_mistakes_are_told(liquid: dict[str, Any], said: str) -> None:
         (
             [{"fills": "tank"}, {"box": {"low": (1.2, 1.8, 2.8), "high": (1.6, 2.2, 3.2)}}],
             [
-                "48 particles of 'w0' lie nearer than 0.4 spacings to others, the first to one of 'w1'",
+                "48 particles of 'w0' lie closer than 0.4 spacings to others, the first to one of 'w1'",
                 "16 of 64 particles of 'w1' lie outside",
-                "48 particles of 'w1' lie nearer than 0.4 spacings to others, the first to one of 'w0'",
+                "48 particles of 'w1' lie closer than 0.4 spacings to others, the first to one of 'w0'",
             ],
         ),
     ],
@@ -111,7 +111,7 @@ def test_liquid_where_none_should_be_is_told(liquids: list[dict[str, Any]], said
         found
     )
     world.tick = 1  # spray of a world that is resumed may be as close
-    assert not any("nearer than" in line for line in world.lint())
+    assert not any("closer than" in line for line in world.lint())
 
 
 @pytest.mark.parametrize(("moved", "said"), [(1e-6, 0), (1e-3, 1), (0.3, 0)])
@@ -140,7 +140,7 @@ def test_a_container_that_is_all_but_a_box_is_told(moved: float, said: int) -> N
                 {"kind": "container", "name": "other", "shape": TANK, "center": (1.4, 0.0, 0.0)},
                 {"kind": "liquid", "name": "oil", "fills": "other", "level": 0.0},
             ],
-            ["two containers with liquid are 0.4 m apart, and the liquid of one feels the other's"],
+            ["two containers with liquid are 0.4 m apart, so their liquids act on each other"],
         ),
         (
             [
@@ -175,9 +175,7 @@ def test_sound_of_a_liquid_without_gravity_goes_by_its_velocity() -> None:
     world = WorldRecipe.from_tables(free | {"entity": [drop | {"velocity": [0.0, 3.0, -4.0]}]}).build()
     world.step()
     assert world.fluid[ef.LiquidModel].stiffness[0] == pytest.approx(1000.0 * 50.0**2 / 7.0)
-    with pytest.raises(
-        ef.FluidError, match="without gravity and velocities there is no default for sound_speed"
-    ):
+    with pytest.raises(ef.FluidError, match="sound_speed has no default without gravity and velocities"):
         WorldRecipe.from_tables(free | {"entity": [drop]}).build().step()
 
 
@@ -219,9 +217,9 @@ def test_constants_of_the_surroundings_are_not_the_liquids() -> None:
     }
     assert WorldRecipe.from_tables(tables).build().lint() == [
         "'water' has a density of 1000 kg/m^3 and the fluid around it 998 kg/m^3; [fluid] is what surrounds "
-        "a liquid, so give it that density, or SphSystem surrounded = true",
-        "'water' has no viscosity, and nothing feels that of the fluid around it, 1e-06 m^2/s; give the "
-        "liquid its own",
+        "a liquid, so give it the density of the surroundings, or set SphSystem.surrounded = true",
+        "'water' has no viscosity, and nothing uses that of the fluid around it, 1e-06 m^2/s; give the "
+        "liquid a viscosity of its own",
     ]
     tables["entity"][0]["viscosity"] = 1e-6
     tables["system"] = [{"kind": "buoyancy"}]
@@ -235,7 +233,9 @@ def test_constants_of_the_surroundings_are_not_the_liquids() -> None:
 def test_two_viscosities_of_liquids_are_refused() -> None:
     world = built(sphere={"center": (1, 2, 3), "radius": 0.2}, spacing=0.05, viscosity=1e-3)
     LiquidRecipe(name="oil", sphere={"center": (5, 2, 3), "radius": 0.2}, spacing=0.05).build(world)
-    said = r"SphSystem: 'oil' has a viscosity of 0 m\^2/s and '\w+' of 0\.001 m\^2/s; liquids of one"
+    said = (
+        r"SphSystem: 'oil' has a viscosity of 0 m\^2/s and '\w+' of 0\.001 m\^2/s; all liquids need the same"
+    )
     with pytest.raises(ef.FluidError, match=said):
         world.add_system(ef.SphSystem())
     world["oil"][ef.Liquid].viscosity[:] = 1e-3

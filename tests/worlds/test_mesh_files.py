@@ -18,7 +18,7 @@ from ecs_fluid.cli import main
 from ecs_fluid.errors import FluidWarning, RecipeError
 from ecs_fluid.worlds import vtk_files
 from ecs_fluid.worlds.hulls import hull_of_mesh, hull_of_vertices
-from ecs_fluid.worlds.meshes import read_mesh, tell_open
+from ecs_fluid.worlds.meshes import check_closed, read_mesh
 from ecs_fluid.worlds.vtk_files import MESHES
 
 SIZES = np.array([1.0, 0.5, 0.25])
@@ -59,7 +59,7 @@ def test_strips_of_triangles(tmp_path: Path, ending: str) -> None:
     np.testing.assert_allclose(one.volume, other.volume, rtol=1e-12)
     assert np.isclose(one.volume, 2 * 6 * np.sin(np.pi / 6), rtol=1e-6)
     assert len(one.triangles) == len(other.triangles)
-    tell_open(one, "strips")
+    check_closed(one, "strips")
 
 
 XYZ = b"property float x\nproperty float y\nproperty float z\n"
@@ -187,7 +187,7 @@ def test_corners_too_coarse_for_their_polytope_are_refused(far: float) -> None:
     if far < 1e5:
         assert np.isclose(hull_of_vertices(there).volume, near.volume, rtol=1e-4)
         return
-    with pytest.raises(RecipeError, match=r"are known to 0\.\d+ m only, as far from the origin as they are"):
+    with pytest.raises(RecipeError, match=r"corners are accurate to 0\.\d+ m only"):
         hull_of_vertices(there)
     assert np.isclose(hull_of_vertices(x + far).volume, near.volume, rtol=1e-6)
 

@@ -162,9 +162,9 @@ def test_points_within_their_hull_are_told(
         with warnings.catch_warnings(record=True, action="always") as caught:
             built({"kind": "body", "name": "l", "shape": shape}, dimension=dimension)
         assert [str(each.message) for each in caught] == [
-            f"1 of the {len(points)} points of a body lie within their convex hull, which is the body: "
-            f"[{', '.join(map(str, within))}] by {depth} m; leave them out, or give convex parts as several "
-            "bodies"
+            f"1 of the {len(points)} points of a body lie inside its convex hull and do not change it, the "
+            f"first, [{', '.join(map(str, within))}], by {depth} m; leave them out, or give convex parts as "
+            "several bodies"
         ] * told
 
 
@@ -178,7 +178,7 @@ def test_planes_that_leave_no_room_are_refused() -> None:
     """Inward normals (empty), a missing side (open), and a normal of zero length."""
     faces = np.array([[s * (k == 0), s * (k == 1), s * (k == 2), 1.0] for k in range(3) for s in (1, -1)])
     assert np.isclose(hull_of_planes(faces).volume, 8)
-    with pytest.raises(ef.RecipeError, match="no room"):
+    with pytest.raises(ef.RecipeError, match="enclose no volume"):
         hull_of_planes(faces * [1, 1, 1, -1])
     with pytest.raises(ef.RecipeError, match="open"):
         hull_of_planes(faces[:5])
@@ -236,11 +236,11 @@ def test_bodies_in_a_plane_are_what_it_cuts_out() -> None:
     [
         (
             {"rotation": [0.1, 0, 0]},
-            "rotation turns the body out of the plane; only a part along z is allowed",
+            "rotation turns the body out of the plane; only a component along z is allowed",
         ),
         (
             {"motion": "scripted", "angular_velocity": [0, 1.0, 0]},
-            "angular_velocity turns the body out of the plane; only a part along z is allowed",
+            "angular_velocity turns the body out of the plane; only a component along z is allowed",
         ),
         (
             {"motion": "scripted", "rotation": {"keys": [[0, [0, 0, 0]], [1, [0, 1, 0]]]}},
@@ -263,7 +263,7 @@ def test_what_a_plane_has_no_bodies_for_is_refused() -> None:
     world = built(DISK, **PLANE)
     tables = [solid[kind] for kind in (ef.Pose, ef.RigidMotion, ef.HullShape, ef.HullTable)]
     world.spawn("rock", *tables, ef.Body(np.ones(1), np.eye(3)[None], [0]))
-    with pytest.raises(ef.FluidError, match="a polytope of 'rock' is no prism across the plane"):
+    with pytest.raises(ef.FluidError, match="a polytope of 'rock' is not a prism perpendicular to the plane"):
         world.step()
     off = [[0, 0, 1], [1, 0, 1], [0, 1, 1], [0, 0, 2]]
     rock = {"kind": "body", "name": "rock", "shape": {"shape": "points", "points": off}, "motion": "fixed"}

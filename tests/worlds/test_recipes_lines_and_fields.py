@@ -217,7 +217,7 @@ def test_helicity_of_a_knot_is_its_writhe() -> None:
     ("options", "words"),
     [
         ({"x": "cos(t/2)"}, "the curve does not close: its ends are 2 m apart"),
-        ({"x": "0", "y": "0"}, "not the same everywhere"),
+        ({"x": "0", "y": "0"}, "must vary between"),
         ({"x": "1/(t-1)"}, "a finite number is needed|does not close"),
         ({"core": 0.4}, "bends with a radius of 1 m, within the core's"),
     ],

@@ -87,9 +87,9 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"kind": "tracers", "fills": "a", "per_cell": 0}, "per_cell = 0"),
     ({"kind": "tracers", "fills": "a", "jitter": 1.5}, "jitter = 1.5"),
     ({"kind": "emitter"}, "'into' is missing"),
-    ({"kind": "emitter", "into": "a", "rate": -1.0}, "rate -1.0"),
-    ({"kind": "emitter", "into": "a", "rate": {"keys": [[0, 1], [1, -2]]}}, "rate -2.0"),
-    ({"kind": "emitter", "into": "a", "start": 2.0, "stop": 1.0}, "not after start"),
+    ({"kind": "emitter", "into": "a", "rate": -1.0}, "rate = -1.0"),
+    ({"kind": "emitter", "into": "a", "rate": {"keys": [[0, 1], [1, -2]]}}, "rate = -2.0"),
+    ({"kind": "emitter", "into": "a", "start": 2.0, "stop": 1.0}, "must be after start"),
     ({"kind": "emitter", "into": "a", "velocity": [0, 0, 1]}, "velocity is for population = 'inertial'"),
     ({"kind": "emitter", "into": "a", "core": 0.2}, "core is for population = 'vortons'"),
     ({"kind": "emitter", "into": "a b"}, "into = 'a b'"),
@@ -124,7 +124,7 @@ def test_mistake_gives_one_sentence(table: dict[str, Any], words: str) -> None:
 
 
 def test_a_system_of_the_fluid_is_sent_there() -> None:
-    with pytest.raises(RecipeError, match=r"1: kind = 'partition' is of the \[fluid\] table; write"):
+    with pytest.raises(RecipeError, match=r"1: kind = 'partition' belongs in the \[fluid\] table; write"):
         WorldRecipe.from_tables({"system": [{"kind": "partition", "cells": 8}]})
 
 
@@ -281,7 +281,7 @@ def test_an_emitter_makes_no_vortons_of_tracers(given: dict[str, Any], told: str
     with pytest.raises(RecipeError) as caught:
         WorldRecipe.from_tables({"entity": [gas, light]}).build()
     assert str(caught.value) == (
-        f"[[entity]] 'light': entity 'gas' holds vortons, but {told}; give off vortons, or emit into another "
+        f"[[entity]] 'light': entity 'gas' holds vortons, but {told}; emit vortons, or emit into another "
         "entity"
     )
 
@@ -289,7 +289,7 @@ def test_an_emitter_makes_no_vortons_of_tracers(given: dict[str, Any], told: str
 def test_fuel_of_a_block_that_nothing_burns_is_told() -> None:
     block = {"kind": "fluid_block", "name": "gas", "sphere": {"radius": 0.3}, "fuel": "0.1*exp(-r)"}
     assert WorldRecipe.from_tables({"entity": [block]}).build().lint() == [
-        "'gas' holds fuel, and nothing burns it; add a CombustionSystem ([[system]] kind = 'combustion'), or "
+        "'gas' holds fuel, but nothing burns it; add a CombustionSystem ([[system]] kind = 'combustion'), or "
         "leave fuel out"
     ]
     for fine in (
@@ -302,7 +302,7 @@ def test_fuel_of_a_block_that_nothing_burns_is_told() -> None:
 def test_fuel_that_nothing_burns_is_told() -> None:
     burner = {"kind": "emitter", "name": "burner", "into": "gas", "population": "vortons", "fuel": 0.1}
     assert WorldRecipe.from_tables({"entity": [burner]}).build().lint() == [
-        "EmissionSystem: emitter 'burner' gives off fuel, and nothing burns it; add a CombustionSystem "
+        "EmissionSystem: emitter 'burner' emits fuel, but nothing burns it; add a CombustionSystem "
         "([[system]] kind = 'combustion'), or leave fuel out"
     ]
     tables = {"entity": [burner], "system": [{"kind": "combustion"}]}

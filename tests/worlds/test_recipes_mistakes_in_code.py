@@ -96,7 +96,7 @@ def test_the_base_of_solvers_is_none() -> None:
 
 
 def test_a_solver_is_made_by_the_system() -> None:
-    with pytest.raises(ef.FluidError, match="HeldSolver has an __init__ of its own; parameters are"):
+    with pytest.raises(ef.FluidError, match="HeldSolver defines __init__; declare parameters as"):
 
         class HeldSolver(ef.Solver):
             def __init__(self) -> None: ...

@@ -121,7 +121,7 @@ def test_filling_a_plane_of_tracers_stays_in_the_plane() -> None:
     ("recipe", "words"),
     [
         (Tracers(name="t", fills="rin"), "did you mean 'ring'"),
-        (Tracers(name="t", fills="ring", cell=1e-5), "too small beside cores"),
+        (Tracers(name="t", fills="ring", cell=1e-5), "too small for cores"),
         (Tracers(name="t", fills="ring", cell=0.01, per_cell=1000), "tracers of about"),
         (
             Tracers(name="t", box={"low": [0, 0, 0], "high": [1000, 1000, 1000]}, cell=0.01),

@@ -98,7 +98,7 @@ def test_two_values_of_one_parameter_are_refused() -> None:
         recipe.build()
     assert str(error.value) == (
         "WindSystem: velocity = (1.0, 0.0, 0.0) by [[entity]] 'a', but (0.0, 0.0, 2.0) by [[entity]] 'b'; "
-        "one value is allowed"
+        "only one value is allowed"
     )
     told = ef.WorldRecipe(entity=(breeze("a", (1, 0, 0)),), system=({"kind": "wind", "velocity": [0, 1, 0]},))
     with pytest.raises(RecipeError, match=r"\(0.0, 1.0, 0.0\) by \[\[system\]\] 1, but \(1.0, 0.0, 0.0\) by"):
@@ -123,7 +123,9 @@ def test_a_parameter_set_later_on_is_told_and_no_other() -> None:
     bodies.substeps = 4
     (system,) = merged([], [("a", bodies)], [("b", ef.BodySystem(sweeps=7))])
     assert (system.substeps, system.sweeps) == (4, 7)
-    with pytest.raises(RecipeError, match="BodySystem: substeps = 5 by b, but 4 by a; one value is allowed"):
+    with pytest.raises(
+        RecipeError, match="BodySystem: substeps = 5 by b, but 4 by a; only one value is allowed"
+    ):
         merged([], [("a", bodies)], [("b", ef.BodySystem(substeps=5))])
 
 

@@ -55,16 +55,16 @@ def page(
     from ecs_fluid.exports.frames import Frames
     from ecs_fluid.exports.target import default_folder, new_folder, write_manifest
     from ecs_fluid.io.runfolder import RunFolder
-    from ecs_fluid.viz.columns import choose
+    from ecs_fluid.viz.columns import unknown_name
     from ecs_fluid.viz.page.writer import write
     from ecs_fluid.viz.style import LOOKS
 
     if look not in LOOKS:
-        raise choose("look", look, LOOKS)
+        raise unknown_name("look", look, LOOKS)
     if title is not None and (not title.strip() or len(title) > 200):
-        raise FluidError(f"a title of {len(title)} characters is not allowed: 1 to 200 are needed")
+        raise FluidError(f"a title of {len(title)} characters is not allowed: give 1 to 200 characters")
     if title is not None and any("\ud800" <= letter <= "\udfff" for letter in title):  # bytes of no text
-        raise FluidError(f"the title {title!a} has bytes that are no text; UTF-8 is needed")
+        raise FluidError(f"the title {title!a} is not text in UTF-8, which is needed")
     folder = RunFolder.open(run)
     chosen = Frames(folder, frames, only, progress)
     target = path_of(out, "out") if out is not None else default_folder(folder.path, "page")

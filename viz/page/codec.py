@@ -62,17 +62,17 @@ def values(numbers: Array) -> tuple[Description, bytes]:
     that are not finite become none (65,535); ``low`` is None if no number is finite.
     """
     numbers = np.asarray(numbers, dtype=np.float64)
-    there = np.isfinite(numbers)
-    if not there.any():
+    finite = np.isfinite(numbers)
+    if not finite.any():
         return [len(numbers), None, 0.0], b""
     numbers = np.clip(numbers, -HUGE, HUGE)
-    low, high = float(numbers[there].min()), float(numbers[there].max())
-    if low == high and there.all():
+    low, high = float(numbers[finite].min()), float(numbers[finite].max())
+    if low == high and finite.all():
         return [len(numbers), low, 0.0], b""
-    inner = np.percentile(numbers[there], [0.5, 99.5])
+    inner = np.percentile(numbers[finite], [0.5, 99.5])
     step = max((high - low) / MOST[2], float(inner[1] - inner[0]) / SHADES) or 1.0
     counts = np.full(len(numbers), MOST[2] + 1, dtype=np.uint16)
-    counts[there] = _counted(numbers[there], low, step, MOST[2])
+    counts[finite] = _counted(numbers[finite], low, step, MOST[2])
     return [len(numbers), low, step], planes(counts)
 
 

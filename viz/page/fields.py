@@ -9,7 +9,7 @@ import numpy as np
 
 import ecs_fluid.components  # noqa: F401  (all classes, so that `title` knows their units)
 from ecs_fluid.exports.frames import Frames
-from ecs_fluid.viz.columns import DERIVED, Array, Columns, choose, has_scalar, known_scalars, title
+from ecs_fluid.viz.columns import DERIVED, Array, Columns, has_scalar, known_scalars, title, unknown_name
 from ecs_fluid.viz.shared_limits import is_signed, limits, widened
 
 COVERED = {"Position.x", "Velocity.u", "Strength.alpha"}
@@ -62,7 +62,7 @@ def chosen_fields(frames: Frames, names: Sequence[str]) -> list[Field]:
     for name in dict.fromkeys(names):
         owners = [k for k, table in enumerate(tables.values()) if has_scalar(table, name)]
         if not owners:
-            raise choose(
+            raise unknown_name(
                 "field", name, {known for table in tables.values() for known in known_scalars(table)}
             )
         made.append(Field(name, owners, title(name, frames.declared)))

@@ -288,7 +288,7 @@ def test_a_search_widens_until_the_tolerance_is_used_up(monkeypatch: pytest.Monk
         world.fluid[ef.SolverTimes].seconds[:, :, 1] = 1e-9
         world.fluid[ef.SolverTimes].seconds[:, :, 2] = NEVER
     plain.step()
-    monkeypatch.setattr(OpeningAngle, "foretold", lambda self, targets: 0.25)
+    monkeypatch.setattr(OpeningAngle, "predicted", lambda self, targets: 0.25)
     narrow.step()
     angles = [float(world.fluid[ef.SolverTimes].angle[0]) for world in (narrow, plain)]
     assert angles[0] == pytest.approx(angles[1], rel=0.08)

@@ -55,7 +55,7 @@ def test_what_is_not_filled_is_refused(fill: Any, name: str) -> None:
     type("FaultySolver", (Prepared,), {"fill": fill})
     world = world_with("faulty")
     former = world["smoke"][ef.Position].x.copy()
-    with pytest.raises(FluidError, match=rf"FaultySolver.fill has to set all of targets.{name}, in place"):
+    with pytest.raises(FluidError, match=rf"FaultySolver.fill must set all of targets.{name} to numbers"):
         world.step()
     np.testing.assert_array_equal(world["smoke"][ef.Position].x, former)
 
@@ -74,5 +74,5 @@ def test_a_name_that_ships_is_not_taken() -> None:
 def test_a_default_that_would_not_count_is_refused() -> None:
     body = {"fill": does_nothing, "__annotations__": {"tolerance": float}, "tolerance": 1e-6}
     type("ExactSolver", (Prepared,), body)
-    with pytest.raises(RecipeError, match=r"ExactSolver.tolerance is the parameter of VelocitySystem"):
+    with pytest.raises(RecipeError, match=r"ExactSolver.tolerance has the name of a parameter"):
         ef.VelocitySystem(solver="exact")

@@ -64,8 +64,8 @@ def test_looks_that_paint_hide_the_vortons(run: Path, tmp_path: Path) -> None:
         (["--only", "box", "--field", "speed"], "unknown field 'speed': known are none"),
         (["--frames", "11"], "frames 11: {run} has frames 0 to 10, or -1 for the last"),
         (["--frames", "7:3"], "frames 7:3 select none of {run}; it has frames 0 to 10"),
-        (["--title", "r\udcff"], "the title 'r\\udcff' has bytes that are no text; UTF-8 is needed"),
-        (["--title", " "], "a title of 1 characters is not allowed: 1 to 200 are needed"),
+        (["--title", "r\udcff"], "the title 'r\\udcff' is not text in UTF-8, which is needed"),
+        (["--title", " "], "a title of 1 characters is not allowed: give 1 to 200 characters"),
         (["--out", "{run}/run.json"], "it is a file; a folder is needed"),
         (
             ["--out", "{run}/trajectory"],
