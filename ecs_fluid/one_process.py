@@ -22,7 +22,7 @@ from ecs_fluid.targets import Population, Targets
 if TYPE_CHECKING:
     from ecs_fluid.components import Sources
     from ecs_fluid.entity import Entity
-    from ecs_fluid.kernels.biot_savart.blocks import Blocks
+    from ecs_fluid.kernels.biot_savart.target_blocks import Blocks
     from ecs_fluid.kernels.biot_savart.tree_build import Tree
     from ecs_fluid.kernels.fmm.fast_multipole import SharedLeaves
     from ecs_fluid.system import System
@@ -163,7 +163,7 @@ class OneProcess:
 
     def blocks(self, targets: Targets) -> Blocks:
         """Blocks of neighbours among targets."""
-        from ecs_fluid.kernels.biot_savart.blocks import grid_blocks, point_blocks, some_grid_blocks
+        from ecs_fluid.kernels.biot_savart.target_blocks import grid_blocks, point_blocks, some_grid_blocks
 
         if targets.read is not None:
             return some_grid_blocks(targets.read)
@@ -205,9 +205,10 @@ class OneProcess:
         """Rates (n, k) of extensive `values` (n, k) by exchange between neighbours, and losses in 1/s.
 
         The rows are this process's rows of the populations `entities`, laid end to end. The losses include
-        the largest one of all processes. For the rest see `kernels.vorticity.exchange.exchange_rows`.
+        the largest one of all processes. For the rest see
+        `kernels.vorticity.strength_exchange.exchange_rows`.
         """
-        from ecs_fluid.kernels.vorticity.exchange import exchange_rows
+        from ecs_fluid.kernels.vorticity.strength_exchange import exchange_rows
 
         return exchange_rows(x, values, eps, volume, diffusivity, order, dimension)
 

@@ -12,7 +12,7 @@ from ecs_fluid.component import Array
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
-    from ecs_fluid.kernels.biot_savart.blocks import Blocks
+    from ecs_fluid.kernels.biot_savart.target_blocks import Blocks
 
 
 class Population(NamedTuple):

@@ -101,9 +101,9 @@ class BodySystem(System):
     nothing can touch within the tick take no substeps.
 
     Balls and polytopes collide with each other and with the walls of the containers that hold their centres
-    (if none does, of the nearest); containers do not collide with containers. See `kernels.bodies.rigid` and
-    `kernels.bodies.impacts`. More substeps are taken if a polytope would otherwise move by more than half its
-    inner radius, or turn by more than half a radian, in one substep.
+    (if none does, of the nearest); containers do not collide with containers. See
+    `kernels.bodies.rigid_substep` and `kernels.bodies.impacts`. More substeps are taken if a polytope would
+    otherwise move by more than half its inner radius, or turn by more than half a radian, in one substep.
     """
 
     reads = (Body, Fluid)
@@ -202,7 +202,7 @@ class BodySystem(System):
 
     def process(self, dt: float) -> None:
         """Move all bodies by one tick."""
-        from ecs_fluid.kernels.bodies.isolated import move_alone
+        from ecs_fluid.kernels.bodies.isolated_bodies import move_isolated
 
         entities = body_entities(self.world)
         across = self.world.across
@@ -228,7 +228,7 @@ class BodySystem(System):
         loads = push, torque
         brake_spin(bodies, brake, swirl, 0.5 * dt)
         check_pairs(bodies, push, dt)
-        rest, steps, fastest = move_alone(bodies, hulls, *loads, dt, self.substeps, MOST_SUBSTEPS)
+        rest, steps, fastest = move_isolated(bodies, hulls, *loads, dt, self.substeps, MOST_SUBSTEPS)
         least = max(self.least_bounce, 2.0 * fastest * dt / steps)
         self._advance(entities, bodies, hulls, loads, rest, dt, steps, least)
         brake_spin(bodies, brake, swirl, 0.5 * dt)
@@ -240,13 +240,13 @@ class BodySystem(System):
 
     def _loaded(self, entities: list[Entity], bodies: Bodies) -> tuple[Bodies, Array, Array]:
         """Bodies with added mass and `kick` applied; accelerations (n, 3) m/s^2 and torques (n, 3) N m."""
-        from ecs_fluid.kernels.bodies.rigid import twist
+        from ecs_fluid.kernels.bodies.rigid_substep import apply_torque
 
         free = (bodies.motion == FREE)[:, None]
         drive = drive_of(self.world, entities, bodies)
         kick = free * column_of(entities, BodyLoad, "kick")
         if kick.any():
-            twist(bodies, kick, 1.0)
+            apply_torque(bodies, kick, 1.0)
         bodies = bodies._replace(mass=drive.heavier)
         return bodies, drive.push, np.where(free, column_of(entities, BodyLoad, "torque"), 0.0)
 
@@ -287,7 +287,7 @@ class BodySystem(System):
         for name in ("x", "q", "v", "angular_velocity"):
             getattr(bodies, name)[rest] = getattr(some, name)
         number = self.world.dtype
-        table.ids = ids[rest][memory.who]
+        table.ids = ids[rest][memory.pairs]
         table.place, table.force = memory.place.astype(number), memory.force.astype(number)
 
     def scripted(self, dt: float) -> list[tuple[Entity, Array, Array, Array, Array]]:

@@ -135,7 +135,7 @@ class DiffusionSystem(System):
             self._exchange_in_index_space(dt)
 
     def _exchange(self, dt: float, nu: float) -> None:
-        from ecs_fluid.kernels.vorticity.exchange import stable_step
+        from ecs_fluid.kernels.vorticity.strength_exchange import stable_step
 
         wanted = Position, Strength, CoreRadius, Volume
         entities, (x, alpha, sigma, volume) = self.joined(*wanted)
@@ -160,7 +160,7 @@ class DiffusionSystem(System):
 
     def _exchange_in_index_space(self, dt: float) -> None:
         from ecs_fluid.kernels.grids.partition import scatter_sorted
-        from ecs_fluid.kernels.vorticity.exchange import (
+        from ecs_fluid.kernels.vorticity.strength_exchange import (
             SHORT_WAVES_OF_CELLS,
             index_exchange,
             stable_step,

@@ -133,7 +133,7 @@ class RemeshSystem(System):
 
     def _remesh(self, entity: Entity) -> tuple[list[Any], bool]:
         """Tables of the vortons that replace the entity's; and whether their volumes are shares of space."""
-        from ecs_fluid.kernels.vorticity.moments import with_moments
+        from ecs_fluid.kernels.vorticity.strength_moments import with_moments
 
         lattice, cargo = self._lattice(entity), Cargo(entity)
         spacing, edges, _, again, flat = lattice

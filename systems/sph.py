@@ -40,7 +40,7 @@ from ecs_fluid.systems.shared.populations import joined, rows_of_each, spread
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
-    from ecs_fluid.kernels.sph.pairs import Lists
+    from ecs_fluid.kernels.sph.pair_lists import PairLists
     from ecs_fluid.kernels.sph.step import Evaluation, LiquidLaw
     from ecs_fluid.systems.shared.liquid_march import Bodies
 
@@ -63,7 +63,8 @@ class SphSystem(System):
     are parallel or at right angles to all its others, as in a box, mirror the liquid; other planes, balls and
     polytopes add G. All are smooth, and get the reaction (BodyLoad). A particle that passes a plane of a
     container continues as its image. In `hydrostatic` entities, e starts with what the sum over neighbours
-    lacks at their upper surface. Equations: `kernels.sph.forces`, `kernels.sph.walls`, `kernels.sph.images`.
+    lacks at their upper surface. Equations: `kernels.sph.forces`, `kernels.sph.wall_pressure`,
+    `kernels.sph.mirror_images`.
     Source: Monaghan, Rep. Prog. Phys. 68 (2005), and the sources named there. It replaces the liquid of Fluid
     Simulation for Video Games, parts 15 to 17, whose results depend on the order of pairs and on random
     numbers.
@@ -93,19 +94,19 @@ class SphSystem(System):
     of the fastest particle. But the fastest particles, one in 64, count only if they meet another or a wall
     in the tick, with half their speed relative to the other, or their speed towards the wall: a particle that
     flies alone needs no short steps. The energy lost in impacts is not in LiquidBudget. Lists of pairs need
-    1.3 kB per particle, 4.3 kB in double precision. Equations: `kernels.sph.implicit`,
-    `kernels.sph.meetings`.
+    1.3 kB per particle, 4.3 kB in double precision. Equations: `kernels.sph.implicit_pressure`,
+    `kernels.sph.meeting_speeds`.
 
     Viscosity. The liquid has its own viscosity plus `artificial` c R / 20; the second part stabilises it, and
     is needed (0.01 to 0.1) for flows with little viscosity of their own. All liquids of a world have the same
     viscosity. With `walls = "no_slip"` both parts act between liquid and walls too, as if the liquid
     continued behind them in a shear flow that is 0 at the wall; steps are then at most R^2 / (75 nu).
-    Equations: `kernels.sph.friction`.
+    Equations: `kernels.sph.wall_friction`.
 
     Surface tension. With `surface_tension` the surface of all liquid, a mesh of triangles made anew in each
     step, pulls at the particles within reach, such that momentum and angular momentum are kept. Planes that
     mirror meet the surface at 90 degrees; other walls and bodies repel the liquid. A step is at most half of
-    sqrt(rho a^3 / (2 pi sigma)), with a the spacing. Equations: `kernels.sph.tension`.
+    sqrt(rho a^3 / (2 pi sigma)), with a the spacing. Equations: `kernels.sph.surface_tension`.
 
     Particles with a Strength and a CoreRadius too are moved by the vortices as well: the hybrid of the
     articles, experimental, see docs/liquids.md.
@@ -150,7 +151,7 @@ class SphSystem(System):
     """entities that are compressed by their own weight when the first tick begins"""
 
     def __post_init__(self) -> None:
-        self._lists: Lists | None = None
+        self._lists: PairLists | None = None
         if self.pressure == "explicit":
             self.writes = tuple(kind for kind in type(self).writes if kind is not LiquidPressure)
 
@@ -266,8 +267,8 @@ class SphSystem(System):
         self, law: LiquidLaw, pull: Array, dt: float
     ) -> Callable[[Particles, Bodies, float], Evaluation]:
         """The function that finds the forces in a step, by explicit or implicit pressure."""
-        from ecs_fluid.kernels.sph.implicit import solve
-        from ecs_fluid.kernels.sph.pairs import Lists
+        from ecs_fluid.kernels.sph.implicit_pressure import solve
+        from ecs_fluid.kernels.sph.pair_lists import PairLists
         from ecs_fluid.kernels.sph.step import evaluate
 
         if self.pressure == "explicit":
@@ -275,14 +276,14 @@ class SphSystem(System):
         kept = [pressure.pressure for _, _, pressure in self.query(Position, Liquid, LiquidPressure)]
         pressure = np.zeros(len(pull), self.world.dtype)
         pressure[: sum(map(len, kept))] = np.concatenate(kept)
-        lists = self._lists = self._lists or Lists()
+        lists = self._lists = self._lists or PairLists()
 
         def solved(liquid: Particles, bodies: Bodies, step: float) -> Evaluation:
             found = solve(law, *liquid, *bodies, pull, pressure, step, self.tolerance, lists)
             pressure[...] = found.pressure
             spread(pressure, kept)
             self._warn_of_error(found.error, dt)
-            return found.found
+            return found.forces
 
         return solved
 

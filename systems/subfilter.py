@@ -49,11 +49,12 @@ class SubfilterSystem(System):
     is negative, enstrophy would return from below the cores; there the term is left out. No strength decays
     faster than at the rate 1/dt.
 
-    Total strength and impulse, sum alpha and sum x cross alpha, are not kept: the model takes two thirds
-    and more of the impulse that buoyancy gives to a flame. With `keeps_impulse` the strength taken from a
-    vorton is given to its neighbours, weighted such that sum and first moments stay
-    (`kernels.vorticity.handing_over`), because stresses below the cores change neither. Then only structures
-    finer than the distances between neighbours are damped, and a vorton's enstrophy may grow by what it gets.
+    Total strength and impulse, sum alpha and sum x cross alpha, are not kept: the model takes two thirds and
+    more of the impulse that buoyancy gives to a flame. With `keeps_impulse` the strength taken from a vorton
+    is given to its neighbours, weighted such that sum and first moments stay
+    (`kernels.vorticity.share_with_neighbours`), because stresses below the cores change neither. Then only
+    structures finer than the distances between neighbours are damped, and a vorton's enstrophy may grow by
+    what it gets.
 
     Sums run over neighbours within the `reach` of the regularisation, so the cost is that of a viscous
     exchange.
@@ -110,7 +111,7 @@ class SubfilterSystem(System):
         from ecs_fluid.kernels.biot_savart.regularisation import record
         from ecs_fluid.kernels.grids.partition import gather_sorted, scatter_sorted
         from ecs_fluid.kernels.vorticity import subfilter
-        from ecs_fluid.kernels.vorticity.handing_over import handed_over
+        from ecs_fluid.kernels.vorticity.share_with_neighbours import shared_with_neighbours
 
         code = self.world.require(VelocitySystem).code
         number = self.world.dtype
@@ -128,7 +129,9 @@ class SubfilterSystem(System):
         subfilter.add_model(sources.alpha, scale, model, factor, number(1.0 / dt), rate)
         if self.keeps_impulse:
             reach = number(HANDED_OVER) * sources.sigma
-            rate -= handed_over(np.ascontiguousarray(sources.x.T), np.ascontiguousarray(rate.T), reach).T
+            rate -= shared_with_neighbours(
+                np.ascontiguousarray(sources.x.T), np.ascontiguousarray(rate.T), reach
+            ).T
         rows = scatter_sorted(rate, sources.order, np.empty((rate.shape[1], 3), number))
         add_spread(rows, [table.dalpha for *_, table in tables])
 

@@ -185,7 +185,7 @@ class SurfaceTensionSystem(System):
         return to_lattice("m4_prime", places, strength, 1.0, flat)
 
     def _replace(self, entity: Entity, table: SignedDistance, h: Array, low: Array, alpha: Array) -> None:
-        from ecs_fluid.kernels.vorticity.moments import with_moments
+        from ecs_fluid.kernels.vorticity.strength_moments import with_moments
 
         used = np.flatnonzero(alpha.any(axis=-1))
         rows = alpha.reshape(-1, 3)[used]

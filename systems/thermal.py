@@ -143,7 +143,7 @@ class ThermalSystem(System):
         self, dt: float, kind: type[Component], of: type[Component], kappa: float, name: str
     ) -> Array:
         """Rates (n, k) of intensive values by exchange with the diffusivity `kappa`, m^2/s."""
-        from ecs_fluid.kernels.vorticity.exchange import stable_step
+        from ecs_fluid.kernels.vorticity.strength_exchange import stable_step
 
         number = self.world.dtype
         entities, (x, sigma, volume, *_) = self.joined(*EXCHANGING, kind, of)

@@ -27,8 +27,8 @@ from ecs_fluid.world import World
 
 if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.polytope import Hulls
-    from ecs_fluid.kernels.sph.step import Around, LiquidLaw
-    from ecs_fluid.kernels.sph.whitewater import Search
+    from ecs_fluid.kernels.sph.step import LiquidLaw, Surroundings
+    from ecs_fluid.kernels.sph.whitewater import SortedLiquid
 
 SURFACE = 0.3
 """A particle with at least this slope belongs to the surface: half the slope in the first layer of a flat
@@ -185,16 +185,16 @@ class WhitewaterSystem(System):
 
     def _liquid_around(self, dt: float, reach: float, x: Array, v: Array, mass: Array) -> _LiquidAround:
         """The liquid at the end of the tick, with its images behind walls."""
-        from ecs_fluid.kernels.sph.step import LiquidLaw, around, moved
-        from ecs_fluid.kernels.sph.whitewater import search
+        from ecs_fluid.kernels.sph.step import LiquidLaw, moved_bodies, surroundings_of
+        from ecs_fluid.kernels.sph.whitewater import sort_liquid
 
         support = self.world.require(SphSystem).support
         law = LiquidLaw(reach, support, float(self.field(LiquidModel).volume[0]), 0.0, 0.0)
         obstacles, hulls = bodies_at(self.world, dt, reach)
         if obstacles is not None:
-            obstacles = moved(obstacles, dt)
-        near = around(law, x, v, mass, obstacles, hulls)
-        return _LiquidAround(law, near, hulls, search(law, near))
+            obstacles = moved_bodies(obstacles, dt)
+        near = surroundings_of(law, x, v, mass, obstacles, hulls)
+        return _LiquidAround(law, near, hulls, sort_liquid(law, near))
 
     def _ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """`closing` and `speed`, m/s, as set, or from the speed of eddies as large as a spacing."""
@@ -215,7 +215,7 @@ class WhitewaterSystem(System):
     def _carry(self, dt: float, liquid: _LiquidAround | None) -> None:
         """Move all whitewater, classify it, and remove what has ended its life; without liquid all is
         spray."""
-        from ecs_fluid.kernels.sph.whitewater import SPRAY, around, carry
+        from ecs_fluid.kernels.sph.whitewater import SPRAY, carry, properties_at
 
         for entity, (position, inertial, white, velocity) in self.entities(
             Position, InertialVelocity, Whitewater, Velocity
@@ -228,7 +228,7 @@ class WhitewaterSystem(System):
             share = walls = np.zeros(len(ahead), number)
             flow = np.zeros_like(ahead)
             if liquid is not None:
-                share, flow, *_ = around(liquid.search, ahead, inertial.v)
+                share, flow, *_ = properties_at(liquid.search, ahead, inertial.v)
                 walls = liquid.walls(ahead)
             strength = float(np.linalg.norm(pull))
             rise = -self.rise / strength * pull if strength else np.zeros(3)
@@ -246,14 +246,14 @@ class WhitewaterSystem(System):
 
     def _rates(self, liquid: _LiquidAround, x: Array, v: Array) -> Array:
         """Births (n,) 1/s of each particle of liquid."""
-        from ecs_fluid.kernels.sph.whitewater import around, crests
+        from ecs_fluid.kernels.sph.whitewater import crests, properties_at
 
         closing, speed = self._ranges()
         square = (v.astype(np.float64) ** 2).sum(axis=1)
         kinetic = _rising(square, speed[0] ** 2, speed[1] ** 2)
         if not kinetic.any():
             return kinetic
-        flow = around(liquid.search, x, v)
+        flow = properties_at(liquid.search, x, v)
         rates = self.trapped_air * _rising(flow.closing, *closing)
         if self.wave_crests:
             normals = liquid.normals(x, flow.slope)
@@ -265,7 +265,7 @@ class WhitewaterSystem(System):
 
     def _give_off(self, dt: float, liquid: _LiquidAround, x: Array, v: Array) -> None:
         """Release the particles that are due in the tick."""
-        from ecs_fluid.kernels.sph.whitewater import BUBBLE, FOAM, SPRAY, around
+        from ecs_fluid.kernels.sph.whitewater import BUBBLE, FOAM, SPRAY, properties_at
 
         expected = dt * self._rates(liquid, x, v)
         total, room = float(expected.sum()), max(self.most - len(self.world[self.into]), 0)
@@ -287,7 +287,7 @@ class WhitewaterSystem(System):
         place = x[rows] + width * across - dt * drawn[:, 2:] * way
         own = way + self.spread * np.linalg.norm(way, axis=1, keepdims=True) * across
         place, own = place.astype(self.world.dtype), own.astype(self.world.dtype)
-        share = around(liquid.search, place, own).share
+        share = properties_at(liquid.search, place, own).share
         under = share + liquid.walls(place) > WATER
         kind = np.where(share < AIR, SPRAY, np.where(under, BUBBLE, FOAM))
         tables = Position(place), InertialVelocity(own), Whitewater(kind=kind, life=life)
@@ -298,27 +298,27 @@ class _LiquidAround(NamedTuple):
     """The liquid as whitewater needs it."""
 
     law: LiquidLaw
-    near: Around
+    near: Surroundings
     hulls: Hulls | None
-    search: Search
+    search: SortedLiquid
 
     def walls(self, x: Array) -> Array:
         """Share (n,) of space at `x` (n, 3) m that bodies, and walls that do not mirror, take."""
-        from ecs_fluid.kernels.sph.step import touched
+        from ecs_fluid.kernels.sph.step import wall_compression
 
-        return touched(self.law, self.near, self.hulls, x)[0]
+        return wall_compression(self.law, self.near, self.hulls, x)[0]
 
     def normals(self, x: Array, slope: Array) -> Array:
         """Unit normals and 1 (m, 4) of particles at the surface and of their mirror images; 0 for others.
 
         `x` (n, 3) m and `slope` (n, 3) are those of the particles.
         """
-        from ecs_fluid.kernels.sph.step import touched
+        from ecs_fluid.kernels.sph.step import wall_compression
 
         images, many = self.near.images, len(slope)
         # G has twice the slope of the liquid that it represents.
         part = self.law.reach / (40 * self.search.weight)
-        _, body, push = touched(self.law, self.near, self.hulls, x)
+        _, body, push = wall_compression(self.law, self.near, self.hulls, x)
         slope = slope - part * np.where(body[..., None] >= 0, push, 0).sum(axis=1)
         length = np.sqrt((slope**2).sum(axis=1))
         found = np.zeros((len(images.x), 4), x.dtype)

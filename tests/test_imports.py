@@ -87,12 +87,12 @@ def test_processes_import_nothing_from_where_they_are_started() -> None:
 
 KERNELS_MAY_ALSO = {
     "between_walls.py": {"scipy"},
-    "copies.py": {"llvmlite"},
+    "shared_machine_code.py": {"llvmlite"},
     "parallel.py": {"llvmlite"},
-    "shortcuts.py": {"llvmlite"},
+    "numba_shortcuts.py": {"llvmlite"},
     "lane_rows.py": {"llvmlite"},
     "lanes.py": {"llvmlite"},
-    "vectors.py": {"llvmlite"},
+    "wide_vectors.py": {"llvmlite"},
     "convolution.py": {"scipy"},
     "freespace.py": {"scipy"},
     "periodic.py": {"scipy"},

@@ -12,7 +12,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidWarning, RecipeError
 
 if TYPE_CHECKING:
-    from ecs_fluid.kernels.bodies.windings import Columns
+    from ecs_fluid.kernels.bodies.winding_numbers import Columns
 
 MOST_LOOKED_AT = 3_000_000_000
 """Most pairs of a place and a triangle near its upward ray to examine, which takes about a minute."""
@@ -86,9 +86,9 @@ def check_closed(mesh: Mesh, file: str) -> None:
 
 def inside(columns: Columns, x: Array, file: str) -> Array:
     """Mask (n,) of the places x (n, 3), m, inside the mesh: those around which its triangles wind."""
-    from ecs_fluid.kernels.bodies.windings import looked_at, windings
+    from ecs_fluid.kernels.bodies.winding_numbers import triangles_tested, windings
 
-    if (pairs := looked_at(x, columns)) > MOST_LOOKED_AT:
+    if (pairs := triangles_tested(x, columns)) > MOST_LOOKED_AT:
         raise RecipeError(
             f"file = {file!r}: {len(x):,} places and {len(columns.faces):,} triangles make {pairs:.2g} "
             f"pairs, but at most {MOST_LOOKED_AT:.2g} are allowed; use larger cells or a simpler mesh"

@@ -245,7 +245,7 @@ class MeshShape(Polytope):
 
     def space(self) -> Space:
         """The inside of the faces, with a warning if they do not close."""
-        from ecs_fluid.kernels.bodies.windings import columns_of
+        from ecs_fluid.kernels.bodies.winding_numbers import columns_of
         from ecs_fluid.worlds.meshes import check_closed, inside, read_mesh
 
         mesh = read_mesh(self.file, self.scale)

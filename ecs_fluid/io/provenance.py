@@ -42,7 +42,7 @@ def provenance() -> dict[str, str]:
     from numba import config
     from numba.core.registry import cpu_target
 
-    from ecs_fluid.kernels.compiled import USUAL, cache_folder
+    from ecs_fluid.kernels.compiled import DEFAULT_SETTINGS, cache_folder
 
     found = {"python": platform.python_version()}
     for package in PACKAGES:
@@ -55,7 +55,7 @@ def provenance() -> dict[str, str]:
     found["processor"] = f"{here[0]} {platform.machine()} {digest(here[1].encode())}"
     if target != [*here]:
         found["processor"] += f" as {target[0]} {digest(target[1].encode())}"
-    for name, usual in USUAL.items():
+    for name, usual in DEFAULT_SETTINGS.items():
         value = getattr(config, name)
         is_max = getattr(value, "is_opt_max", False)  # level "max" equals 3 as a number
         if is_max or value != usual:

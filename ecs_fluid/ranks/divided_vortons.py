@@ -15,7 +15,7 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.kernels.biot_savart import locally_essential_tree as essential, tree_build
-from ecs_fluid.kernels.biot_savart.blocks import POINTS, morton_keys, point_blocks
+from ecs_fluid.kernels.biot_savart.target_blocks import POINTS_PER_BLOCK, morton_keys, point_blocks
 from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.grids.partition import cell_index, gather_sorted
 from ecs_fluid.ranks.cells import BINS, Grid, enclosing, share_cells, sorted_run
@@ -147,7 +147,7 @@ class DividedVortons:
     def _fetch_ahead(self, layer: int, cells: Array, first: int, columns: Sequence[Array]) -> int:
         """Fetch the nodes behind this machine's own that are children of its next layer; return their end."""
         edges, above, here = self._ranges[layer], self._ranges[layer + 1], self._machine.number
-        behind = [essential.behind_children(cells, layer + 1, int(edge)) for edge in above[1:]]
+        behind = [essential.end_of_children(cells, layer + 1, int(edge)) for edge in above[1:]]
         ends = np.where(above[1:] > above[:-1], np.maximum(behind, edges[1:]), edges[1:])
         low, high = int(edges[here]), int(edges[here + 1])
         sent = [(max(low, int(a)), min(high, int(b))) for a, b in zip(edges[1:], ends, strict=True)]
@@ -229,12 +229,15 @@ class DividedVortons:
         came = np.concatenate(comm.exchange(where, counts, "leaves")).astype(np.int64)
         tree.start[came[:, 0]] = came[:, 1]
         tree.start[came[:, 0] + 1] = came[:, 1] + came[:, 2]
-        sent = [essential.runs(part[:, 1].astype(np.int64), part[:, 2].astype(np.int64)) for part in where]
+        sent = [
+            essential.concatenated_ranges(part[:, 1].astype(np.int64), part[:, 2].astype(np.int64))
+            for part in where
+        ]
         columns = tree.sx, tree.sa, tree.ssigma
         number = [int(part.sum()) for part in np.split(came[:, 2], np.cumsum(counts)[:-1])]
         parts = [_packed([column[..., found] for column in columns]) for found in sent]
         got = comm.exchange(parts, number, "leaves")
-        _unpack(np.concatenate(got), columns, essential.runs(came[:, 1], came[:, 2]))
+        _unpack(np.concatenate(got), columns, essential.concatenated_ranges(came[:, 1], came[:, 2]))
 
     # ------------------------------------------------------------------ the vortons as targets
 
@@ -250,7 +253,7 @@ class DividedVortons:
         bins = key >> (30 - bits)
         before = np.zeros(2**bits + 1, np.int64)
         np.cumsum(comm.sum(np.bincount(bins, minlength=2**bits), "vortons"), out=before[1:])
-        places = np.minimum(edges * POINTS, self.total)
+        places = np.minimum(edges * POINTS_PER_BLOCK, self.total)
         # A whole bin goes to every rank whose part it overlaps.
         ends = np.searchsorted(before, places[1:], side="left")
         begins = np.searchsorted(before, places[:-1], side="right") - 1

@@ -10,7 +10,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.grids.neighbours import boxed_grid, is_wide, packed, search_box
 from ecs_fluid.kernels.grids.partition import cell_index
-from ecs_fluid.kernels.vorticity.exchange import RatedRows, exchange, exchange_cells, reach_of
+from ecs_fluid.kernels.vorticity.strength_exchange import RatedRows, exchange, exchange_cells, reach_of
 from ecs_fluid.ranks.cells import Grid, enclosing, share_cells, sorted_run
 from ecs_fluid.ranks.comm import Comm, Route
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.kernels.biot_savart.blocks import POINTS
+from ecs_fluid.kernels.biot_savart.target_blocks import POINTS_PER_BLOCK
 from ecs_fluid.ranks.balance import Balance
 from ecs_fluid.ranks.comm import Comm
 from ecs_fluid.ranks.divided_vortons import DividedVortons
@@ -74,9 +74,12 @@ class SharedSum:
         cls, comm: Comm, balance: Balance, vortons: DividedVortons, gradient: bool, send: Send
     ) -> SharedSum:
         """A sum at all vortons, which machines have in parts; the blocks are those of `point_blocks`."""
-        x, rows = vortons.targets(balance.pieces(-(-vortons.total // POINTS)))
+        x, rows = vortons.targets(balance.pieces(-(-vortons.total // POINTS_PER_BLOCK)))
         part = Targets.at(x, gradient)
-        part.blocks = np.arange(len(x), dtype=np.int64), np.append(np.arange(0, len(x), POINTS), len(x))
+        part.blocks = (
+            np.arange(len(x), dtype=np.int64),
+            np.append(np.arange(0, len(x), POINTS_PER_BLOCK), len(x)),
+        )
         return cls(comm, balance, part, send, rows)
 
     def begin(self) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.components import Sources
 from ecs_fluid.kernels.biot_savart import tree_build
-from ecs_fluid.kernels.biot_savart.blocks import Blocks, block_boxes
+from ecs_fluid.kernels.biot_savart.target_blocks import Blocks, block_boxes
 from ecs_fluid.one_process import OneProcess
 from ecs_fluid.ranks import cells, neighbour_exchange, sums
 from ecs_fluid.ranks.balance import Balance

@@ -25,7 +25,7 @@ from ecs_fluid.components import (
 )
 from ecs_fluid.errors import FluidWarning, StorageError
 from ecs_fluid.io.disk import storage_error
-from ecs_fluid.kernels.compiled import check_writable, kept_in
+from ecs_fluid.kernels.compiled import cache_location, check_writable
 from ecs_fluid.systems import (
     AdvectionSystem,
     BaroclinicSystem,
@@ -52,7 +52,7 @@ from ecs_fluid.world_options import Precision
 
 def check_cache() -> None:
     """Raise StorageError if the cache of compiled kernels cannot be written."""
-    folder, variable = kept_in()
+    folder, variable = cache_location()
     try:
         check_writable(folder)
     except OSError as error:

@@ -31,7 +31,7 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
     Free bodies lose what their vortons gain; for this, all vortons count with their mean width.
     """
     from ecs_fluid.kernels.bodies.table import CONTAINER
-    from ecs_fluid.kernels.collision.surface_slip import Sums, corrections, go, vortons_near
+    from ecs_fluid.kernels.collision.surface_slip import Sums, apply_corrections, corrections, vortons_near
 
     world = system.world
     chosen = system.chosen(Position, Strength, CoreRadius, Velocity)
@@ -51,17 +51,17 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
         flow = joined([velocity.u for *_, velocity in tables], (3,), number)[near.rows].astype(np.float64)
     reacting = (bodies.motion == FREE) & (system.reaction == "spin")
     momentum = 0.2 * fluid_density(system) * near.sigma**2
-    turn = _spin_per_strength(bodies, reacting, near.who, momentum)
+    turn = _spin_per_strength(bodies, reacting, near.body, momentum)
     sums = Sums((bodies.shape == CONTAINER) & ~reacting, turn)
     slip, to, parts, change = corrections(
         world.require(VelocitySystem).code, bodies, near, flow, system.placement == "bent", system.gain, sums
     )
-    *exchange, change = go(around, hulls, near, slip, parts, to, change, x, strengths)
+    *exchange, change = apply_corrections(around, hulls, near, slip, parts, to, change, x, strengths)
     if len(tables) > 1:
         spread(x, [position.x for _, position, *_ in tables])
         spread(strengths, [strength.alpha for _, _, strength, *_ in tables])
     record_exchange(entities, *exchange)
-    gained = summed(change, near.who, len(bodies.x))
+    gained = summed(change, near.body, len(bodies.x))
     for entity, rows in rows_of_each(entities):
         entity[RigidMotion].angular_velocity -= np.einsum("nij,nj->ni", turn[rows], gained[rows])
 

@@ -177,7 +177,7 @@ def contact_changes(
 
     Where the fluid would drive bodies into each other, frictionless impulses ensure v_n >= -gap/dt.
     """
-    from ecs_fluid.kernels.bodies.rigid import find_contacts
+    from ecs_fluid.kernels.bodies.rigid_substep import find_contacts
 
     rows, axes, _ = coupling
     change = np.zeros((len(rows), len(axes)))

@@ -383,7 +383,7 @@ class LayerBoundary(SheetBoundary):
         from scipy import ndimage
 
         from ecs_fluid.kernels.grids.lattice import to_lattice
-        from ecs_fluid.kernels.vorticity.moments import with_moments
+        from ecs_fluid.kernels.vorticity.strength_moments import with_moments
 
         covered, spacing, pieces = tick.covered, tick.spacing, tick.pieces
         places = np.concatenate([tick.new.x, pieces.x])

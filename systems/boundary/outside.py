@@ -78,13 +78,13 @@ def circulations(outside: Outside, surfaces: list[Surface], normal_velocities: A
 def _layer_potentials(bodies: Bodies, surfaces: list[Surface], seen: Array) -> tuple[Array, Array]:
     """S (p, p) m and K (p, p) 1: potentials of all panels j at the places `seen` (p, 3) of the panels i."""
     from ecs_fluid.kernels.panels.outlines import segment_layers
-    from ecs_fluid.kernels.panels.panel_flow import layers
+    from ecs_fluid.kernels.panels.panel_flow import triangle_layers
 
     panels = _joined(bodies, surfaces)._replace(center=seen)
     if panels.corners.shape[1] == 2:
         return segment_layers(panels)
     single, double = np.empty((2, len(seen), len(seen)))
-    layers(panels.center, panels.vertices, panels.corners, single, double)
+    triangle_layers(panels.center, panels.vertices, panels.corners, single, double)
     return single, double
 
 

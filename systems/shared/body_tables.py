@@ -97,7 +97,7 @@ def gathered(entities: list[Entity]) -> tuple[Bodies, Hulls]:
 
 def move_freely(bodies: Bodies, dt: float) -> None:
     """Move all moving bodies, in place, for dt seconds at their present velocities, turning freely."""
-    from ecs_fluid.kernels.bodies.isolated import drift
+    from ecs_fluid.kernels.bodies.isolated_bodies import drift
 
     nothing = np.zeros_like(bodies.x)
     drift(bodies, np.ones(len(nothing), bool), nothing, nothing, dt, 1)

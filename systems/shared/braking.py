@@ -22,7 +22,7 @@ def gained(mass: Array, loss: Array, pull: Array, motion: Array, dt: float) -> A
         motion: w (n, 3) at the start, m/s or rad/s.
         dt: time, s.
     """
-    from ecs_fluid.kernels.bodies.decay import braked
+    from ecs_fluid.kernels.bodies.linear_resistance import momentum_change
 
     (m, other), (k, sideways) = ((a[:, 0, 0], a != a[:, :1, :1] * np.eye(3)) for a in (mass, loss))
     tensors = (other | sideways).any(axis=(1, 2))
@@ -31,7 +31,7 @@ def gained(mass: Array, loss: Array, pull: Array, motion: Array, dt: float) -> A
     out = np.asarray((dt * np.where(z == 0.0, 1.0, part))[:, None] * (pull - k[:, None] * motion))
     if tensors.any():
         change = np.empty((int(tensors.sum()), 3))
-        braked(mass[tensors], loss[tensors], pull[tensors], motion[tensors], dt, change)
+        momentum_change(mass[tensors], loss[tensors], pull[tensors], motion[tensors], dt, change)
         out[tensors] = change
     return out
 
@@ -42,13 +42,13 @@ def brake_spin(bodies: Bodies, brake: Array, swirl: Array, dt: float) -> None:
     Orientations are held fixed. `brake` b (n,) N m s is 0 where the spin stays as it is; `swirl` s (n, 3) N m
     is in world axes.
     """
-    from ecs_fluid.kernels.bodies.decay import turns
+    from ecs_fluid.kernels.bodies.linear_resistance import matrices_unless_isotropic
 
     rows = np.flatnonzero(brake)
     if not len(rows):
         return
     inertia, turn = bodies.inertia[rows], np.empty((len(rows), 3, 3))
-    turns(bodies.q[rows], inertia, turn)
+    matrices_unless_isotropic(bodies.q[rows], inertia, turn)
     spin, pull = (np.einsum("nji,nj->ni", turn, of[rows]) for of in (bodies.angular_velocity, swirl))
     impulse = gained(inertia, brake[rows, None, None] * np.eye(3), pull, spin, dt)
     change = np.linalg.solve(inertia, impulse[..., None])[..., 0]

@@ -160,7 +160,7 @@ def _sample(alpha: Array, spacings: Array) -> Array:
 @lru_cache
 def _table(order: int, dimension: int) -> tuple[Array, Array]:
     """Radii in spacings, and the fraction of the viscosity that exchange with each achieves on a lattice."""
-    from ecs_fluid.kernels.vorticity.exchange import part_of_viscosity
+    from ecs_fluid.kernels.vorticity.strength_exchange import part_of_viscosity
 
     spacings = FINE * np.arange(1, round(FAR / FINE) + 1)
     return spacings, np.array([part_of_viscosity(order, radius, dimension) for radius in spacings])
@@ -183,7 +183,7 @@ def _achieved_fraction(
     """
     from scipy.spatial import cKDTree
 
-    from ecs_fluid.kernels.vorticity.exchange import cutoff, falloff
+    from ecs_fluid.kernels.vorticity.strength_exchange import cutoff, falloff
 
     d, table = world.dimension, _table(order, world.dimension)
     apart, end = volume[sample] ** (1 / d), cutoff(order, d)
@@ -217,7 +217,7 @@ def _left_to_short_waves(
     A wave of wave number k decays as if the viscosity were smaller by the fraction (k eps)^2/8 + ... (order
     2) or (k eps)^4/96 + ... (order 4).
     """
-    from ecs_fluid.kernels.vorticity.exchange import exchange_rows, reach_of
+    from ecs_fluid.kernels.vorticity.strength_exchange import exchange_rows, reach_of
 
     d, decays = world.dimension, []
     for radii in (eps, np.minimum(eps, narrow)):

@@ -28,13 +28,13 @@ def with_turns(short: Array, rotation: Any, begin: float, end: float) -> Array:
     between both poses, `short` and those with whole turns more about its axis, the one nearest to this
     integral is returned. If the axis turns so much in between that none is near, the integral itself is.
     """
-    from ecs_fluid.kernels.bodies.rotation import path_turned
+    from ecs_fluid.kernels.bodies.rotation import rotation_along
 
     # By chords: a smooth path is longer than their sum, but by less than half.
     length = float(np.linalg.norm(np.diff(_sampled_keys(rotation, begin, end, 4), axis=0), axis=1).sum())
     if not length >= 2.0:
         return short
-    whole = path_turned(_sampled_keys(rotation, begin, end, min(int(length / PART) + 1, MOST_PARTS)))
+    whole = rotation_along(_sampled_keys(rotation, begin, end, min(int(length / PART) + 1, MOST_PARTS)))
     angle = float(np.linalg.norm(short))
     if angle < LEAST_ANGLE:  # the same pose again: the axis of `short` is only rounding error
         return np.asarray(whole)

@@ -125,15 +125,15 @@ def misplaced_lint(world: World, support: float) -> list[str]:
 
 def _askew_lint(wall: Walls) -> list[str]:
     """Warn of planes that do not mirror liquid because they are slightly off right angles."""
-    from ecs_fluid.kernels.sph.images import SQUARE
+    from ecs_fluid.kernels.sph.mirror_images import RIGHT_ANGLE
 
     cosine = np.abs(wall.normals @ wall.normals.T)
     off = np.minimum(cosine, np.abs(1 - cosine)).max(axis=1)
-    askew = off[(off >= SQUARE) & (off < ASKEW)]
+    askew = off[(off >= RIGHT_ANGLE) & (off < ASKEW)]
     if not len(askew):
         return []
     return [
         f"{len(askew)} planes of a container with liquid are off right angles by up to {askew.max():.2g}, "
-        f"and mirror the liquid only below {SQUARE:g}, so the pressure at its walls is less even; make "
+        f"and mirror the liquid only below {RIGHT_ANGLE:g}, so the pressure at its walls is less even; make "
         "its corners right angles"
     ]

@@ -51,7 +51,7 @@ def march(
     compression `peak` (None at first). ``forces(liquid, bodies, step)`` returns the forces in the middle of a
     step.
     """
-    from ecs_fluid.kernels.sph.step import kick_and_drift, moved, put_back
+    from ecs_fluid.kernels.sph.step import kick_and_drift, mirror_into_containers, moved_bodies
 
     (x, v, mass, _, excess), kind = liquid, liquid.x.dtype.type
     obstacles, hulls = bodies
@@ -61,8 +61,8 @@ def march(
     step, held = dt / more, None
     x += kind(step / 2) * v
     while more:
-        there = None if obstacles is None else moved(obstacles, time + step / 2)
-        given, held = put_back(law, x[:real], v[:real], mass, there, hulls, held)
+        there = None if obstacles is None else moved_bodies(obstacles, time + step / 2)
+        given, held = mirror_into_containers(law, x[:real], v[:real], mass, there, hulls, held)
         loads += given / dt
         # Extrapolated by half a step with the last rate: second order, except in the first step of a tick.
         found = forces(liquid._replace(excess=excess + kind(step / 2) * ahead), (there, hulls), step)
@@ -77,6 +77,6 @@ def march(
         loads += found.loads * (step / dt)
         lost += step * found.loss
         step = following
-    there = None if obstacles is None else moved(obstacles, dt)
-    loads += put_back(law, x[:real], v[:real], mass, there, hulls, held)[0] / dt
+    there = None if obstacles is None else moved_bodies(obstacles, dt)
+    loads += mirror_into_containers(law, x[:real], v[:real], mass, there, hulls, held)[0] / dt
     return MarchResult(found, loads, lost, done)

@@ -45,7 +45,7 @@ def surface_deficit(world: World, x: Array, nu: Array, down: Array, spacing: flo
     next to bodies, which cut the lattice anywhere, all of it. Free sides keep their deficit, since liquid at
     rest has no free sides.
     """
-    from ecs_fluid.kernels.sph.walls import beyond, wall_law
+    from ecs_fluid.kernels.sph.wall_pressure import lattice_deficit, wall_law
 
     pull = float(np.linalg.norm(down))
     if not len(x) or pull == 0.0:
@@ -54,7 +54,7 @@ def surface_deficit(world: World, x: Array, nu: Array, down: Array, spacing: flo
     depth = (height.max() - height) / spacing + 0.5
     lacks = np.where(near_solids(world, x, wall_law(support).reach * spacing), 1 - nu, 0.0)
     top = (lacks == 0.0) & (depth < support)
-    lacks[top] = np.minimum(np.maximum(1 - nu[top], 0.0), beyond(depth[top], support)[0])
+    lacks[top] = np.minimum(np.maximum(1 - nu[top], 0.0), lattice_deficit(depth[top], support)[0])
     return lacks
 
 

@@ -100,8 +100,8 @@ class StepLimits(NamedTuple):
         one towards a wall that it meets. Only the fastest particles, one in `FEW`, are checked; the others
         count with their speed.
         """
-        from ecs_fluid.kernels.sph.images import container_planes
-        from ecs_fluid.kernels.sph.meetings import meeting_speed, wall_speed
+        from ecs_fluid.kernels.sph.meeting_speeds import meeting_speed, wall_speed
+        from ecs_fluid.kernels.sph.mirror_images import container_planes
 
         dt, reach = self.world.dt, self.law.reach
         enough = self.stride * reach / left - self.pull * dt

@@ -90,7 +90,7 @@ def exchanged(
     diffusivity: float, order: int, dimension: int,
 ) -> tuple[Array, Array]:  # fmt: skip
     """Like `World.processes.exchanged`, with the images in a periodic world as neighbours too."""
-    from ecs_fluid.kernels.vorticity.exchange import reach_of
+    from ecs_fluid.kernels.vorticity.strength_exchange import reach_of
 
     how, n = (diffusivity, order, dimension), len(x)
     if n and world.periods.any():

@@ -170,7 +170,7 @@ class SurfaceSystem(System):
         """
         from ecs_fluid.kernels.surface.eikonal import distances
         from ecs_fluid.kernels.surface.facets import facet_distances
-        from ecs_fluid.kernels.surface.indicator import crossing_distances, full_value
+        from ecs_fluid.kernels.surface.grid_crossings import crossing_distances, full_value
 
         if self._of_liquid():
             origin, spacing, values = filled_part(self.world)

@@ -41,11 +41,11 @@ class Level(NamedTuple):
 def redistanced(level: Level, order: int, limit: float | None) -> tuple[Level, bool]:
     """True distances from the surface where the field is 0, and whether there is such a surface."""
     from ecs_fluid.kernels.surface.eikonal import distances
-    from ecs_fluid.kernels.surface.level_set import held
+    from ecs_fluid.kernels.surface.level_set import kept_distances
 
     wide = np.array(level.phi.shape) > 1
     cell = float(np.asarray(level.spacing)[wide].min(initial=np.inf))
-    phi, pinned = held(level.phi, level.spacing, HELD * cell)
+    phi, pinned = kept_distances(level.phi, level.spacing, HELD * cell)
     found = distances(phi, pinned, level.spacing, 2 if order == 2 else 1, limit)
     return level._replace(phi=found.phi), found.surface
 
@@ -87,7 +87,7 @@ def advanced(level: Level, motion: Motion, dt: float, order: int, limit: float |
     the nearest surface point changes on the way, which would cost the second order, so each point then takes
     its own velocity.
     """
-    from ecs_fluid.kernels.surface.level_set import carried, feet, grid_rows
+    from ecs_fluid.kernels.surface.level_set import advected, grid_rows, surface_points
 
     wide = np.array(level.phi.shape) > 1
     cell = float(np.asarray(level.spacing)[wide].min())
@@ -95,7 +95,9 @@ def advanced(level: Level, motion: Motion, dt: float, order: int, limit: float |
     while surface and left > 0:
         level = refitted(level)
         near = np.abs(level.phi) <= NEAR * cell
-        u = motion.velocity(feet(level.phi, level.origin, level.spacing, near)).astype(level.phi.dtype)
+        u = motion.velocity(surface_points(level.phi, level.origin, level.spacing, near)).astype(
+            level.phi.dtype
+        )
         fastest = _largest(u)
         if fastest * left * dt > SHORT * cell:
             own = grid_rows(level.phi, level.origin, level.spacing, near)
@@ -105,7 +107,7 @@ def advanced(level: Level, motion: Motion, dt: float, order: int, limit: float |
             # At rest nothing is recomputed: even a smooth surface would lose a little by it.
             return level, bool((level.phi < 0).any() and (level.phi >= 0).any())
         part = min(left, STRIDE * cell / (fastest * dt))
-        moved = carried(level.phi, level.origin, level.spacing, near, u, part * dt)
+        moved = advected(level.phi, level.origin, level.spacing, near, u, part * dt)
         solid = depth_in_obstacles(level, motion)
         moved = moved if solid is None else np.maximum(moved, solid)
         level, surface = redistanced(level._replace(phi=moved), order, limit)

@@ -82,7 +82,7 @@ class GridReading:
     @cached_property
     def _refined(self) -> tuple[Array, Array]:
         """Velocities on a grid twice as fine, and its spacing (3,) m."""
-        from ecs_fluid.kernels.grids.refined import refined
+        from ecs_fluid.kernels.grids.finer_grid import refined
 
         return refined(self._values, self._grid.spacing, self._read_points)
 

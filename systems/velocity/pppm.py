@@ -29,7 +29,7 @@ from ecs_fluid.targets import Targets
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
-    from ecs_fluid.kernels.particle_mesh.sums import Goal, Mesh, Plan, Smooth, Wanted
+    from ecs_fluid.kernels.particle_mesh.pppm import Goal, Mesh, MeshRequest, Plan, SmoothField
 
 FEW_PAIRS = 2**21
 """Up to this many pairs of target and vorton the direct sum takes less time than a mesh."""
@@ -102,10 +102,9 @@ class PppmSolver(Solver):
             solver.prepare(sources, grid)
         self._numbers = FlowNumbers(self, sources)
         self._plan: Plan | None = None
-        self._smooth: list[Smooth] = []
-        self._last: tuple[Targets, PlannedMesh] | None = (
-            None  # targets that were measured, and what was found
-        )
+        self._smooth: list[SmoothField] = []
+        self._last: tuple[Targets, PlannedMesh] | None = None
+        """Targets that were measured, and the mesh found for them."""
         self._aim = GOAL * self.tolerance * min(1.0, (self.tolerance / STRICT) ** (1.0 / 6.0))
         # Work of the last sum, in pairs of the direct sum; infinite if no mesh kept the tolerance.
         self.work = np.inf
@@ -155,12 +154,12 @@ class PppmSolver(Solver):
         self.work = np.inf
         self._fmm.fill(targets)
 
-    def _summed(self, targets: Targets, planned: PlannedMesh) -> Smooth | None:
+    def _summed(self, targets: Targets, planned: PlannedMesh) -> SmoothField | None:
         """Fill by the mesh, which is made if there is none; returns the smooth part of the velocity.
 
         Returns None, with nothing filled, if no mesh and reach keep the tolerance.
         """
-        from ecs_fluid.kernels.particle_mesh.sums import velocity
+        from ecs_fluid.kernels.particle_mesh.pppm import velocity
 
         if self._plan is None:
             self._plan, self._smooth = self._planned(planned), []
@@ -199,7 +198,7 @@ class PppmSolver(Solver):
 
     def _stored_mesh(self, row: int | None, count: int, gradient: bool) -> tuple[PlannedMesh | None, bool]:
         """The mesh found for such targets in a flow that was alike, or None; and whether the flow is new."""
-        from ecs_fluid.kernels.particle_mesh import sums
+        from ecs_fluid.kernels.particle_mesh import pppm
 
         state = self._meshes
         if state is None or row is None or row >= len(state.found_for):
@@ -211,10 +210,9 @@ class PppmSolver(Solver):
         (*how, error), (velocity, of_gradient) = state.mesh[row].tolist(), state.goal[row].tolist()
         if self._plan is not None and self._plan.mesh.spacing != how[0]:
             return None, False
-        goal = sums.Goal(velocity, of_gradient if gradient else np.inf)
-        return PlannedMesh(
-            goal, error, sums.mesh_for(self._wanted([]), len(self._sources.sigma), *how)
-        ), False
+        goal = pppm.Goal(velocity, of_gradient if gradient else np.inf)
+        mesh = pppm.mesh_for(self._wanted([]), len(self._sources.sigma), *how)
+        return PlannedMesh(goal, error, mesh), False
 
     def _store_mesh(self, targets: Targets, planned: PlannedMesh, again: bool, error: float) -> None:
         """Store the mesh found now, or the one found before (``again``), with its measured error.
@@ -229,8 +227,9 @@ class PppmSolver(Solver):
             state.put(**{name: _padded(rows, row + 1) for name, rows in columns.items()})
         if not again:
             state.found_for[row] = self._flow(len(targets.x), targets.du is not None)
-            state.mesh[row] = planned.mesh.spacing, planned.mesh.density, planned.mesh.strength, planned.error
-            state.goal[row] = planned.goal.velocity, 0.0 if planned.goal.alone else planned.goal.gradient
+            goal, mesh = planned.goal, planned.mesh
+            state.mesh[row] = mesh.spacing, mesh.density, mesh.strength, planned.error
+            state.goal[row] = goal.velocity, 0.0 if goal.velocity_only else goal.gradient
         state.found_for[row] *= error <= SURE * self.tolerance  # no flow is like one whose numbers are 0
         state.size[row], state.measured[row] = self._sizes(targets), error
 
@@ -273,7 +272,7 @@ class PppmSolver(Solver):
         `count` targets are compared. Weak vortons within reach of a few strong ones may have most of the
         error, so the sample is drawn by the strength around each target too.
         """
-        from ecs_fluid.kernels.particle_mesh.error import strength_around
+        from ecs_fluid.kernels.particle_mesh.mesh_errors import strength_around
 
         given, s = some_targets(targets), self._sources
         around = strength_around(s.x, s.alpha, given.x, *self._box, reach)
@@ -288,7 +287,7 @@ class PppmSolver(Solver):
 
         That is the present mesh, if there is one, unless it must be chosen ``anew``.
         """
-        from ecs_fluid.kernels.particle_mesh import sums
+        from ecs_fluid.kernels.particle_mesh import pppm
 
         present = None if self._plan is None or anew else self._plan.mesh
         if self._last is not None and self._last[0] is targets and self._last[1].error == self._aim:
@@ -297,37 +296,37 @@ class PppmSolver(Solver):
         rows = at_even_distances(len(targets.x), COMPARED)
         exact = self._exact(targets, rows)
         gradient = np.inf if exact.du is None else self._aim * size(exact.du)
-        goal = sums.Goal(self._aim * size(exact.u), gradient)
+        goal = pppm.Goal(self._aim * size(exact.u), gradient)
         if present is not None:
             return PlannedMesh(goal, self._aim, present)
         asked = [(len(targets.x), goal)]
         # The velocity at the next populations is not known yet: assume that of these targets.
         others = sum(self._counts_of_others()) if targets.place in ("vortons", "grid") else 0
-        asked += [(others, sums.Goal(goal.velocity))] if others else []
+        asked += [(others, pppm.Goal(goal.velocity))] if others else []
         s = self._sources
-        return PlannedMesh(goal, self._aim, sums.choose(self.code, s.x, s.alpha, self._wanted(asked)))
+        return PlannedMesh(goal, self._aim, pppm.choose(self.code, s.x, s.alpha, self._wanted(asked)))
 
-    def _wanted(self, asked: Sequence[tuple[int, Goal]]) -> Wanted:
+    def _wanted(self, asked: Sequence[tuple[int, Goal]]) -> MeshRequest:
         """What a mesh must provide; `asked` holds numbers of targets and the errors allowed there."""
-        from ecs_fluid.kernels.particle_mesh import sums
+        from ecs_fluid.kernels.particle_mesh import pppm
 
         (low, high), (first, last), (thinnest, widest) = self._box, self._extent, self._cores
-        return sums.Wanted(low, high, first, last, thinnest, widest, asked)
+        return pppm.MeshRequest(low, high, first, last, thinnest, widest, asked)
 
     def _planned(self, planned: PlannedMesh) -> Plan | None:
         """The mesh with the vortons' strengths spread on it; None if no reach keeps the tolerance."""
-        from ecs_fluid.kernels.particle_mesh import sums
+        from ecs_fluid.kernels.particle_mesh import pppm
 
         s, mesh = self._sources, planned.mesh
-        reach = None if mesh is None else mesh.reach(self.code, sums.Goal(planned.goal.velocity))
+        reach = None if mesh is None else mesh.reach(self.code, pppm.Goal(planned.goal.velocity))
         if mesh is None or reach is None:
             return None
-        parts = sums.parts_of(self.code, s.sigma, reach, planned.error)
-        return None if parts is None else sums.plan(self.code, mesh, s.x, s.alpha, s.sigma, parts, reach)
+        parts = pppm.parts_of(self.code, s.sigma, reach, planned.error)
+        return None if parts is None else pppm.plan(self.code, mesh, s.x, s.alpha, s.sigma, parts, reach)
 
-    def _smooth_for(self, targets: Targets, planned: PlannedMesh) -> Smooth | None:
+    def _smooth_for(self, targets: Targets, planned: PlannedMesh) -> SmoothField | None:
         """The smooth velocity for these targets; None if no reach keeps the tolerance there."""
-        from ecs_fluid.kernels.particle_mesh import sums
+        from ecs_fluid.kernels.particle_mesh import pppm
 
         there = {smooth.reach: smooth for smooth in self._smooth}
         reach = self._reach(len(targets.x), planned, list(there))
@@ -349,7 +348,7 @@ class PppmSolver(Solver):
             if after is not None and following is not None and following not in known:
                 wanted.append((following, after.error))
                 known.append(following)
-        made = sums.smooth(plan, wanted, last=bool(every) and None not in every)
+        made = pppm.smooth_fields(plan, wanted, last=bool(every) and None not in every)
         self._smooth += made
         return made[0]
 

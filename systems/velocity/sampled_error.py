@@ -81,7 +81,7 @@ def _all_pairs(flow: VortonFlow) -> VortonFlow | None:
 
 def _drawn(flow: VortonFlow, x: Array, u: Array) -> DrawnSample | None:
     """A sample of the rows at x (m, 3) m, drawn by their velocities u (m, 3) m/s and predicted errors."""
-    from ecs_fluid.kernels.grids.foretold import squared_errors
+    from ecs_fluid.kernels.grids.spline_errors import squared_errors
 
     grid, vortons = flow.grid, flow.sources
     mesh = grid.origin, grid.spacing, grid.cells

@@ -79,8 +79,8 @@ class VelocitySystem(System):
     themselves. With `at` = "grid" the sum is evaluated at the points of the field grid, and vortons
     interpolate: with `interpolation` = "cubic" by a cubic spline, whose derivative is the gradient, with
     "linear" trilinearly, as in the articles. With "refined" the spline first fills a grid twice as fine,
-    which is read trilinearly wherever no gradient is needed (`kernels.grids.refined`): this pays where there
-    are many tracers per point of the grid.
+    which is read trilinearly wherever no gradient is needed (`kernels.grids.finer_grid`): this pays where
+    there are many tracers per point of the grid.
 
     Velocity of all other particles, by `tracers`. "grid" reads the field grid. "cells" evaluates the sum
     only at those points of the grid that are read (`kernels.grids.read_points`). "solver" evaluates it at

@@ -42,7 +42,7 @@ class TreeSolver(Solver):
 
     def counted(self, targets: Targets) -> float:
         """Like `fill`; returns the number of pairs of target and cluster or vorton, on all processes."""
-        from ecs_fluid.kernels.biot_savart.tree import ANGLE, BOX, at_leaves, velocity
+        from ecs_fluid.kernels.biot_savart.tree import ANGLE, BOX, uses_originals, velocity
 
         processes, vortons = self.world.processes, len(self._sources.sigma)
         if self._tree is None:
@@ -53,7 +53,7 @@ class TreeSolver(Solver):
         walk: dict[str, Any] = {
             "criterion": ANGLE if by_angle else BOX,
             "opening": self.angle if by_angle else self.margin,
-            "originals": at_leaves(self._tree, self.leaf == "vortons"),
+            "originals": uses_originals(self._tree, self.leaf == "vortons"),
         }
         part = processes.part("tree", targets, vortons, self._tree, **walk)
         walk["dipoles"] = self.multipole == "dipole"

@@ -15,7 +15,7 @@ import numpy as np
 from thread_hashes import print_hashes
 
 import ecs_fluid as ef
-from ecs_fluid.kernels.surface import facets, indicator, level_set, shapes
+from ecs_fluid.kernels.surface import facets, grid_crossings, level_set, shapes
 from ecs_fluid.kernels.surface.eikonal import distances
 from ecs_fluid.systems.surface.contour import contour
 from ecs_fluid.worlds import ContainerRecipe
@@ -57,7 +57,7 @@ def kernels(precision: str) -> str:
     found = []
     for spacing in (H, np.array([0.1, 0.07, 0.12])):
         near, pinned = facets.facet_distances(field, spacing)
-        crossing, beside = indicator.crossing_distances(field, 0.0, 1.0, spacing)
+        crossing, beside = grid_crossings.crossing_distances(field, 0.0, 1.0, spacing)
         found += [near, pinned, crossing, beside, np.array(facets.enclosed(field, spacing))]
         # The rest has a way to go where few points are pinned.
         few = pinned & (draw.random(pinned.shape) < 0.05)

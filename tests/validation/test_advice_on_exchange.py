@@ -7,7 +7,7 @@ import pytest
 from flows import Array, lattice
 
 import ecs_fluid as ef
-from ecs_fluid.kernels.vorticity.exchange import exchange_rows
+from ecs_fluid.kernels.vorticity.strength_exchange import exchange_rows
 
 
 def exchanging(name: str, x: Array, alpha: Array, sigma: Array, system: ef.DiffusionSystem) -> ef.World:

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from ecs_fluid.kernels.biot_savart import tree
-from ecs_fluid.kernels.biot_savart.blocks import point_blocks
 from ecs_fluid.kernels.biot_savart.pairwise import VELOCITY_SUMS, block_arrays
+from ecs_fluid.kernels.biot_savart.target_blocks import point_blocks
 from ecs_fluid.kernels.biot_savart.tree_build import build
 from ecs_fluid.kernels.grids.grid import uniform_grid
 from ecs_fluid.kernels.grids.partition import partition
 from tests.kernels.from_python import from_python
 
-arrays, begin, walk = from_python(block_arrays), from_python(tree._begin), from_python(tree._walk)
+arrays, begin, walk = from_python(block_arrays), from_python(tree._start_walk), from_python(tree._walk)
 
 SIZES = (1000, 10_000, 100_000)
 

@@ -75,7 +75,7 @@ def test_wall_of_the_mirror(place: float, step: float) -> None:
     tells where the wall is.
     """
     from ecs_fluid.kernels.grids.lattice import to_lattice
-    from ecs_fluid.kernels.vorticity.exchange import exchange_rows
+    from ecs_fluid.kernels.vorticity.strength_exchange import exchange_rows
     from ecs_fluid.systems.boundary.layer import FILLED
 
     height = np.arange(-int(FILLED), 24) + place

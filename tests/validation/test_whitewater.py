@@ -15,8 +15,8 @@ from sph_worker import splashing
 import ecs_fluid as ef
 from ecs_fluid.errors import ComponentError, FluidWarning, RecipeError
 from ecs_fluid.kernels.sph.forces import lattice_weight, phi
-from ecs_fluid.kernels.sph.step import LiquidLaw, around as surroundings
-from ecs_fluid.kernels.sph.whitewater import BUBBLE, FOAM, SPRAY, around, crests, search
+from ecs_fluid.kernels.sph.step import LiquidLaw, surroundings_of as surroundings
+from ecs_fluid.kernels.sph.whitewater import BUBBLE, FOAM, SPRAY, crests, properties_at, sort_liquid
 from ecs_fluid.systems.whitewater import SURFACE, _LiquidAround
 
 Array = np.ndarray
@@ -37,7 +37,7 @@ def seen(x: Array, v: Array) -> _LiquidAround:
     """The liquid as the system sees it, without walls."""
     law = LiquidLaw(REACH, SUPPORT, SPACING**3, 0.0, 0.0)
     near = surroundings(law, x, v, np.ones(len(x)), None, None)
-    return _LiquidAround(law, near, None, search(law, near))
+    return _LiquidAround(law, near, None, sort_liquid(law, near))
 
 
 def plain(x: Array, v: Array, points: Array, u: Array) -> tuple[Array, ...]:
@@ -75,7 +75,7 @@ def test_sums_are_those_of_all_pairs() -> None:
     liquid = seen(x, v)
     for places, own in ((x, v), (points, draw.standard_normal(points.shape))):
         share, flow, closing, slope = plain(x, v, places, own)
-        found = around(liquid.search, places, own)
+        found = properties_at(liquid.search, places, own)
         there = share > 1e-6
         np.testing.assert_allclose(found.share, share, atol=1e-12)
         np.testing.assert_allclose(found.flow[there], flow[there], rtol=1e-6, atol=1e-9)
@@ -94,7 +94,9 @@ def test_a_pair_closes_in_at_its_relative_speed() -> None:
     weight = W0 * float(phi(np.array(0.6)))
     for u, closing in ((-2.0, 2.0), (2.0, 0.0)):
         v = np.array([[0.0, 0.0, 0.0], [u, 3.0, -1.0]])
-        np.testing.assert_allclose(around(seen(x, v).search, x, v).closing, weight * closing, atol=1e-7)
+        np.testing.assert_allclose(
+            properties_at(seen(x, v).search, x, v).closing, weight * closing, atol=1e-7
+        )
 
 
 def test_a_flat_surface_has_no_crest_and_a_rounder_one_more() -> None:
@@ -104,7 +106,7 @@ def test_a_flat_surface_has_no_crest_and_a_rounder_one_more() -> None:
 
     def bent(x: Array) -> float:
         liquid, v = seen(x, np.zeros_like(x)), np.zeros_like(x)
-        normals = liquid.normals(x, around(liquid.search, x, v).slope)
+        normals = liquid.normals(x, properties_at(liquid.search, x, v).slope)
         inner = np.flatnonzero((normals[:, 3] > 0) & (np.abs(x[:, :2]).max(axis=1) < 3 * SPACING))
         top = inner[x[inner, 2] > 0]
         return float(crests(liquid.search, top, normals).mean())
@@ -121,14 +123,14 @@ def test_liquid_that_moves_or_turns_as_a_whole_traps_no_air() -> None:
     x = ball(0.3)
     draw = np.random.default_rng(2)
     stirred = draw.standard_normal(x.shape)
-    still = around(seen(x, stirred).search, x, stirred).closing
+    still = properties_at(seen(x, stirred).search, x, stirred).closing
     frame = stirred + np.array([30.0, -20.0, 10.0])
-    np.testing.assert_allclose(around(seen(x, frame).search, x, frame).closing, still, atol=1e-10)
+    np.testing.assert_allclose(properties_at(seen(x, frame).search, x, frame).closing, still, atol=1e-10)
     turning = np.cross([3.0, -4.0, 12.0], x)
-    assert around(seen(x, turning).search, x, turning).closing.max() < 1e-12 * np.abs(turning).max()
+    assert properties_at(seen(x, turning).search, x, turning).closing.max() < 1e-12 * np.abs(turning).max()
     pressed = -x * [0.0, 0.0, 5.0]
     middle = np.linalg.norm(x, axis=1).argmin()
-    found = around(seen(x, pressed).search, x, pressed).closing[middle]
+    found = properties_at(seen(x, pressed).search, x, pressed).closing[middle]
     assert found == pytest.approx(plain(x, pressed, x, pressed)[2][middle]) and found > 0.09
 
 

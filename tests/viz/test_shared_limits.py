@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.columns import choose
+from ecs_fluid.viz.columns import unknown_name
 from ecs_fluid.viz.shared_limits import Recording, limits, survey
 from ecs_fluid.viz.style import Options
 
@@ -87,7 +87,7 @@ def test_empty_frames_and_unknown_names() -> None:
         survey([(0.0, empty)], Options())
     with pytest.raises(FluidError, match="unknown colour 'Temperature'"):
         survey([(0.0, frame)], Options(color_by="Temperature"))
-    assert "there are no particles yet" in str(choose("colour", "speed", []))
+    assert "there are no particles yet" in str(unknown_name("colour", "speed", []))
     with pytest.raises(FluidError, match=r"unknown population 'smok'.*did you mean 'smoke'"):
         survey([(0.0, frame)], Options(populations=["smok"]))
     frame["ring"]["Position.x"][5, 1] = np.nan

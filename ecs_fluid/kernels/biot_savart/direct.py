@@ -33,14 +33,12 @@ from ecs_fluid.kernels.biot_savart.pairwise import (
     store_block,
 )
 from ecs_fluid.kernels.biot_savart.regularisation import Code
-from ecs_fluid.kernels.biot_savart.selection import check, renamed
-from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.biot_savart.regularisation_dispatch import check, renamed
+from ecs_fluid.kernels.compiled import CHUNKS, FAST_LOOP
 from ecs_fluid.kernels.compiled.parallel import for_each
 
-_OPTIONS: dict[str, Any] = {"cache": True, "fastmath": FAST, "error_model": "numpy"}
 
-
-def _block(name: str, add: Any, rows: int, scale: float) -> Any:
+def _block_kernel(name: str, add: Any, rows: int, scale: float) -> Any:
     """Kernel of one block: the pair loop's sums, scaled, to ``first (m, 3)`` and the rest to ``second (m,
     k)``."""
 
@@ -63,12 +61,12 @@ def _block(name: str, add: Any, rows: int, scale: float) -> Any:
     return njit(renamed(block, name))
 
 
-_velocity = _block("velocity_block", add_velocity, VELOCITY_SUMS, PAIR_SCALE)
-_gradient = _block("gradient_block", add_gradient, GRADIENT_SUMS, PAIR_SCALE)
-_potential = _block("potential_block", add_potential, POTENTIAL_SUMS, SCALE)
+_velocity_block = _block_kernel("velocity_block", add_velocity, VELOCITY_SUMS, PAIR_SCALE)
+_gradient_block = _block_kernel("gradient_block", add_gradient, GRADIENT_SUMS, PAIR_SCALE)
+_potential_block = _block_kernel("potential_block", add_potential, POTENTIAL_SUMS, SCALE)
 
 
-def _few(name: str, add: Any, rows: int) -> Any:
+def _source_chunk_kernel(name: str, add: Any, rows: int) -> Any:
     """Kernel of one chunk of the sources: sums of the pair loop ``add`` at targets that form one block."""
 
     def some(c: int, code: Code, targets: Any, sx: Any, sa: Any, ssigma: Any, parts: Any) -> None:
@@ -84,31 +82,31 @@ def _few(name: str, add: Any, rows: int) -> Any:
     return njit(renamed(some, name))
 
 
-_few_velocity = _few("few_velocity", add_velocity, VELOCITY_SUMS)
-_few_gradient = _few("few_gradient", add_gradient, GRADIENT_SUMS)
+_velocity_chunk = _source_chunk_kernel("few_velocity", add_velocity, VELOCITY_SUMS)
+_gradient_chunk = _source_chunk_kernel("few_gradient", add_gradient, GRADIENT_SUMS)
 
 
 @njit(inline="always")
-def _blocks(targets: Any) -> Any:
+def _block_count(targets: Any) -> Any:
     return (targets.shape[0] + BLOCK - 1) // BLOCK
 
 
-@njit(**_OPTIONS)
+@njit(cache=True, **FAST_LOOP)
 def velocity(code: Code, targets: Any, sx: Any, sa: Any, ssigma: Any, u: Any) -> None:
     """Velocity ``u (m, 3)`` [m/s] at the targets."""
     check(code)
-    for_each(_velocity, _blocks(targets), (code, targets, sx, sa, ssigma, u, u[:, :0]))
+    for_each(_velocity_block, _block_count(targets), (code, targets, sx, sa, ssigma, u, u[:, :0]))
 
 
-@njit(**_OPTIONS)
+@njit(cache=True, **FAST_LOOP)
 def velocity_gradient(code: Code, targets: Any, sx: Any, sa: Any, ssigma: Any, u: Any, du: Any) -> None:
     """Velocity ``u (m, 3)`` [m/s] and its gradient ``du (m, 3, 3)``, du[:, i, j] = du_i/dx_j [1/s]."""
     check(code)
     rows = du.reshape(targets.shape[0], 9)
-    for_each(_gradient, _blocks(targets), (code, targets, sx, sa, ssigma, u, rows))
+    for_each(_gradient_block, _block_count(targets), (code, targets, sx, sa, ssigma, u, rows))
 
 
-@njit(**_OPTIONS)
+@njit(cache=True, **FAST_LOOP)
 def potential_vorticity(
     code: Code, targets: Any, sx: Any, sa: Any, ssigma: Any, psi: Any, omega: Any
 ) -> None:
@@ -118,11 +116,11 @@ def potential_vorticity(
     self-terms included.
     """
     check(code)
-    for_each(_potential, _blocks(targets), (code, targets, sx, sa, ssigma, psi, omega))
+    for_each(_potential_block, _block_count(targets), (code, targets, sx, sa, ssigma, psi, omega))
 
 
 @njit(error_model="numpy")
-def _over_chunks(parts: Any) -> Any:
+def _sum_of_chunks(parts: Any) -> Any:
     """Sums over the first axis. `parts.sum(axis=0)` would take a second longer to compile."""
     sums = parts[0]
     for c in range(1, parts.shape[0]):
@@ -132,22 +130,22 @@ def _over_chunks(parts: Any) -> Any:
     return sums
 
 
-@njit(**_OPTIONS)
+@njit(cache=True, **FAST_LOOP)
 def few_velocities(code: Code, targets: Any, sx: Any, sa: Any, ssigma: Any, u: Any) -> None:
     """`velocity` at up to BLOCK targets: threads divide the sources into CHUNKS with separate sums."""
     check(code)
     parts = np.empty((CHUNKS, VELOCITY_SUMS, BLOCK), u.dtype)
-    for_each(_few_velocity, CHUNKS, (code, targets, sx, sa, ssigma, parts))
-    store_block(_over_chunks(parts), 0, PAIR_SCALE, np.empty(0, np.int64), 0, len(u), u)
+    for_each(_velocity_chunk, CHUNKS, (code, targets, sx, sa, ssigma, parts))
+    store_block(_sum_of_chunks(parts), 0, PAIR_SCALE, np.empty(0, np.int64), 0, len(u), u)
 
 
-@njit(**_OPTIONS)
+@njit(cache=True, **FAST_LOOP)
 def few_gradients(code: Code, targets: Any, sx: Any, sa: Any, ssigma: Any, u: Any, du: Any) -> None:
     """`velocity_gradient` in the same way, ``du`` (m, 3, 3)."""
     check(code)
     parts = np.empty((CHUNKS, GRADIENT_SUMS, BLOCK), u.dtype)
-    for_each(_few_gradient, CHUNKS, (code, targets, sx, sa, ssigma, parts))
-    sums, order = _over_chunks(parts), np.empty(0, np.int64)
+    for_each(_gradient_chunk, CHUNKS, (code, targets, sx, sa, ssigma, parts))
+    sums, order = _sum_of_chunks(parts), np.empty(0, np.int64)
     join_gradient(len(u), sums)
     store_block(sums, 0, PAIR_SCALE, order, 0, len(u), u)
     store_block(sums, 3, PAIR_SCALE, order, 0, len(u), du.reshape(len(u), 9))

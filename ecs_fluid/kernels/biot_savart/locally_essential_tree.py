@@ -15,17 +15,15 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart.tree import BOX, is_far, mesh_of, touches
-from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled import CHUNKS, FAST_LOOP
 from ecs_fluid.kernels.compiled.parallel import parallel
-
-_OPTIONS: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 
 _SLACK = 1e-6
 """Nodes beyond the limit by up to this much are opened too: sums may be rounded differently than in a
 walk."""
 
 
-@njit(fastmath=FAST, error_model="numpy")
+@njit(**FAST_LOOP)
 def _opens(tree: Any, layer: int, index: Any, criterion: int, opening: float, low: Any, high: Any) -> bool:
     box = (low[0], low[1], low[2]), (high[0], high[1], high[2])
     if criterion == BOX:
@@ -41,7 +39,7 @@ def _opens(tree: Any, layer: int, index: Any, criterion: int, opening: float, lo
     return not is_far(tree.vortons[node], *place, tree.radius[node], *box, opening * (1.0 - _SLACK))
 
 
-@parallel(**_OPTIONS)
+@parallel(**FAST_LOOP)
 def _open_layer(
     chunk: int,
     tree: Any, layer: int, a: int, b: int, above: int, opened_above: Any,
@@ -74,18 +72,18 @@ def opened_nodes(
     ``tree`` is a Tree with at least the nodes ``ranges`` (layers, 2) of each layer; only those are tested.
     ``low`` and ``high`` (k, 3) m are the corners of the boxes; the rest as in ``kernels.biot_savart.tree``.
     """
-    found: list[NDArray[np.int64]] = [np.empty(0, np.int64)] * len(ranges)
+    opened_by_layer: list[NDArray[np.int64]] = [np.empty(0, np.int64)] * len(ranges)
     if len(low) == 0:
-        return found
+        return opened_by_layer
     low, high = np.vstack([low, low.min(axis=0)]), np.vstack([high, high.max(axis=0)])
-    above, before = 0, np.empty(0, np.bool_)
+    above, opened_above = 0, np.empty(0, np.bool_)
     for layer in range(len(ranges) - 1, -1 if originals else 0, -1):
         a, b = (int(end) for end in ranges[layer])
-        now = np.zeros(b - a, np.bool_)
-        _open_layer(tree, layer, a, b, above, before, criterion, opening, low, high, now)
-        found[layer] = a + np.flatnonzero(now)
-        above, before = a, now
-    return found
+        opened = np.zeros(b - a, np.bool_)
+        _open_layer(tree, layer, a, b, above, opened_above, criterion, opening, low, high, opened)
+        opened_by_layer[layer] = a + np.flatnonzero(opened)
+        above, opened_above = a, opened
+    return opened_by_layer
 
 
 def children_of(cells: NDArray[np.int64], layer: int, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -97,8 +95,8 @@ def children_of(cells: NDArray[np.int64], layer: int, nodes: NDArray[np.int64]) 
     i, j, k = (2 * axis[:, None] for axis in (nodes // (my * mz), nodes // mz % my, nodes % mz))
     i, j, k = (axis + np.arange(8) // step % 2 for axis, step in ((i, 4), (j, 2), (k, 1)))
     inside = (i < nx) & (j < ny) & (k < nz)
-    every: NDArray[np.int64] = ((i * ny + j) * nz + k)[inside]
-    return every
+    children: NDArray[np.int64] = ((i * ny + j) * nz + k)[inside]
+    return children
 
 
 def first_parent(cells: NDArray[np.int64], layer: int, node: int) -> int:
@@ -112,7 +110,7 @@ def first_parent(cells: NDArray[np.int64], layer: int, node: int) -> int:
     return int((i // 2 * my + j // 2) * mz + (k + 1) // 2)
 
 
-def behind_children(cells: NDArray[np.int64], layer: int, end: int) -> int:
+def end_of_children(cells: NDArray[np.int64], layer: int, end: int) -> int:
     """An index in the layer below that is beyond all children of the nodes before ``end`` of a layer."""
     nx, ny, nz = cells[layer - 1].tolist()
     _, my, mz = cells[layer].tolist()
@@ -122,9 +120,9 @@ def behind_children(cells: NDArray[np.int64], layer: int, end: int) -> int:
     return int(min((2 * i * ny + 2 * j) * nz + 2 * k + (ny + 1) * nz + 2, nx * ny * nz))
 
 
-def runs(first: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
+def concatenated_ranges(first: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
     """The numbers first[0], first[0] + 1, ..., `count[0]` of them, then those of the next, and so on."""
     ends = np.cumsum(count)
     shift = np.repeat(first - (ends - count), count)
-    found: NDArray[np.int64] = shift + np.arange(len(shift))
-    return found
+    numbers: NDArray[np.int64] = shift + np.arange(len(shift))
+    return numbers

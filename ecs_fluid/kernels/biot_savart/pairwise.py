@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.biot_savart.regularisation import Code
-from ecs_fluid.kernels.biot_savart.selection import (
+from ecs_fluid.kernels.biot_savart.regularisation_dispatch import (
     core_constant,
     core_shift,
     gradient_factors,
@@ -23,8 +23,8 @@ from ecs_fluid.kernels.biot_savart.selection import (
     renamed,
     velocity_factor,
 )
-from ecs_fluid.kernels.compiled import FAST
-from ecs_fluid.kernels.compiled.vectors import INLINE, LANES, wide_vectors
+from ecs_fluid.kernels.compiled import FAST_LOOP
+from ecs_fluid.kernels.compiled.wide_vectors import INLINE, LANES, aligned, wide_vectors
 
 PACK_BYTES = 4096
 """Bytes of a row of a packed list: 1024 float32 or 512 float64 sources fit into the first-level cache, and
@@ -36,10 +36,9 @@ BLOCK = 128
 VELOCITY_SUMS, GRADIENT_SUMS, POTENTIAL_SUMS = 3, 15, 6
 """Number of rows of ``sums`` for each loop."""
 
-_TILE: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 # Loops are inlined by numba, not by LLVM: LLVM would vectorise them by themselves, before it knows the
 # regularisation and with the narrow vectors of a function without ``wide_vectors``.
-_LOOP: dict[str, Any] = {**_TILE, "inline": "always"}
+_LOOP: dict[str, Any] = {**FAST_LOOP, "inline": "always"}
 
 
 def _compiled(loop: Any) -> Any:
@@ -49,10 +48,10 @@ def _compiled(loop: Any) -> Any:
         wide_vectors()
         loop(code, pack, groups, points, count, sums)
 
-    return njit(**_TILE)(renamed(add, f"add{loop.py_func.__name__}"))
+    return njit(**FAST_LOOP)(renamed(add, f"add{loop.py_func.__name__}"))
 
 
-@njit(**_TILE)
+@njit(**FAST_LOOP)
 def fill_pack(code: Code, pack: Any, sx: Any, sa: Any, ssigma: Any, first: int, last: int) -> int:
     """Pack sources first:last (at most the width of the pack) and return the number of LANES-wide groups."""
     count = int(last - first)
@@ -67,7 +66,7 @@ def fill_pack(code: Code, pack: Any, sx: Any, sa: Any, ssigma: Any, first: int, 
     return int(pad_pack(pack, count))
 
 
-@njit(**_TILE)
+@njit(**FAST_LOOP)
 def pad_pack(pack: Any, count: int) -> int:
     """Fill up the last group with sources of no strength and return the number of groups."""
     groups = (count + LANES - 1) // LANES
@@ -171,7 +170,7 @@ add_gradient = _compiled(_gradient_loop)
 """sums[:3] += 32 pi u; ``join_gradient`` makes the gradient from the other rows."""
 
 
-@njit(**_TILE)
+@njit(**FAST_LOOP)
 def join_gradient(count: int, sums: Any) -> None:
     """Turn sums[3:12] into 32 pi du_i/dx_j, row by row, after the last pack has been added.
 
@@ -216,7 +215,7 @@ add_potential = _compiled(_potential_loop)
 """sums[:3] += 4 pi psi and sums[3:6] += 4 pi omega."""
 
 
-@njit(**_TILE)
+@njit(**FAST_LOOP)
 def load_block(targets: Any, order: Any, first: int, count: int, points: Any) -> None:
     """points[:, :count] = targets[order[first : first + count]], the last one repeated to a multiple of four.
 
@@ -237,7 +236,7 @@ SCALE = 1.0 / (4.0 * math.pi)
 """Scale that turns the sums of ``add_potential``, and all those of expansions, into their results."""
 
 
-@njit(**_TILE)
+@njit(**FAST_LOOP)
 def store_block(sums: Any, row: int, scale: Any, order: Any, first: int, count: int, out: Any) -> None:
     """Write rows ``row``, ``row + 1``, ... of the sums, scaled, to the columns of ``out (m, k)``."""
     factor = type(sums[0, 0])(scale)
@@ -249,12 +248,9 @@ def store_block(sums: Any, row: int, scale: Any, order: Any, first: int, count: 
             out[target, c] = sums[row + c, t] * factor
 
 
-@njit(**_TILE)
+@njit(**FAST_LOOP)
 def block_arrays(like: Any, rows: int) -> Any:
     """Scratch arrays of one chunk: an empty pack, block points and block sums, of the dtype of ``like``."""
     width = PACK_BYTES // like.itemsize
-    # Rows start on cache lines; otherwise every vector load would touch two lines.
-    raw = np.empty(8 * width + 64 // like.itemsize, like.dtype)
-    skip = (-(raw.ctypes.data // like.itemsize)) % (64 // like.itemsize)
-    pack = raw[skip : skip + 8 * width].reshape(8, width)
+    pack = aligned(8 * width, like).reshape(8, width)
     return pack, np.empty((3, BLOCK), like.dtype), np.empty((rows, BLOCK), like.dtype)

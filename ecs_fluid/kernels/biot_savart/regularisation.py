@@ -19,13 +19,14 @@ Sources: Winckelmans and Leonard 1993 (high-order algebraic blob); Rosenhead 193
 the vorton of Gourlay's articles (part 12: solid-body rotation inside the core).
 
 The same blobs as straight lines across a plane have the codes 4 to 7 (`kernels.plane.blobs`). Compiled code
-knows a `Code` by its type, so a world compiles only the loops of its own regularisation (``selection``).
+knows a `Code` by its type, so a world compiles only the loops of its own regularisation
+(``regularisation_dispatch``).
 
 Each is one `Regularisation` in `RECORDS`, and its index there is its code. Pair loops, tree, multipole method
-and filters take everything from there (``selection``), so a new regularisation is one more record. The
-functions of a record are small pieces for compiled loops. They take the squared distance as
-``d = r^2 + core_shift(s2)`` (s2 = sigma^2, positive: the algebraic blobs never need r^2 alone), and
-``k = core_constant(s2)``, which is computed once per source.
+and filters take everything from there (``regularisation_dispatch``), so a new regularisation is one more
+record. The functions of a record are small pieces for compiled loops. They take the squared distance as ``d =
+r^2 + core_shift(s2)`` (s2 = sigma^2, positive: the algebraic blobs never need r^2 alone), and ``k =
+core_constant(s2)``, which is computed once per source.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
+from ecs_fluid.kernels.compiled import FAST_LOOP
 from ecs_fluid.kernels.compiled.polynomials import exp_minus_half, polynomial
-from ecs_fluid.kernels.compiled.vectors import DIVIDES, INLINE, double_inverse_root
+from ecs_fluid.kernels.compiled.wide_vectors import DIVISION_IS_FASTER, INLINE, double_inverse_root
 from ecs_fluid.kernels.plane import blobs
 
 Code = tuple[int, ...]
@@ -180,7 +182,7 @@ def _compiled_winckelmans_velocity(d: Any, k: Any) -> Any:
         y2 = y * y
         return (y2 * y) * (type(d)(1.0) + k * y2)
 
-    return divided if DIVIDES and d == types.float64 else refined
+    return divided if DIVISION_IS_FASTER and d == types.float64 else refined
 
 
 @njit(**INLINE)
@@ -305,7 +307,7 @@ def _gaussian_potential(d: Any, s2: Any, k: Any) -> Any:
     return scale * (e + t * two), scale * k * e
 
 
-@njit(fastmath=INLINE["fastmath"], error_model="numpy")
+@njit(**FAST_LOOP)
 def _gaussian_derivatives(order: int, s2: float, f: Any, lane: int) -> None:
     """f[k, lane] = (1/r d/dr)^k erf(r/sqrt(2 s2))/r in units of r."""
     v, value = 1.0 / np.sqrt(np.float64(s2)), 1.0
@@ -480,36 +482,36 @@ PLANE = (
     WINCKELMANS._replace(
         name="winckelmans_plane",
         core_constant=_itself,
-        velocity_factor=blobs.algebraic_velocity,
-        gradient_factors=blobs.algebraic_gradient,
-        potential_factors=blobs.algebraic_potential,
+        velocity_factor=blobs.winckelmans_velocity,
+        gradient_factors=blobs.winckelmans_gradient,
+        potential_factors=blobs.winckelmans_potential,
         centre=2 / math.pi,
-        derivatives=blobs.algebraic_derivatives,
+        derivatives=blobs.winckelmans_derivatives,
         **_PLANE,
     ),
     GAUSSIAN._replace(
         name="gaussian_plane",
-        velocity_factor=blobs.bell_velocity,
-        gradient_factors=blobs.bell_gradient,
-        potential_factors=blobs.bell_potential,
+        velocity_factor=blobs.gaussian_velocity,
+        gradient_factors=blobs.gaussian_gradient,
+        potential_factors=blobs.gaussian_potential,
         centre=0.5 / math.pi,
-        derivatives=blobs.bell_derivatives,
+        derivatives=blobs.gaussian_derivatives,
         **_PLANE,
     ),
     RANKINE._replace(
         name="rankine_plane",
-        velocity_factor=blobs.ball_velocity,
-        gradient_factors=blobs.ball_gradient,
-        potential_factors=blobs.ball_potential,
+        velocity_factor=blobs.rankine_velocity,
+        gradient_factors=blobs.rankine_gradient,
+        potential_factors=blobs.rankine_potential,
         centre=1.5 / math.pi,
         derivatives=blobs.point_derivatives,
         **_PLANE,
     ),
     ROSENHEAD_MOORE._replace(
         name="rosenhead_moore_plane",
-        velocity_factor=blobs.low_velocity,
-        gradient_factors=blobs.low_gradient,
-        potential_factors=blobs.low_potential,
+        velocity_factor=blobs.rosenhead_moore_velocity,
+        gradient_factors=blobs.rosenhead_moore_gradient,
+        potential_factors=blobs.rosenhead_moore_potential,
         centre=1 / math.pi,
         derivatives=blobs.point_derivatives,
         **_PLANE,

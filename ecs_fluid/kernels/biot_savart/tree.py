@@ -30,7 +30,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.biot_savart.blocks import Blocks, point_blocks
 from ecs_fluid.kernels.biot_savart.pairwise import (
     GRADIENT_SUMS,
     PAIR_SCALE,
@@ -44,23 +43,22 @@ from ecs_fluid.kernels.biot_savart.pairwise import (
     store_block,
 )
 from ecs_fluid.kernels.biot_savart.regularisation import Code, record
-from ecs_fluid.kernels.biot_savart.selection import core_constant, renamed
+from ecs_fluid.kernels.biot_savart.regularisation_dispatch import core_constant, renamed
+from ecs_fluid.kernels.biot_savart.target_blocks import Blocks, point_blocks
 from ecs_fluid.kernels.biot_savart.tree_build import Tree
-from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled import CHUNKS, FAST_LOOP
 from ecs_fluid.kernels.compiled.parallel import for_each
-from ecs_fluid.kernels.compiled.vectors import INLINE
+from ecs_fluid.kernels.compiled.wide_vectors import INLINE
 
 BOX, ANGLE = 0, 1
 
-_OPTIONS: dict[str, Any] = {"cache": True, "fastmath": FAST, "error_model": "numpy"}
-_PART: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
-_SPREAD = 0.3
+_OFFSET = 0.3
 """Distance of a cluster's four vortons, as a fraction of its spread: less would lose digits, more
 accuracy."""
-_SMALL = 0.1
+_LEAST_DIPOLE = 0.1
 """A dipole below this fraction of strength times spread is left out: the next moment matters more."""
 _CORNER = 1.0 / np.sqrt(3.0)
-_STACK = 512
+_STACK_SIZE = 512
 """A walk holds at most 7 nodes per layer and 8 for the last; 64 layers are more than int64 can count."""
 
 
@@ -107,7 +105,7 @@ def is_far(vortons: Any, x: Any, y: Any, z: Any, radius: Any, low: Any, high: An
 
 
 @njit(**INLINE)
-def _append(code: Code, pack: Any, at: int, x: Any, alpha: Any, sigma: Any, row: Any) -> None:
+def _append_source(code: Code, pack: Any, at: int, x: Any, alpha: Any, sigma: Any, row: Any) -> None:
     for a in range(3):
         pack[a, at] = x[a, row]
         pack[3 + a, at] = alpha[a, row]
@@ -118,7 +116,7 @@ def _append(code: Code, pack: Any, at: int, x: Any, alpha: Any, sigma: Any, row:
 
 @njit(**INLINE)
 def _has_dipole(moments: Any, alpha: Any, node: Any) -> bool:
-    """Is the dipole of a node more than the fraction `_SMALL` of its strength times its spread?"""
+    """Is the dipole of a node more than the fraction `_LEAST_DIPOLE` of its strength times its spread?"""
     kind = type(alpha[0, node])
     dipole = strength = spread = kind(0)
     for a in range(3):
@@ -126,7 +124,7 @@ def _has_dipole(moments: Any, alpha: Any, node: Any) -> bool:
         spread += moments[node, a] * moments[node, a]
         for b in range(3):
             dipole += moments[node, 3 + 3 * a + b] * moments[node, 3 + 3 * a + b]
-    return bool(dipole > kind(_SMALL * _SMALL) * strength * spread)
+    return bool(dipole > kind(_LEAST_DIPOLE * _LEAST_DIPOLE) * strength * spread)
 
 
 @njit(**INLINE)
@@ -138,14 +136,14 @@ def _append_dipole(pack: Any, at: int, moments: Any, node: Any) -> None:
     kind = type(pack[0, at])
     for b in range(3):
         quarter, x = kind(0.25) * pack[3 + b, at], pack[b, at]
-        offset = kind(_SPREAD * _CORNER) * moments[node, b]
+        offset = kind(_OFFSET * _CORNER) * moments[node, b]
         e0 = e1 = e2 = kind(0)
         if moments[node, 0] > kind(0):
-            e0 = kind(0.75 * _CORNER / _SPREAD) * moments[node, 3 + b] / moments[node, 0]
+            e0 = kind(0.75 * _CORNER / _OFFSET) * moments[node, 3 + b] / moments[node, 0]
         if moments[node, 1] > kind(0):
-            e1 = kind(0.75 * _CORNER / _SPREAD) * moments[node, 6 + b] / moments[node, 1]
+            e1 = kind(0.75 * _CORNER / _OFFSET) * moments[node, 6 + b] / moments[node, 1]
         if moments[node, 2] > kind(0):
-            e2 = kind(0.75 * _CORNER / _SPREAD) * moments[node, 9 + b] / moments[node, 2]
+            e2 = kind(0.75 * _CORNER / _OFFSET) * moments[node, 9 + b] / moments[node, 2]
         pack[3 + b, at] = quarter + e0 + e1 + e2
         pack[3 + b, at + 1] = quarter + e0 - e1 - e2
         pack[3 + b, at + 2] = quarter - e0 + e1 - e2
@@ -158,8 +156,8 @@ def _append_dipole(pack: Any, at: int, moments: Any, node: Any) -> None:
             pack[row, at + k] = pack[row, at]
 
 
-@njit(**_PART)
-def _begin(
+@njit(**FAST_LOOP)
+def _start_walk(
     code: Code, tree: Any, criterion: int, opening: float, originals: bool, dipoles: bool, low: Any,
     high: Any, stack: Any, pack: Any,
 ) -> Any:  # fmt: skip
@@ -172,7 +170,7 @@ def _begin(
     box = (low[0], low[1], low[2]), (high[0], high[1], high[2])
     alone = layer == 0 and not originals
     if alone or (criterion == ANGLE and is_far(tree.vortons[root], x, y, z, radius, *box, opening)):
-        _append(code, pack, 0, tree.x, tree.alpha, tree.sigma, root)
+        _append_source(code, pack, 0, tree.x, tree.alpha, tree.sigma, root)
         if dipoles and tree.vortons[root] > 1 and _has_dipole(tree.moments, tree.alpha, root):
             _append_dipole(pack, 0, tree.moments, root)
             return 0, 4
@@ -181,7 +179,7 @@ def _begin(
     return 1, 0
 
 
-@njit(**_PART)
+@njit(**FAST_LOOP)
 def _walk(
     code: Code, tree: Any, criterion: int, opening: float, originals: bool, dipoles: bool, low: Any,
     high: Any, stack: Any, depth: int, resume: int, pack: Any, filled: int,
@@ -205,7 +203,7 @@ def _walk(
             begin = start[cell] + resume
             end = min(start[cell + 1], begin + width - filled)
             for row in range(begin, end):
-                _append(code, pack, filled, sx, sa, ssigma, row)
+                _append_source(code, pack, filled, sx, sa, ssigma, row)
                 filled += 1
             resume = 0
             if end < start[cell + 1]:
@@ -231,7 +229,7 @@ def _walk(
                         place = x[0, node], x[1, node], x[2, node]
                         whole = is_far(count, *place, radius[node], *box, opening)
                     if whole:
-                        _append(code, pack, filled, x, alpha, sigma, node)
+                        _append_source(code, pack, filled, x, alpha, sigma, node)
                         if dipoles and count > 1 and _has_dipole(moments, alpha, node):
                             _append_dipole(pack, filled, moments, node)
                             filled += 3
@@ -243,7 +241,7 @@ def _walk(
     return filled, depth, resume
 
 
-@njit(**_PART)
+@njit(**FAST_LOOP)
 def _bounds(points: Any, count: int, low: Any, high: Any) -> None:
     """Bounds of a block, whose last point is repeated to a multiple of four, in four independent chains."""
     for a in range(3):
@@ -259,7 +257,7 @@ def _bounds(points: Any, count: int, low: Any, high: Any) -> None:
         low[a], high[a] = min(min(x0, x1), min(x2, x3)), max(max(y0, y1), max(y2, y3))
 
 
-def _chunk(name: str, add: Any, rows: int) -> Any:
+def _chunk_kernel(name: str, add: Any, rows: int) -> Any:
     """Kernel of one chunk: velocity, and gradient if ``du`` has columns, by the pair loop ``add``; and
     pairs."""
 
@@ -269,17 +267,17 @@ def _chunk(name: str, add: Any, rows: int) -> Any:
     ) -> None:  # fmt: skip
         blocks, chunks = starts.size - 1, len(pairs)
         pack, points, sums = block_arrays(tree.ssigma, rows)
-        stack, low, high = np.empty((_STACK, 4), np.int64), np.empty(3), np.empty(3)
+        stack, low, high = np.empty((_STACK_SIZE, 4), np.int64), np.empty(3), np.empty(3)
         for b in range(chunk * blocks // chunks, (chunk + 1) * blocks // chunks):
             first, count = starts[b], starts[b + 1] - starts[b]
             load_block(targets, order, first, count, points)
             _bounds(points, count, low, high)
             sums[:] = 0.0
-            how = criterion, opening, originals, dipoles, low, high, stack
-            depth, filled = _begin(code, tree, *how, pack)
+            arguments = criterion, opening, originals, dipoles, low, high, stack
+            depth, filled = _start_walk(code, tree, *arguments, pack)
             resume = 0
             while depth + filled > 0:
-                filled, depth, resume = _walk(code, tree, *how, depth, resume, pack, filled)
+                filled, depth, resume = _walk(code, tree, *arguments, depth, resume, pack, filled)
                 add(code, pack, pad_pack(pack, filled), points, count, sums)
                 pairs[chunk] += filled * count
                 filled = 0
@@ -291,38 +289,38 @@ def _chunk(name: str, add: Any, rows: int) -> Any:
     return njit(renamed(chunk_of_blocks, name))
 
 
-_velocity_chunk = _chunk("velocity_chunk", add_velocity, VELOCITY_SUMS)
-_gradient_chunk = _chunk("gradient_chunk", add_gradient, GRADIENT_SUMS)
+_velocity_chunk = _chunk_kernel("velocity_chunk", add_velocity, VELOCITY_SUMS)
+_gradient_chunk = _chunk_kernel("gradient_chunk", add_gradient, GRADIENT_SUMS)
 
 
 @njit(inline="always")
-def _counters(starts: Any) -> Any:
+def _pair_counters(starts: Any) -> Any:
     return np.zeros(min(starts.size - 1, 4 * CHUNKS), np.int64)
 
 
-@njit(**_OPTIONS)
+@njit(cache=True, **FAST_LOOP)
 def _velocity(
     code: Code, targets: Any, order: Any, starts: Any, tree: Any, criterion: int, opening: float,
     originals: bool, dipoles: bool, u: Any,
 ) -> Any:  # fmt: skip
-    pairs = _counters(starts)
-    how = tree, criterion, opening, originals, dipoles, u, u[:, :0], pairs
-    for_each(_velocity_chunk, len(pairs), (code, targets, order, starts, *how))
+    pairs = _pair_counters(starts)
+    arguments = tree, criterion, opening, originals, dipoles, u, u[:, :0], pairs
+    for_each(_velocity_chunk, len(pairs), (code, targets, order, starts, *arguments))
     return pairs.sum()
 
 
-@njit(**_OPTIONS)
+@njit(cache=True, **FAST_LOOP)
 def _velocity_gradient(
     code: Code, targets: Any, order: Any, starts: Any, tree: Any, criterion: int, opening: float,
     originals: bool, dipoles: bool, u: Any, du: Any,
 ) -> Any:  # fmt: skip
-    pairs = _counters(starts)
-    how = tree, criterion, opening, originals, dipoles, u, du, pairs
-    for_each(_gradient_chunk, len(pairs), (code, targets, order, starts, *how))
+    pairs = _pair_counters(starts)
+    arguments = tree, criterion, opening, originals, dipoles, u, du, pairs
+    for_each(_gradient_chunk, len(pairs), (code, targets, order, starts, *arguments))
     return pairs.sum()
 
 
-def at_leaves(tree: Tree, originals: bool) -> bool:
+def uses_originals(tree: Tree, originals: bool) -> bool:
     """Whether the leaves contribute vortons, not supervortons."""
     # One supervorton for all vortons would be useless: a tree of one cell is summed directly.
     return bool(originals) or len(tree.cells) == 1
@@ -342,7 +340,7 @@ def velocity(
     """
     record(code)
     order, starts = point_blocks(targets) if blocks is None else blocks
-    how = order, starts, tree, criterion, float(opening), at_leaves(tree, originals), bool(dipoles)
+    arguments = order, starts, tree, criterion, float(opening), uses_originals(tree, originals), bool(dipoles)
     if du is None:
-        return int(_velocity(code, targets, *how, u))
-    return int(_velocity_gradient(code, targets, *how, u, du.reshape(len(targets), 9)))
+        return int(_velocity(code, targets, *arguments, u))
+    return int(_velocity_gradient(code, targets, *arguments, u, du.reshape(len(targets), 9)))

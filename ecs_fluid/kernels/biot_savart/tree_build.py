@@ -23,10 +23,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled import CHUNKS, FAST_LOOP
 from ecs_fluid.kernels.compiled.parallel import parallel
-
-_OPTIONS: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 
 
 class Tree(NamedTuple):
@@ -71,13 +69,13 @@ NODES = 11
 """Fields of Tree that describe its nodes; the last four are the sources themselves."""
 
 
-@njit(fastmath=FAST, error_model="numpy")
+@njit(**FAST_LOOP)
 def _magnitude(alpha: Any, i: Any) -> float:
     x, y, z = np.float64(alpha[0, i]), np.float64(alpha[1, i]), np.float64(alpha[2, i])
     return float(np.sqrt(x * x + y * y + z * z))
 
 
-@njit(fastmath=FAST, error_model="numpy")
+@njit(**FAST_LOOP)
 def _add_moments(weight: float, x: Any, alpha: Any, i: Any, centre: Any, node: Any, about: Any) -> None:
     """Add the weighted squared spread and the dipole of strength i about a node's centre to ``about``."""
     for a in range(3):
@@ -87,7 +85,7 @@ def _add_moments(weight: float, x: Any, alpha: Any, i: Any, centre: Any, node: A
             about[3 + 3 * a + b] += d * alpha[b, i]
 
 
-@njit(fastmath=FAST, error_model="numpy")
+@njit(**FAST_LOOP)
 def _store_moments(about: Any, weight: float, moments: Any, node: Any) -> None:
     for a in range(3):
         moments[node, a] = np.sqrt(about[a] / weight) if weight > 0.0 else 0.0
@@ -95,7 +93,7 @@ def _store_moments(about: Any, weight: float, moments: Any, node: Any) -> None:
         moments[node, e] = about[e]
 
 
-@parallel(**_OPTIONS)
+@parallel(**FAST_LOOP)
 def fill_leaves(
     chunk: int,
     begin: int, end: int, start: Any, sx: Any, sa: Any, ssigma: Any, x: Any, alpha: Any, moments: Any,
@@ -144,7 +142,7 @@ def fill_leaves(
         _store_moments(about, total_weight, moments, c)
 
 
-@parallel("min(CHUNKS, end - begin)", **_OPTIONS)
+@parallel("min(CHUNKS, end - begin)", **FAST_LOOP)
 def _fill_layer(
     chunk: int, below: int, begin: int, end: int, cells: Any, first: Any, x: Any, alpha: Any, moments: Any,
     sigma: Any, count: Any, weight: Any,
@@ -224,7 +222,7 @@ def fill_parents(
         _fill_layer(lowest + step, begin, end, cells, first, x, alpha, moments, sigma, count, weight)
 
 
-@parallel("min(CHUNKS, end - begin)", **_OPTIONS)
+@parallel("min(CHUNKS, end - begin)", **FAST_LOOP)
 def _fill_radii(
     chunk: int, layer: int, begin: int, end: int, cells: Any, first: Any, origin: Any, spacing: Any,
     ends: Any, x: Any, count: Any, radius: Any,

@@ -8,14 +8,14 @@ import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.bodies.polytope import Hulls, plane_bound
-from ecs_fluid.kernels.bodies.rotation import turn_at
+from ecs_fluid.kernels.bodies.rotation import rotation_at
 from ecs_fluid.kernels.bodies.table import CONTAINER, Bodies
 from ecs_fluid.kernels.compiled import Array
-from ecs_fluid.kernels.compiled.triples import minus, row_of, turned_back
+from ecs_fluid.kernels.compiled.vector3 import minus, rotated_back, row_of
 
 
 @njit(cache=True, error_model="numpy")
-def longer(rows: Array) -> Array:
+def doubled(rows: Array) -> Array:
     """Rows (n, k) at the beginning of an array of twice the length."""
     more = np.empty((2 * len(rows), rows.shape[1]), rows.dtype)
     more[: len(rows)] = rows
@@ -23,7 +23,7 @@ def longer(rows: Array) -> Array:
 
 
 @njit(cache=True, error_model="numpy")
-def _in_order_of_rows(pairs: Array, n: int) -> Array:
+def _sorted_pairs(pairs: Array, n: int) -> Array:
     """The pairs (m, 2) by their first row, then by their second: counted by the first, inserted within it."""
     start = np.zeros(n + 1, np.int64)
     for p in range(len(pairs)):
@@ -46,8 +46,8 @@ def _in_order_of_rows(pairs: Array, n: int) -> Array:
 def close_pairs(x: Array, reach: Array, shape: Array, motion: Array) -> Array:
     """Pairs (m, 2) of bodies whose balls of radius `reach` meet, one of them free.
 
-    Containers pair with every free body, whether it `is_held` by them or not. The order depends on the rows
-    and positions only.
+    Containers pair with every free body, whether it is inside them or not. The order depends on the rows and
+    positions only.
     """
     n = len(x)
     order = np.argsort(x[:, 0] - reach, kind="mergesort")
@@ -68,7 +68,7 @@ def close_pairs(x: Array, reach: Array, shape: Array, motion: Array) -> Array:
             if d > total * total or not solid[m] or not (free[k] or free[m]):
                 continue
             if count == len(pairs):
-                pairs = longer(pairs)
+                pairs = doubled(pairs)
             a, b = order[k], order[m]
             pairs[count, 0], pairs[count, 1] = min(a, b), max(a, b)
             count += 1
@@ -79,29 +79,29 @@ def close_pairs(x: Array, reach: Array, shape: Array, motion: Array) -> Array:
             if b == a or shape[b] == CONTAINER or (motion[a] != 2 and motion[b] != 2):
                 continue
             if count == len(pairs):
-                pairs = longer(pairs)
+                pairs = doubled(pairs)
             pairs[count, 0], pairs[count, 1] = a, b
             count += 1
     # In the order of the rows: the sweep's own order would change with every body that overtakes another.
-    return _in_order_of_rows(pairs[:count], n)
+    return _sorted_pairs(pairs[:count], n)
 
 
 @njit(cache=True, error_model="numpy")
-def _outside(bodies: Bodies, hulls: Hulls, a: int, b: int) -> float:
+def _depth_outside(bodies: Bodies, hulls: Hulls, a: int, b: int) -> float:
     """How far the centre of body b is outside container a, m; negative inside."""
     apart = minus(row_of(bodies.x, b), row_of(bodies.x, a))
-    return plane_bound(hulls, bodies.hull[a], turned_back(turn_at(bodies.q, a), apart))[0]
+    return plane_bound(hulls, bodies.hull[a], rotated_back(rotation_at(bodies.q, a), apart))[0]
 
 
 @njit(cache=True, error_model="numpy")
-def is_held(bodies: Bodies, hulls: Hulls, a: int, b: int) -> bool:
+def belongs_to_container(bodies: Bodies, hulls: Hulls, a: int, b: int) -> bool:
     """Whether the walls of container a are for body b: its centre is in a, or in none and a is nearest."""
-    own = _outside(bodies, hulls, a, b)
+    own = _depth_outside(bodies, hulls, a, b)
     if own <= 0.0:
         return True
     for c in range(len(bodies.x)):
         if c != a and bodies.shape[c] == CONTAINER:
-            other = _outside(bodies, hulls, c, b)
+            other = _depth_outside(bodies, hulls, c, b)
             if other <= 0.0 or other < own or (other == own and c < a):
                 return False
     return True

@@ -16,22 +16,22 @@ import math
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.bodies.manifold import MOST_CONTACTS, hull_contacts, put_contact
+from ecs_fluid.kernels.bodies.contact_manifold import MOST_CONTACTS, hull_contacts, put_contact
 from ecs_fluid.kernels.bodies.polytope import Hulls, closest, plane_gap
-from ecs_fluid.kernels.bodies.rotation import turn_at
+from ecs_fluid.kernels.bodies.rotation import rotation_at
 from ecs_fluid.kernels.bodies.table import BALL, CONTAINER, Bodies
 from ecs_fluid.kernels.compiled import Array
-from ecs_fluid.kernels.compiled.triples import (
+from ecs_fluid.kernels.compiled.vector3 import (
     Vector,
+    add_scaled,
+    divided,
     dot,
     length,
     minus,
-    parted,
-    plus,
+    rotated,
+    rotated_back,
     row_of,
     scaled,
-    turned,
-    turned_back,
 )
 
 NEAR = 0.01
@@ -63,12 +63,12 @@ def contacts_of_pair(
 
 
 @njit(cache=True, error_model="numpy", forceinline=False)
-def touch_of(d: Vector, way: Vector, radius: float) -> float:
+def first_touch(d: Vector, path: Vector, radius: float) -> float:
     """Fraction s >= 0 of the way at which d + s way first has the length `radius`; 2 if never.
 
     d lies outside the ball of that radius.
     """
-    dw, ww = dot(d, way), dot(way, way)
+    dw, ww = dot(d, path), dot(path, path)
     spare = dot(d, d) - radius * radius
     root = dw * dw - ww * spare
     if dw >= 0.0 or root < 0.0:
@@ -84,18 +84,18 @@ def ball_ball(x: Array, radius: Array, shift: Array, a: int, b: int, out: Array)
     d = minus(row_of(x, b), row_of(x, a))
     size, normal = length(d), (0.0, 0.0, 1.0)
     if size > 0.0:
-        normal = parted(d, size)
+        normal = divided(d, size)
     if size > ra + rb:
-        way = minus(row_of(shift, b), row_of(shift, a))
-        s = touch_of(d, way, ra + rb)
+        path = minus(row_of(shift, b), row_of(shift, a))
+        s = first_touch(d, path, ra + rb)
         if s > 1.0:
             if size - ra - rb > NEAR * min(ra, rb):
                 return 0
-            s = min(-dot(d, way) / dot(way, way), 1.0) if dot(d, way) < 0.0 else 0.0
-        normal = plus(d, s, way)
-        normal = parted(normal, length(normal))
+            s = min(-dot(d, path) / dot(path, path), 1.0) if dot(d, path) < 0.0 else 0.0
+        normal = add_scaled(d, s, path)
+        normal = divided(normal, length(normal))
     gap = dot(d, normal) - ra - rb
-    put_contact(out, 0, plus(row_of(x, a), ra + 0.5 * gap, normal), normal, gap)
+    put_contact(out, 0, add_scaled(row_of(x, a), ra + 0.5 * gap, normal), normal, gap)
     return 1
 
 
@@ -108,37 +108,37 @@ def _nearest_pass(
     The distance is a convex function of s, so the sign change of its derivative, path times normal, is found
     by bisection. before: the result at the start.
     """
-    found = before
-    if dot(path, found[1]) >= 0.0:
-        return found
+    nearest = before
+    if dot(path, nearest[1]) >= 0.0:
+        return nearest
     low, high, at = 0.0, 1.0, 1.0
     for _ in range(PASSES):
-        found = closest(hulls, hull, plus(start, at, path))
-        if dot(path, found[1]) > 0.0:
+        nearest = closest(hulls, hull, add_scaled(start, at, path))
+        if dot(path, nearest[1]) > 0.0:
             high = at
         elif at == 1.0:
             break
         else:
             low = at
         at = 0.5 * (low + high)
-    return found
+    return nearest
 
 
 @njit(cache=True, error_model="numpy")
 def _hull_ball(bodies: Bodies, hulls: Hulls, shift: Array, a: int, b: int, sign: float, out: Array) -> int:
     """Ball b against solid polytope a; the normal points from the polytope times `sign`."""
     hull, x, radius = bodies.hull[a], row_of(bodies.x, a), bodies.radius[b]
-    turn = turn_at(bodies.q, a)
-    start = turned_back(turn, minus(row_of(bodies.x, b), x))
-    path = turned_back(turn, minus(row_of(shift, b), row_of(shift, a)))
+    turn = rotation_at(bodies.q, a)
+    start = rotated_back(turn, minus(row_of(bodies.x, b), x))
+    path = rotated_back(turn, minus(row_of(shift, b), row_of(shift, a)))
     speed = length(path)
-    found = closest(hulls, hull, start)
-    now, s = found[0] - radius, 0.0
-    if now > speed and now > NEAR * radius:
+    nearest = closest(hulls, hull, start)
+    gap_now, s = nearest[0] - radius, 0.0
+    if gap_now > speed and gap_now > NEAR * radius:
         return 0
-    if now > 0.0:
+    if gap_now > 0.0:
         # Newton's method: the gap is a convex function of s, so it never jumps over the first touch.
-        near, meets = found, True
+        near, meets = nearest, True
         for _ in range(64):
             gap = near[0] - radius
             if gap <= 1e-10 * radius:
@@ -148,21 +148,21 @@ def _hull_ball(bodies: Bodies, hulls: Hulls, shift: Array, a: int, b: int, sign:
                 meets = False
                 break
             s += gap / closing
-            near = closest(hulls, hull, plus(start, s, path))
+            near = closest(hulls, hull, add_scaled(start, s, path))
         if meets:
-            found = near
-        elif now > NEAR * radius:
+            nearest = near
+        elif gap_now > NEAR * radius:
             return 0
         else:
-            found = _nearest_pass(hulls, hull, start, path, found)
-    distance, normal, place = found
+            nearest = _nearest_pass(hulls, hull, start, path, nearest)
+    distance, normal, place = nearest
     gap = dot(minus(start, place), normal) - radius
     if distance < 0.0:
         gap = distance - radius
     else:
         # Below the present centre, not where the ball will touch: so an impulse along the normal has no arm.
-        place = plus(start, -(radius + gap), normal)
-    put_contact(out, 0, plus(x, 1.0, turned(turn, place)), scaled(sign, turned(turn, normal)), gap)
+        place = add_scaled(start, -(radius + gap), normal)
+    put_contact(out, 0, add_scaled(x, 1.0, rotated(turn, place)), scaled(sign, rotated(turn, normal)), gap)
     return 1
 
 
@@ -172,14 +172,14 @@ def container_ball(
 ) -> int:
     """Fill out (64, 7) with the contacts of ball b inside container a: one for every wall within reach."""
     planes, first, last = hulls.planes, hulls.plane_start[hull[a]], hulls.plane_start[hull[a] + 1]
-    turn, ball = turn_at(q, a), row_of(x, b)
-    place = turned_back(turn, minus(ball, row_of(x, a)))
+    turn, ball = rotation_at(q, a), row_of(x, b)
+    place = rotated_back(turn, minus(ball, row_of(x, a)))
     count = 0
     for k in range(first, last):
         gap = -plane_gap(planes, k, place) - radius[b]
         if gap <= slack and count < MOST_CONTACTS:
-            normal = turned(turn, row_of(planes, k))
-            put_contact(out, count, plus(ball, radius[b] + gap, normal), scaled(-1.0, normal), gap)
+            normal = rotated(turn, row_of(planes, k))
+            put_contact(out, count, add_scaled(ball, radius[b] + gap, normal), scaled(-1.0, normal), gap)
             count += 1
     return count
 
@@ -188,16 +188,16 @@ def container_ball(
 def _container_hull(bodies: Bodies, hulls: Hulls, a: int, b: int, slack: float, out: Array) -> int:
     """Polytope b inside container a: its corners against every wall within reach."""
     outer, hull, x = bodies.hull[a], bodies.hull[b], row_of(bodies.x, b)
-    turn_a, turn_b = turn_at(bodies.q, a), turn_at(bodies.q, b)
+    turn_a, turn_b = rotation_at(bodies.q, a), rotation_at(bodies.q, b)
     apart = minus(x, row_of(bodies.x, a))
     count = 0
     for k in range(hulls.plane_start[outer], hulls.plane_start[outer + 1]):
-        normal = turned(turn_a, row_of(hulls.planes, k))
+        normal = rotated(turn_a, row_of(hulls.planes, k))
         room = hulls.planes[k, 3] - dot(normal, apart)
         if room - hulls.radius[hull] > slack:
             continue
         for v in range(hulls.vertex_start[hull], hulls.vertex_start[hull + 1]):
-            corner = turned(turn_b, row_of(hulls.vertices, v))
+            corner = rotated(turn_b, row_of(hulls.vertices, v))
             gap = room - dot(normal, corner)
             if gap > slack:
                 continue
@@ -208,5 +208,5 @@ def _container_hull(bodies: Bodies, hulls: Hulls, a: int, b: int, slack: float, 
                     continue
             else:
                 count += 1
-            put_contact(out, slot, plus(x, 1.0, corner), scaled(-1.0, normal), gap)
+            put_contact(out, slot, add_scaled(x, 1.0, corner), scaled(-1.0, normal), gap)
     return count

@@ -19,14 +19,14 @@ import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.compiled import Array
-from ecs_fluid.kernels.compiled.triples import (
-    MELTED,
+from ecs_fluid.kernels.compiled.vector3 import (
+    INLINE_EXACT,
     Vector,
+    add_scaled,
     cross_of,
+    divided,
     dot,
     minus,
-    parted,
-    plus,
     row_of,
 )
 
@@ -52,7 +52,7 @@ class Hulls(NamedTuple):
     inner: Array
 
 
-@njit(**MELTED)
+@njit(**INLINE_EXACT)
 def plane_gap(planes: Array, k: int, p: Vector) -> float:
     """Signed distance of the point p from plane k of ``planes`` (n, 4), m; positive outside."""
     return dot(row_of(planes, k), p) - planes[k, 3]
@@ -71,14 +71,14 @@ def plane_bound(hulls: Hulls, hull: int, p: Vector) -> tuple[float, int]:
 
 
 @njit(cache=True, error_model="numpy")
-def _edge_point(a: Vector, b: Vector, p: Vector) -> Vector:
+def _closest_on_segment(a: Vector, b: Vector, p: Vector) -> Vector:
     """Point of the segment a b that is closest to p."""
     way = minus(b, a)
-    return plus(a, min(max(dot(minus(p, a), way) / dot(way, way), 0.0), 1.0), way)
+    return add_scaled(a, min(max(dot(minus(p, a), way) / dot(way, way), 0.0), 1.0), way)
 
 
 @njit(cache=True, error_model="numpy")
-def over_face(hulls: Hulls, hull: int, k: int, p: Vector) -> bool:
+def projects_onto_face(hulls: Hulls, hull: int, k: int, p: Vector) -> bool:
     """Whether the point lies above (or below) the polygon of face k."""
     first, last = hulls.loop_start[k], hulls.loop_start[k + 1]
     normal = row_of(hulls.planes, k)
@@ -103,29 +103,29 @@ def closest(hulls: Hulls, hull: int, p: Vector) -> tuple[float, Vector, Vector]:
     worst, at = plane_bound(hulls, hull, p)
     planes = hulls.planes
     normal = row_of(planes, at)
-    if worst <= 0.0 or over_face(hulls, hull, at, p):
-        return worst, normal, plus(p, -worst, normal)
+    if worst <= 0.0 or projects_onto_face(hulls, hull, at, p):
+        return worst, normal, add_scaled(p, -worst, normal)
     base = hulls.vertex_start[hull]
     best, place = math.inf, normal
     for k in range(hulls.plane_start[hull], hulls.plane_start[hull + 1]):
         gap = plane_gap(planes, k, p)
         if gap <= 0.0:
             continue
-        if over_face(hulls, hull, k, p):
+        if projects_onto_face(hulls, hull, k, p):
             normal = row_of(planes, k)
-            return gap, normal, plus(p, -gap, normal)
+            return gap, normal, add_scaled(p, -gap, normal)
         first, last = hulls.loop_start[k], hulls.loop_start[k + 1]
         a = row_of(hulls.vertices, base + hulls.loops[last - 1])
         for j in range(first, last):
             b = row_of(hulls.vertices, base + hulls.loops[j])
-            point = _edge_point(a, b, p)
+            point = _closest_on_segment(a, b, p)
             away = minus(p, point)
             if dot(away, away) < best:
                 best, place = dot(away, away), point
             a = b
     distance = math.sqrt(best)
     if distance > 1e-14 * hulls.radius[hull]:
-        normal = parted(minus(p, place), distance)
+        normal = divided(minus(p, place), distance)
     return distance, normal, place
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.compiled import Array
-from ecs_fluid.kernels.compiled.triples import MELTED, Matrix, cross_of, dot, length
+from ecs_fluid.kernels.compiled.vector3 import INLINE_EXACT, Matrix, cross_of, dot, length
 
 LARGEST_ANGLE = 0.1
 """Radians that a body may turn in one step of the momentum equation."""
@@ -57,7 +57,7 @@ def times_transposed(m: Array, a: Array) -> Array:
 
 
 @njit(cache=True, error_model="numpy", forceinline=False)
-def turn_of(q: tuple[float, float, float, float]) -> Matrix:
+def rotation_of(q: tuple[float, float, float, float]) -> Matrix:
     """Rotation matrix of a quaternion, which is normalised first."""
     w, x, y, z = q
     s = 2.0 / (w * w + x * x + y * y + z * z)
@@ -68,16 +68,16 @@ def turn_of(q: tuple[float, float, float, float]) -> Matrix:
     )  # fmt: skip
 
 
-@njit(**MELTED)
-def turn_at(q: Array, i: int) -> Matrix:
+@njit(**INLINE_EXACT)
+def rotation_at(q: Array, i: int) -> Matrix:
     """Rotation matrix of quaternion i of (n, 4)."""
-    return turn_of((q[i, 0], q[i, 1], q[i, 2], q[i, 3]))
+    return rotation_of((q[i, 0], q[i, 1], q[i, 2], q[i, 3]))
 
 
 @njit(cache=True, error_model="numpy")
 def matrix_of(q: Array) -> Array:
     """Rotation matrix (3, 3) of a quaternion (4,), which is normalised first."""
-    return np.array(turn_of((q[0], q[1], q[2], q[3]))).reshape(3, 3)
+    return np.array(rotation_of((q[0], q[1], q[2], q[3]))).reshape(3, 3)
 
 
 @njit(cache=True, error_model="numpy")
@@ -157,7 +157,7 @@ def turn_between(before: Array, after: Array) -> Array:
 
 
 @njit(cache=True, error_model="numpy")
-def path_turned(vectors: Array) -> Array:
+def rotation_along(vectors: Array) -> Array:
     """int spin dt (3,) along rotation vectors (n, 3): the sum of the rotations from each to the next."""
     total = np.zeros(3)
     before = quaternion_of(vectors[0])
@@ -197,7 +197,7 @@ def _momentum_step(m: Array, inverse: Array, h: float) -> Array:
 
 
 @njit(cache=True, error_model="numpy")
-def _turn(m0: Array, m1: Array, inverse: Array, h: float) -> Array:
+def _rotation_in_step(m0: Array, m1: Array, inverse: Array, h: float) -> Array:
     """Rotation vector in body axes while the momentum goes from m0 to m1 in h seconds.
 
     Magnus series of order 6 on Gauss nodes (Blanes, Casas and Ros, BIT 40, 2000). The momentum between its
@@ -265,6 +265,6 @@ def free_rotation(q: Array, omega: Array, inertia: Array, inverse: Array, dt: fl
     q = q.copy()
     for _ in range(steps):
         after = _momentum_step(m, inverse, h)
-        q = align(product(q, quaternion_of(_turn(m, after, inverse, h))), after, momentum)
+        q = align(product(q, quaternion_of(_rotation_in_step(m, after, inverse, h))), after, momentum)
         m = after
     return q, times(matrix_of(q), times(inverse, m))

@@ -11,24 +11,24 @@ from typing import Any
 from numba import njit
 
 from ecs_fluid.kernels.biot_savart.regularisation import Code
-from ecs_fluid.kernels.biot_savart.selection import (
+from ecs_fluid.kernels.biot_savart.regularisation_dispatch import (
     check,
     core_constant,
     core_shift,
     velocity_factor,
 )
 from ecs_fluid.kernels.compiled import Array
-from ecs_fluid.kernels.compiled.triples import (
+from ecs_fluid.kernels.compiled.vector3 import (
+    add_scaled,
     cross_of,
+    divided,
     dot,
     length,
     minus,
-    parted,
-    plus,
     row_of,
     scaled,
 )
-from ecs_fluid.kernels.compiled.vectors import INLINE
+from ecs_fluid.kernels.compiled.wide_vectors import INLINE
 
 HEAD_ON = 1e-6
 """Sine of the angle to the normal below which a flow has no direction along the surface."""
@@ -77,7 +77,7 @@ def reassign(
     for i in range(len(x)):
         r = minus(row_of(point, i), row_of(x, i))
         own = swirl(code, dot(r, r), sigma[i])
-        w = plus(row_of(slip, i), -own, cross_of(row_of(alpha, i), r))
+        w = add_scaled(row_of(slip, i), -own, cross_of(row_of(alpha, i), r))
         b = row_of(normal, i)
         e = cross_of(w, b)
         along, speed = length(e), length(w)
@@ -86,11 +86,11 @@ def reassign(
         s = max(length(r), sigma[i])
         wanted = along
         if bent[i] == 1:
-            b = plus(b, -dot(b, w) / (speed * speed), w)
-            b = parted(b, length(b))
+            b = add_scaled(b, -dot(b, w) / (speed * speed), w)
+            b = divided(b, length(b))
             wanted = speed
         target = -wanted / (swirl(code, s * s, sigma[i]) * s * along)
         alpha[i, 0], alpha[i, 1], alpha[i, 2] = scaled(target, e)
         faint = floor[i] / speed
-        way = minus(plus(row_of(point, i), s, b), row_of(x, i))
-        x[i, 0], x[i, 1], x[i, 2] = plus(row_of(x, i), 1.0 / (1.0 + faint * faint), way)
+        way = minus(add_scaled(row_of(point, i), s, b), row_of(x, i))
+        x[i, 0], x[i, 1], x[i, 2] = add_scaled(row_of(x, i), 1.0 / (1.0 + faint * faint), way)

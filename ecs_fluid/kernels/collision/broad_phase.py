@@ -14,13 +14,21 @@ from ecs_fluid.kernels.bodies.polytope import Hulls
 from ecs_fluid.kernels.bodies.table import BALL
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles
 from ecs_fluid.kernels.collision.swept_contact import passes_by
-from ecs_fluid.kernels.compiled.triples import MELTED, Vector, dot, matrix_at, minus, row_of, turned_back
+from ecs_fluid.kernels.compiled.vector3 import (
+    INLINE_EXACT,
+    Vector,
+    dot,
+    matrix_at,
+    minus,
+    rotated_back,
+    row_of,
+)
 
 MOST_VISITED = 64
 """Most cells of one path that are examined; for a longer path all bodies are."""
 
 
-@njit(**MELTED)
+@njit(**INLINE_EXACT)
 def _cell(x: float, origin: float, inverse: float, cells: int) -> int:
     """Cell along one axis, clamped to the grid and one cell more on each side; -1 for NaN."""
     s = (x - origin) * inverse
@@ -31,7 +39,7 @@ def _cell(x: float, origin: float, inverse: float, cells: int) -> int:
     return int(s)
 
 
-@njit(**MELTED)
+@njit(**INLINE_EXACT)
 def _cells_along(obstacles: Obstacles, a: Vector, b: Vector, pad: float, k: int) -> tuple[int, int]:
     """First and last cell along axis k that the path from a to b reaches into."""
     origin, inverse, cells = obstacles.origin[k], obstacles.inverse[k], obstacles.cells[k]
@@ -39,7 +47,7 @@ def _cells_along(obstacles: Obstacles, a: Vector, b: Vector, pad: float, k: int)
     return max(first, 0), min(_cell(max(a[k], b[k]) + pad, origin, inverse, cells), cells - 1)
 
 
-@njit(**MELTED)
+@njit(**INLINE_EXACT)
 def cells_of_path(
     obstacles: Obstacles, a: Vector, b: Vector, pad: float
 ) -> tuple[int, int, int, int, int, int, int]:
@@ -52,11 +60,13 @@ def cells_of_path(
     return (i1 - i0 + 1) * (j1 - j0 + 1) * (k1 - k0 + 1), i0, i1, j0, j1, k0, k1
 
 
-@njit(**MELTED)
-def _one_plane_parts(obstacles: Obstacles, hulls: Hulls, i: int, a: Vector, b: Vector, pad: float) -> bool:
+@njit(**INLINE_EXACT)
+def _one_plane_separates(
+    obstacles: Obstacles, hulls: Hulls, i: int, a: Vector, b: Vector, pad: float
+) -> bool:
     """Whether one plane of polytope i has both ends of the path outside, by more than `pad`."""
-    p = turned_back(matrix_at(obstacles.turn0, i), minus(a, row_of(obstacles.x0, i)))
-    q = turned_back(matrix_at(obstacles.turn1, i), minus(b, row_of(obstacles.x1, i)))
+    p = rotated_back(matrix_at(obstacles.turn0, i), minus(a, row_of(obstacles.x0, i)))
+    q = rotated_back(matrix_at(obstacles.turn1, i), minus(b, row_of(obstacles.x1, i)))
     hull = obstacles.hull[i]
     planes = hulls.planes
     for k in range(hulls.plane_start[hull], hulls.plane_start[hull + 1]):
@@ -66,7 +76,7 @@ def _one_plane_parts(obstacles: Obstacles, hulls: Hulls, i: int, a: Vector, b: V
     return False
 
 
-@njit(**MELTED)
+@njit(**INLINE_EXACT)
 def far_from_all(obstacles: Obstacles, hulls: Hulls, a: Vector, b: Vector, pad: float) -> bool:
     """Whether the path from a to b surely keeps `pad` from all solids.
 
@@ -85,12 +95,12 @@ def far_from_all(obstacles: Obstacles, hulls: Hulls, a: Vector, b: Vector, pad: 
                         continue
                     if obstacles.shape[body] == BALL:
                         return False
-                    if not _one_plane_parts(obstacles, hulls, body, a, b, pad):
+                    if not _one_plane_separates(obstacles, hulls, body, a, b, pad):
                         return False
     return True
 
 
-@njit(**MELTED)
+@njit(**INLINE_EXACT)
 def well_inside(obstacles: Obstacles, hulls: Hulls, p: Vector, pad: float) -> bool:
     """Whether a place is `pad` inside all planes of every container at the end of the tick."""
     for i in obstacles.containers:
@@ -99,7 +109,7 @@ def well_inside(obstacles: Obstacles, hulls: Hulls, p: Vector, pad: float) -> bo
         d = minus(p, row_of(obstacles.x1, i))
         if room > 0.0 and dot(d, d) < room * room:
             continue
-        place = turned_back(matrix_at(obstacles.turn1, i), d)
+        place = rotated_back(matrix_at(obstacles.turn1, i), d)
         planes = hulls.planes
         for k in range(hulls.plane_start[hull], hulls.plane_start[hull + 1]):
             if dot(row_of(planes, k), place) > planes[k, 3] - pad:

@@ -16,37 +16,37 @@ from ecs_fluid.kernels.bodies.table import BALL, SOLID
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles, listed_at
 from ecs_fluid.kernels.compiled import CHUNKS, Array
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.triples import (
-    MELTED,
+from ecs_fluid.kernels.compiled.vector3 import (
+    INLINE_EXACT,
     Vector,
+    divided,
     length,
     matrix_at,
     minus,
-    parted,
+    rotated,
+    rotated_back,
     row_of,
     scaled,
-    turned,
-    turned_back,
 )
 
-ROWS = 64
+LEAST_ROWS = 64
 """Least number of rows for which starting a separate loop pays."""
 
-SURELY = 1.0 - 1e-9
+ROUNDING_MARGIN = 1.0 - 1e-9
 """Margin for rounding in comparisons with a bound."""
 
 
-@njit(**MELTED)
+@njit(**INLINE_EXACT)
 def _beyond_a_plane(planes: Array, first: int, last: int, p: Vector, distance: float) -> bool:
     """Whether a place is beyond one plane of a polytope by more than a distance, and so farther from it."""
     for k in range(first, last):
         gap = plane_gap(planes, k, p)
-        if gap > 0.0 and SURELY * gap >= distance:
+        if gap > 0.0 and ROUNDING_MARGIN * gap >= distance:
             return True
     return False
 
 
-@parallel("min(CHUNKS, x.shape[0] // ROWS + 1)", error_model="numpy")
+@parallel("min(CHUNKS, x.shape[0] // LEAST_ROWS + 1)", error_model="numpy")
 def near_surfaces(
     chunk: int,
     obstacles: Obstacles,
@@ -76,7 +76,7 @@ def near_surfaces(
         obstacles.origin, obstacles.edge, obstacles.cells, obstacles.start, obstacles.near,
     )  # fmt: skip
     hull, turns, planes, plane_start = obstacles.hull, obstacles.turn1, hulls.planes, hulls.plane_start
-    chunks = min(CHUNKS, rows // ROWS + 1)
+    chunks = min(CHUNKS, rows // LEAST_ROWS + 1)
     for row in range(chunk * rows // chunks, (chunk + 1) * rows // chunks):
         body[row] = -1
         best, place = float(reach[row]), row_of(x, row)
@@ -87,15 +87,15 @@ def near_surfaces(
             d = minus(place, row_of(centers, i))
             size = length(d)
             # The body is not nearer than its bounding ball.
-            if s < count and SURELY * size - radius[i] >= best:
+            if s < count and ROUNDING_MARGIN * size - radius[i] >= best:
                 continue
             if shape[i] == BALL:
                 distance, outward = size - radius[i], (1.0, 0.0, 0.0)  # x lies in every plane
                 if size > 0.0:
-                    outward = parted(d, size)
+                    outward = divided(d, size)
             else:
                 h, turn = hull[i], matrix_at(turns, i)
-                own = turned_back(turn, d)
+                own = rotated_back(turn, d)
                 if shape[i] == SOLID:
                     if _beyond_a_plane(planes, plane_start[h], plane_start[h + 1], own, best):
                         continue
@@ -103,7 +103,7 @@ def near_surfaces(
                 else:
                     bound, face = plane_bound(hulls, h, own)
                     distance, outward = -bound, scaled(-1.0, row_of(planes, face))
-                outward = turned(turn, outward)
+                outward = rotated(turn, outward)
             if distance >= best or (s >= count and distance < 0.0):
                 continue
             best = distance

@@ -30,30 +30,30 @@ from ecs_fluid.kernels.collision.early_rejection import BLOCK, REJECTED, ROWS, f
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles
 from ecs_fluid.kernels.collision.swept_contact import (
     center_at,
-    holds,
-    local,
+    contains,
+    distance_to_clear,
     meets,
-    missing,
-    outward,
     overlap,
     passes_by,
-    shrunk,
+    pulled_inside,
+    to_body_axes,
+    to_world_axes,
 )
 from ecs_fluid.kernels.compiled import CHUNKS, Array
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.triples import Vector, cross_of, dot, minus, plus, row_of
+from ecs_fluid.kernels.compiled.vector3 import Vector, add_scaled, cross_of, dot, minus, row_of
 
 MOST_NEAR = 64
 """Most bodies near one path that are listed; if there are more, all bodies are examined."""
 
-PIECES = 8
+MOST_SURFACES = 8
 """Most surfaces that one particle meets in a tick; after that it is only moved to a place where it fits."""
 
-ROUNDS = 16
+MOST_ROUNDS = 16
 
 
 @njit(cache=True, error_model="numpy")
-def _nearby(obstacles: Obstacles, a: Vector, b: Vector, pad: float, out: Array) -> int:
+def _bodies_near(obstacles: Obstacles, a: Vector, b: Vector, pad: float, out: Array) -> int:
     """Fill out (64,) with bodies whose swept balls may meet the path a b; returns their number, -1 for
     all."""
     number, i0, i1, j0, j1, k0, k1 = cells_of_path(obstacles, a, b, pad)
@@ -102,9 +102,9 @@ def _push_out(
 
     near (MOST_NEAR,) int64 is scratch.
     """
-    for turn in range(ROUNDS):
+    for turn in range(MOST_ROUNDS):
         moved = False
-        count = _nearby(obstacles, p, p, pad, near)
+        count = _bodies_near(obstacles, p, p, pad, near)
         number = count if count >= 0 else len(obstacles.shape)
         for k in range(number + len(held)):
             i = near[k] if count >= 0 and k < number else k
@@ -116,17 +116,17 @@ def _push_out(
                 continue
             if overlap(obstacles, hulls, i, p) <= -pad:
                 continue
-            r = local(obstacles, i, 1.0, p)
+            r = to_body_axes(obstacles, i, 1.0, p)
             grown = pad + margin
             if obstacles.shape[i] == CONTAINER and turn >= 2:
                 # In a sharp edge moving from wall to wall takes many rounds; moving to the centre takes one.
-                p = outward(obstacles, i, 1.0, shrunk(hulls, obstacles.hull[i], r, grown))[0]
+                p = to_world_axes(obstacles, i, 1.0, pulled_inside(hulls, obstacles.hull[i], r, grown))[0]
                 moved = True
                 continue
             s, n = meets(obstacles, hulls, i, r, r, grown)
             if s <= 1.0:
-                r = plus(r, missing(obstacles, hulls, i, r, n, grown), n)
-                p = outward(obstacles, i, 1.0, r)[0]
+                r = add_scaled(r, distance_to_clear(obstacles, hulls, i, r, n, grown), n)
+                p = to_world_axes(obstacles, i, 1.0, r)[0]
                 moved = True
         if not moved:
             return True, p
@@ -134,7 +134,7 @@ def _push_out(
 
 
 @njit(cache=True, error_model="numpy")
-def _search(
+def _search_free_place(
     obstacles: Obstacles, hulls: Hulls, p: Vector, start: Vector, held: Array, pad: float
 ) -> tuple[bool, Vector]:
     """Search around p, in 26 directions and ever farther, for a place that fits: (whether found, the
@@ -155,7 +155,7 @@ def _search(
 
 
 @njit(cache=True, error_model="numpy")
-def _follow(
+def _trace_path(
     obstacles: Obstacles,
     hulls: Hulls,
     start: Vector,
@@ -173,10 +173,10 @@ def _follow(
     """
     best_n = start
     p, t, met = start, 0.0, -1
-    for _ in range(PIECES):
-        count = _nearby(obstacles, p, end, pad + margin, near)
+    for _ in range(MOST_SURFACES):
+        count = _bodies_near(obstacles, p, end, pad + margin, near)
         number = count if count >= 0 else len(obstacles.shape)
-        first, who = 2.0, -1
+        first, hit = 2.0, -1
         for k in range(number + len(held)):
             i = near[k] if count >= 0 and k < number else k
             if k >= number:
@@ -191,22 +191,24 @@ def _follow(
                 obstacles, i, t, p, end, obstacles.radius[i] + pad + margin
             ):
                 continue
-            a, b = local(obstacles, i, t, p), local(obstacles, i, 1.0, end)
+            a, b = to_body_axes(obstacles, i, t, p), to_body_axes(obstacles, i, 1.0, end)
             s, n = meets(obstacles, hulls, i, a, b, pad)
             if s < first:
-                first, who, best_n = s, i, n
-        if who < 0:
+                first, hit, best_n = s, i, n
+        if hit < 0:
             break
         if met < 0:
-            met = who
-        a, b = local(obstacles, who, t, p), local(obstacles, who, 1.0, end)
-        place = plus(a, first, minus(b, a))
+            met = hit
+        a, b = to_body_axes(obstacles, hit, t, p), to_body_axes(obstacles, hit, 1.0, end)
+        place = add_scaled(a, first, minus(b, a))
         t += first * (1.0 - t)
-        lack = max(missing(obstacles, hulls, who, b, best_n, pad), 0.0)
-        b = plus(b, (1.0 + bounce) * lack + margin, best_n)
-        p = outward(obstacles, who, t, place)[0]
-        end = outward(obstacles, who, 1.0, b)[0]
-        velocity = _rebound(obstacles, who, t, p, outward(obstacles, who, t, best_n)[1], velocity, bounce)
+        lack = max(distance_to_clear(obstacles, hulls, hit, b, best_n, pad), 0.0)
+        b = add_scaled(b, (1.0 + bounce) * lack + margin, best_n)
+        p = to_world_axes(obstacles, hit, t, place)[0]
+        end = to_world_axes(obstacles, hit, 1.0, b)[0]
+        velocity = _rebound(
+            obstacles, hit, t, p, to_world_axes(obstacles, hit, t, best_n)[1], velocity, bounce
+        )
     return met, end, velocity
 
 
@@ -216,9 +218,9 @@ def _rebound(
 ) -> Vector:
     """A particle's own velocity without what points into body i, relative to the body's surface."""
     turning = cross_of(row_of(obstacles.angular_velocity, i), minus(p, center_at(obstacles, i, t)))
-    into = dot(minus(velocity, plus(row_of(obstacles.v, i), 1.0, turning)), n)
+    into = dot(minus(velocity, add_scaled(row_of(obstacles.v, i), 1.0, turning)), n)
     if into < 0.0:
-        return plus(velocity, -((1.0 + bounce) * into), n)
+        return add_scaled(velocity, -((1.0 + bounce) * into), n)
     return velocity
 
 
@@ -239,41 +241,43 @@ def _collide(
     touched: Array,
 ) -> None:
     rows, boxes = x.shape[0], len(obstacles.containers)
-    few, balls, planes, reach = bodies
+    first_plane, balls, planes, reach = bodies
     blocks = (rows + BLOCK - 1) // BLOCK
     chunks = min(CHUNKS, blocks)
     lanes = np.empty((ROWS, BLOCK), np.float32)
     held, near = np.zeros(boxes, np.bool_), np.empty(MOST_NEAR, np.int64)
     for block in range(chunk * blocks // chunks, (chunk + 1) * blocks // chunks):
-        top, last = block * BLOCK, min((block + 1) * BLOCK, rows)
-        touched[top:last], left = -1, last - top
-        if len(few):
-            ends = former[top:last], x[top:last]
-            left = reject(obstacles.shape, few, balls, planes, reach, clearance, rounding, *ends, lanes)
+        first, last = block * BLOCK, min((block + 1) * BLOCK, rows)
+        touched[first:last], left = -1, last - first
+        if len(first_plane):
+            ends = former[first:last], x[first:last]
+            left = reject(
+                obstacles.shape, first_plane, balls, planes, reach, clearance, rounding, *ends, lanes
+            )
         if left == 0:
             continue
-        for row in range(top, last):
-            if len(few) and lanes[REJECTED, row - top] > 0.0:
+        for row in range(first, last):
+            if len(first_plane) and lanes[REJECTED, row - first] > 0.0:
                 continue
-            start, there, own = row_of(former, row), row_of(x, row), (0.0, 0.0, 0.0)
+            start, target, own_velocity = row_of(former, row), row_of(x, row), (0.0, 0.0, 0.0)
             # A position that is not finite is the guard's business.
-            if not math.isfinite(start[0] + start[1] + start[2] + there[0] + there[1] + there[2]):
+            if not math.isfinite(start[0] + start[1] + start[2] + target[0] + target[1] + target[2]):
                 continue
             size = widest
             for k in range(3):
-                size = max(size, abs(start[k]), abs(there[k]))
+                size = max(size, abs(start[k]), abs(target[k]))
             margin = 16.0 * rounding * size
             pad = clearance + margin
-            if far_from_all(obstacles, hulls, start, there, pad) and well_inside(
-                obstacles, hulls, there, pad
+            if far_from_all(obstacles, hulls, start, target, pad) and well_inside(
+                obstacles, hulls, target, pad
             ):
                 continue
             for k in range(boxes):
-                held[k] = holds(obstacles, hulls, obstacles.containers[k], 0.0, start, margin)
+                held[k] = contains(obstacles, hulls, obstacles.containers[k], 0.0, start, margin)
             if len(velocity):
-                own = row_of(velocity, row)
-            touched[row], moved, own = _follow(
-                obstacles, hulls, start, there, own, held, clearance, margin, bounce, near
+                own_velocity = row_of(velocity, row)
+            touched[row], moved, own_velocity = _trace_path(
+                obstacles, hulls, start, target, own_velocity, held, clearance, margin, bounce, near
             )
             met = touched[row] >= 0
             for k in range(3):
@@ -282,18 +286,18 @@ def _collide(
             fits, end = _push_out(obstacles, hulls, end, held, 0.25 * margin, margin, near)
             if not fits:
                 counts[chunk, 1] += 1
-                fits, end = _search(obstacles, hulls, end, start, held, margin)
+                fits, end = _search_free_place(obstacles, hulls, end, start, held, margin)
                 if not fits:
                     counts[chunk, 2] += 1
                 met = True
-            if not met and end == there:
+            if not met and end == target:
                 continue
             counts[chunk, 0] += 1
             for k in range(3):
                 x[row, k] = end[k]
             if len(velocity):
                 for k in range(3):
-                    velocity[row, k] = own[k]
+                    velocity[row, k] = own_velocity[k]
 
 
 @njit(cache=True, error_model="numpy")
@@ -339,7 +343,7 @@ def misplaced(chunk: int, obstacles: Obstacles, hulls: Hulls, x: Array, out: Arr
     for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
         p = row_of(x, row)
         worst = -math.inf
-        count = _nearby(obstacles, p, p, 0.0, near)
+        count = _bodies_near(obstacles, p, p, 0.0, near)
         for k in range(count if count >= 0 else len(obstacles.shape)):
             i = near[k] if count >= 0 else k
             if obstacles.shape[i] != CONTAINER:

@@ -22,7 +22,7 @@ from ecs_fluid.kernels.compiled import Array
 
 @njit(cache=True, error_model="numpy")
 def conduct(
-    who: Array,
+    body: Array,
     T: Array,
     volume: Array,
     heat: float,
@@ -38,7 +38,7 @@ def conduct(
     """Exchange heat for dt seconds, in place.
 
     Args:
-        who: (n,) the body that each particle is near to, -1 for none.
+        body: (n,) the body that each particle is near to, -1 for none.
         T, volume: of the particles, K and m^3; T is changed.
         heat: capacity of the fluid per volume, J/(m^3 K).
         body_T, capacity, flux, shell: of the bodies (b,): temperature K (changed), heat capacity J/K,
@@ -49,36 +49,36 @@ def conduct(
     """
     bodies = len(body_T)
     filled, mean = np.zeros(bodies), np.zeros(bodies)
-    before = np.zeros(bodies)
-    for row in range(len(who)):
-        if who[row] >= 0:
-            filled[who[row]] += volume[row]
-            before[who[row]] += volume[row] * T[row]
+    sum_before = np.zeros(bodies)
+    for row in range(len(body)):
+        if body[row] >= 0:
+            filled[body[row]] += volume[row]
+            sum_before[body[row]] += volume[row] * T[row]
     former = body_T.copy()
-    after, slope, fade = body_T.copy(), np.zeros(bodies), np.ones(bodies)
+    after, final_mean, decay = body_T.copy(), np.zeros(bodies), np.ones(bodies)
     for b in range(bodies):
         if flux[b] <= 0.0:
             continue
         whole = max(filled[b], shell[b])
-        fade[b] = math.exp(-dt * flux[b] / (heat * whole))
+        decay[b] = math.exp(-dt * flux[b] / (heat * whole))
         if filled[b] > 0.0:
             part, store = filled[b] / whole, heat * filled[b]
-            mean[b] = before[b] / filled[b]
+            mean[b] = sum_before[b] / filled[b]
             joint = (capacity[b] * former[b] + store * mean[b]) / (capacity[b] + store)
-            left = math.exp(-dt * flux[b] * part * (1.0 / capacity[b] + 1.0 / store))
-            slope[b] = joint + (capacity[b] / (capacity[b] + store)) * (mean[b] - former[b]) * left
-    now = np.zeros(bodies)
-    for row in range(len(who)):
-        b = who[row]
+            remaining = math.exp(-dt * flux[b] * part * (1.0 / capacity[b] + 1.0 / store))
+            final_mean[b] = joint + (capacity[b] / (capacity[b] + store)) * (mean[b] - former[b]) * remaining
+    sum_after = np.zeros(bodies)
+    for row in range(len(body)):
+        b = body[row]
         if b >= 0 and flux[b] > 0.0:
-            T[row] = slope[b] + (T[row] - mean[b]) * fade[b]
-            now[b] += volume[row] * T[row]
+            T[row] = final_mean[b] + (T[row] - mean[b]) * decay[b]
+            sum_after[b] += volume[row] * T[row]
     for b in range(bodies):
         if flux[b] <= 0.0:
             continue
         # From what the particles really hold, so that the sum is kept to the rounding of one number.
         if filled[b] > 0.0:
-            after[b] = former[b] - heat * (now[b] - before[b]) / capacity[b]
+            after[b] = former[b] - heat * (sum_after[b] - sum_before[b]) / capacity[b]
         if open_air:
             free = 1.0 - min(filled[b] / max(filled[b], shell[b]), 1.0)
             cooled = ambient[b] + (after[b] - ambient[b]) * math.exp(-dt * flux[b] * free / capacity[b])

@@ -18,7 +18,7 @@ from ecs_fluid.kernels.bodies.polytope import Hulls
 from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles
 from ecs_fluid.kernels.compiled import Array
-from ecs_fluid.kernels.compiled.vectors import wide_vectors
+from ecs_fluid.kernels.compiled.wide_vectors import wide_vectors
 
 FEW_BODIES, FEW_PLANES = 8, 64
 """Most bodies, and most planes of all bodies, for which this pays."""
@@ -32,7 +32,7 @@ REJECTED, GAP, ROWS = 3, 4, 5
 ROUNDING = 8e-6
 """Bound of the error of single precision, relative to the largest number: about 2e-6 in the worst case."""
 
-UP = 1.0 + 1e-6
+ROUND_UP = 1.0 + 1e-6
 """Factor by which a number grows that must not become smaller in single precision."""
 
 FAR = np.float32(1e15)
@@ -68,7 +68,7 @@ def few_bodies(obstacles: Obstacles, hulls: Hulls) -> tuple[Array, Array, Array,
             # Half the way is no longer than half the sum of its three parts.
             half += 0.5 * abs(b - a)
             widest = max(widest, abs(a) + obstacles.radius[i], abs(b) + obstacles.radius[i])
-        balls[i, 3] = UP * (obstacles.radius[i] + half)
+        balls[i, 3] = ROUND_UP * (obstacles.radius[i] + half)
         for k in range(first[i], first[i + 1]):
             plane = hulls.planes[hulls.plane_start[obstacles.hull[i]] + k - first[i]]
             d1, along, turned = plane[3], 0.0, 0.0
@@ -83,8 +83,8 @@ def few_bodies(obstacles: Obstacles, hulls: Hulls) -> tuple[Array, Array, Array,
                 turned += abs(n1 - n0)
             planes[k, 3] = d1
             # Of a place r from the centre at the end: n0 . (r + way) - n1 . r, and |r| <= radius + 2 half.
-            planes[k, 4] = UP * (abs(along) + turned * (obstacles.radius[i] + 2.0 * half))
-            planes[k, 5] = UP * turned
+            planes[k, 4] = ROUND_UP * (abs(along) + turned * (obstacles.radius[i] + 2.0 * half))
+            planes[k, 5] = ROUND_UP * turned
     return first, balls, planes, widest
 
 
@@ -147,7 +147,7 @@ def reject(
     if not size < FAR:
         rejected[:] = np.float32(0.0)
         return count
-    pad = np.float32(UP * clearance) + np.float32(16.0 * rounding + ROUNDING) * size
+    pad = np.float32(ROUND_UP * clearance) + np.float32(16.0 * rounding + ROUNDING) * size
     # The length of a path is at most sqrt(3) times its longest part.
     room = np.float32(1.7321) * longest + pad
     for c in range(3):

@@ -15,21 +15,21 @@ import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.bodies.polytope import Hulls, closest, plane_bound
-from ecs_fluid.kernels.bodies.rotation import in_world, turn_at
+from ecs_fluid.kernels.bodies.rotation import in_world, rotation_at
 from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
 from ecs_fluid.kernels.compiled import Array
-from ecs_fluid.kernels.compiled.triples import (
+from ecs_fluid.kernels.compiled.vector3 import (
     Matrix,
     Vector,
     cross_of,
+    divided,
     dot,
     length,
     minus,
-    parted,
+    rotated,
+    rotated_back,
     row_of,
     scaled,
-    turned,
-    turned_back,
 )
 
 
@@ -37,12 +37,12 @@ from ecs_fluid.kernels.compiled.triples import (
 def surface_normal(shape: int, hull: int, hulls: Hulls, turn: Matrix, r: Vector) -> Vector:
     """Unit normal, towards the fluid, of a body's surface at a place r from its centre, world axes."""
     if shape == BALL:
-        return parted(r, length(r)) if length(r) > 0.0 else (0.0, 0.0, 1.0)
-    place = turned_back(turn, r)
+        return divided(r, length(r)) if length(r) > 0.0 else (0.0, 0.0, 1.0)
+    place = rotated_back(turn, r)
     if shape == CONTAINER:
         wall = plane_bound(hulls, hull, place)[1]
-        return scaled(-1.0, turned(turn, row_of(hulls.planes, wall)))
-    return turned(turn, closest(hulls, hull, place)[1])
+        return scaled(-1.0, rotated(turn, row_of(hulls.planes, wall)))
+    return rotated(turn, closest(hulls, hull, place)[1])
 
 
 @njit(cache=True, error_model="numpy")
@@ -70,7 +70,7 @@ def meeting_matrices(
     centers: Array,
     q: Array,
     matrix: Array,
-    given: Array,
+    right_side: Array,
 ) -> int:
     """Add every meeting to the bodies' equations; returns their number.
 
@@ -82,7 +82,7 @@ def meeting_matrices(
         mass: of a particle, kg.
         sticking: whether W = 1.
         shape, hull, hulls, centers, q: the bodies, as in `Bodies`.
-        matrix, given: A (b, 6, 6) and b (b, 6), added to.
+        matrix, right_side: A (b, 6, 6) and b (b, 6), added to.
     """
     count = 0
     arms = np.empty((6, 3))
@@ -91,17 +91,17 @@ def meeting_matrices(
         if body < 0 or body == before[row]:
             continue
         count += 1
-        r, across = minus(row_of(x, row), row_of(centers, body)), np.eye(3)
+        r, projection = minus(row_of(x, row), row_of(centers, body)), np.eye(3)
         if not sticking:
-            n = surface_normal(shape[body], hull[body], hulls, turn_at(q, body), r)
+            n = surface_normal(shape[body], hull[body], hulls, rotation_at(q, body), r)
             for j in range(3):
-                across[j, 0], across[j, 1], across[j, 2] = scaled(n[j], n)
+                projection[j, 0], projection[j, 1], projection[j, 2] = scaled(n[j], n)
         for j in range(3):
-            arms[0, j], arms[1, j], arms[2, j] = across[0, j], across[1, j], across[2, j]
-            arms[3, j], arms[4, j], arms[5, j] = cross_of(r, across[:, j])
+            arms[0, j], arms[1, j], arms[2, j] = projection[0, j], projection[1, j], projection[2, j]
+            arms[3, j], arms[4, j], arms[5, j] = cross_of(r, projection[:, j])
         # W is a projection, so that G W G^T = (G W) (G W)^T.
         for a in range(6):
             for b in range(6):
                 matrix[body, a, b] += mass * dot(arms[a], arms[b])
-            given[body, a] += mass * dot(arms[a], u[row])
+            right_side[body, a] += mass * dot(arms[a], u[row])
     return count

@@ -1,6 +1,6 @@
 """Slip of the flow at bodies, how far vortons near them move to stop it, and the impulse. All is float64.
 
-Rows are vortons near a surface, each with its body `who`; sums run over them in their order.
+Rows are vortons near a surface, each with its body `body`; sums run over them in their order.
 Source: Fluid Simulation for Video Games, part 4; the fractions of the way follow from least squares.
 """
 
@@ -23,7 +23,16 @@ from ecs_fluid.kernels.collision.closest_surface import near_surfaces
 from ecs_fluid.kernels.collision.collide import misplaced
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles
 from ecs_fluid.kernels.compiled import Array
-from ecs_fluid.kernels.compiled.triples import cross_of, dot, length, matrix_at, minus, plus, row_of, turned
+from ecs_fluid.kernels.compiled.vector3 import (
+    add_scaled,
+    cross_of,
+    dot,
+    length,
+    matrix_at,
+    minus,
+    rotated,
+    row_of,
+)
 
 SINGULAR = 1e-15
 """Ratio of the two eigenvalues of a matrix below which the smaller one is zero."""
@@ -36,14 +45,14 @@ FAINT = 1e-3
 
 
 class NearVortons(NamedTuple):
-    """Vortons near a surface (c rows): their `rows` among all, the body `who`, and their former values.
+    """Vortons near a surface (c rows): their `rows` among all, their `body`, and their former values.
 
     normal, point (c, 3): of the surface, 1 and m. x (c, 3) m, alpha (c, 3) m^3/s, sigma (c,) m, volume (c,)
     m^3: the vortons themselves.
     """
 
     rows: Array
-    who: Array
+    body: Array
     normal: Array
     point: Array
     x: Array
@@ -63,8 +72,8 @@ class Sums(NamedTuple):
     turn: Array
 
 
-class Way(NamedTuple):
-    """A way that vortons near surfaces (c rows) can go: the state at its end.
+class Correction(NamedTuple):
+    """A change that the vortons near surfaces (c rows) can make: the state at its end.
 
     alpha (c, 3): their strengths, m^3/s. following (c, 3): change of the slip as bodies turn, m/s.
     sources: ((3, m) m, (3, m) m^3/s, (m,) m), whose flow is added to the slip.
@@ -103,72 +112,78 @@ def corrections(
 
     Each may go to the place x and the strength where it stops the slip by itself, see `reassign` (`bent` or
     not), and take up the strength `spun` of `slip_at`, both as far as `balance` lets them by their `sums`.
-    Of these two ways each body's vortons go the `parts` of `parts_to_go`, which change their strengths by
-    `change` (c, 3) m^3/s.
+    Of these two corrections each body's vortons make the `parts` of `correction_fractions`, which change
+    their strengths by `change` (c, 3) m^3/s.
     """
-    slip, x, most, one, two = ways_to_go(code, bodies, near, flow, bent, sums)
-    first, second = slip_by(code, near, one), slip_by(code, near, two)
-    parts = parts_to_go(near.who, slip, first, second, gain, most)
-    return slip, x, parts, changes(near.who, parts, near.alpha, one.alpha, two.alpha)
+    slip, x, limit, stop, turn = both_corrections(code, bodies, near, flow, bent, sums)
+    stop_slip, turn_slip = slip_by(code, near, stop), slip_by(code, near, turn)
+    parts = correction_fractions(near.body, slip, stop_slip, turn_slip, gain, limit)
+    return slip, x, parts, strength_changes(near.body, parts, near.alpha, stop.alpha, turn.alpha)
 
 
 @njit(cache=True, error_model="numpy")
-def slip_by(code: Code, near: NearVortons, way: Way) -> Array:
-    """Change of the slip (c, 3), m/s, if all vortons go a way to its end."""
-    out = np.zeros_like(way.alpha)
-    if len(way.sources[2]):
-        velocity(code, near.point, way.sources[0], way.sources[1], way.sources[2], out)
-    return out + way.following
+def slip_by(code: Code, near: NearVortons, correction: Correction) -> Array:
+    """Change of the slip (c, 3), m/s, if all vortons make the whole correction."""
+    out, sources = np.zeros_like(correction.alpha), correction.sources
+    if len(sources[2]):
+        velocity(code, near.point, sources[0], sources[1], sources[2], out)
+    return out + correction.following
 
 
 @njit(cache=True, error_model="numpy")
-def ways_to_go(
+def both_corrections(
     code: Code, bodies: Bodies, near: NearVortons, flow: Array, bent: bool, sums: Sums
-) -> tuple[Array, Array, Array, Way, Way]:
-    """(slip, x, most, one, two): the slip by `slip_at`, and both ways that the vortons can go.
+) -> tuple[Array, Array, Array, Correction, Correction]:
+    """(slip, x, limit, stop, turn): the slip by `slip_at`, and both corrections that the vortons can make.
 
-    One ends where each stops the slip by itself, see `reassign`, with the places x; two in the strengths
-    `spun` of `slip_at`, and may be gone `most` (count,) times. What either changes is as by `balance`. By
-    either a vorton is given at most, in the mean, the strength by which it would make all of the slip: what
-    it gets along the normal that it stands on acts at other vortons' points alone, so few vortons could be
-    given any strength, and one by itself what rounding asks for.
+    With `stop` each stops the slip by itself, see `reassign`, at the places x. With `turn` each takes the
+    strength `spun` of `slip_at`, at most `limit` (count,) times. `balance` adjusts both. By either a vorton
+    is given at most, in the mean, the strength by which it would make all of the slip: what it gets along the
+    normal that it stands on acts at other vortons' points alone, so few vortons could be given any strength,
+    and one by itself what rounding asks for.
     """
     n, before = len(near.rows), near.alpha
-    slip, rest, spun = slip_at(bodies, near.who, near.point, near.normal, flow, before, near.volume)
-    spinning, most = balance(bodies, near, sums, slip, spun)
+    slip, rest, spun = slip_at(bodies, near.body, near.point, near.normal, flow, before, near.volume)
+    turn_following, limit = balance(bodies, near, sums, slip, spun)
     x, alpha, off, floor = near.x.copy(), near.alpha.copy(), np.zeros(n, np.int64), np.empty(n)
-    rms, own = _rms(near.who, slip, len(bodies.x)), np.zeros_like(slip)
+    rms, own = _rms(near.body, slip, len(bodies.x)), np.zeros_like(slip)
     spins = np.zeros(n, np.bool_)
     for c in range(n):
         # Off the normal a vorton might leave a container through another wall.
-        off[c] = bent and bodies.shape[near.who[c]] != CONTAINER
-        floor[c] = FAINT * rms[near.who[c]]
+        off[c] = bent and bodies.shape[near.body[c]] != CONTAINER
+        floor[c] = FAINT * rms[near.body[c]]
         for k in range(3):
             spins[c] |= spun[c, k] != before[c, k]
         s = max(length(minus(row_of(near.point, c), row_of(near.x, c))), near.sigma[c])
-        brings = swirl(code, s * s, near.sigma[c]) * s
-        own[c, 0] = brings * length(minus(row_of(spun, c), row_of(before, c)))
-    alone = _rms(near.who, own, len(bodies.x))
-    for i in range(len(most)):
-        if alone[i] > 0.0:
-            most[i] = min(most[i], rms[i] / alone[i])
+        induced = swirl(code, s * s, near.sigma[c]) * s
+        own[c, 0] = induced * length(minus(row_of(spun, c), row_of(before, c)))
+    own_rms = _rms(near.body, own, len(bodies.x))
+    for i in range(len(limit)):
+        if own_rms[i] > 0.0:
+            limit[i] = min(limit[i], rms[i] / own_rms[i])
     reassign(code, x, alpha, near.sigma, near.point, near.normal, rest, off, floor)
-    going, _ = balance(bodies, near, sums, slip, alpha)
-    one = np.empty((3, 2 * n)), np.empty((3, 2 * n)), np.empty(2 * n)
-    more, m = np.count_nonzero(spins), 0
-    two = np.empty((3, more)), np.empty((3, more)), np.empty(more)
+    stop_following, _ = balance(bodies, near, sums, slip, alpha)
+    stop_sources = np.empty((3, 2 * n)), np.empty((3, 2 * n)), np.empty(2 * n)
+    turn_count, m = np.count_nonzero(spins), 0
+    turn_sources = np.empty((3, turn_count)), np.empty((3, turn_count)), np.empty(turn_count)
     for c in range(n):
-        one[2][c] = one[2][n + c] = near.sigma[c]
+        stop_sources[2][c] = stop_sources[2][n + c] = near.sigma[c]
         for k in range(3):
             # Vortons that move away count with the opposite strength at their old places.
-            one[0][k, c], one[0][k, n + c] = x[c, k], near.x[c, k]
-            one[1][k, c], one[1][k, n + c] = alpha[c, k], -before[c, k]
+            stop_sources[0][k, c], stop_sources[0][k, n + c] = x[c, k], near.x[c, k]
+            stop_sources[1][k, c], stop_sources[1][k, n + c] = alpha[c, k], -before[c, k]
         if spins[c]:
-            two[2][m] = near.sigma[c]
+            turn_sources[2][m] = near.sigma[c]
             for k in range(3):
-                two[0][k, m], two[1][k, m] = near.x[c, k], spun[c, k] - before[c, k]
+                turn_sources[0][k, m], turn_sources[1][k, m] = near.x[c, k], spun[c, k] - before[c, k]
             m += 1
-    return slip, x, most, Way(alpha, going, one), Way(spun, spinning, two)
+    return (
+        slip,
+        x,
+        limit,
+        Correction(alpha, stop_following, stop_sources),
+        Correction(spun, turn_following, turn_sources),
+    )
 
 
 @njit(cache=True, error_model="numpy")
@@ -192,40 +207,40 @@ def balance(bodies: Bodies, near: NearVortons, sums: Sums, slip: Array, after: A
     """
     count = len(bodies.x)
     total, number = np.zeros((count, 3)), np.zeros(count)
-    for c in range(len(near.who)):
-        i = near.who[c]
+    for c in range(len(near.body)):
+        i = near.body[c]
         number[i] += 1.0
         for k in range(3):
             total[i, k] += after[c, k] - near.alpha[c, k]
     along, size, moved = np.zeros(count), np.zeros(count), np.empty_like(slip)
-    for c in range(len(near.who)):
-        i = near.who[c]
-        against = turned(matrix_at(sums.turn, i), row_of(total, i))
+    for c in range(len(near.body)):
+        i = near.body[c]
+        against = rotated(matrix_at(sums.turn, i), row_of(total, i))
         lever = minus(row_of(near.point, c), row_of(bodies.x, i))
         moved[c, 0], moved[c, 1], moved[c, 2] = cross_of(against, lever)
         along[i] -= dot(row_of(slip, c), row_of(moved, c))
         size[i] += dot(against, against) * dot(lever, lever)
-    most = np.full(count, np.inf)
+    limit = np.full(count, np.inf)
     for i in range(count):
         along[i] = max(along[i] / size[i], 0.0) if size[i] > 0.0 else 0.0
         if along[i] > 0.0:
-            most[i] = max(along[i], 1.0)
-    for c in range(len(near.who)):
-        i = near.who[c]
+            limit[i] = max(along[i], 1.0)
+    for c in range(len(near.body)):
+        i = near.body[c]
         part = min(along[i], 1.0)
         off = 0.0 if sums.free[i] else (1.0 - part) / number[i]
         change = minus(row_of(after, c), row_of(near.alpha, c))
-        kept = plus(change, -off, row_of(total, i))
+        kept = add_scaled(change, -off, row_of(total, i))
         nothing = dot(kept, kept) <= ROUNDING * dot(change, change)
         for k in range(3):
             moved[c, k] *= part
             after[c, k] = near.alpha[c, k] if nothing else near.alpha[c, k] + kept[k]
-    return moved, most
+    return moved, limit
 
 
 @njit(cache=True, error_model="numpy")
 def slip_at(
-    bodies: Bodies, who: Array, point: Array, normal: Array, flow: Array, alpha: Array, volume: Array
+    bodies: Bodies, body: Array, point: Array, normal: Array, flow: Array, alpha: Array, volume: Array
 ) -> tuple[Array, Array, Array]:
     """(slip, rest, spun) (c, 3) at surface points of bodies that the fluid passes with the velocity `flow`.
 
@@ -237,11 +252,11 @@ def slip_at(
     spun: strengths alpha + 2 (1 - f) (spin . n) n volume, m^3/s: what turns with a surface has the vorticity
     2 spin . n along its normal.
     """
-    count, n = len(bodies.x), len(who)
+    count, n = len(bodies.x), len(body)
     same, size = np.zeros(count), np.zeros(count)
     slip, rest, spun = np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 3))
     for c in range(n):
-        i = who[c]
+        i = body[c]
         spin = row_of(bodies.angular_velocity, i)
         turning = cross_of(spin, minus(row_of(point, c), row_of(bodies.x, i)))
         through = minus(row_of(flow, c), row_of(bodies.v, i))
@@ -251,7 +266,7 @@ def slip_at(
         same[i] += dot(through, turning)
         size[i] += dot(turning, turning)
     for c in range(n):
-        i = who[c]
+        i = body[c]
         followed = min(max(same[i] / size[i], 0.0), 1.0) if size[i] > 0.0 else 0.0
         along = dot(row_of(bodies.angular_velocity, i), row_of(normal, c))
         for k in range(3):
@@ -261,26 +276,27 @@ def slip_at(
 
 
 @njit(cache=True, error_model="numpy")
-def parts_to_go(who: Array, slip: Array, one: Array, two: Array, gain: float, most: Array) -> Array:
-    """Parts (count, 2) to go of two ways, a row for each body.
+def correction_fractions(
+    body: Array, slip: Array, stop: Array, turn: Array, gain: float, limit: Array
+) -> Array:
+    """Parts (count, 2) to make of two corrections, a row for each body.
 
-    With the slip w and its changes d_1, d_2 (all (c, 3), m/s) if all vortons of a body went one of the ways
-    to its end, the parts p_k >= 0 that leave the least sum |w + p_1 d_1 + p_2 d_2|^2 are the most that may be
-    gone: `gain` of the first way where that is less, and `gain` times p_2 of the second, p_2 at most `most`
-    (count,).
+    With the slip w and its changes d_1, d_2 (all (c, 3), m/s) if all vortons of a body made one of the
+    corrections in full, let the parts p_k >= 0 leave the least sum |w + p_1 d_1 + p_2 d_2|^2. The results are
+    p_1, at most `gain`, and `gain` times p_2, p_2 at most `limit` (count,).
     """
-    count = len(most)
+    count = len(limit)
     sums = np.zeros((count, 5))
-    for c in range(len(who)):
-        total = sums[who[c]]
+    for c in range(len(body)):
+        total = sums[body[c]]
         for k in range(3):
-            w, a, b = slip[c, k], one[c, k], two[c, k]
+            w, a, b = slip[c, k], stop[c, k], turn[c, k]
             for m, term in enumerate((a * a, a * b, b * b, -w * a, -w * b)):
                 total[m] += term
     out = np.empty((count, 2))
     for i in range(count):
         first, second = least_squares(sums[i])
-        out[i, 0], out[i, 1] = min(max(first, 0.0), gain), gain * min(max(second, 0.0), most[i])
+        out[i, 0], out[i, 1] = min(max(first, 0.0), gain), gain * min(max(second, 0.0), limit[i])
     return out
 
 
@@ -301,18 +317,18 @@ def least_squares(sums: Array) -> tuple[float, float]:
 
 
 @njit(cache=True, error_model="numpy")
-def changes(who: Array, parts: Array, alpha: Array, wanted: Array, spun: Array) -> Array:
-    """Change (c, 3) of the strengths that go these parts of the ways to `wanted` and `spun`, m^3/s."""
+def strength_changes(body: Array, parts: Array, alpha: Array, wanted: Array, spun: Array) -> Array:
+    """Change (c, 3) of the strengths by these parts of the changes to `wanted` and `spun`, m^3/s."""
     out = np.empty_like(alpha)
-    for c in range(len(who)):
-        one, two = parts[who[c], 0], parts[who[c], 1]
+    for c in range(len(body)):
+        stop, turn = parts[body[c], 0], parts[body[c], 1]
         for k in range(3):
-            out[c, k] = one * (wanted[c, k] - alpha[c, k]) + two * (spun[c, k] - alpha[c, k])
+            out[c, k] = stop * (wanted[c, k] - alpha[c, k]) + turn * (spun[c, k] - alpha[c, k])
     return out
 
 
 @njit(cache=True, error_model="numpy")
-def go(
+def apply_corrections(
     obstacles: Obstacles,
     hulls: Hulls,
     near: NearVortons,
@@ -329,28 +345,28 @@ def go(
     Returns (impulse, moment, rms slip) from `exchanged`, and the actual change of the strengths (c, 3) m^3/s.
     """
     n = len(near.rows)
-    there, depth = np.empty((n, 3), x.dtype), np.empty(n)
-    new_x, new, made = np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 3))
+    moved, depth = np.empty((n, 3), x.dtype), np.empty(n)
+    new_x, new, actual = np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 3))
     for c in range(n):
-        part = parts[near.who[c], 0]
+        part = parts[near.body[c], 0]
         for k in range(3):
-            there[c, k] = near.x[c, k] + part * (wanted[c, k] - near.x[c, k])
-    misplaced(obstacles, hulls, there, depth)
+            moved[c, k] = near.x[c, k] + part * (wanted[c, k] - near.x[c, k])
+    misplaced(obstacles, hulls, moved, depth)
     for c in range(n):
         row = near.rows[c]
         for k in range(3):
-            x[row, k] = near.x[c, k] if depth[c] > 0.0 else there[c, k]
+            x[row, k] = near.x[c, k] if depth[c] > 0.0 else moved[c, k]
             alpha[row, k] = near.alpha[c, k] + change[c, k]
             # The exchange is computed from the values that the tables hold in their own precision.
             new_x[c, k], new[c, k] = x[row, k], alpha[row, k]
-            made[c, k] = new[c, k] - near.alpha[c, k]
-    impulse, moment, rms = exchanged(obstacles.x1, near.who, near.x, near.alpha, new_x, new, slip)
-    return impulse, moment, rms, made
+            actual[c, k] = new[c, k] - near.alpha[c, k]
+    impulse, moment, rms = exchanged(obstacles.x1, near.body, near.x, near.alpha, new_x, new, slip)
+    return impulse, moment, rms, actual
 
 
 @njit(cache=True, error_model="numpy")
 def exchanged(
-    centers: Array, who: Array, x0: Array, alpha0: Array, x1: Array, alpha1: Array, slip: Array
+    centers: Array, body: Array, x0: Array, alpha0: Array, x1: Array, alpha1: Array, slip: Array
 ) -> tuple[Array, Array, Array]:
     """(impulse, moment, slip) of the bodies at `centers` (count, 3), from vortons before and after.
 
@@ -361,21 +377,21 @@ def exchanged(
     """
     count = len(centers)
     before, after = np.zeros((count, 6)), np.zeros((count, 6))
-    for c in range(len(who)):
-        i = who[c]
+    for c in range(len(body)):
+        i = body[c]
         _add_moments(before[i], centers[i], x0[c], alpha0[c], -1.0)
         _add_moments(after[i], centers[i], x1[c], alpha1[c], 1.0)
     both = before + after
-    return both[:, :3].copy(), both[:, 3:].copy(), _rms(who, slip, count)
+    return both[:, :3].copy(), both[:, 3:].copy(), _rms(body, slip, count)
 
 
 @njit(cache=True, error_model="numpy")
-def _rms(who: Array, values: Array, count: int) -> Array:
+def _rms(body: Array, values: Array, count: int) -> Array:
     """Root of the mean |value|^2 over the rows of each body."""
     number, square = np.zeros(count), np.zeros(count)
-    for c in range(len(who)):
-        number[who[c]] += 1.0
-        square[who[c]] += dot(row_of(values, c), row_of(values, c))
+    for c in range(len(body)):
+        number[body[c]] += 1.0
+        square[body[c]] += dot(row_of(values, c), row_of(values, c))
     out = np.empty(count)
     for i in range(count):
         out[i] = math.sqrt(square[i] / max(number[i], 1.0))

@@ -18,7 +18,7 @@ from numba import njit
 from ecs_fluid.kernels.bodies.rotation import matrices_of
 from ecs_fluid.kernels.bodies.table import CONTAINER
 from ecs_fluid.kernels.compiled import Array
-from ecs_fluid.kernels.compiled.triples import MELTED, Vector
+from ecs_fluid.kernels.compiled.vector3 import INLINE_EXACT, Vector
 
 MOST_CELLS = 32
 """Most cells of the grid along one axis."""
@@ -81,7 +81,7 @@ def cell_of(x: float, origin: float, edge: float) -> int:
     return math.floor(min(max((x - origin) / edge, -1.0e6), 1.0e6))
 
 
-@njit(**MELTED)
+@njit(**INLINE_EXACT)
 def listed_at(origin: Array, edge: Array, cells: Array, start: Array, p: Vector) -> tuple[int, int]:
     """First and last (not included) of the bodies listed by the cell of a place; outside the grid none."""
     i, j = cell_of(p[0], origin[0], edge[0]), cell_of(p[1], origin[1], edge[1])

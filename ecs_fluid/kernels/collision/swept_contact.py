@@ -11,25 +11,25 @@ import math
 
 from numba import njit
 
-from ecs_fluid.kernels.bodies.contacts import touch_of
+from ecs_fluid.kernels.bodies.contacts import first_touch
 from ecs_fluid.kernels.bodies.polytope import Hulls, plane_bound, plane_gap
-from ecs_fluid.kernels.bodies.rotation import turn_of
+from ecs_fluid.kernels.bodies.rotation import rotation_of
 from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles
-from ecs_fluid.kernels.compiled.triples import (
-    MELTED,
+from ecs_fluid.kernels.compiled.vector3 import (
+    INLINE_EXACT,
     Matrix,
     Vector,
+    add_scaled,
+    divided,
     dot,
     length,
     matrix_at,
     minus,
-    parted,
-    plus,
+    rotated,
+    rotated_back,
     row_of,
     scaled,
-    turned,
-    turned_back,
 )
 
 
@@ -51,33 +51,33 @@ def pose_at(obstacles: Obstacles, i: int, t: float) -> tuple[Vector, Matrix]:
     sign = 1.0 if a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] >= 0.0 else -1.0
     r, s = 1.0 - t, t * sign
     mean = r * a[0] + s * b[0], r * a[1] + s * b[1], r * a[2] + s * b[2], r * a[3] + s * b[3]
-    return center_at(obstacles, i, t), turn_of(mean)
+    return center_at(obstacles, i, t), rotation_of(mean)
 
 
 @njit(cache=True, error_model="numpy")
-def local(obstacles: Obstacles, i: int, t: float, p: Vector) -> Vector:
+def to_body_axes(obstacles: Obstacles, i: int, t: float, p: Vector) -> Vector:
     """A place in body i's axes; a ball has none, so that its spin carries nothing along."""
     if obstacles.shape[i] == BALL:
         return minus(p, center_at(obstacles, i, t))
     center, turn = pose_at(obstacles, i, t)
-    return turned_back(turn, minus(p, center))
+    return rotated_back(turn, minus(p, center))
 
 
 @njit(cache=True, error_model="numpy")
-def outward(obstacles: Obstacles, i: int, t: float, r: Vector) -> tuple[Vector, Vector]:
+def to_world_axes(obstacles: Obstacles, i: int, t: float, r: Vector) -> tuple[Vector, Vector]:
     """A place r and the same as a direction, from body i's axes to the world's."""
     if obstacles.shape[i] == BALL:
-        return plus(center_at(obstacles, i, t), 1.0, r), r
+        return add_scaled(center_at(obstacles, i, t), 1.0, r), r
     center, turn = pose_at(obstacles, i, t)
-    way = turned(turn, r)
-    return plus(center, 1.0, way), way
+    way = rotated(turn, r)
+    return add_scaled(center, 1.0, way), way
 
 
-@njit(**MELTED)
+@njit(**INLINE_EXACT)
 def passes_by(obstacles: Obstacles, i: int, t: float, p: Vector, b: Vector, reach: float) -> bool:
     """Whether the path from p (at part t) to b stays farther than `reach` from the centre of body i."""
     x0, x1 = row_of(obstacles.x0, i), row_of(obstacles.x1, i)
-    d = minus(p, plus(x0, t, minus(x1, x0)))
+    d = minus(p, add_scaled(x0, t, minus(x1, x0)))
     way = minus(minus(b, x1), d)
     ww, dw = dot(way, way), dot(d, way)
     s = min(max(-dw / ww, 0.0), 1.0) if ww > 0.0 else 0.0
@@ -91,11 +91,11 @@ def _meets_ball(a: Vector, b: Vector, radius: float) -> tuple[float, Vector]:
     if inside and dot(b, b) > radius * radius:
         return 2.0, a
     way = minus(b, a)
-    s = 0.0 if inside else touch_of(a, way, radius)
+    s = 0.0 if inside else first_touch(a, way, radius)
     if s > 1.0:
         return 2.0, a
-    place = plus(a, s, way)
-    return s, parted(place, length(place)) if length(place) > 0.0 else (1.0, 0.0, 0.0)
+    place = add_scaled(a, s, way)
+    return s, divided(place, length(place)) if length(place) > 0.0 else (1.0, 0.0, 0.0)
 
 
 @njit(cache=True, error_model="numpy")
@@ -157,7 +157,7 @@ def meets(
 
 
 @njit(cache=True, error_model="numpy")
-def missing(obstacles: Obstacles, hulls: Hulls, i: int, r: Vector, n: Vector, pad: float) -> float:
+def distance_to_clear(obstacles: Obstacles, hulls: Hulls, i: int, r: Vector, n: Vector, pad: float) -> float:
     """How far r has to move along n, a normal of body i, to be `pad` away from the surface n belongs to."""
     along = dot(r, n)
     if obstacles.shape[i] == BALL:
@@ -172,7 +172,7 @@ def missing(obstacles: Obstacles, hulls: Hulls, i: int, r: Vector, n: Vector, pa
 
 
 @njit(cache=True, error_model="numpy")
-def shrunk(hulls: Hulls, hull: int, r: Vector, pad: float) -> Vector:
+def pulled_inside(hulls: Hulls, hull: int, r: Vector, pad: float) -> Vector:
     """The point on the way from r to the centre of the hull that first is `pad` inside it."""
     part = 1.0
     for k in range(hulls.plane_start[hull], hulls.plane_start[hull + 1]):
@@ -188,11 +188,11 @@ def overlap(obstacles: Obstacles, hulls: Hulls, i: int, p: Vector) -> float:
     """How deep p is in body i, or outside container i, at the end of the tick, m; negative where it fits."""
     if obstacles.shape[i] == BALL:
         return obstacles.radius[i] - length(minus(p, row_of(obstacles.x1, i)))
-    bound = plane_bound(hulls, obstacles.hull[i], local(obstacles, i, 1.0, p))[0]
+    bound = plane_bound(hulls, obstacles.hull[i], to_body_axes(obstacles, i, 1.0, p))[0]
     return bound if obstacles.shape[i] == CONTAINER else -bound
 
 
 @njit(cache=True, error_model="numpy")
-def holds(obstacles: Obstacles, hulls: Hulls, i: int, t: float, p: Vector, slack: float) -> bool:
+def contains(obstacles: Obstacles, hulls: Hulls, i: int, t: float, p: Vector, slack: float) -> bool:
     """Whether p is inside container i, or at most `slack` outside."""
-    return plane_bound(hulls, obstacles.hull[i], local(obstacles, i, t, p))[0] <= slack
+    return plane_bound(hulls, obstacles.hull[i], to_body_axes(obstacles, i, t, p))[0] <= slack

@@ -41,18 +41,18 @@ def burn(
     burnt = np.zeros_like(fuel)
     step = kind(dt / SUBSTEPS)
 
-    def speed(done: np.ndarray) -> np.ndarray:
-        hot = T + kind(rise) * done
+    def rate_constant(so_far: np.ndarray) -> np.ndarray:
+        hot = T + kind(rise) * so_far
         k = kind(rate) * np.exp(-kind(activation) / hot)
         if air is not None:
-            k = k * np.maximum(air - kind(need) * done, kind(0))
+            k = k * np.maximum(air - kind(need) * so_far, kind(0))
         return np.asarray(np.where(hot >= kind(ignition), k, kind(0)))
 
-    most = fuel if air is None or need == 0 else np.minimum(fuel, air / kind(need))
+    limit = fuel if air is None or need == 0 else np.minimum(fuel, air / kind(need))
     for _ in range(SUBSTEPS):
         left = fuel - burnt
-        first = speed(burnt)
-        ahead = np.minimum(burnt + left * -np.expm1(-step * first), most)
-        mean = kind(0.5) * (first + speed(ahead))
-        burnt = np.minimum(burnt + left * -np.expm1(-step * mean), most)
+        first = rate_constant(burnt)
+        ahead = np.minimum(burnt + left * -np.expm1(-step * first), limit)
+        mean = kind(0.5) * (first + rate_constant(ahead))
+        burnt = np.minimum(burnt + left * -np.expm1(-step * mean), limit)
     return burnt

@@ -21,7 +21,7 @@ from typing import Any
 import numba
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.compiled.cache_files import sound_files
+from ecs_fluid.kernels.compiled.cache_files import use_checked_files
 
 Array = NDArray[Any]
 
@@ -31,12 +31,15 @@ CHUNKS = 64
 FAST = {"reassoc", "contract", "arcp", "nsz", "afn"}
 """Fast-math flags in use: all but ``nnan`` and ``ninf``, so that NaN and Inf are handled correctly."""
 
-SHORTENED = (0, 68)
-"""Newest numba whose internals `copies` and `shortcuts` know; a newer one compiles without them, more
-slowly."""
+FAST_LOOP: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
+"""Options of most kernels that loop over particles or grid points."""
 
-USUAL = {"OPT": 3, "LOOP_VECTORIZE": 1, "SLP_VECTORIZE": 0, "DISABLE_JIT": 0, "BOUNDSCHECK": None}
-USUAL |= {"DEBUGINFO_DEFAULT": 0, "USING_SVML": False}
+NEWEST_KNOWN_NUMBA = (0, 68)
+"""Newest numba whose internals `shared_machine_code` and `numba_shortcuts` know; a newer one compiles
+without them, more slowly."""
+
+DEFAULT_SETTINGS = {"OPT": 3, "LOOP_VECTORIZE": 1, "SLP_VECTORIZE": 0, "DISABLE_JIT": 0, "BOUNDSCHECK": None}
+DEFAULT_SETTINGS |= {"DEBUGINFO_DEFAULT": 0, "USING_SVML": False}
 """Settings of numba that change the code it generates, and their defaults."""
 
 
@@ -45,7 +48,7 @@ def cache_folder() -> Path:
     digest = hashlib.blake2b(digest_size=8)
     for name in ("numba", "llvmlite", "numpy"):
         digest.update(f"{name}={version(name)};".encode())
-    for name in USUAL:
+    for name in DEFAULT_SETTINGS:
         digest.update(f"{name}={getattr(numba.config, name)};".encode())
     kernels = Path(__file__).parents[1]
     for source in sorted(kernels.rglob("*.py")):
@@ -56,7 +59,7 @@ def cache_folder() -> Path:
     return Path(base) / digest.hexdigest()
 
 
-def kept_in() -> tuple[Path, str]:
+def cache_location() -> tuple[Path, str]:
     """The folder of compiled code, and the environment variable that moves it."""
     own = os.environ.get("NUMBA_CACHE_DIR")
     return (Path(own), "NUMBA_CACHE_DIR") if own else (cache_folder(), "ECS_FLUID_CACHE_DIR")
@@ -68,7 +71,7 @@ def check_writable(folder: Path) -> None:
     tempfile.TemporaryFile(dir=folder).close()
 
 
-def usable(folder: Path) -> str:
+def writable_or_private(folder: Path) -> str:
     """This folder, or one of this process alone if it cannot be written to.
 
     Otherwise numba would use folders beside the sources, and not notice changes in other modules.
@@ -77,19 +80,19 @@ def usable(folder: Path) -> str:
         check_writable(folder)
         return str(folder)
     except OSError:
-        return _alone()
+        return _private_folder()
 
 
-def keep_alone() -> None:
+def use_private_cache() -> None:
     """Cache functions decorated from now on for this process alone, unless the user manages the cache.
 
     The cache knows neither names nor contents of functions that are passed to kernels from outside.
     """
     if not os.environ.get("NUMBA_CACHE_DIR"):
-        numba.config.CACHE_DIR = _alone()
+        numba.config.CACHE_DIR = _private_folder()
 
 
-def _alone() -> str:
+def _private_folder() -> str:
     folder = tempfile.mkdtemp(prefix="ecs_fluid-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
@@ -111,12 +114,12 @@ if not {"NUMBA_THREADING_LAYER", "NUMBA_THREADING_LAYER_PRIORITY"} & set(os.envi
     numba.config.THREADING_LAYER_PRIORITY = ["omp", "tbb", "workqueue"]
 
 if not os.environ.get("NUMBA_CACHE_DIR"):
-    numba.config.CACHE_DIR = usable(cache_folder())
-    sound_files(numba.config.CACHE_DIR)
+    numba.config.CACHE_DIR = writable_or_private(cache_folder())
+    use_checked_files(numba.config.CACHE_DIR)
 
-if numba.version_info.short <= SHORTENED:
-    from ecs_fluid.kernels.compiled.copies import own_copies
-    from ecs_fluid.kernels.compiled.shortcuts import leave_out
+if numba.version_info.short <= NEWEST_KNOWN_NUMBA:
+    from ecs_fluid.kernels.compiled.numba_shortcuts import skip_needless_work
+    from ecs_fluid.kernels.compiled.shared_machine_code import share_machine_code
 
-    own_copies()
-    leave_out()
+    share_machine_code()
+    skip_needless_work()

@@ -74,7 +74,7 @@ def _checksum(data: bytes) -> bytes:
     return zlib.crc32(data).to_bytes(CHECKSUM, "little")
 
 
-def sound_files(folder: str) -> None:
+def use_checked_files(folder: str) -> None:
     """Use `CacheFiles` from now on for compiled code in this folder, and numba's own files elsewhere."""
     usual = caching.IndexDataCacheFile
 

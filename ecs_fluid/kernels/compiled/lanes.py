@@ -21,10 +21,12 @@ from numba.core import cgutils
 from numba.core.datamodel import models
 from numba.extending import intrinsic, lower_builtin, register_model, type_callable
 
+from ecs_fluid.kernels.compiled import FAST
+
 BYTES = 64
 """Size of the vectors made here, bytes: one register of AVX-512, two of AVX2, four of NEON."""
 
-FLAGS = ("reassoc", "contract", "arcp", "nsz", "afn")
+FLAGS = tuple(sorted(FAST))
 
 
 class Lanes(types.Type):  # type: ignore[misc]
@@ -91,7 +93,7 @@ def vector_at(context: Any, builder: Any, kind: Any, array: Any, at: Any, count:
     return builder.bitcast(step, ir.VectorType(step.type.pointee, count).as_pointer())
 
 
-def access(by_row: bool, lanes: Callable[[Any], Lanes] = lanes_type) -> tuple[Any, Any]:
+def load_and_store(by_row: bool, lanes: Callable[[Any], Lanes] = lanes_type) -> tuple[Any, Any]:
     """(load, store) for vectors of a contiguous array, addressed by the index of their first number.
 
     With ``by_row`` the array is taken as rows of one vector each, addressed by the index of the row.
@@ -146,37 +148,37 @@ def spreading(lanes: Callable[[Any], Lanes]) -> Any:
     return spread
 
 
-def _shuffled(builder: Any, a: Any, b: Any, chosen: list[int]) -> Any:
+def _shuffle(builder: Any, a: Any, b: Any, chosen: list[int]) -> Any:
     mask = ir.Constant(ir.VectorType(ir.IntType(32), len(chosen)), chosen)
     return builder.shuffle_vector(a, ir.Constant(a.type, ir.Undefined) if b is None else b, mask)
 
 
-def _halved(builder: Any, value: Any, least: int) -> Any:
+def _fold_lanes(builder: Any, value: Any, least: int) -> Any:
     """Add the upper half of the lanes to the lower half until ``least`` lanes are left."""
     width = value.type.count
     while width > least:
         width //= 2
-        low, high = (_shuffled(builder, value, None, list(range(k, k + width))) for k in (0, width))
+        low, high = (_shuffle(builder, value, None, list(range(k, k + width))) for k in (0, width))
         value = builder.fadd(low, high, flags=FLAGS)
     return value
 
 
-def _joined(builder: Any, parts: list[Any]) -> Any:
+def _concatenated(builder: Any, parts: list[Any]) -> Any:
     """One vector of all parts, concatenated."""
     while len(parts) > 1:
         both = list(range(2 * parts[0].type.count))
-        parts = [_shuffled(builder, a, b, both) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+        parts = [_shuffle(builder, a, b, both) for a, b in zip(parts[::2], parts[1::2], strict=True)]
     return parts[0]
 
 
-def _turned(builder: Any, parts: list[Any], count: int) -> list[Any]:
+def _transposed(builder: Any, parts: list[Any], count: int) -> list[Any]:
     """Transpose in blocks: the k-th fours of the four ``parts`` are the rows of a 4 x 4 matrix, and the k-th
     fours of the four vectors returned are its columns. All have ``count`` lanes."""
 
     def mixed(a: Any, b: Any, chosen: list[int]) -> Any:
         """In every four lanes, the ``chosen`` numbers of that four: 0 to 3 of ``a``, 4 to 7 of ``b``."""
         lanes = [j + c + (count - 4 if c > 3 else 0) for j in range(0, count, 4) for c in chosen]
-        return _shuffled(builder, a, b, lanes)
+        return _shuffle(builder, a, b, lanes)
 
     a, b, c, d = parts
     halves = [(mixed(a, b, chosen), mixed(c, d, chosen)) for chosen in ([0, 4, 1, 5], [2, 6, 3, 7])]
@@ -212,7 +214,7 @@ def gather_fours(typingctx: Any, fours: Any, rows: Any, at: Any) -> Any:
             first = builder.shl(row, ir.Constant(row.type, 2))
             place = vector_at(context, builder, signature.args[0], args[0], first, 4)
             parts.append(builder.load(place, align=fours.dtype.bitwidth // 8))
-        return _joined(builder, parts)
+        return _concatenated(builder, parts)
 
     return kind(fours, rows, types.intp), codegen
 
@@ -243,8 +245,8 @@ def store_columns(typingctx: Any, eights: Any, rows: Any, at: Any, out: Any, to:
                     place = builder.add(place, ir.Constant(place.type, 4 * half))
                     pointer = vector_at(context, builder, signature.args[0], args[0], place, 4)
                     fours.append(builder.load(pointer, align=size))
-                parts.append(_joined(builder, fours))
-            for c, column in enumerate(_turned(builder, parts, count)):
+                parts.append(_concatenated(builder, fours))
+            for c, column in enumerate(_transposed(builder, parts, count)):
                 far = builder.mul(args[5], ir.Constant(args[5].type, 4 * half + c))
                 pointer = vector_at(
                     context, builder, signature.args[3], args[3], builder.add(args[4], far), count
@@ -261,7 +263,7 @@ def repeat_four(typingctx: Any, a: Any) -> Any:
     kind = lanes_type(a.real)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _shuffled(builder, args[0], None, [k % 4 for k in range(kind.count)])
+        return _shuffle(builder, args[0], None, [k % 4 for k in range(kind.count)])
 
     return kind(a), codegen
 
@@ -271,30 +273,30 @@ def sum_fours(typingctx: Any, a: Any) -> Any:
     """Sum of all fours of a vector, a vector of four; by halves, so the order is fixed."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _halved(builder, args[0], 4)
+        return _fold_lanes(builder, args[0], 4)
 
     return four(a.real)(a), codegen
 
 
 @intrinsic
-def where_last(typingctx: Any, a: Any, value: Any) -> Any:
+def where_fourth_positive(typingctx: Any, a: Any, value: Any) -> Any:
     """``value`` in every four lanes in which the last number of ``a`` is above zero, else zero."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        last = _shuffled(builder, args[0], None, [k // 4 * 4 + 3 for k in range(a.count)])
+        last = _shuffle(builder, args[0], None, [k // 4 * 4 + 3 for k in range(a.count)])
         zero = ir.Constant(args[0].type, [0.0] * a.count)
         return builder.select(builder.fcmp_ordered(">", last, zero, flags=FLAGS), args[1], zero)
 
     return a(a, value), codegen
 
 
-load, store = access(by_row=False)
-load_four, store_four = access(by_row=False, lanes=four)
+load, store = load_and_store(by_row=False)
+load_four, store_four = load_and_store(by_row=False, lanes=four)
 spread, spread_four = spreading(lanes_type), spreading(four)
 
 
 @intrinsic
-def up_to(typingctx: Any, a: Any, limit: Any, value: Any) -> Any:
+def where_at_most(typingctx: Any, a: Any, limit: Any, value: Any) -> Any:
     """``value`` where a <= limit, else zero."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -304,7 +306,7 @@ def up_to(typingctx: Any, a: Any, limit: Any, value: Any) -> Any:
     return value(a, limit, value), codegen
 
 
-def _append(builder: Any, context: Any, signature: Any, args: Any, vector: Any) -> None:
+def _append_lanes(builder: Any, context: Any, signature: Any, args: Any, vector: Any) -> None:
     """Write the lanes of ``vector`` (whole numbers) where args[0] < args[1], without gaps, and behind them
     zeros to the end of the vector. The last two of ``args`` are the array and the index to begin at."""
     kind, size = signature.args[-2], vector.type.element.width
@@ -332,7 +334,7 @@ def append_below(typingctx: Any, a: Any, limit: Any, value: Any, out: Any, at: A
         # LLVM fails to fill with a floating zero on processors that have no such instruction.
         vector = ir.VectorType(ir.IntType(out.dtype.bitwidth), a.count)
         convert = builder.fptosi if isinstance(out.dtype, types.Integer) else builder.bitcast
-        _append(builder, context, signature, args, convert(args[2], vector))
+        _append_lanes(builder, context, signature, args, convert(args[2], vector))
         return context.get_dummy_value()
 
     return types.void(a, limit, value, out, types.intp), codegen
@@ -347,8 +349,8 @@ def append_numbers_below(typingctx: Any, a: Any, limit: Any, first: Any, out: An
         vector, nothing = ir.VectorType(kind, a.count), ir.Constant(ir.IntType(32), 0)
         number = builder.trunc(args[2], kind)
         whole = builder.insert_element(ir.Constant(vector, ir.Undefined), number, nothing)
-        whole = _shuffled(builder, whole, None, [0] * a.count)
-        _append(
+        whole = _shuffle(builder, whole, None, [0] * a.count)
+        _append_lanes(
             builder, context, signature, args, builder.add(whole, ir.Constant(vector, list(range(a.count))))
         )
         return context.get_dummy_value()
@@ -356,7 +358,7 @@ def append_numbers_below(typingctx: Any, a: Any, limit: Any, first: Any, out: An
     return types.void(a, limit, types.intp, out, types.intp), codegen
 
 
-def _counted(context: Any, builder: Any, a: Any, values: Any, mask: Any = None) -> Any:
+def _count_lanes(context: Any, builder: Any, a: Any, values: Any, mask: Any = None) -> Any:
     """How many lanes have a < limit (``values``), among those whose bits are set in ``mask``."""
     bits = ir.IntType(a.count)
     ones = cgutils.get_or_insert_function(
@@ -373,7 +375,7 @@ def count_below(typingctx: Any, a: Any, limit: Any) -> Any:
     """The number of lanes where a < limit."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _counted(context, builder, a, args)
+        return _count_lanes(context, builder, a, args)
 
     return types.intp(a, limit), codegen
 
@@ -387,12 +389,12 @@ def count_below_in(typingctx: Any, a: Any, limit: Any, lanes: Any) -> Any:
         some = builder.icmp_signed("<", args[2], ir.Constant(kind, a.count))
         first = builder.not_(builder.shl(ir.Constant(kind, -1), args[2]))
         mask = builder.select(some, first, ir.Constant(kind, -1))
-        return _counted(context, builder, a, args[:2], mask)
+        return _count_lanes(context, builder, a, args[:2], mask)
 
     return types.intp(a, limit, types.intp), codegen
 
 
-def _chosen(sign: str, name: str) -> Any:
+def _choice(sign: str, name: str) -> Any:
     @intrinsic
     def choose(typingctx: Any, a: Any, b: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -405,7 +407,7 @@ def _chosen(sign: str, name: str) -> Any:
     return choose
 
 
-least, most = _chosen("<", "smaller"), _chosen(">", "larger")
+smaller, larger = _choice("<", "smaller"), _choice(">", "larger")
 
 
 @intrinsic
@@ -427,6 +429,6 @@ def lane_sum(typingctx: Any, a: Any) -> Any:
     """Sum of all lanes, by halves, so the order is fixed."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.extract_element(_halved(builder, args[0], 1), ir.Constant(ir.IntType(32), 0))
+        return builder.extract_element(_fold_lanes(builder, args[0], 1), ir.Constant(ir.IntType(32), 0))
 
     return a.real(a), codegen

@@ -21,7 +21,7 @@ from numba.np.ufunc.parallel import _launch_threads
 from ecs_fluid.kernels.compiled import CHUNKS
 
 
-def _borrowed(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+def _without_references(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     """The argument, its arrays without reference counts; the caller keeps them alive.
 
     Counting references for each slice would take as long as a short loop, and make other threads wait.
@@ -32,7 +32,9 @@ def _borrowed(context: Any, builder: Any, kind: Any, value: Any) -> Any:
         return array._getvalue()
     if isinstance(kind, types.BaseTuple):
         parts = zip(kind, cgutils.unpack_tuple(builder, value), strict=True)
-        return context.make_tuple(builder, kind, [_borrowed(context, builder, *part) for part in parts])
+        return context.make_tuple(
+            builder, kind, [_without_references(context, builder, *part) for part in parts]
+        )
     return value
 
 
@@ -92,7 +94,7 @@ def for_each(typingctx: Any, body: Any, count: Any, arguments: Any) -> Any:
                 stored(cgutils.pack_array(builder, [pointer(None), failure])),
                 stored(values[1]),
                 stored(cgutils.pack_array(builder, [size(1), size(0)])),
-                stored(_borrowed(context, builder, arguments, values[2])),
+                stored(_without_references(context, builder, arguments, values[2])),
                 size(0),
                 size(2),
                 builder.call(cgutils.get_or_insert_function(builder.module, threads, "get_num_threads"), []),
@@ -106,7 +108,7 @@ def for_each(typingctx: Any, body: Any, count: Any, arguments: Any) -> Any:
 
 
 @intrinsic
-def add_at(typingctx: Any, numbers: Any, i: Any, amount: Any) -> Any:
+def atomic_add(typingctx: Any, numbers: Any, i: Any, amount: Any) -> Any:
     """Add ``amount`` to ``numbers[i]`` (int64) as one atomic step; returns the value before."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.compiled.vectors import INLINE, two_to_the
+from ecs_fluid.kernels.compiled.wide_vectors import INLINE, two_to_the
 
 
 def polynomial(name: str, coefficients: Iterable[float]) -> Any:

@@ -19,13 +19,13 @@ from ecs_fluid.kernels.biot_savart.regularisation import Code, record
 DIRECT_BELOW = 256
 """Up to this many sources are summed directly."""
 
-MANY = 32_768
+MANY_SOURCES = 32_768
 """From this many sources on, a target has so many near ones that a wider opening pays for a higher order."""
 
 GOAL = 0.7
 """An order is chosen for this fraction of the tolerance, so that a sum that failed does not fail again."""
 
-_EXACT, _LEAST_STEP = 10, 0.5
+_LAST_FRACTIONAL_ORDER, _LEAST_STEP = 10, 0.5
 """A search goes on by parts of an order up to this order, and by so much of one at least."""
 
 
@@ -61,7 +61,7 @@ def settings(code: Code, tolerance: float, sources: int = 0) -> Settings:
     digits = -math.log10(tolerance)
     opening = min(0.6, max(0.4, 0.6 - 0.033 * (digits - 3.0)))
     order = max(3, math.ceil(2.2 + 1.6 * digits - 1e-9))
-    if sources >= MANY and digits < 3.0 + 1e-9:
+    if sources >= MANY_SOURCES and digits < 3.0 + 1e-9:
         opening = min(0.7, 0.65 + 0.05 * (3.0 - digits))
         order = max(3, math.ceil(2.0 + 2.0 * digits - 1e-9))
     blob = record(code)
@@ -84,7 +84,7 @@ def terms_for(how: Settings, error: float, tolerance: float, highest: int) -> tu
     """
     more = math.log(error / (GOAL * tolerance)) / -math.log(how.opening)
     order = how.order + max(1, math.ceil(more))
-    if order > min(_EXACT, highest):
+    if order > min(_LAST_FRACTIONAL_ORDER, highest):
         return min(order, highest), how.opening
     more = max(_LEAST_STEP, more)
     order = how.order + int(more)

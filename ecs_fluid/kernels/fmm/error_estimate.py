@@ -21,14 +21,21 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart.regularisation import record
-from ecs_fluid.kernels.compiled import CHUNKS
+from ecs_fluid.kernels.compiled import CHUNKS, FAST_LOOP
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.fmm import point_tree
 from ecs_fluid.kernels.fmm.accuracy import GOAL, highest_order, terms_for
-from ecs_fluid.kernels.fmm.lane_rows import LOOP, PART
+from ecs_fluid.kernels.fmm.lane_rows import PART
 from ecs_fluid.kernels.fmm.point_tree import PointTree
 from ecs_fluid.kernels.fmm.traversal import Sources
-from ecs_fluid.kernels.fmm.upward_downward import Results, add_up, both_of, some, whole, with_order
+from ecs_fluid.kernels.fmm.upward_downward import (
+    Results,
+    all_leaves,
+    single_leaves,
+    sum_at_leaves,
+    velocity_and_gradient,
+    with_order,
+)
 
 _MANY_LEAVES = 512
 """With fewer leaves than this, the sum costs little more than examining some of them."""
@@ -38,7 +45,7 @@ COMPARED = 192
 """Targets compared after the sum: this estimates errors to about 6 % at 1e-3, and 10 to 30 % at 1e-6."""
 _LEAF = 64
 """Most targets in a leaf of a tree over targets that were not summed by expansions."""
-_CLOSE = 0.5
+_CLOSE_SHARE = 0.5
 """Fraction of the uniform share that goes to targets close to the sources."""
 _PROGRESS = 0.85
 """If a step leaves more than this fraction of the error, more terms are not the remedy."""
@@ -47,7 +54,7 @@ _LEAST_OPENING = 0.25
 _GOLDEN = 0.6180339887498949
 
 
-class Search:
+class SettingsSearch:
     """Better settings, step by step: a higher order, a narrower opening, all terms of far nodes, a stricter
     bound on mixed cores."""
 
@@ -99,16 +106,18 @@ def summed_square(wrong: NDArray[Any], weight: NDArray[np.float64], reserve: flo
     return float(parts.sum() + reserve * scatter)
 
 
-def _exact(mode: int, s: Sources, target: PointTree, rows: NDArray[np.int64], results: Results) -> Results:
+def _sums_without_expansions(
+    mode: int, s: Sources, target: PointTree, rows: NDArray[np.int64], results: Results
+) -> Results:
     """Sums without expansions at some rows of the target tree."""
     exact = [np.empty((rows.size, result.shape[1]), result.dtype) for result in results]
     sample = point_tree.build(np.ascontiguousarray(target.x[:, rows]), 32)
     direct = s._replace(settings=s.settings._replace(opening=0.0))
-    add_up(mode, direct, sample, whole(sample), exact)
+    sum_at_leaves(mode, direct, sample, all_leaves(sample), exact)
     return exact
 
 
-def look_ahead(mode: int, s: Sources, target: PointTree, tolerance: float, results: Results) -> Sources:
+def choose_order(mode: int, s: Sources, target: PointTree, tolerance: float, results: Results) -> Sources:
     """The sources with an order that suits some leaves across the tree; ``results`` are scratch."""
     m, leaves = target.order.size, 1 << target.depth
     if leaves < _MANY_LEAVES:
@@ -118,10 +127,14 @@ def look_ahead(mode: int, s: Sources, target: PointTree, tolerance: float, resul
     within = (np.arange(1, _LEAVES * _EACH + 1) * _GOLDEN % 1.0).reshape(_LEAVES, _EACH)
     first, end = (picked * m) >> target.depth, ((picked + 1) * m) >> target.depth
     rows = (first[:, None] + within * (end - first)[:, None]).astype(np.int64).ravel()
-    exact, given, runs = _exact(mode, s, target, rows, results), target.order[rows], some(target, picked)
-    search = Search(s, tolerance)
+    exact, given, runs = (
+        _sums_without_expansions(mode, s, target, rows, results),
+        target.order[rows],
+        single_leaves(target, picked),
+    )
+    search = SettingsSearch(s, tolerance)
     while True:
-        add_up(mode, s, target, runs, results)
+        sum_at_leaves(mode, s, target, runs, results)
         error = 0.0
         for result, reference in zip(results, exact, strict=True):
             error = max(error, _ratio(squares(result[given] - reference).sum(), squares(reference).sum()))
@@ -135,7 +148,11 @@ def measured_error(mode: int, s: Sources, target: PointTree, results: Results) -
     """Relative RMS error of the results, the larger one of u and du, by a weighted sample of the targets."""
     about = np.array([*s.tree.centre[0], s.tree.radius[0]])
     return _sampled_error(
-        s.settings.order, target, about, results, lambda rows: _exact(mode, s, target, rows, results)
+        s.settings.order,
+        target,
+        about,
+        results,
+        lambda rows: _sums_without_expansions(mode, s, target, rows, results),
     )
 
 
@@ -159,12 +176,12 @@ def _sampled_error(
     exact: Callable[[NDArray[np.int64]], Results],
 ) -> float:  # fmt: skip
     """The same, where ``exact`` gives what the results should be at some rows of the target tree."""
-    sums, both = np.empty((2 + len(results), 1 << target.depth)), both_of(results)
+    sums, both = np.empty((2 + len(results), 1 << target.depth)), velocity_and_gradient(results)
     _fill_sums(order, target, about, *both, sums)
     totals = sums.sum(axis=1)
     if not np.isfinite(totals[2:]).all():
         return float("nan")
-    rows, probability = _drawn(order, target, about, results, sums, totals)
+    rows, probability = _draw_sample(order, target, about, results, sums, totals)
     given = target.order[rows]
     # A target whose share is several steps is surely in the sample.
     weight, error = 1.0 / np.minimum(1.0, probability), 0.0
@@ -173,22 +190,24 @@ def _sampled_error(
     return error
 
 
-def _drawn(
+def _draw_sample(
     order: int, target: PointTree, about: NDArray[np.float64], results: Results,
     sums: NDArray[np.float64], totals: NDArray[np.float64],
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:  # fmt: skip
     """Rows of the target tree that are in the sample, and their probabilities."""
     m, leaves = target.order.size, 1 << target.depth
     factors = np.where(totals > 0.0, 1.0 / np.where(totals > 0.0, totals, 1.0), 0.0)
-    factors[0] *= _CLOSE
-    counts = (1.0 - _CLOSE) * np.diff((np.arange(leaves + 1) * m) >> target.depth)
+    factors[0] *= _CLOSE_SHARE
+    counts = (1.0 - _CLOSE_SHARE) * np.diff((np.arange(leaves + 1) * m) >> target.depth)
     rungs = np.cumsum(counts / m + (factors[:, None] * sums).sum(axis=0))
     step = rungs[-1] / COMPARED
     places = (np.arange(COMPARED) + 0.5) * step
     picked = np.minimum(np.searchsorted(rungs, places), leaves - 1)
     rest = places - np.where(picked > 0, rungs[picked - 1], 0.0)
     rows, probability = np.empty(COMPARED, np.int64), np.empty(COMPARED)
-    _draw(order, target, about, *both_of(results), factors, picked, rest, rows, probability)
+    _locate_sample(
+        order, target, about, *velocity_and_gradient(results), factors, picked, rest, rows, probability
+    )
     rows, first = np.unique(rows, return_index=True)
     return rows, probability[first] / step
 
@@ -228,7 +247,7 @@ def _fill_sizes(order: int, target: Any, about: Any, k: Any, u: Any, du: Any, si
     return int(end - start)
 
 
-@parallel(**LOOP)
+@parallel(**FAST_LOOP)
 def _fill_sums(chunk: int, order: int, target: Any, about: Any, u: Any, du: Any, sums: Any) -> None:
     """``sums (k, leaves)``: those of ``_fill_sizes`` over each leaf."""
     sizes, leaves = np.empty((sums.shape[0], (target.order.size >> target.depth) + 1)), sums.shape[1]
@@ -241,8 +260,8 @@ def _fill_sums(chunk: int, order: int, target: Any, about: Any, u: Any, du: Any,
             sums[a, k] = total
 
 
-@njit(cache=True, **LOOP)
-def _draw(
+@njit(cache=True, **FAST_LOOP)
+def _locate_sample(
     order: int, target: Any, about: Any, u: Any, du: Any, factors: Any, picked: Any, rest: Any, rows: Any,
     probability: Any,
 ) -> None:  # fmt: skip
@@ -253,7 +272,7 @@ def _draw(
         count = _fill_sizes(order, target, about, picked[i], u, du, sizes)
         at, total, own = 0, 0.0, 0.0
         while at < count:
-            own = (1.0 - _CLOSE) / m
+            own = (1.0 - _CLOSE_SHARE) / m
             for a in range(factors.size):
                 own += factors[a] * sizes[a, at]
             total += own

@@ -24,10 +24,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import get_thread_id, njit
 
+from ecs_fluid.kernels.compiled import FAST_LOOP
 from ecs_fluid.kernels.compiled.lanes import spread
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.vectors import wide_vectors
-from ecs_fluid.kernels.fmm.lane_rows import LOOP, PART, for_threads, load, store
+from ecs_fluid.kernels.compiled.wide_vectors import wide_vectors
+from ecs_fluid.kernels.fmm.lane_rows import PART, for_threads, load, store
 from ecs_fluid.kernels.fmm.m2l import collect_lanes
 from ecs_fluid.kernels.fmm.multi_indices import Orders
 
@@ -98,7 +99,7 @@ def _leaf_card(alpha: Any, sigma: Any, first: Any, last: Any, cards: Any, node: 
     cards[node, 3] = total
 
 
-@parallel("1 << top", **LOOP)
+@parallel("1 << top", **FAST_LOOP)
 def fill_moments(
     branch: int, o: Any, tree: Any, alpha: Any, sigma: Any, top: int, deepest: int, m: Any, cards: Any,
     scratch: Any,

@@ -2,7 +2,7 @@
 
 Sources and targets each get a balanced tree (``point_tree``). On the way down the target tree the moments of
 source nodes (``expansions``) act on target nodes that are far enough away (``traversal``); near ones are
-summed in pairs (``near``). Order, opening and leaf size follow from the tolerance (``accuracy``). The
+summed in pairs (``near_field``). Order, opening and leaf size follow from the tolerance (``accuracy``). The
 expansions are those of the *regularised* kernel, so overlapping cores and the long tails of the algebraic
 blobs need no far-field guard; the clearances of ``accuracy`` guard the rest. Because no table of orders fits
 every flow, the error of every sum is measured on a sample of its targets (``error_estimate``), and the order
@@ -14,23 +14,22 @@ for interaction lists handed down the tree.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart.regularisation import Code, record
+from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.fmm import point_tree
 from ecs_fluid.kernels.fmm.accuracy import DIRECT_BELOW, Settings, settings
-from ecs_fluid.kernels.fmm.error_estimate import Search, look_ahead, measured_error
+from ecs_fluid.kernels.fmm.error_estimate import SettingsSearch, choose_order, measured_error
 from ecs_fluid.kernels.fmm.lane_rows import zero_rows
 from ecs_fluid.kernels.fmm.multi_indices import orders
-from ecs_fluid.kernels.fmm.near import sort_sources
+from ecs_fluid.kernels.fmm.near_field import sort_sources
 from ecs_fluid.kernels.fmm.traversal import GRADIENT, POTENTIAL, VELOCITY, Sources
-from ecs_fluid.kernels.fmm.upward_downward import add_up, whole, with_order
+from ecs_fluid.kernels.fmm.upward_downward import all_leaves, sum_at_leaves, with_order
 from ecs_fluid.kernels.grids.partition import view_as
-
-Array = NDArray[Any]
 
 _WIDE, _WIDE_LEAVES = 4.0, 512
 """Targets that extend over this many radii of the sources are cut into at least this many leaves: expansions
@@ -99,7 +98,7 @@ class SharedLeaves(Protocol):
         """
 
 
-def _run(
+def _sum(
     mode: int, targets: Array, p: Plan, results: list[Array], shared: SharedLeaves | None = None
 ) -> SumReport:
     s, error = p.sources, float("nan")
@@ -107,16 +106,16 @@ def _run(
         return SumReport(s.settings, 0, 0, error)
     target = _tree_over(targets, s)
     if not p.trusted:
-        s = look_ahead(mode, s, target, p.tolerance, results)
-    search = Search(s, p.tolerance)
+        s = choose_order(mode, s, target, p.tolerance, results)
+    search = SettingsSearch(s, p.tolerance)
     expansions = pairs = 0
-    runs = whole(target)
+    runs = all_leaves(target)
     count = len(runs.spans)
     while True:
         if shared is not None:
             first, last = shared.part(count)
-            runs = runs._replace(spans=whole(target).spans[first:last])
-        met, summed = add_up(mode, s, target, runs, results)
+            runs = runs._replace(spans=all_leaves(target).spans[first:last])
+        met, summed = sum_at_leaves(mode, s, target, runs, results)
         if shared is not None:
             rows = (np.arange(count + 1) * targets.shape[0]) >> runs.top
             shared.join(target.order, rows, results, summed)
@@ -152,8 +151,8 @@ def velocity(
     several processes, all of which call this, do a part each; the bits are those of one.
     """
     if du is None:
-        return _run(VELOCITY, targets, prepared, [u], shared)
-    return _run(GRADIENT, targets, prepared, [u, view_as(du, targets.shape[0], 9)], shared)
+        return _sum(VELOCITY, targets, prepared, [u], shared)
+    return _sum(GRADIENT, targets, prepared, [u, view_as(du, targets.shape[0], 9)], shared)
 
 
 def potential(prepared: Plan, targets: Array, psi: Array) -> SumReport:
@@ -163,4 +162,4 @@ def potential(prepared: Plan, targets: Array, psi: Array) -> SumReport:
     """
     if record(prepared.sources.code).dimension == 2:
         raise ValueError("fast_multipole.potential: blobs in a plane have a logarithm; sum them directly")
-    return _run(POTENTIAL, targets, prepared, [psi])
+    return _sum(POTENTIAL, targets, prepared, [psi])

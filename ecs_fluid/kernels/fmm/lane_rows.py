@@ -19,20 +19,18 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.compiled import FAST
-from ecs_fluid.kernels.compiled.lanes import BYTES, FLAGS, access, lanes_type, vector_at
+from ecs_fluid.kernels.compiled import FAST_LOOP
+from ecs_fluid.kernels.compiled.lanes import BYTES, FLAGS, lanes_type, load_and_store, vector_at
 
-LOOP: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
-"""Options of the method's loops that are divided among threads."""
-PART: dict[str, Any] = {**LOOP, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
+PART: dict[str, Any] = {**FAST_LOOP, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
 """Options of functions that only kernels call: what would serve callers in Python is left out, which for
 arguments of many arrays is more code than the function itself."""
 
-load, store = access(by_row=True)
+load, store = load_and_store(by_row=True)
 
 
 @intrinsic
-def copy(typingctx: Any, target: Any, i: Any, source: Any, j: Any) -> Any:
+def copy_row(typingctx: Any, target: Any, i: Any, source: Any, j: Any) -> Any:
     """Copy a row of lanes of a contiguous array from its j-th number on to another, from the i-th on."""
     kind = lanes_type(source.dtype)
 
@@ -47,7 +45,9 @@ def copy(typingctx: Any, target: Any, i: Any, source: Any, j: Any) -> Any:
 
 
 @intrinsic
-def turn(typingctx: Any, rows: Any, numbers: Any, places: Any, factors: Any, grades: Any, first: Any) -> Any:
+def gather_transposed(
+    typingctx: Any, rows: Any, numbers: Any, places: Any, factors: Any, grades: Any, first: Any
+) -> Any:
     """Rows first ... first + 7 of ``rows``: lane i of row e is numbers[places[i] + e] factors[grades[e], i].
 
     ``numbers`` is contiguous and read as one row. Pieces of 16 bytes are loaded and transposed in registers:

@@ -13,10 +13,10 @@ import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.biot_savart.regularisation import RECORDS, Regularisation
-from ecs_fluid.kernels.biot_savart.selection import by_code, renamed
+from ecs_fluid.kernels.biot_savart.regularisation_dispatch import by_code, renamed
 from ecs_fluid.kernels.compiled.lanes import lane_sum, spread
-from ecs_fluid.kernels.compiled.vectors import wide_vectors
-from ecs_fluid.kernels.fmm.lane_rows import PART, load, store, turn
+from ecs_fluid.kernels.compiled.wide_vectors import wide_vectors
+from ecs_fluid.kernels.fmm.lane_rows import PART, gather_transposed, load, store
 
 
 def _constant(value: bool) -> Any:
@@ -98,7 +98,7 @@ def gather_moments(o: Any, order: int, m: Any, places: Any, ratios: Any, gathere
     """Moments of nodes at ``places``, one per lane, times ratios[|n|, lane]: in units of the distance."""
     wide_vectors()
     for first in range(0, 3 * o.size[order + 1], 8):
-        turn(gathered, m, places, ratios, o.grades, first)
+        gather_transposed(gathered, m, places, ratios, o.grades, first)
 
 
 @njit(**PART)

@@ -13,9 +13,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.compiled import CHUNKS
+from ecs_fluid.kernels.compiled import CHUNKS, FAST_LOOP
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.fmm.lane_rows import LOOP, PART
+from ecs_fluid.kernels.fmm.lane_rows import PART
 
 _LEAST_SCALE, _LEAST_RADIUS = 1e-5, 0.1
 """A node is scaled by its radius, but not by less than this fraction of its parent's scale: expansions of a
@@ -50,7 +50,7 @@ class PointTree(NamedTuple):
         return bool(same.all())
 
 
-@parallel(**LOOP)
+@parallel(**FAST_LOOP)
 def _compare(chunk: int, rows: Any, order: Any, x: Any, same: Any) -> None:
     """Whether the rows of each chunk are those of the tree."""
     for i in range(chunk * order.size // CHUNKS, (chunk + 1) * order.size // CHUNKS):
@@ -125,7 +125,7 @@ def _measure(x: Any, first: Any, last: Any, node: Any, centre: Any, radius: Any,
     return axis
 
 
-@parallel("1 << level", **LOOP)
+@parallel("1 << level", **FAST_LOOP)
 def _grow(
     node: int, depth: int, level: int, deepest: int, x: Any, order: Any, centre: Any, radius: Any, scale: Any
 ) -> None:

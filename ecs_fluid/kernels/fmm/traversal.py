@@ -3,7 +3,7 @@
 On the way down the target tree, a node inherits the source nodes that were too close for its parent. Those
 far enough away act on its local expansion (``expansions``), larger ones are replaced by their children, and
 the rest is left to its own two children. A leaf evaluates its expansion; the source nodes that remain are its
-list for ``near``.
+list for ``near_field``.
 
 Pieces do not depend on one another, and every target adds its sources in an order that depends on the points
 alone, so the result has the same bits for any number of threads.
@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart.pairwise import SCALE
 from ecs_fluid.kernels.biot_savart.regularisation import RECORDS, Code
-from ecs_fluid.kernels.biot_savart.selection import by_code
-from ecs_fluid.kernels.compiled.parallel import add_at, parallel
+from ecs_fluid.kernels.biot_savart.regularisation_dispatch import by_code
+from ecs_fluid.kernels.compiled import FAST_LOOP
+from ecs_fluid.kernels.compiled.parallel import atomic_add, parallel
 from ecs_fluid.kernels.fmm.accuracy import Settings
 from ecs_fluid.kernels.fmm.expansions import evaluate, local_curl, local_down
-from ecs_fluid.kernels.fmm.lane_rows import LOOP, PART, for_threads, lanes
+from ecs_fluid.kernels.fmm.lane_rows import PART, for_threads, lanes
 from ecs_fluid.kernels.fmm.m2l import (
     add_local,
     collect_lanes,
@@ -106,7 +107,7 @@ def scratch(o: Orders, levels: int, dtype: Any) -> Scratch:
 
 
 @njit(**PART)
-def _own(w: Any) -> Any:
+def _scratch_of_thread(w: Any) -> Any:
     """The scratch of the calling thread."""
     i = get_thread_id()
     return Scratch(
@@ -140,7 +141,7 @@ def _order_needed(s: Any, reach: Any, x: float, y: float, z: float, radius: floa
 
 
 @njit(**PART)
-def _longer(rows: Any) -> Any:
+def _doubled(rows: Any) -> Any:
     """The list, copied to an array of twice its length."""
     longer = np.empty(2 * rows.size, np.int64)
     for i in range(rows.size):
@@ -149,7 +150,7 @@ def _longer(rows: Any) -> Any:
 
 
 @njit(**PART)
-def _share_out(
+def _divide_queue(
     s: Any, reach: Any, target: Any, t: Any, leaf: bool, queue: Any, far: Any, pending: Any, ends: Any
 ) -> None:
     """Divide the source nodes of ``queue`` among ``far`` and ``pending`` as long as all three have room.
@@ -185,7 +186,7 @@ def _share_out(
 
 
 @njit(**PART)
-def _sort_out(
+def _divide_inherited(
     s: Any, reach: Any, target: Any, t: Any, leaf: bool, pending: Any, first: Any, last: Any, far: Any,
     queue: Any, ends: Any,
 ) -> Any:  # fmt: skip
@@ -195,24 +196,24 @@ def _sort_out(
     ends of both go to ``ends[2:]``. Returns the three lists, replaced by longer ones where these were short.
     """
     while queue.size < last - first + 2:
-        queue = _longer(queue)
+        queue = _doubled(queue)
     for at in range(last - first):
         queue[at] = pending[first + at]
     ends[0], ends[1], ends[2], ends[3] = 0, last - first, 0, last
     while True:
-        _share_out(s, reach, target, t, leaf, queue, far, pending, ends)
+        _divide_queue(s, reach, target, t, leaf, queue, far, pending, ends)
         if ends[0] == ends[1]:
             return far, pending, queue
         if ends[1] + 2 > queue.size:
-            queue = _longer(queue)
+            queue = _doubled(queue)
         if ends[2] == far.size:
-            far = _longer(far)
+            far = _doubled(far)
         if ends[3] == pending.size:
-            pending = _longer(pending)
+            pending = _doubled(pending)
 
 
 @njit(**PART)
-def _by_order(far: Any, count: int, ranked: Any, place: Any) -> None:
+def _sort_by_order(far: Any, count: int, ranked: Any, place: Any) -> None:
     """Copy the nodes of ``far[:count]`` to ``ranked``, lowest order first, otherwise in the same sequence.
 
     Afterwards the nodes of order q end at place[q].
@@ -234,7 +235,7 @@ def _add_expansions(
     mode: int, s: Any, target: Any, t: Any, far: Any, count: int, ranked: Any, place: Any, w: Any, local: Any
 ) -> None:
     """Add what the source nodes ``far[:count]`` contribute to ``local``, the expansion of target node t."""
-    _by_order(far, count, ranked, place)
+    _sort_by_order(far, count, ranked, place)
     order = _LEAST_ORDER
     for low in range(0, count, w.d.shape[1]):
         met = w.d.shape[1] if w.d.shape[1] < count - low else count - low
@@ -251,7 +252,7 @@ def _add_expansions(
 
 
 @njit(**PART)
-def _add_far(mode: int, o: Any, local: Any, target: Any, t: Any, w: Any, u: Any, du: Any) -> None:
+def _evaluate_leaf(mode: int, o: Any, local: Any, target: Any, t: Any, w: Any, u: Any, du: Any) -> None:
     """Write the values of the local expansion of leaf t at its targets to u and du."""
     scale, m = target.scale[t], target.order.size
     k = t - ((np.int64(1) << np.int64(target.depth)) - 1)
@@ -277,21 +278,21 @@ def _add_far(mode: int, o: Any, local: Any, target: Any, t: Any, w: Any, u: Any,
                 du[row, a] = w.out[3 + a, lane]
 
 
-@parallel("spans.shape[0]", **LOOP)
+@parallel("spans.shape[0]", **FAST_LOOP)
 def walk(
-    piece: int, mode: int, s: Any, target: Any, top: int, spans: Any, every: Any, near: Any, used: Any,
+    piece: int, mode: int, s: Any, target: Any, top: int, spans: Any, all_scratch: Any, near: Any, used: Any,
     ends: Any, met: Any, u: Any, du: Any,
 ) -> None:  # fmt: skip
     """The far part of the sums at the targets of pieces of their tree.
 
     ``mode`` is POTENTIAL, VELOCITY or GRADIENT. Piece i is node spans[i, 0] of level ``top``, from its leaf
-    spans[i, 1] up to spans[i, 2]. ``every`` is scratch. Results go to ``u (m, 3)`` and, with GRADIENT,
+    spans[i, 1] up to spans[i, 2]. ``all_scratch`` is scratch. Results go to ``u (m, 3)`` and, with GRADIENT,
     ``du (m, 9)`` (else (0, 0)) in the sequence of the given targets. For the near part, leaf k has still to
     add the source leaves near[ends[k, 0] : ends[k, 1]]. used[0] counts them all, even if ``near`` is too
     short for them; then the walk must be repeated with a longer one. met[i] is the number of node pairs of
     piece i that met by expansion.
     """
-    o, how, w = s.orders, s.settings, _own(every)
+    o, how, w = s.orders, s.settings, _scratch_of_thread(all_scratch)
     c, levels, node = o.degree.size, target.depth - top, spans[piece, 0]
     reach = np.empty(how.order + 1)
     for q in range(1, how.order + 1):
@@ -318,7 +319,7 @@ def walk(
             else:
                 for m in range(c):
                     local[0, m, 0] = local[0, m, 1] = local[0, m, 2] = 0.0
-            far, pending, queue = _sort_out(
+            far, pending, queue = _divide_inherited(
                 s, reach, target, t, i == levels, pending, begin[i], begin[i + 1], far, queue, limits
             )
             count, begin[i + 2] = limits[2], limits[3]
@@ -327,9 +328,9 @@ def walk(
                 if ranked.size < far.size:
                     ranked = np.empty(far.size, np.int64)
                 _add_expansions(mode, s, target, t, far, count, ranked, place, w, local[i])
-        _add_far(mode, o, w.local[levels], target, t, w, u, du)
+        _evaluate_leaf(mode, o, w.local[levels], target, t, w, u, du)
         first, last = begin[levels + 1], begin[levels + 2]
-        at = add_at(used, 0, last - first)
+        at = atomic_add(used, 0, last - first)
         k = (node << levels) + leaf
         ends[k, 0], ends[k, 1] = at, at + last - first
         if ends[k, 1] <= near.size:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ecs_fluid.kernels.fmm.expansions import fill_moments, moment_scratch
 from ecs_fluid.kernels.fmm.multi_indices import orders
-from ecs_fluid.kernels.fmm.near import near_gradient, near_potential, near_scratch, near_velocity
+from ecs_fluid.kernels.fmm.near_field import near_gradient, near_potential, near_scratch, near_velocity
 from ecs_fluid.kernels.fmm.point_tree import PointTree, branch_level
 from ecs_fluid.kernels.fmm.traversal import Sources, scratch, walk
 
@@ -33,7 +33,7 @@ class LeafRuns(NamedTuple):
     """(k, 3) node of that level, its first leaf, end of its leaves"""
 
 
-def whole(target: PointTree) -> LeafRuns:
+def all_leaves(target: PointTree) -> LeafRuns:
     """All of the tree."""
     top = min(_TASK_LEVEL, target.depth)
     spans = np.zeros((1 << top, 3), np.int64)
@@ -41,7 +41,7 @@ def whole(target: PointTree) -> LeafRuns:
     return LeafRuns(top, spans)
 
 
-def some(target: PointTree, leaves: NDArray[np.int64]) -> LeafRuns:
+def single_leaves(target: PointTree, leaves: NDArray[np.int64]) -> LeafRuns:
     """Single leaves of the tree."""
     top = min(_TASK_LEVEL, target.depth)
     below = target.depth - top
@@ -62,17 +62,19 @@ def with_order(s: Sources, order: int) -> Sources:
     return s._replace(settings=s.settings._replace(order=order), orders=o, moments=moments)
 
 
-def both_of(results: Results) -> tuple[NDArray[Any], NDArray[Any]]:
+def velocity_and_gradient(results: Results) -> tuple[NDArray[Any], NDArray[Any]]:
     """u and du; without a du, an array of the shape (0, 0) in its place."""
     return results[0], results[1] if len(results) > 1 else results[0][:0, :0]
 
 
-def add_up(mode: int, s: Sources, target: PointTree, runs: LeafRuns, results: Results) -> tuple[int, int]:
+def sum_at_leaves(
+    mode: int, s: Sources, target: PointTree, runs: LeafRuns, results: Results
+) -> tuple[int, int]:
     """Fill the results at the targets of the leaves: velocity or potential and, with GRADIENT, its gradient.
 
     Returns the number of node pairs that met by expansion and of point pairs.
     """
-    add_near, both = (near_potential, near_velocity, near_gradient)[mode], both_of(results)
+    add_near, both = (near_potential, near_velocity, near_gradient)[mode], velocity_and_gradient(results)
     dtype, leaves = results[0].dtype, int((runs.spans[:, 2] - runs.spans[:, 1]).sum())
     near, used = np.empty(_NEAR * leaves, np.int64), np.zeros(1, np.int64)
     ends, met, pairs = np.empty((1 << target.depth, 2), np.int64), *np.empty((2, len(runs.spans)), np.int64)

@@ -25,8 +25,8 @@ from numba import njit
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.lanes import lanes_of, load, spread, store
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.vectors import INLINE, wide_vectors
-from ecs_fluid.kernels.grids.interpolation import BLOCK, axis_weight, place
+from ecs_fluid.kernels.compiled.wide_vectors import INLINE, wide_vectors
+from ecs_fluid.kernels.grids.interpolation import BLOCK, axis_weight, cell_and_fraction
 from ecs_fluid.kernels.grids.partition import axis_cell, view_as
 
 TAPS = 4
@@ -72,7 +72,7 @@ def weights_at(
 @njit(**INLINE)
 def _axis(x: float, origin: float, inverse: float, cells: float) -> tuple[float, float, float]:
     """Along one axis: first of four points, fraction, and adjacent face: -1 lower, 1 upper, 0 none."""
-    cell, fraction = place(x, origin, inverse, cells)
+    cell, fraction = cell_and_fraction(x, origin, inverse, cells)
     back = 1.0 if cells > 2.0 else 0.0  # the points of a short axis are the ends of the cell
     first = cell - back if cell > back else 0.0
     last = cells - 1.0 - 2.0 * back
@@ -174,18 +174,18 @@ def _interpolate(
     fraction, beside = np.empty((3, BLOCK), field.dtype), np.empty((3, BLOCK), field.dtype)
     width = (TAPS * m + lanes_of(flat) - 1) // lanes_of(flat) * lanes_of(flat)
     safe = flat.size - steps[0, TAPS - 1] - steps[1, TAPS - 1] - width if taps == TAPS else np.int64(-1)
-    some, line = np.empty(3 * BLOCK, x.dtype), np.empty(width, field.dtype)
+    padded, line = np.empty(3 * BLOCK, x.dtype), np.empty(width, field.dtype)
     blocks = (n + BLOCK - 1) // BLOCK
     for block in range(chunk * blocks // CHUNKS, (chunk + 1) * blocks // CHUNKS):
         begin = block * BLOCK
         count = min(BLOCK, n - begin)
-        given = x[3 * begin : 3 * (begin + count)]
+        positions = x[3 * begin : 3 * (begin + count)]
         if count < BLOCK:
             # Every row is computed in a whole block, so that its bits do not depend on its position.
             for a in range(3 * BLOCK):
-                some[a] = given[a] if a < given.size else given[0]
-            given = some
-        places_of(given, mesh, corner, fraction, beside)
+                padded[a] = positions[a] if a < positions.size else positions[0]
+            positions = padded
+        places_of(positions, mesh, corner, fraction, beside)
         for a in range(3):
             w = weight[TAPS * a : TAPS * (a + 1)]
             if field.shape[a] < TAPS:  # too few points for a cubic
@@ -226,16 +226,19 @@ def interpolate(
 
 
 @lru_cache(maxsize=32)
-def _factors(points: int) -> np.ndarray:
-    """Factors of the elimination of a tridiagonal matrix (diagonal 5, 4, 4, ..., 4, 5; 1 beside it)."""
+def elimination_factors(points: int, closed: bool = False) -> np.ndarray:
+    """Factors of the elimination of a tridiagonal matrix with the diagonal 5, 4, 4, ... and 1 beside it.
+
+    With ``closed`` the diagonal of the last point but one is 5 too, or 6 if it is the only one inside.
+    """
     factors, before = np.zeros(points), 0.0
-    for i in range(1, points - 1):
-        before = factors[i] = 1.0 / (4.0 + (i == 1) + (i == points - 2) - before)
+    for i in range(1, points):
+        before = factors[i] = 1.0 / (4.0 + (i == 1) + (closed and i == points - 2) - before)
     return factors
 
 
 @njit(fastmath=FAST, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _sweep(lines: Any, columns: int, factors: Any) -> None:
+def _solve_lines(lines: Any, columns: int, factors: Any) -> None:
     """Replace values (points, columns) by the coefficients of splines along the first axis."""
     wide_vectors()
     last, six = lines.shape[0] - 1, lines.dtype.type(6)
@@ -286,7 +289,7 @@ def _filter_axis(task: int, tasks: int, given: np.ndarray, factors: np.ndarray, 
     lines = np.empty((points, BLOCK), given.dtype)
     for k in range(count):
         _copy(given[first + k, :, begin : begin + width], lines[:, k * width : (k + 1) * width])
-    _sweep(lines, count * width, factors)
+    _solve_lines(lines, count * width, factors)
     for k in range(count):
         _copy(lines[:, k * width : (k + 1) * width], out[first + k, :, begin : begin + width])
 
@@ -305,7 +308,9 @@ def coefficients(field: np.ndarray) -> np.ndarray:
             many, width = math.prod(field.shape[:axis]), math.prod(field.shape[axis + 1 :])
             tasks = -(-many // max(BLOCK // width, 1)) * -(-width // BLOCK)
             seen = view_as(found, many, points, width), view_as(out, many, points, width)
-            _filter_axis(tasks, seen[0], _factors(points).astype(field.dtype), seen[1])
+            _filter_axis(
+                tasks, seen[0], elimination_factors(points, closed=True).astype(field.dtype), seen[1]
+            )
             found = out
     return found
 

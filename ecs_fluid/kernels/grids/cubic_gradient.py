@@ -7,24 +7,20 @@ That takes half the time of two interpolations.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled import CHUNKS, FAST_LOOP
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.vectors import wide_vectors
+from ecs_fluid.kernels.compiled.wide_vectors import wide_vectors
 from ecs_fluid.kernels.grids.cubic import CONVOLUTION, TAPS, weights_at
 from ecs_fluid.kernels.grids.partition import view_as
 
 _EACH = 12
 """Numbers at a point: three derivatives and the value of each component."""
 
-_OPTIONS: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 
-
-@njit(**_OPTIONS, cache=True)
+@njit(cache=True, **FAST_LOOP)
 def _read(
     x: np.ndarray, order: np.ndarray, begin: int, end: int, origin: np.ndarray, inverse: tuple, cells: tuple,
     flat: np.ndarray, cubics: np.ndarray, u: np.ndarray, du: np.ndarray,
@@ -65,7 +61,7 @@ def _read(
             u[p, e] = mean[4 * e + 3]
 
 
-@parallel(**_OPTIONS)
+@parallel(**FAST_LOOP)
 def _interpolate(
     chunk: int,
     x: np.ndarray, order: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray,

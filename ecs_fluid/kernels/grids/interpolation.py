@@ -18,7 +18,7 @@ from numba import njit
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.lanes import load_four, spread_four, store_four
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.vectors import wide_vectors
+from ecs_fluid.kernels.compiled.wide_vectors import wide_vectors
 from ecs_fluid.kernels.grids.partition import view_as
 
 BLOCK = 128
@@ -37,7 +37,7 @@ def axis_weight(x: float, origin: float, inverse: float, cell: int) -> float:
 
 
 @njit(fastmath=FAST, forceinline=True)
-def place(x: float, origin: float, inverse: float, cells: float) -> tuple[float, float]:
+def cell_and_fraction(x: float, origin: float, inverse: float, cells: float) -> tuple[float, float]:
     """Cell along one axis, a whole number, and weight of its upper point; NaN stays NaN."""
     at = (x - origin) * inverse
     at = 0.0 if at < 0.0 else at
@@ -60,9 +60,9 @@ def _places(x: Any, mesh: Any, corner: Any, weight: Any) -> int:
     kind = weight.dtype.type
     one, last = kind(1), np.int64(0)
     for q in range(BLOCK):
-        i, at_x = place(x[3 * q], mesh[0, 0], mesh[1, 0], mesh[2, 0])
-        j, at_y = place(x[3 * q + 1], mesh[0, 1], mesh[1, 1], mesh[2, 1])
-        k, at_z = place(x[3 * q + 2], mesh[0, 2], mesh[1, 2], mesh[2, 2])
+        i, at_x = cell_and_fraction(x[3 * q], mesh[0, 0], mesh[1, 0], mesh[2, 0])
+        j, at_y = cell_and_fraction(x[3 * q + 1], mesh[0, 1], mesh[1, 1], mesh[2, 1])
+        k, at_z = cell_and_fraction(x[3 * q + 2], mesh[0, 2], mesh[1, 2], mesh[2, 2])
         fx, fy, f = kind(at_x), kind(at_y), kind(at_z)
         gx, gy = one - fx, one - fy
         w0[q], w1[q], w2[q], w3[q], gz[q], fz[q] = gx * gy, gx * fy, fx * gy, fx * fy, one - f, f
@@ -75,7 +75,7 @@ def _places(x: Any, mesh: Any, corner: Any, weight: Any) -> int:
 
 @njit(fastmath=FAST, forceinline=True)
 def _blend(
-    flat: Any, a: Any, plane: Any, row: Any, up: Any, weight: Any, q: Any, found: Any, to: Any
+    flat: Any, a: Any, plane: Any, row: Any, up: Any, weight: Any, q: Any, blended: Any, to: Any
 ) -> None:
     """Interpolate four values from the lower corner ``a`` on; the two points along z are ``up`` apart."""
     b, d, e = a + row, a + plane, a + plane + row
@@ -85,11 +85,11 @@ def _blend(
     low += w2 * load_four(flat, d) + w3 * load_four(flat, e)
     high = w0 * load_four(flat, a + up) + w1 * load_four(flat, b + up)
     high += w2 * load_four(flat, d + up) + w3 * load_four(flat, e + up)
-    store_four(found, to, spread_four(weight[4, q]) * low + spread_four(weight[5, q]) * high)
+    store_four(blended, to, spread_four(weight[4, q]) * low + spread_four(weight[5, q]) * high)
 
 
 @njit(fastmath=FAST, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _blend_singly(flat: Any, a: int, plane: int, row: int, m: int, weight: Any, found: Any) -> None:
+def _blend_singly(flat: Any, a: int, plane: int, row: int, m: int, weight: Any, blended: Any) -> None:
     """Interpolate all m values, one after the other."""
     b, d, e = a + row, a + plane, a + plane + row
     for c in range(m):
@@ -98,7 +98,7 @@ def _blend_singly(flat: Any, a: int, plane: int, row: int, m: int, weight: Any, 
         low += weight[2] * flat[d + c] + weight[3] * flat[e + c]
         high = weight[0] * flat[a + h] + weight[1] * flat[b + h]
         high += weight[2] * flat[d + h] + weight[3] * flat[e + h]
-        found[c] = weight[4] * low + weight[5] * high
+        blended[c] = weight[4] * low + weight[5] * high
 
 
 @parallel(fastmath=FAST)
@@ -117,39 +117,39 @@ def _interpolate(
     blocks = (n + BLOCK - 1) // BLOCK
     safe = flat.size - plane - row - m - width
     corner, weight = np.empty(BLOCK, np.int64), np.empty((6, BLOCK), field.dtype)
-    some, found = np.empty(3 * BLOCK, x.dtype), np.empty(BLOCK * width, field.dtype)
+    padded, blended = np.empty(3 * BLOCK, x.dtype), np.empty(BLOCK * width, field.dtype)
     for block in range(chunk * blocks // CHUNKS, (chunk + 1) * blocks // CHUNKS):
         begin = block * BLOCK
         count = min(BLOCK, n - begin)
-        given = x[3 * begin : 3 * (begin + count)]
+        positions = x[3 * begin : 3 * (begin + count)]
         if count < BLOCK:
             # Every row is computed in a whole block, so that its bits do not depend on its position.
             for a in range(3 * BLOCK):
-                some[a] = given[a] if a < given.size else given[0]
-            given = some
-        farthest = _places(given, mesh, corner, weight)
+                padded[a] = positions[a] if a < positions.size else positions[0]
+            positions = padded
+        farthest = _places(positions, mesh, corner, weight)
         for k in range(count if safe >= 0 else 0):
             q: Any = np.uintp(k)  # unsigned, so that indices need no test for negative ones
             a = corner[q] if corner[q] < safe else safe
             if width == 4:
-                _blend(flat, a, plane, row, m, weight, q, found, np.uintp(4) * q)
+                _blend(flat, a, plane, row, m, weight, q, blended, np.uintp(4) * q)
             else:
                 for c in range(0, width, 4):
                     to = q * np.uintp(width) + np.uintp(c)
-                    _blend(flat, a + c, plane, row, m, weight, q, found, to)
+                    _blend(flat, a + c, plane, row, m, weight, q, blended, to)
         for q in range(count if farthest > safe else 0):
             if corner[q] > safe:  # vectors would end beyond the field
-                _blend_singly(flat, corner[q], plane, row, m, weight[:, q], found[q * width :])
+                _blend_singly(flat, corner[q], plane, row, m, weight[:, q], blended[q * width :])
         if m == 3:
             rows = out[3 * begin : 3 * (begin + count)]
             for q in range(count):
                 for c in range(3):
-                    rows[3 * q + c] = found[4 * q + c]
+                    rows[3 * q + c] = blended[4 * q + c]
         else:
             rows = out[m * begin : m * (begin + count)]
             for q in range(count):
                 for c in range(m):
-                    rows[q * m + c] = found[q * width + c]
+                    rows[q * m + c] = blended[q * width + c]
 
 
 def interpolate(

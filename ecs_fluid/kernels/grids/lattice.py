@@ -12,16 +12,12 @@ Monaghan, J. Comput. Phys. 60 (1985); Cottet and Koumoutsakos, Vortex Methods (2
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.grids import interpolation
 from ecs_fluid.kernels.grids.partition import gather_sorted, partition
 from ecs_fluid.kernels.grids.scatter import m4_prime, m6_prime
-
-Array = NDArray[Any]
 
 SCATTERS = {"m4_prime": m4_prime, "m6_prime": m6_prime}
 """Scatters by weights; the other weights, linear and positive, begin with the trilinear scatter."""
@@ -29,7 +25,7 @@ SCATTERS = {"m4_prime": m4_prime, "m6_prime": m6_prime}
 MARGINS = {"m6_prime": 3}
 """Cells that a lattice leaves free on every side: two that M6' reaches and one for rounding; otherwise 1."""
 
-SPREAD = 1.0 / 24.0
+BLUR_WEIGHT = 1.0 / 24.0
 """w of ``positive``: small, since it blurs, but not so small that points at the rim hold almost nothing."""
 
 
@@ -84,4 +80,4 @@ def _blur(field: Array) -> None:
     change = -2.0 * field
     change[1:] += field[:-1]
     change[:-1] += field[1:]
-    field += SPREAD * change
+    field += BLUR_WEIGHT * change

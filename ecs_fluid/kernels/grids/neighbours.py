@@ -9,8 +9,9 @@ the group's box.
 
 `list_groups` makes groups whose members are paired, one after the other, with a list: the columns of the
 runs, copied side by side, so that pair loops run over full vectors. A list is one flat array; column c begins
-at c WIDTH. It holds up to MOST rows, and after the last one zeros up to a multiple of PADDING, so a pair loop
-must add nothing for a source whose columns are all zero. Longer neighbourhoods are split into several lists.
+at c WIDTH. It holds up to LIST_LENGTH rows, and after the last one zeros up to a multiple of PADDING, so a
+pair loop must add nothing for a source whose columns are all zero. Longer neighbourhoods are split into
+several lists.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ from ecs_fluid.kernels.compiled.lanes import (
     append_numbers_below,
     count_below_in,
     lanes_of,
+    larger,
     load,
-    most,
     spread,
 )
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.vectors import INLINE, LANES, wide_vectors
+from ecs_fluid.kernels.compiled.wide_vectors import INLINE, LANES, wide_vectors
 from ecs_fluid.kernels.grids.grid import grid_for_radius
 from ecs_fluid.kernels.grids.partition import axis_cell, cell_index
 
 PADDING = 32
 """Lists end at a multiple of this: two vectors of float32 on AVX-512, for loops that are unrolled twice."""
 
-MOST = 1024
-WIDTH = MOST + LANES
+LIST_LENGTH = 1024
+WIDTH = LIST_LENGTH + LANES
 """An odd number of cache lines: columns a power of two apart would map to the same lines."""
 
 GROUP = 32
@@ -78,7 +79,7 @@ def search_box(x: np.ndarray, edge: float, max_cells: int) -> tuple[np.ndarray, 
     ranks = [rank for k in outside for rank in (k, n - 1 - k)]
     part = np.partition(x, ranks, axis=0).astype(np.float64)
     boxes = [(lo, hi), *((part[k], part[n - 1 - k]) for k in outside)]
-    pairs = [_pairs(x, *grid_for_radius(*box, edge, max_cells)) for box in boxes]
+    pairs = [_pairs_in_cells(x, *grid_for_radius(*box, edge, max_cells)) for box in boxes]
     best = int(np.argmin(pairs))
     return boxes[best if 2 * pairs[best] < pairs[0] else 0]
 
@@ -95,7 +96,7 @@ def boxed_grid(
     return stacked(*grid_for_radius(*box, edge, max_cells))
 
 
-def _pairs(x: np.ndarray, *grid: np.ndarray) -> int:
+def _pairs_in_cells(x: np.ndarray, *grid: np.ndarray) -> int:
     """Number of pairs of rows that share a cell, pairs of a row with itself included."""
     count = np.bincount(cell_index(x, *grid))
     return int(count @ count)
@@ -142,7 +143,7 @@ def sorted_rows(
     return out
 
 
-def reaching(rows: np.ndarray, square: np.ndarray) -> tuple[np.ndarray, np.floating]:
+def reach_columns(rows: np.ndarray, square: np.ndarray) -> tuple[np.ndarray, np.floating]:
     """Columns (4, n + LANES) for `near_rows`, and the largest number of the last.
 
     The columns are places, and half the ``square`` (n,) m^2 of each row's reach: two rows are within reach of
@@ -216,7 +217,7 @@ def first_cell(p: int, start: np.ndarray) -> int:
 
 
 @njit(**INLINE)
-def _between(lo: float, hi: float, origin: float, spacing: float, cell: int, cells: int) -> float:
+def _distance_to_cell(lo: float, hi: float, origin: float, spacing: float, cell: int, cells: int) -> float:
     """Distance along one axis from the interval to a cell; the outermost cells reach to infinity."""
     below = origin + cell * spacing - hi
     if cell > 0 and below > 0.0:
@@ -255,9 +256,9 @@ def runs_around(
     for i in range(
         axis_cell(lo0 - reach, origin[0], inv0, nx), axis_cell(hi0 + reach, origin[0], inv0, nx) + 1
     ):
-        gx = _between(lo0, hi0, origin[0], spacing[0], i, nx)
+        gx = _distance_to_cell(lo0, hi0, origin[0], spacing[0], i, nx)
         for j in range(j0, j1 + 1):
-            gy = _between(lo1, hi1, origin[1], spacing[1], j, ny)
+            gy = _distance_to_cell(lo1, hi1, origin[1], spacing[1], j, ny)
             left = reach * reach - gx * gx - gy * gy
             if left < 0.0:
                 continue
@@ -272,7 +273,7 @@ def runs_around(
 
 
 @njit(**INLINE)
-def lane_room(rows: np.ndarray, cells: np.ndarray, sums: int) -> Any:
+def lane_scratch(rows: np.ndarray, cells: np.ndarray, sums: int) -> Any:
     """Scratch arrays of one chunk: runs and box for `lane_runs`, four vectors of targets, and ``sums``."""
     width = lanes_of(rows)
     runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), rows.dtype)
@@ -300,7 +301,7 @@ def near_rows(
 ) -> int:  # fmt: skip
     """Fill ``near`` (n + LANES,) with the rows, in order, that may be within reach of one of the rows p:end.
 
-    Returns their number. ``columns`` and ``widest`` are the results of `reaching`; ``box`` (2, 3) and
+    Returns their number. ``columns`` and ``widest`` are the results of `reach_columns`; ``box`` (2, 3) and
     ``runs`` (nx ny, 2) are scratch.
     """
     wide_vectors()
@@ -316,9 +317,9 @@ def near_rows(
     for run in range(number):
         for q in range(runs[run, 0], runs[run, 1], width):
             x, y, z = load(columns, q), load(columns, stride + q), load(columns, 2 * stride + q)
-            dx = most(most(x0 - x, x - x1), none)
-            dy = most(most(y0 - y, y - y1), none)
-            dz = most(most(z0 - z, z - z1), none)
+            dx = larger(larger(x0 - x, x - x1), none)
+            dy = larger(larger(y0 - y, y - y1), none)
+            dz = larger(larger(z0 - z, z - z1), none)
             far, limit = dx * dx + (dy * dy + dz * dz), own + load(columns, 3 * stride + q)
             append_numbers_below(far, limit, q, near, count)
             count += count_below_in(far, limit, runs[run, 1] - q)
@@ -332,9 +333,9 @@ def fill_list(data: np.ndarray, runs: np.ndarray, number: int, run: int, near: n
     If a run does not fit, its beginning is moved. Returns the padded length and the next run.
     """
     count = 0
-    while run < number and count < MOST:
+    while run < number and count < LIST_LENGTH:
         first = runs[run, 0]
-        take = min(runs[run, 1] - first, MOST - count)
+        take = min(runs[run, 1] - first, LIST_LENGTH - count)
         for c in range(data.shape[0]):
             # Unsigned indices need no test for negative ones, which would prevent vectorisation.
             row, at, source = np.uintp(c), np.uintp(c * WIDTH + count), np.uintp(first)

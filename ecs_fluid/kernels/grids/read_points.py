@@ -8,7 +8,6 @@ keeps quadratic fields exact, and inside a run the effect of its ends falls by a
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,15 +15,19 @@ from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.vectors import INLINE
-from ecs_fluid.kernels.grids.cubic import TAPS
+from ecs_fluid.kernels.compiled.wide_vectors import INLINE
+from ecs_fluid.kernels.grids.cubic import TAPS, elimination_factors
 from ecs_fluid.kernels.grids.partition import axis_cell, view_as
 
 
 @parallel(error_model="numpy")
-def _mark_cells(
+def mark_cells(
     chunk: int, x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, marked: np.ndarray
 ) -> None:
+    """Set ``marked`` (nx, ny, nz) uint8 to 1 in cells that hold one of ``x`` (n, 3) m, or are nearest to it.
+
+    ``origin`` and ``spacing`` (3,) m are those of the grid.
+    """
     n, cells = x.shape[0], marked.shape
     a, b, c = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
     for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
@@ -32,14 +35,6 @@ def _mark_cells(
         j = axis_cell(x[row, 1], origin[1], b, cells[1])
         k = axis_cell(x[row, 2], origin[2], c, cells[2])
         marked[i, j, k] = 1  # several threads may write this, but all write the same value
-
-
-def mark_cells(x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, marked: np.ndarray) -> None:
-    """Set ``marked`` (nx, ny, nz) uint8 to 1 in cells that hold one of ``x`` (n, 3) m, or are nearest to it.
-
-    ``origin`` and ``spacing`` (3,) m are those of the grid.
-    """
-    _mark_cells(x, origin, spacing, marked)
 
 
 @parallel("read.shape[0]", error_model="numpy")
@@ -81,7 +76,7 @@ def _list_points(
 
 
 @parallel("read.shape[0]", error_model="numpy")
-def _put(i: int, read: np.ndarray, first: np.ndarray, values: np.ndarray, field: np.ndarray) -> None:
+def _fill_points(i: int, read: np.ndarray, first: np.ndarray, values: np.ndarray, field: np.ndarray) -> None:
     at = first[i]
     for j in range(read.shape[1]):
         for k in range(read.shape[2]):
@@ -113,17 +108,8 @@ class PointsRead:
     def spread(self, values: np.ndarray) -> np.ndarray:
         """``values`` (m, e) at these points of the grid (nx + 1, ny + 1, nz + 1, e), zeros elsewhere."""
         field = np.empty((*self.read.shape, values.shape[1]), values.dtype)
-        _put(self.read, self._first, values, field)
+        _fill_points(self.read, self._first, values, field)
         return field
-
-
-@lru_cache(maxsize=32)
-def _factors(points: int) -> np.ndarray:
-    """Factors of the elimination of a tridiagonal matrix (diagonal 5, 4, 4, ...; 1 beside it)."""
-    factors, before = np.zeros(points), 0.0
-    for i in range(1, points):
-        before = factors[i] = 1.0 / (4.0 + (i == 1) - before)
-    return factors
 
 
 @njit(**INLINE)
@@ -199,5 +185,5 @@ def to_coefficients(values: np.ndarray, read: np.ndarray) -> None:
             _filter_runs(
                 view_as(values, before, points, behind, m),
                 view_as(read, before, points, behind),
-                _factors(points).astype(values.dtype),
+                elimination_factors(points).astype(values.dtype),
             )

@@ -16,7 +16,7 @@ from numba import njit
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.lanes import lanes_of, load, spread, store
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.vectors import INLINE
+from ecs_fluid.kernels.compiled.wide_vectors import INLINE
 from ecs_fluid.kernels.grids.cubic import SPLINE, TAPS, mesh_of, places_of, weights_of
 from ecs_fluid.kernels.grids.interpolation import BLOCK
 from ecs_fluid.kernels.grids.partition import view_as
@@ -77,7 +77,7 @@ def _interpolate(
     fraction, beside = np.empty((3, BLOCK), field.dtype), np.empty((3, BLOCK), field.dtype)
     width = (TAPS * m + lanes_of(flat) - 1) // lanes_of(flat) * lanes_of(flat)
     safe = flat.size - steps[0, TAPS - 1] - steps[1, TAPS - 1] - width if taps == TAPS else np.int64(-1)
-    some, lines = np.empty(3 * BLOCK, x.dtype), np.empty((3, width), field.dtype)
+    positions, lines = np.empty(3 * BLOCK, x.dtype), np.empty((3, width), field.dtype)
     blocks = (n + BLOCK - 1) // BLOCK
     for block in range(chunk * blocks // CHUNKS, (chunk + 1) * blocks // CHUNKS):
         begin = block * BLOCK
@@ -85,8 +85,8 @@ def _interpolate(
         for k in range(BLOCK):
             row = order[begin + k] if k < count else order[begin]
             for a in range(3):
-                some[3 * k + a] = x[row, a]
-        places_of(some, mesh, corner, fraction, beside)
+                positions[3 * k + a] = x[row, a]
+        places_of(positions, mesh, corner, fraction, beside)
         for a in range(3):
             w, d = weight[TAPS * a : TAPS * (a + 1)], slope[TAPS * a : TAPS * (a + 1)]
             if field.shape[a] < TAPS:  # too few points for a cubic

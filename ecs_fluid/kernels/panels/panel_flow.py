@@ -21,7 +21,7 @@ from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST, Array
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.triples import cross_of, dot, length, minus, parted, row_of
+from ecs_fluid.kernels.compiled.vector3 import cross_of, divided, dot, length, minus, row_of
 from ecs_fluid.kernels.panels.outlines import segment_layers
 from ecs_fluid.kernels.panels.panels import Panels
 
@@ -31,7 +31,7 @@ BLOCK = 16
 STRIP = 256
 """Columns from which they are eliminated in one go, so that the rows to take off stay in the cache."""
 
-IN_ORDER = FAST - {"reassoc"}
+UNREORDERED = FAST - {"reassoc"}
 """Compiler flags of elimination, with which each number has the same bits however the work is divided."""
 
 
@@ -41,7 +41,7 @@ def triangle_integrals(x: Array, a: Array, b: Array, c: Array) -> tuple[float, f
     corners = np.stack((a - x, b - x, c - x))
     u, v, w = row_of(corners, 0), row_of(corners, 1), row_of(corners, 2)
     n = cross_of(b - a, c - a)
-    n = parted(n, length(n))
+    n = divided(n, length(n))
     height = abs(dot(u, n))
     r = (length(u), length(v), length(w))
     total = 0.0
@@ -50,7 +50,7 @@ def triangle_integrals(x: Array, a: Array, b: Array, c: Array) -> tuple[float, f
         r0, r1 = r[k], r[(k + 1) % 3]
         way = minus(end, start)
         size = length(way)
-        way = parted(way, size)
+        way = divided(way, size)
         # In the plane, out of the triangle across this edge.
         across = dot(start, cross_of(way, n))
         l0, l1 = dot(start, way), dot(end, way)
@@ -68,7 +68,9 @@ def triangle_integrals(x: Array, a: Array, b: Array, c: Array) -> tuple[float, f
 
 
 @parallel("len(center)", error_model="numpy")
-def layers(i: int, center: Array, vertices: Array, triangles: Array, single: Array, double: Array) -> None:
+def triangle_layers(
+    i: int, center: Array, vertices: Array, triangles: Array, single: Array, double: Array
+) -> None:
     """Fill S and K (n, n): potentials of the triangles j at the centres i."""
     n = len(center)
     for j in range(n):
@@ -78,7 +80,7 @@ def layers(i: int, center: Array, vertices: Array, triangles: Array, single: Arr
         double[i, j] = -found[1] / (4.0 * math.pi) if i != j else 0.0
 
 
-@njit(cache=True, fastmath=IN_ORDER, error_model="numpy")
+@njit(cache=True, fastmath=UNREORDERED, error_model="numpy")
 def _column_block(a: Array, pivot: Array, first: int, last: int) -> None:
     """Eliminate the columns first to last - 1 of a, within these columns only."""
     n = len(a)
@@ -97,8 +99,8 @@ def _column_block(a: Array, pivot: Array, first: int, last: int) -> None:
                 a[i, j] -= a[i, k] * a[k, j]
 
 
-@njit(cache=True, fastmath=IN_ORDER, error_model="numpy")
-def _take_off(a: Array, i: int, first: int, last: int, start: int, end: int) -> None:
+@njit(cache=True, fastmath=UNREORDERED, error_model="numpy")
+def _subtract_rows(a: Array, i: int, first: int, last: int, start: int, end: int) -> None:
     """Subtract the rows first to last - 1, times their factors, from row i in the columns start to end - 1.
 
     Eight rows at a time: a number of row i is fetched and stored once for all of them.
@@ -135,7 +137,7 @@ def _eliminate(chunk: int, a: Array, first: int, last: int) -> None:
     for start in range(last, n, STRIP):
         end = min(start + STRIP, n)
         for i in range(last + chunk * rows // CHUNKS, last + (chunk + 1) * rows // CHUNKS):
-            _take_off(a, i, first, last, start, end)
+            _subtract_rows(a, i, first, last, start, end)
 
 
 @njit(cache=True, error_model="numpy")
@@ -149,7 +151,7 @@ def factorise(a: Array, pivot: Array) -> None:
         last = min(first + BLOCK, n)
         _column_block(a, pivot, first, last)
         for k in range(first + 1, last):
-            _take_off(a, k, first, k, last, n)
+            _subtract_rows(a, k, first, k, last, n)
         _eliminate(a, first, last)
 
 
@@ -254,7 +256,7 @@ def ring_factors(panels: Panels) -> Factors:
         single, double = segment_layers(panels)
     else:
         single, double = np.empty((n, n)), np.empty((n, n))
-        layers(panels.center, panels.vertices, panels.corners, single, double)
+        triangle_layers(panels.center, panels.vertices, panels.corners, single, double)
     weight = panels.area / panels.area.sum()
     parts = []
     for matrix in (0.5 * np.eye(n) - double, 0.5 * np.eye(n) + double + weight):

@@ -19,10 +19,10 @@ MOST_PANELS = 5120
 """Most triangles of one body; a matrix of this many rows is factorised once."""
 
 
-LONGEST = 1.5
+LONGEST_EDGE = 1.5
 """Longest edge on a polytope, over the edge that was asked for."""
 
-EVENINGS = 10
+SMOOTHING_ROUNDS = 10
 """Rounds of smoothing of a ball's triangles, which halve the error of their flow."""
 
 
@@ -101,14 +101,14 @@ def ball_panels(radius: float, edge: float) -> Panels:
                 if k >= 2:
                     triangles.append((b, number(face, (k - 2, i + 1, j + 1)), c))
     sphere, faces = np.array(points), np.array(triangles)
-    for _ in range(EVENINGS):
-        sphere = _evened(sphere, faces)
+    for _ in range(SMOOTHING_ROUNDS):
+        sphere = _smoothed(sphere, faces)
     unit = panels_of(sphere, faces)
     grown = radius * (4 / 3 * np.pi / unit.volume) ** (1 / 3)
     return panels_of(grown * unit.vertices, unit.corners)
 
 
-def _evened(points: Array, triangles: Array) -> Array:
+def _smoothed(points: Array, triangles: Array) -> Array:
     """Points of the unit sphere moved to the middle, by area, of the triangles round each of them."""
     now = panels_of(points, triangles)
     total = np.zeros_like(points)
@@ -144,7 +144,7 @@ def hull_panels(hulls: Hulls, hull: int, edge: float) -> Panels:
         add(t)
     while heap and len(triangles) < MOST_PANELS:
         size, a, b = heapq.heappop(heap)
-        if -size <= LONGEST + 1e-6:
+        if -size <= LONGEST_EDGE + 1e-6:
             break
         if (a, b) not in owners or (b, a) not in owners:
             continue

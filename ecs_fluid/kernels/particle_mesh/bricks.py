@@ -21,23 +21,23 @@ from ecs_fluid.kernels.biot_savart.pairwise import (
     pad_pack,
 )
 from ecs_fluid.kernels.biot_savart.regularisation import Code
-from ecs_fluid.kernels.biot_savart.selection import check, renamed
-from ecs_fluid.kernels.compiled import CHUNKS
+from ecs_fluid.kernels.biot_savart.regularisation_dispatch import check, renamed
+from ecs_fluid.kernels.compiled import CHUNKS, FAST_LOOP
 from ecs_fluid.kernels.compiled.parallel import for_each
-from ecs_fluid.kernels.compiled.vectors import LANES
+from ecs_fluid.kernels.compiled.wide_vectors import LANES
 from ecs_fluid.kernels.grids.neighbours import runs_around
-from ecs_fluid.kernels.particle_mesh.near import PART, add_gradient, add_velocity, cull, near_pack
-from ecs_fluid.kernels.particle_mesh.splines import ORDER, ROW, read, weigh
+from ecs_fluid.kernels.particle_mesh.near_pairs import add_gradient, add_velocity, cull, near_pack
+from ecs_fluid.kernels.particle_mesh.splines import ORDER, ROW, fill_weights, read
 
 PIECES = 4 * CHUNKS
 """Number of stretches of bricks, with about equally many targets each."""
 
-MANY, MANY_ALONE = 14, 35
+OCTANTS_ABOVE, OCTANTS_ABOVE_VELOCITY = 14, 35
 """Above this number of targets a brick is cut into octants, with gradients and without: culling a source
 takes as long as four fifths of a pair with gradient, or two pairs without."""
 
 
-@njit(**PART)
+@njit(**FAST_LOOP)
 def _box(points: Any, first: int, end: int, box: Any) -> None:
     """Corners, ``box`` (2, 3) m, of points first:end of ``points`` (3, ...) m."""
     for a in range(3):
@@ -47,8 +47,8 @@ def _box(points: Any, first: int, end: int, box: Any) -> None:
         box[0, a], box[1, a] = low, high
 
 
-@njit(**PART)
-def _by_octants(box: Any, first: int, end: int, points: Any, target: Any, ends: Any) -> None:
+@njit(**FAST_LOOP)
+def _sort_by_octants(box: Any, first: int, end: int, points: Any, target: Any, ends: Any) -> None:
     """Sort points first:end and their targets' numbers by octants of their box; fills the octants'
     ``ends``."""
     half = points.dtype.type(0.5)
@@ -75,23 +75,23 @@ def _bricks(name: str, add: Any, rows_of_sums: int) -> Any:
     """Kernel of one chunk: sums at the targets of its stretches of bricks, with the loop ``add`` over
     pairs."""
     gradient = rows_of_sums == GRADIENT_SUMS
-    many = MANY if gradient else MANY_ALONE
+    many = OCTANTS_ABOVE if gradient else OCTANTS_ABOVE_VELOCITY
 
     def near(
         code: Code, points: Any, target: Any, first: int, end: int, origin: Any, edges: Any, cells: Any,
-        reach: float, start: Any, rows: Any, splits: Any, room: Any, sums: Any,
+        reach: float, start: Any, rows: Any, splits: Any, scratch: Any, sums: Any,
     ) -> None:  # fmt: skip
         """Add the near pairs of the points of one brick."""
-        wide, wide_row, pack, pack_row, runs, whole, box, inner, ends = room
+        wide, wide_row, pack, pack_row, runs, whole, box, inner, ends = scratch
         square = points.dtype.type(reach * reach)
         _box(points, first, end, box)
         if end - first > many:
-            _by_octants(box, first, end, points, target, ends)
+            _sort_by_octants(box, first, end, points, target, ends)
         for part in range(start.shape[0]):
             number, run = runs_around(box, start[part], origin, edges, cells, reach, runs), 0
             while run < number:
-                held, run = cull(rows, runs, number, run, box, square, wide_row)
-                groups = pad_pack(wide, held)
+                listed, run = cull(rows, runs, number, run, box, square, wide_row)
+                groups = pad_pack(wide, listed)
                 if end - first <= many:
                     add(code, wide, groups, points, first, end, splits[part], sums)
                     continue
@@ -100,12 +100,12 @@ def _bricks(name: str, add: Any, rows_of_sums: int) -> Any:
                     high = ends[octant]
                     if low < high:
                         _box(points, low, high, inner)
-                        whole[0, 0], whole[0, 1] = 0, held
+                        whole[0, 0], whole[0, 1] = 0, listed
                         few, _ = cull(wide_row, whole, 1, 0, inner, square, pack_row)
                         add(code, pack, pad_pack(pack, few), points, low, high, splits[part], sums)
                     low = high
 
-    add_near = njit(**PART)(renamed(near, f"{name}_near"))
+    add_near = njit(**FAST_LOOP)(renamed(near, f"{name}_near"))
 
     def fill(
         chunk: int, code: Code, x: Any, first: Any, order: Any, origin: Any, inverse: float,
@@ -113,7 +113,7 @@ def _bricks(name: str, add: Any, rows_of_sums: int) -> Any:
         splits: Any, u: Any, du: Any,
     ) -> None:  # fmt: skip
         wide, pack, source_rows = near_pack(rows), near_pack(rows), rows.reshape(rows.size)
-        room = (
+        scratch = (
             wide, wide.reshape(wide.size), pack, pack.reshape(pack.size),
             np.empty((cells[0] * cells[1], 2), np.int64), np.empty((1, 2), np.int64),
             np.empty((2, 3), rows.dtype), np.empty((2, 3), rows.dtype), np.empty(9, np.int64),
@@ -142,12 +142,12 @@ def _bricks(name: str, add: Any, rows_of_sums: int) -> Any:
                         if begin < end:
                             add_near(
                                 code, points, target, begin, end, origin, edges, cells, reach, start,
-                                source_rows, splits, room, sums,
+                                source_rows, splits, scratch, sums,
                             )  # fmt: skip
                             begin = end
                     if gradient:
                         join_gradient(count, sums)
-                    weigh(points, count, origin, inverse, mesh_points, weights, corner)
+                    fill_weights(points, count, origin, inverse, mesh_points, weights, corner)
                     for t in range(count):
                         row = target[t]
                         read(corner[t], t, weights, mesh_points, field, gradient, lines, out)
@@ -164,7 +164,7 @@ _velocity_bricks = _bricks("particle_mesh_velocity", add_velocity, VELOCITY_SUMS
 _gradient_bricks = _bricks("particle_mesh_gradient", add_gradient, GRADIENT_SUMS)
 
 
-@njit(cache=True, **PART)
+@njit(cache=True, **FAST_LOOP)
 def brick_velocity(
     code: Code, x: Any, first: Any, order: Any, origin: Any, inverse: float, points: Any, edges: Any,
     cells: Any, reach: float, field: Any, start: Any, rows: Any, splits: Any, u: Any, du: Any,
@@ -179,7 +179,7 @@ def brick_velocity(
     )  # fmt: skip
 
 
-@njit(cache=True, **PART)
+@njit(cache=True, **FAST_LOOP)
 def brick_gradient(
     code: Code, x: Any, first: Any, order: Any, origin: Any, inverse: float, points: Any, edges: Any,
     cells: Any, reach: float, field: Any, start: Any, rows: Any, splits: Any, u: Any, du: Any,

@@ -22,30 +22,26 @@ from typing import Any
 import numba
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 from scipy import fft
 
 from ecs_fluid.kernels.biot_savart.direct import velocity
 from ecs_fluid.kernels.biot_savart.regularisation import Code
-from ecs_fluid.kernels.compiled import FAST
-from ecs_fluid.kernels.compiled.lanes import BYTES, lanes_of, load, spread as in_all, store
+from ecs_fluid.kernels.compiled import FAST_LOOP, Array
+from ecs_fluid.kernels.compiled.lanes import BYTES, lanes_of, load, spread, store
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.vectors import INLINE
-from ecs_fluid.kernels.particle_mesh.fourier import recipe, transform
+from ecs_fluid.kernels.compiled.wide_vectors import INLINE, aligned
+from ecs_fluid.kernels.particle_mesh.fourier import transform, transform_tables
 from ecs_fluid.kernels.particle_mesh.splines import ORDER
 from ecs_fluid.kernels.particle_mesh.splitting import smooth_part
 
-Array = NDArray[Any]
 Sizes = tuple[int, int, int]
 
 MARGIN = 6
 """Least number of points between the farthest point of a mesh and the first image, where K has a step: D
 spreads the step over some points, to 0.36^6 = 2e-3 of it at the sixth."""
 
-_TOGETHER = 4
+_WAVES_TOGETHER = 4
 """Number of waves along y that are transformed along x in turn: their data lie together in memory."""
-
-LOOP: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 
 
 def half_sizes(points: Sizes) -> Sizes:
@@ -55,7 +51,9 @@ def half_sizes(points: Sizes) -> Sizes:
 
 
 @lru_cache(maxsize=16)
-def transformed(half: Sizes, spacing: float, code: Code, sigma: float, reach: float, dtype: str) -> Array:
+def kernel_transforms(
+    half: Sizes, spacing: float, code: Code, sigma: float, reach: float, dtype: str
+) -> Array:
     """i times the transforms of K_x, K_y and K_z, times D, on the padded mesh, over its size; 1/m^2.
 
     ``sigma`` and ``reach`` in cells of ``spacing`` m. By waves along y (half + 1), vectors of waves along z,
@@ -104,15 +102,7 @@ def _sharpening(half: int) -> Array:
 
 
 @njit(**INLINE)
-def _room(size: int, like: Any) -> Any:
-    """An array of ``size`` numbers that begins at a cache line, so that no vector crosses a line."""
-    room = np.empty(size + BYTES, like.dtype)
-    first = (-room.ctypes.data % BYTES) // like.itemsize
-    return room[first : first + size]
-
-
-@njit(**INLINE)
-def _turn(x: Any, at: int, step: int, y: Any, to: int, stride: int, rows: int, columns: int) -> None:
+def _transpose(x: Any, at: int, step: int, y: Any, to: int, stride: int, rows: int, columns: int) -> None:
     """y[to + r + c stride] = x[at + r step + c] for rows r and columns c."""
     for r in range(np.uintp(rows)):
         for c in range(np.uintp(columns)):
@@ -125,18 +115,18 @@ def _copy(x: Any, at: int, y: Any, to: int, count: int) -> None:
         y[np.uintp(to) + q] = x[np.uintp(at) + q]
 
 
-@parallel("strengths.shape[0]", **LOOP)
-def _spread(i: int, strengths: Array, along_y: Any, along_z: Any, waves: Array) -> None:
+@parallel("strengths.shape[0]", **FAST_LOOP)
+def _forward_plane(i: int, strengths: Array, along_y: Any, along_z: Any, waves: Array) -> None:
     """For the i-th plane: transforms along z, with two real lines in each complex one, then along y."""
     py, pz, vectors, my = strengths.shape[1], strengths.shape[2], waves.shape[2], waves.shape[3]
     width, mz, lines = lanes_of(waves), along_z[1].shape[1], 3 * py
     two, kz = 2 * width, mz // 2 + 1
     size = two * max(my, mz)
-    x, y = _room(size, waves), _room(size, waves)
+    x, y = aligned(size, waves), aligned(size, waves)
     columns = (lines + two - 1) // two * two
     turned = np.empty(2 * kz * columns, waves.dtype)  # by waves, parts and lines
     flat, out = strengths.reshape(strengths.size), waves.reshape(waves.size)
-    half = in_all(waves.dtype.type(0.5))
+    half = spread(waves.dtype.type(0.5))
     for first in range(0, columns, two):
         x[: two * mz] = 0.0
         for q in range(min(two, lines - first)):
@@ -159,16 +149,16 @@ def _spread(i: int, strengths: Array, along_y: Any, along_z: Any, waves: Array) 
             waves_here = min(width, kz - v * width)
             for part in range(2):
                 at = (2 * v * width + part) * columns + c * py
-                _turn(turned, at, 2 * columns, x, part * width, two, waves_here, py)
+                _transpose(turned, at, 2 * columns, x, part * width, two, waves_here, py)
             found = y if transform(x, y, *along_y) else x
             _copy(found, 0, out, ((i * 3 + c) * vectors + v) * two * my, two * my)
 
 
 @njit(**INLINE)
-def _cross(x: Any, y: Any, k: Any, first: int, width: int, mx: int, sign: Any) -> None:
+def _cross_product(x: Any, y: Any, k: Any, first: int, width: int, mx: int, sign: Any) -> None:
     """y = S x K for three lines of waves S in ``x``; those of K are in ``k`` from row ``first`` on."""
     two, length, kind = 2 * width, 2 * width * mx, x.dtype.type
-    up, down = in_all(kind(1.0)), in_all(kind(-1.0))
+    up, down = spread(kind(1.0)), spread(kind(-1.0))
     for i in range(mx):
         half = min(i, mx - i)
         at, p, q, r = (first + half) * 3 * width, two * i, two * i + length, two * i + 2 * length
@@ -184,7 +174,7 @@ def _cross(x: Any, y: Any, k: Any, first: int, width: int, mx: int, sign: Any) -
         store(y, r, qr * ax - pr * ay)
 
 
-@parallel(f"(waves.shape[3] + {_TOGETHER} - 1) // {_TOGETHER}", **LOOP)
+@parallel(f"(waves.shape[3] + {_WAVES_TOGETHER} - 1) // {_WAVES_TOGETHER}", **FAST_LOOP)
 def _multiply(
     block: int, waves: Array, along_x: Any, tables: tuple[Array, Array], fields: int, more: bool,
     outs: tuple[Array, Array],
@@ -199,11 +189,14 @@ def _multiply(
     px, vectors, my = waves.shape[0], waves.shape[2], waves.shape[3]
     width, mx = lanes_of(waves), along_x[1].shape[1]
     two, length, kind = 2 * width, 2 * width * mx, waves.dtype.type
-    begin = block * _TOGETHER
-    several = min(_TOGETHER, my - begin)
-    lines, room = _room(_TOGETHER * 3 * length, waves), _room(3 * length, waves)
+    begin = block * _WAVES_TOGETHER
+    several = min(_WAVES_TOGETHER, my - begin)
+    lines, room = aligned(_WAVES_TOGETHER * 3 * length, waves), aligned(3 * length, waves)
     given = waves.reshape(waves.size)
-    spare, kept = _room((fields - 1) * 3 * length, waves), _room((fields - 1) * several * 3 * two * px, waves)
+    spare, kept = (
+        aligned((fields - 1) * 3 * length, waves),
+        aligned((fields - 1) * several * 3 * two * px, waves),
+    )
     for v in range(vectors):
         for i in range(px):
             for c in range(3):
@@ -219,10 +212,12 @@ def _multiply(
                 x[two * px :] = 0.0
                 swapped = transform(x, y, *along_x)
             x, y = (room, own) if swapped else (own, room)
-            sign = in_all(kind(1.0 if row == j else -1.0))
+            sign = spread(kind(1.0 if row == j else -1.0))
             for f in range(fields):
                 table, last = tables[f], f == fields - 1
-                _cross(x, y, table.reshape(table.size), (row * vectors + v) * (mx // 2 + 1), width, mx, sign)
+                _cross_product(
+                    x, y, table.reshape(table.size), (row * vectors + v) * (mx // 2 + 1), width, mx, sign
+                )
                 # The last field may overwrite the strengths; either way the result is in ``room``.
                 other = x if last else spare
                 found = other if swapped else y
@@ -247,8 +242,8 @@ def _multiply(
                             _copy(done, at, flat, to + s * two, two)
 
 
-@parallel("out.shape[0]", **LOOP)
-def _gather(i: int, waves: Array, along_y: Any, along_z: Any, out: Array) -> None:
+@parallel("out.shape[0]", **FAST_LOOP)
+def _inverse_plane(i: int, waves: Array, along_y: Any, along_z: Any, out: Array) -> None:
     """For the i-th plane: transforms back along y, then along z, with two real lines from each complex one.
 
     In ``waves`` real and imaginary parts are exchanged.
@@ -257,7 +252,7 @@ def _gather(i: int, waves: Array, along_y: Any, along_z: Any, out: Array) -> Non
     width, mz, lines = lanes_of(waves), along_z[1].shape[1], 3 * py
     two, kz = 2 * width, mz // 2 + 1
     size = two * max(my, mz)
-    x, y = _room(size, waves), _room(size, waves)
+    x, y = aligned(size, waves), aligned(size, waves)
     columns = (lines + two - 1) // two * two
     turned = np.zeros(2 * kz * columns, waves.dtype)  # by waves, parts and lines
     given, flat = waves.reshape(waves.size), out.reshape(out.size)
@@ -268,7 +263,7 @@ def _gather(i: int, waves: Array, along_y: Any, along_z: Any, out: Array) -> Non
             waves_here = min(width, kz - v * width)
             for part in range(2):
                 to = (2 * v * width + part) * columns + c * py
-                _turn(found, part * width, two, turned, to, 2 * columns, py, waves_here)
+                _transpose(found, part * width, two, turned, to, 2 * columns, py, waves_here)
     for first in range(0, columns, two):
         for k in range(kz):
             one, other, at = two * k, two * ((mz - k) % mz), 2 * k * columns + first
@@ -287,7 +282,7 @@ def _gather(i: int, waves: Array, along_y: Any, along_z: Any, out: Array) -> Non
                 flat[to + np.uintp(3) * k] = found[np.uintp(two) * k + at]
 
 
-def spread(strengths: Array, half: Sizes) -> Array:
+def waves_of(strengths: Array, half: Sizes) -> Array:
     """Waves along y and z of strengths (px, py, pz, 3) m^3/s on the padded mesh.
 
     The axes of the result are planes, components, vectors of waves along z, waves along y, parts and lanes
@@ -296,22 +291,22 @@ def spread(strengths: Array, half: Sizes) -> Array:
     name, width = strengths.dtype.name, BYTES // strengths.itemsize
     vectors = -(-(half[2] + 1) // width)
     waves = np.empty((len(strengths), 3, vectors, 2 * half[1], 2 * width), strengths.dtype)
-    _spread(strengths, recipe(2 * half[1], name), recipe(2 * half[2], name), waves)
+    _forward_plane(strengths, transform_tables(2 * half[1], name), transform_tables(2 * half[2], name), waves)
     return waves
 
 
 def convolve(
     parts: list[tuple[Array, list[Array]]], half: Sizes, outs: list[Array], last: bool = False
 ) -> None:
-    """Fill ``outs``, one or two fields (px, py, pz, 3) m/s, from the results of `spread`.
+    """Fill ``outs``, one or two fields (px, py, pz, 3) m/s, from the results of `waves_of`.
 
-    Each part comes with its `transformed` for each field. With ``last`` its waves are overwritten, which
-    takes less memory. The result is the same for any number of threads.
+    Each part comes with its `kernel_transforms` for each field. With ``last`` its waves are overwritten,
+    which takes less memory. The result is the same for any number of threads.
     """
-    along_x, along_y, along_z = (recipe(2 * n, outs[0].dtype.name) for n in half)
+    along_x, along_y, along_z = (transform_tables(2 * n, outs[0].dtype.name) for n in half)
     waves = [np.empty_like(parts[0][0]) for _ in outs[last:]]
     waves += [parts[0][0]] if last else []
     for number, (given, tables) in enumerate(parts):
         _multiply(given, along_x, (tables[0], tables[-1]), len(outs), number > 0, (waves[0], waves[-1]))
     for one, out in zip(waves, outs, strict=True):
-        _gather(one, along_y, along_z, out)
+        _inverse_plane(one, along_y, along_z, out)

@@ -12,15 +12,12 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart.pairwise import BLOCK
-from ecs_fluid.kernels.compiled import FAST
+from ecs_fluid.kernels.compiled import FAST, Array
 from ecs_fluid.kernels.compiled.lanes import lanes_of, load, spread, store
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.vectors import INLINE, LANES, wide_vectors
-
-Array = NDArray[Any]
+from ecs_fluid.kernels.compiled.wide_vectors import INLINE, LANES, wide_vectors
 
 ORDER = 5
 """Order of the splines. Order 6 has half the error of the gradient, but 1.7 times the points, and three
@@ -29,15 +26,15 @@ numbers at six points do not fit a vector of 16."""
 ROW = 16
 """Numbers read at once: three at each of the points along an axis, and one more."""
 
-_SIDE = 4
+_BLOCK_WIDTH = 4
 """Width, in cells along x and y, of the blocks of a scatter: with their reach they are narrower than two
 blocks."""
 
-_PIECES = f"((cells[0] + {2 * _SIDE - 1}) // {2 * _SIDE}) * ((cells[1] + {2 * _SIDE - 1}) // {2 * _SIDE})"
+_PIECES = " * ".join(f"((cells[{a}] + {2 * _BLOCK_WIDTH - 1}) // {2 * _BLOCK_WIDTH})" for a in range(2))
 
 
 @njit(**INLINE)
-def shares(f: Any) -> Any:
+def spline_weights(f: Any) -> Any:
     """Weights of five points, and their derivatives by the fraction f, 0 to 1, of a cell.
 
     By de Boor's recursion from order to order, unrolled.
@@ -61,7 +58,7 @@ def shares(f: Any) -> Any:
 
 
 @njit(fastmath=FAST, error_model="numpy")
-def weigh(
+def fill_weights(
     points: Any, count: int, origin: Any, inverse: float, mesh_points: Any, weights: Any, corner: Any
 ) -> None:
     """Weights and slopes of ``count`` places at once, ``points`` (3, ...) m, from ``origin`` on.
@@ -80,7 +77,7 @@ def weigh(
         for t in range(whole):
             y = (points[axis, t] - origin[axis]) * inverse + 0.5 * ORDER
             last = int(y)
-            found, steep = shares(kind(y - last))
+            found, steep = spline_weights(kind(y - last))
             w[0, t], w[1, t], w[2, t], w[3, t], w[4, t] = found
             slopes[0, t], slopes[1, t], slopes[2, t] = per * steep[0], per * steep[1], per * steep[2]
             slopes[3, t], slopes[4, t] = per * steep[3], per * steep[4]
@@ -93,34 +90,34 @@ def _clear(plane: int, out: Array) -> None:
 
 
 @parallel(_PIECES, fastmath=FAST, error_model="numpy")
-def _share(
+def _scatter_piece(
     piece: int, rows: Array, start: Array, cells: Array, odd: tuple[int, int], origin: Array, inverse: float,
     points: Any, flat: Array,
 ) -> None:  # fmt: skip
-    """Scatter one piece: every other block of _SIDE x _SIDE columns of cells on both axes, ``odd`` or
+    """Scatter one piece: every other block of _BLOCK_WIDTH^2 columns of cells on both axes, ``odd`` or
     even."""
-    many = (cells[1] + 2 * _SIDE - 1) // (2 * _SIDE)
-    low_x, low_y = (2 * (piece // many) + odd[0]) * _SIDE, (2 * (piece % many) + odd[1]) * _SIDE
+    many = (cells[1] + 2 * _BLOCK_WIDTH - 1) // (2 * _BLOCK_WIDTH)
+    low_x, low_y = (2 * (piece // many) + odd[0]) * _BLOCK_WIDTH, (2 * (piece % many) + odd[1]) * _BLOCK_WIDTH
     places, line = np.empty((3, BLOCK), rows.dtype), np.zeros(ROW, rows.dtype)
     weights, corner = np.empty((6 * ORDER, BLOCK), rows.dtype), np.empty(BLOCK, np.int64)
-    for i in range(low_x, min(low_x + _SIDE, cells[0])):
-        for j in range(low_y, min(low_y + _SIDE, cells[1])):
+    for i in range(low_x, min(low_x + _BLOCK_WIDTH, cells[0])):
+        for j in range(low_y, min(low_y + _BLOCK_WIDTH, cells[1])):
             column = (i * cells[1] + j) * cells[2]
             for low in range(start[column], start[column + cells[2]], BLOCK):
                 count = min(BLOCK, start[column + cells[2]] - low)
                 for a in range(3):
                     for t in range((count + LANES - 1) // LANES * LANES):
                         places[a, t] = rows[a, low + min(t, count - 1)]
-                weigh(places, count, origin, inverse, points, weights, corner)
+                fill_weights(places, count, origin, inverse, points, weights, corner)
                 for t in range(count):
                     for e in range(ORDER):
                         for c in range(3):
                             line[3 * e + c] = weights[2 * ORDER + e, t] * rows[3 + c, low + t]
-                    _add(corner[t], t, weights, points, line, flat)
+                    _add_line(corner[t], t, weights, points, line, flat)
 
 
 @njit(**INLINE)
-def _add(corner: int, t: int, weights: Any, points: Any, line: Any, flat: Any) -> None:
+def _add_line(corner: int, t: int, weights: Any, points: Any, line: Any, flat: Any) -> None:
     """Add a ``line`` of values along z, times the weights along x and y, to 25 lines of the field."""
     for part in range(0, ROW, lanes_of(flat)):
         along = load(line, part)
@@ -140,7 +137,7 @@ def scatter(rows: Array, start: Array, cells: Array, origin: Array, inverse: flo
     """
     _clear(out)
     for odd in ((0, 0), (0, 1), (1, 0), (1, 1)):
-        _share(rows, start, cells, odd, origin, inverse, out.shape[:3], out.reshape(out.size))
+        _scatter_piece(rows, start, cells, odd, origin, inverse, out.shape[:3], out.reshape(out.size))
 
 
 @njit(**INLINE)
@@ -149,7 +146,7 @@ def read(
 ) -> None:
     """Fill out[:3] with the field, and with ``gradient`` out[3 + 3 i + j] with du_i/dx_j, at one place.
 
-    ``corner`` and the t-th ``weights`` are those of `weigh`; ``points`` are the numbers (px, py, pz);
+    ``corner`` and the t-th ``weights`` are those of `fill_weights`; ``points`` are the numbers (px, py, pz);
     ``flat`` is the field (px, py, pz, 3) as one row, with one more number at its end; ``lines`` (3 ROW,) is
     scratch.
     """

@@ -35,23 +35,21 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart.regularisation import Code, record
+from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.particle_mesh.splines import ORDER
-
-Array = NDArray[Any]
 
 TERMS = 4
 """Degree M of the polynomial."""
 
-GIVEN = 2
+TAYLOR_TERMS = 2
 """Number of terms of the polynomial that are those of the Taylor series."""
 
-_POINT = 1e-4
+_POINT_RADIUS = 1e-4
 """Core radius, in reaches, of a blob that represents a point vortex."""
 
 _NODES, _SHARES = np.polynomial.legendre.leggauss(160)
@@ -60,7 +58,7 @@ WAVES, WIDTHS = 2.5 * np.pi * (_NODES + 1.0), 2.5 * np.pi * _SHARES
 
 
 @lru_cache(maxsize=1)
-def let_in() -> tuple[Array, Array]:
+def alias_weights() -> tuple[Array, Array]:
     """W_u and W_du at the `WAVES`, by a quadrature over directions, for aliases up to the fourth."""
     nodes, shares = np.polynomial.legendre.leggauss(24)
     up, turn = 0.5 * (nodes[:, None] + 1.0), 0.25 * np.pi * (nodes + 1.0)
@@ -95,13 +93,13 @@ def smooth_part(code: Code, sigma: float, reach: float) -> SmoothPart:
     A blob of bounded support must end inside the reach.
     """
     # For the mesh, a blob with an edge is a point vortex, since beyond its edge both are the same.
-    sigma = _POINT * reach if ends(code) else max(sigma, _POINT * reach)
-    slopes = _radial_derivatives(code, GIVEN, np.array([(sigma / reach) ** 2]))[:, 0]
+    sigma = _POINT_RADIUS * reach if has_edge(code) else max(sigma, _POINT_RADIUS * reach)
+    slopes = _radial_derivatives(code, TAYLOR_TERMS, np.array([(sigma / reach) ** 2]))[:, 0]
     given = np.array([-slopes[1], 0.5 * slopes[2]]) / reach**3
     zeta, terms = _terms(code, sigma, reach)
-    zeta = zeta + np.einsum("kj,j->k", terms[:, :GIVEN], given)
-    weights = WIDTHS * let_in()[1]
-    free = terms[:, GIVEN:]
+    zeta = zeta + np.einsum("kj,j->k", terms[:, :TAYLOR_TERMS], given)
+    weights = WIDTHS * alias_weights()[1]
+    free = terms[:, TAYLOR_TERMS:]
     matrix, right = np.einsum("k,ki,kj->ij", weights, free, free), np.einsum("k,ki,k->i", weights, free, zeta)
     rest = -np.linalg.solve(matrix, right)
     return SmoothPart(np.append(given, rest), zeta + np.einsum("kj,j->k", free, rest))
@@ -139,7 +137,7 @@ def _radial_derivatives(code: Code, order: int, s2: Array) -> Array:
     return found
 
 
-def ends(code: Code) -> bool:
+def has_edge(code: Code) -> bool:
     """Whether the blob has an edge, beyond which it acts as a point vortex; the edge must be within the
     reach."""
     blob = record(code)

@@ -31,17 +31,15 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from ecs_fluid.kernels.compiled import FAST_LOOP
 from ecs_fluid.kernels.compiled.polynomials import exp_minus_half, polynomial
-from ecs_fluid.kernels.compiled.vectors import INLINE, double_inverse_root
-
-_DERIVATIVES: dict[str, Any] = {"fastmath": INLINE["fastmath"], "error_model": "numpy"}
-
+from ecs_fluid.kernels.compiled.wide_vectors import INLINE, double_inverse_root
 
 # ---------------------------------------------------------------- algebraic, d = r^2 + s2
 
 
 @njit(**INLINE)
-def algebraic_velocity(d: Any, s2: Any, k: Any) -> Any:
+def winckelmans_velocity(d: Any, s2: Any, k: Any) -> Any:
     """16 q/r^2 = 16 (1/d + s2/d^2) of winckelmans."""
     y = double_inverse_root(d)
     y2 = y * y
@@ -49,7 +47,7 @@ def algebraic_velocity(d: Any, s2: Any, k: Any) -> Any:
 
 
 @njit(**INLINE)
-def algebraic_gradient(d: Any, s2: Any, k: Any) -> Any:
+def winckelmans_gradient(d: Any, s2: Any, k: Any) -> Any:
     """8 g, g = 2 q/r^2, and 8 h, h = (dg/dr)/r = -4/d^2 - 8 s2/d^3."""
     real = type(d)
     y = double_inverse_root(d)
@@ -59,15 +57,15 @@ def algebraic_gradient(d: Any, s2: Any, k: Any) -> Any:
 
 
 @njit(**INLINE)
-def algebraic_potential(d: Any, s2: Any, k: Any) -> Any:
+def winckelmans_potential(d: Any, s2: Any, k: Any) -> Any:
     """4 pi G and 4 pi zeta/sigma^2."""
     real = type(d)
     t = s2 / d
     return t - np.log(d), real(8.0) * (t * t) / d
 
 
-@njit(**_DERIVATIVES)
-def algebraic_derivatives(order: int, s2: float, f: Any, lane: int) -> None:
+@njit(**FAST_LOOP)
+def winckelmans_derivatives(order: int, s2: float, f: Any, lane: int) -> None:
     """(1/r d/dr)^k 4 pi G = (-2)^k (k - 1)! (1 + k s2) in units of sqrt(d), k > 0."""
     value = -2.0
     f[0, lane] = s2
@@ -77,14 +75,14 @@ def algebraic_derivatives(order: int, s2: float, f: Any, lane: int) -> None:
 
 
 @njit(**INLINE)
-def low_velocity(d: Any, s2: Any, k: Any) -> Any:
+def rosenhead_moore_velocity(d: Any, s2: Any, k: Any) -> Any:
     """16 q/r^2 = 16/d of rosenhead_moore."""
     y = double_inverse_root(d)
     return type(d)(4.0) * (y * y)
 
 
 @njit(**INLINE)
-def low_gradient(d: Any, s2: Any, k: Any) -> Any:
+def rosenhead_moore_gradient(d: Any, s2: Any, k: Any) -> Any:
     """8 g and 8 h, h = -4/d^2."""
     real = type(d)
     y = double_inverse_root(d)
@@ -93,15 +91,15 @@ def low_gradient(d: Any, s2: Any, k: Any) -> Any:
 
 
 @njit(**INLINE)
-def low_potential(d: Any, s2: Any, k: Any) -> Any:
+def rosenhead_moore_potential(d: Any, s2: Any, k: Any) -> Any:
     """4 pi G and 4 pi zeta/sigma^2."""
     return -np.log(d), type(d)(4.0) * s2 / (d * d)
 
 
-@njit(**_DERIVATIVES)
+@njit(**FAST_LOOP)
 def point_derivatives(order: int, s2: float, f: Any, lane: int) -> None:
     """(-2)^k (k - 1)!, k > 0: derivatives of -ln d in units of sqrt(d); those of any blob beyond its edge."""
-    algebraic_derivatives(order, 0.0, f, lane)
+    winckelmans_derivatives(order, 0.0, f, lane)
 
 
 # ---------------------------------------------------------------- gaussian, d = r^2 and k = 1/s2
@@ -132,14 +130,14 @@ def _plane_integrals(t: Any) -> Any:
 
 
 @njit(**INLINE)
-def bell_velocity(d: Any, s2: Any, k: Any) -> Any:
+def gaussian_velocity(d: Any, s2: Any, k: Any) -> Any:
     """16 q/r^2 of gaussian."""
     _, part, _ = _plane_integrals(d * k)
     return type(d)(16.0) * k * part
 
 
 @njit(**INLINE)
-def bell_gradient(d: Any, s2: Any, k: Any) -> Any:
+def gaussian_gradient(d: Any, s2: Any, k: Any) -> Any:
     """8 g and 8 h, h = -k^2 V."""
     _, part, moment = _plane_integrals(d * k)
     real = type(d)
@@ -147,7 +145,7 @@ def bell_gradient(d: Any, s2: Any, k: Any) -> Any:
 
 
 @njit(**INLINE)
-def bell_potential(d: Any, s2: Any, k: Any) -> Any:
+def gaussian_potential(d: Any, s2: Any, k: Any) -> Any:
     """4 pi G = gamma + ln(k/2) - Ein(r^2 k/2), Ein(x) = ln x + gamma + E_1(x), and 4 pi zeta/sigma^2."""
     real = type(d)
     x = real(0.5) * d * k
@@ -163,8 +161,8 @@ def bell_potential(d: Any, s2: Any, k: Any) -> Any:
     return real(np.euler_gamma) + np.log(real(0.5) * k) - ein, real(2.0) * k * e
 
 
-@njit(**_DERIVATIVES)
-def bell_derivatives(order: int, s2: float, f: Any, lane: int) -> None:
+@njit(**FAST_LOOP)
+def gaussian_derivatives(order: int, s2: float, f: Any, lane: int) -> None:
     """f[k] = (1/r d/dr)^k 4 pi G in units of r: f[k + 1] = -2 k f[k] + 2 (-1/s2)^k exp(-1/(2 s2))."""
     f[0, lane] = 0.0
     square = 1.0 / np.float64(s2)
@@ -180,31 +178,31 @@ def bell_derivatives(order: int, s2: float, f: Any, lane: int) -> None:
 
 
 @njit(**INLINE)
-def _ball_height(d: Any, s2: Any) -> Any:
+def _rankine_height(d: Any, s2: Any) -> Any:
     """v = sqrt(1 - rho^2) of rankine, 0 outside."""
     return np.sqrt(max(s2 - d, type(d)(0.0)) / s2)
 
 
 @njit(**INLINE)
-def ball_gradient(d: Any, s2: Any, k: Any) -> Any:
+def rankine_gradient(d: Any, s2: Any, k: Any) -> Any:
     """8 g, g = 2 (1 + v + v^2)/(1 + v)/s2, and 8 h, h = -2 (2 + v)/(1 + v)^2/s2^2; a point's outside."""
     real = type(d)
-    v, square = _ball_height(d, s2), real(1.0) / max(d, s2)
+    v, square = _rankine_height(d, s2), real(1.0) / max(d, s2)
     one = real(1.0) + v
     g = real(16.0) * square * (one + v * v) / one
     return g, real(-16.0) * (square * square) * (one + real(1.0)) / (one * one)
 
 
 @njit(**INLINE)
-def ball_velocity(d: Any, s2: Any, k: Any) -> Any:
+def rankine_velocity(d: Any, s2: Any, k: Any) -> Any:
     """16 q/r^2 of rankine."""
-    return ball_gradient(d, s2, k)[0]
+    return rankine_gradient(d, s2, k)[0]
 
 
 @njit(**INLINE)
-def ball_potential(d: Any, s2: Any, k: Any) -> Any:
+def rankine_potential(d: Any, s2: Any, k: Any) -> Any:
     """4 pi G and 4 pi zeta/sigma^2."""
     real = type(d)
-    v = _ball_height(d, s2)
+    v = _rankine_height(d, s2)
     inside = v * (real(2.0) + real(2.0 / 3.0) * (v * v)) - real(2.0) * np.log(real(1.0) + v)
     return inside - np.log(max(d, s2)), real(6.0) / s2 * v

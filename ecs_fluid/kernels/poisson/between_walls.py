@@ -20,7 +20,8 @@ import numpy as np
 from scipy import fft
 
 from ecs_fluid.kernels.biot_savart.regularisation import Code
-from ecs_fluid.kernels.poisson.periodic import Array, Part, Sizes, Three, shaped, smoothed
+from ecs_fluid.kernels.compiled import Array
+from ecs_fluid.kernels.poisson.periodic import Part, Sizes, Steps, shaped, smoothed
 
 TERMS = 256
 """Terms of the sums for a box that turns; at the walls they fall as 1/n^2, with alternating signs except at
@@ -63,13 +64,13 @@ def _signs(axis: int, kept: int, dtype: Any) -> Array:
 
 
 @lru_cache(maxsize=4)
-def _waves(points: Sizes, spacing: Three) -> list[Array]:
+def _waves(points: Sizes, spacing: Steps) -> list[Array]:
     """Wave numbers along the three axes, 1/m, as by `shaped`."""
     return shaped([np.pi * np.arange(n) / ((n - 1) * h) for n, h in zip(points, spacing, strict=True)])
 
 
 @lru_cache(maxsize=16)
-def _blob(points: Sizes, spacing: Three, finest: Sizes, code: Code, sigma: float, dtype: str) -> Array:
+def _blob(points: Sizes, spacing: Steps, finest: Sizes, code: Code, sigma: float, dtype: str) -> Array:
     """z(k sigma)/k^2 in m^2, times what makes transforms on a grid of ``points`` those on the ``finest`` one.
 
     Transforms are sums over the points, so they grow with their number; the shortest wave of a grid has

@@ -15,16 +15,13 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart.regularisation import Code, record
-from ecs_fluid.kernels.compiled import CHUNKS
+from ecs_fluid.kernels.compiled import CHUNKS, Array
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.vectors import wide_vectors
+from ecs_fluid.kernels.compiled.wide_vectors import wide_vectors
 from ecs_fluid.kernels.grids.partition import view_as
 from ecs_fluid.kernels.poisson.smoothers import OPTIONS, ROWS
-
-Array = NDArray[Any]
 
 TRILINEAR, M4_PRIME = 1.0 / 6.0, 0.0
 """Variance that a scatter adds along an axis, in squares of the spacing."""

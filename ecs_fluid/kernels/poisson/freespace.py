@@ -15,14 +15,13 @@ from typing import Any
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft
 
 from ecs_fluid.kernels.biot_savart.direct import potential_vorticity
 from ecs_fluid.kernels.biot_savart.regularisation import Code
+from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.grids.grid import grid_points
 
-Array = NDArray[Any]
 Sizes = tuple[int, int, int]
 Steps = tuple[float, float, float]
 

@@ -20,12 +20,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.compiled import CHUNKS
+from ecs_fluid.kernels.compiled import CHUNKS, Array
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.vectors import wide_vectors
-from ecs_fluid.kernels.poisson.smoothers import OPTIONS, ROWS, SERIAL, rows_in
+from ecs_fluid.kernels.compiled.wide_vectors import wide_vectors
+from ecs_fluid.kernels.poisson.smoothers import ONE_THREAD_BELOW, OPTIONS, ROWS, rows_in
 
-Array = NDArray[Any]
 Axes = tuple[Array, Array, Array]
 
 _TAPS = 4
@@ -144,7 +143,7 @@ def _prolong_parallel(
 def prolong(source: Array, target: Array, tables: Prolongation, span: Array) -> None:
     """Interpolate ``source`` to the points of ``target`` inside ``span`` and add it to them, both as rows."""
     rows = rows_in(span)
-    if target.size < SERIAL:
+    if target.size < ONE_THREAD_BELOW:
         _prolong_rows(source, target, *tables, span, 0, rows)
     else:
         _prolong_parallel(source, target, *tables, span, rows)
@@ -191,7 +190,7 @@ def _restrict_parallel(
 def restrict(fine: Array, coarse: Array, tables: Restriction, span: Array) -> None:
     """Weighted averages of ``fine`` at the points of ``coarse`` inside ``span``, both as rows."""
     rows = rows_in(span)
-    if fine.size < SERIAL:
+    if fine.size < ONE_THREAD_BELOW:
         _restrict_rows(fine, coarse, *tables, span, 0, rows)
     else:
         _restrict_parallel(fine, coarse, *tables, span, rows)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.poisson.grid_transfer import (
     Prolongation,
     Restriction,
@@ -26,8 +27,6 @@ from ecs_fluid.kernels.poisson.grid_transfer import (
     restriction,
 )
 from ecs_fluid.kernels.poisson.smoothers import Stencil, as_rows, relax, residual_rows, stencil
-
-Array = NDArray[Any]
 
 PRE, POST = 1, 1
 """Sweeps before and after the coarse correction."""

@@ -31,16 +31,15 @@ from typing import Any
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft, special
 
 from ecs_fluid.kernels.biot_savart.regularisation import Code, record
+from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.compiled.parallel import parallel
 
-Array = NDArray[Any]
 Part = tuple[float, Array]
 """A core radius, m, and the vorticity (px, py, pz, 3), 1/s, that vortons of that radius give grid points."""
-Three = tuple[float, float, float]
+Steps = tuple[float, float, float]
 Sizes = tuple[int, int, int]
 
 TAILS = 2.0
@@ -109,7 +108,7 @@ def unfolded(field: Array, ghosts: int, repeats: Any) -> Array:
     return out
 
 
-def _sizes(points: Any, spacing: Three, repeats: Any, tail: float) -> tuple[Sizes, float]:
+def _sizes(points: Any, spacing: Steps, repeats: Any, tail: float) -> tuple[Sizes, float]:
     """Points of the padded field, and the distance R at which the Green's function is cut off, m."""
     extent = [0.0 if again else (n - 1) * h for n, h, again in zip(points, spacing, repeats, strict=True)]
     reach = float(np.linalg.norm(extent)) + tail
@@ -133,7 +132,7 @@ def smoothed(waves: Sequence[Array], code: Code, sigma: float) -> Array:
 
 
 @lru_cache(maxsize=8)
-def _waves(sizes: Sizes, spacing: Three) -> list[Array]:
+def _waves(sizes: Sizes, spacing: Steps) -> list[Array]:
     """Wave numbers along the three axes, 1/m, as by `shaped`."""
     lines = zip(sizes, spacing, strict=True)
     frequencies = [fft.rfftfreq(n, h) if a == 2 else fft.fftfreq(n, h) for a, (n, h) in enumerate(lines)]
@@ -141,13 +140,13 @@ def _waves(sizes: Sizes, spacing: Three) -> list[Array]:
 
 
 @lru_cache(maxsize=8)
-def _blob(sizes: Sizes, spacing: Three, code: Code, sigma: float, dtype: str) -> Array:
+def _blob(sizes: Sizes, spacing: Steps, code: Code, sigma: float, dtype: str) -> Array:
     """z(k sigma) at the wave numbers."""
     return smoothed(_waves(sizes, spacing), code, sigma).astype(dtype)
 
 
 @lru_cache(maxsize=4)
-def _spline(sizes: Sizes, spacing: Three, dtype: str) -> Array:
+def _spline(sizes: Sizes, spacing: Steps, dtype: str) -> Array:
     """Product over the axes of (2 + cos k h)/3: a wave of a cubic spline's values over that of its
     coefficients."""
     (x, y, z) = ((2 + np.cos(k * h)) / 3 for k, h in zip(_waves(sizes, spacing), spacing, strict=True))
@@ -155,7 +154,7 @@ def _spline(sizes: Sizes, spacing: Three, dtype: str) -> Array:
 
 
 @lru_cache(maxsize=4)
-def _green(sizes: Sizes, spacing: Three, repeats: tuple[bool, ...], reach: float, dtype: str) -> Array:
+def _green(sizes: Sizes, spacing: Steps, repeats: tuple[bool, ...], reach: float, dtype: str) -> Array:
     """G(k) in m^2 at the wave numbers."""
     squares = [k**2 for k in _waves(sizes, spacing)]
     kappa2, s2 = (
@@ -184,7 +183,7 @@ def _cut_off(open_axes: int, kappa: Array, s: Array, reach: float) -> Array:
     return np.where(q > 0, some, 1.0 - special.j0(p))
 
 
-def _derivatives(sizes: Sizes, spacing: Three) -> list[Array]:
+def _derivatives(sizes: Sizes, spacing: Steps) -> list[Array]:
     """i times the wave numbers; 0 for the shortest wave of an even number of points, whose slope is 0 at
     them."""
     pairs = zip(_waves(sizes, spacing), spacing, strict=True)

@@ -23,13 +23,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.grids import interpolation
 from ecs_fluid.kernels.grids.grid import Grid
 from ecs_fluid.kernels.grids.scatter import m4_prime, spline
 from ecs_fluid.kernels.poisson.multigrid import solve
 from ecs_fluid.kernels.poisson.transfinite import fill_from_faces
 
-Array = NDArray[Any]
 Transfer = Literal["linear", "m4_prime", "spline"]
 
 

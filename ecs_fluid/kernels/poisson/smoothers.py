@@ -23,14 +23,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.compiled import CHUNKS
+from ecs_fluid.kernels.compiled import CHUNKS, Array
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.vectors import wide_vectors
+from ecs_fluid.kernels.compiled.wide_vectors import wide_vectors
 from ecs_fluid.kernels.grids.partition import view_as
 
-Array = NDArray[Any]
-
-SERIAL = 16384
+ONE_THREAD_BELOW = 16384
 """Fields with fewer values are relaxed by one thread: waking a second one would take longer."""
 
 # Multiplications and additions are fused, but sums are not reordered as elsewhere: those here vectorise
@@ -134,7 +132,7 @@ def relax(field: Array, rhs: Array, laplacian: Stencil, omega: float, sweeps: in
     """``sweeps`` sweeps over both colours, in place; ``field`` and ``rhs`` as rows."""
     rows, factor = rows_in(laplacian.span), field.dtype.type(omega)
     for half in range(2 * sweeps if rows else 0):
-        if field.size < SERIAL:
+        if field.size < ONE_THREAD_BELOW:
             _relax_rows(field, rhs, laplacian, factor, half % 2, 0, rows)
         else:
             _relax_parallel(field, rhs, laplacian, factor, half % 2, rows)
@@ -186,7 +184,7 @@ def residual_rows(field: Array, rhs: Array, laplacian: Stencil, out: Array) -> t
     rows = rows_in(laplacian.span)
     if rows == 0:
         return 0.0, 0.0
-    if field.size < SERIAL:
+    if field.size < ONE_THREAD_BELOW:
         total, source = _residual_rows(field, rhs, laplacian, out, 0, rows)
     else:
         squares = np.empty((2, CHUNKS))

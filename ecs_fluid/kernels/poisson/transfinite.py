@@ -6,13 +6,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ecs_fluid.kernels.compiled import FAST
+from ecs_fluid.kernels.compiled import FAST, Array
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.grids.partition import view_as
-
-Array = NDArray[Any]
 
 
 @parallel("field.shape[0]", fastmath=FAST, error_model="numpy")

@@ -5,7 +5,8 @@ compression of particle i, 1 at rest, is
 
     nu_i = s_i w_0 sum_j phi(q_ij) + G_i + e_i,
 
-with G_i the part of bodies (`kernels.sph.walls`) and e_i the excess, a part that the particle carries along.
+with G_i the part of bodies (`kernels.sph.wall_pressure`) and e_i the excess, a part that the particle
+carries along.
 The pressure follows Tait's law, p = B (nu^7 - 1), and is 0 where nu < 1. With P = V p / nu^2 and the
 kinematic viscosity n the force is
 
@@ -17,7 +18,7 @@ the liquid is subtracted from the difference of pressure, so that liquid at rest
 
     de_i/dt = C c R sum_j (p_j - p_i - (rho_i + rho_j) / 2 g . r_ji) / (7 B) w_0 20 (1 - q)^3 / R^2,
 
-with c the speed of sound. All other sums include the images behind walls (`kernels.sph.images`). Each
+with c the speed of sound. All other sums include the images behind walls (`kernels.sph.mirror_images`). Each
 particle sums over all others, in an order that depends only on their positions. How this follows from an
 energy, and sources: docs/notes/liquids.md.
 """
@@ -33,13 +34,13 @@ from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST, Array
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.vectors import double_inverse_root, wide_vectors
+from ecs_fluid.kernels.compiled.wide_vectors import double_inverse_root, wide_vectors
 from ecs_fluid.kernels.grids.neighbours import WIDTH, box_of, fill_list, list_groups, runs_around
 
-FAR = 8.0
+LEAST_PLACE = 8.0
 """Least sorted coordinate, in reaches. The padding of lists lies at 0, so it is out of reach of all."""
 
-NEAREST = 1e-14
+TINY = 1e-14
 """Added to q^2, so that its inverse root exists at q = 0. Working with the inverse root costs a quarter of
 the processor's own root and division."""
 
@@ -67,12 +68,12 @@ def lattice_weight(support: float) -> float:
 
 
 @njit(fastmath=FAST, error_model="numpy")
-def _crowd(near: Array, count: int, px: float, py: float, pz: float) -> float:
+def _sum_phi(near: Array, count: int, px: float, py: float, pz: float) -> float:
     """Sum of phi over the first ``count`` of the list ``near``, for a particle at (px, py, pz) in reaches."""
     wide_vectors()
     kind = near.dtype.type
     zero, one, four, total = kind(0), kind(1), kind(4), kind(0)
-    half, tiny = kind(0.5), kind(NEAREST)
+    half, tiny = kind(0.5), kind(TINY)
     for j in range(count):
         dx, dy, dz = near[j] - px, near[WIDTH + j] - py, near[2 * WIDTH + j] - pz
         r2 = dx * dx + dy * dy + dz * dz + tiny
@@ -88,18 +89,19 @@ def _crowd(near: Array, count: int, px: float, py: float, pz: float) -> float:
 def compression(
     chunk: int,
     place: Array, start: Array, origin: Array, spacing: Array, cells: Array, order: Array, real: int,
-    crowd: Array,
+    phi_sums: Array,
 ) -> None:  # fmt: skip
-    """Overwrite ``crowd`` (n,) with sum_j phi(q_ij), j = i included, of all particles.
+    """Overwrite ``phi_sums`` (n,) with sum_j phi(q_ij), j = i included, of all particles.
 
-    ``place`` (3, n + LANES) holds sorted coordinates in reaches, from FAR on, and ``order`` (n,) their rows.
-    Rows from ``real`` on are images: they count in the sums, but ``crowd`` has no sums of their own.
-    ``start`` and the `stacked` grid (origin, spacing, cells), in the same units, come from ``partition``.
+    ``place`` (3, n + LANES) holds sorted coordinates in reaches, from LEAST_PLACE on, and ``order`` (n,)
+    their rows. Rows from ``real`` on are images: they count in the sums, but ``phi_sums`` has no sums of
+    their own. ``start`` and the `stacked` grid (origin, spacing, cells), in the same units, come from
+    ``partition``.
     """
     near, box = np.zeros(3 * WIDTH, place.dtype), np.empty((2, 3), place.dtype)
     runs = np.empty((cells[0] * cells[1], 2), np.int64)
     for p, stop in list_groups(chunk, order, real, start):
-        crowd[p:stop] = 0.0
+        phi_sums[p:stop] = 0.0
         box_of(place.T, p, stop, box)
         number = runs_around(box, start, origin, spacing, cells, 1.0, runs)
         run = 0
@@ -108,12 +110,12 @@ def compression(
             for t in range(p, stop):
                 if order[t] >= real:
                     continue
-                crowd[t] += _crowd(near, count, place[0, t], place[1, t], place[2, t])
+                phi_sums[t] += _sum_phi(near, count, place[0, t], place[1, t], place[2, t])
 
 
 @parallel(fastmath=FAST, error_model="numpy")
 def _compressions(
-    chunk: int, crowd: Array, order: Array, added: Array, size: Array, weight: float, stiffness: float,
+    chunk: int, phi_sums: Array, order: Array, added: Array, size: Array, weight: float, stiffness: float,
     volume: float, nu: Array, load: Array,
 ) -> None:  # fmt: skip
     many, kind = len(order), nu.dtype.type
@@ -122,7 +124,7 @@ def _compressions(
     for s in range(chunk * many // CHUNKS, (chunk + 1) * many // CHUNKS):
         i = order[s]
         if i < len(nu):
-            value = size[i] * kind(weight) * crowd[s] + added[i]
+            value = size[i] * kind(weight) * phi_sums[s] + added[i]
             nu[i] = value
             cube = value * value * value
             excess = cube * cube * value - one
@@ -142,24 +144,26 @@ def _sorted_loads(
 
 
 def tait(
-    crowd: Array, order: Array, owner: Array, added: Array, size: Array, weight: float, stiffness: float,
+    phi_sums: Array, order: Array, owner: Array, added: Array, size: Array, weight: float, stiffness: float,
     volume: float, nu: Array, load: Array, sorted_load: Array, sorted_push: Array,
 ) -> None:  # fmt: skip
     """Fill ``nu`` (n,), the compression, and ``load`` (n,), s P [J] with P = V p / nu^2, of every particle.
 
-    ``crowd`` (m,) is the result of ``compression``, in sorted order, and ``order`` (m,) the rows. ``owner``
-    (m - n,) are the rows of the particles that the images show; ``added`` (n,) is G + e, ``size`` (n,) s,
-    ``weight`` w_0, ``stiffness`` B [Pa], ``volume`` V_0 [m^3]. ``sorted_load`` and ``sorted_push`` (m or
-    more,) get the load and V_0 p [J] in sorted order. An image has the load of its particle, and a push of 0.
+    ``phi_sums`` (m,) is the result of ``compression``, in sorted order, and ``order`` (m,) the rows.
+    ``owner`` (m - n,) are the rows of the particles that the images show; ``added`` (n,) is G + e, ``size``
+    (n,) s, ``weight`` w_0, ``stiffness`` B [Pa], ``volume`` V_0 [m^3]. ``sorted_load`` and ``sorted_push`` (m
+    or more,) get the load and V_0 p [J] in sorted order. An image has the load of its particle, and a push of
+    0.
     """
-    _compressions(crowd, order, added, size, weight, stiffness, volume, nu, load)
+    _compressions(phi_sums, order, added, size, weight, stiffness, volume, nu, load)
     _sorted_loads(order, owner, size, nu, load, sorted_load, sorted_push)
 
 
 @njit(fastmath=FAST, error_model="numpy")
-def _push(
+def _pair_sums(
     near: Array, count: int, px: float, py: float, pz: float, pu: float, pv: float, pw: float,
-    load: float, mass: float, push: float, drag: float, gx: float, gy: float, gz: float, lifted: float,
+    load: float, mass: float, push: float, drag: float, gx: float, gy: float, gz: float,
+    displaced_mass: float,
 ) -> tuple[float, float, float, float, float]:  # fmt: skip
     """Sums over the first ``count`` of the list ``near``, of five quantities.
 
@@ -168,7 +172,7 @@ def _push(
     """
     wide_vectors()
     kind = near.dtype.type
-    zero, one, half, tiny, quarter = kind(0), kind(1), kind(0.5), kind(NEAREST), kind(0.25) * drag
+    zero, one, half, tiny, quarter = kind(0), kind(1), kind(0.5), kind(TINY), kind(0.25) * drag
     fx, fy, fz, lost, flow = zero, zero, zero, zero, zero
     for j in range(count):
         dx, dy, dz = px - near[j], py - near[WIDTH + j], pz - near[2 * WIDTH + j]
@@ -177,20 +181,20 @@ def _push(
         q = one - half * r2 * root
         q = q if q > zero else zero
         w = q * q * q
-        meet = (
+        u_dot_r = (
             (pu - near[3 * WIDTH + j]) * dx
             + (pv - near[4 * WIDTH + j]) * dy
             + (pw - near[5 * WIDTH + j]) * dz
         )  # fmt: skip
         both, theirs = mass + near[7 * WIDTH + j], near[8 * WIDTH + j]
-        friction = w * (quarter * both) * meet * (root * root)
+        friction = w * (quarter * both) * u_dot_r * (root * root)
         f = w * (load + near[6 * WIDTH + j]) - friction
         fx += f * dx
         fy += f * dy
         fz += f * dz
-        lost += friction * meet
-        fall = gx * dx + gy * dy + gz * dz
-        uneven = theirs - push + (half * both - lifted) * fall
+        lost += friction * u_dot_r
+        g_dot_r = gx * dx + gy * dy + gz * dz
+        uneven = theirs - push + (half * both - displaced_mass) * g_dot_r
         flow += w * uneven if theirs > zero else zero
     return fx, fy, fz, lost, flow
 
@@ -199,7 +203,7 @@ def _push(
 def forces(
     chunk: int,
     data: Array, start: Array, origin: Array, spacing: Array, cells: Array, order: Array, real: int,
-    scale: float, drag: float, gravity: Array, lifted: float, sums: Array,
+    scale: float, drag: float, gravity: Array, displaced_mass: float, sums: Array,
 ) -> None:  # fmt: skip
     """Overwrite ``sums`` (5, n) with the sums of all particles over their pairs, images included as partners.
 
@@ -207,10 +211,10 @@ def forces(
     of each pair's. Row 4 is the sum of (1 - q)^3 times the difference of V_0 p [J] between the two, less the
     difference at rest, over partners under pressure; it is 0 for a particle without pressure.
 
-    ``data`` (9, n + LANES) holds sorted coordinates in reaches from FAR on, velocity [m/s], load s P [J],
-    mass [kg] and V_0 p [J]; ``order`` (n,) are their rows, and rows from ``real`` on are images. ``scale`` is
-    20 w_0 / R [1/m], ``drag`` 5 n / R [m/s], ``gravity`` (3,) is g R [m^2/s^2]. ``lifted`` is the mass [kg]
-    of the surrounding fluid that a particle displaces.
+    ``data`` (9, n + LANES) holds sorted coordinates in reaches from LEAST_PLACE on, velocity [m/s], load s P
+    [J], mass [kg] and V_0 p [J]; ``order`` (n,) are their rows, and rows from ``real`` on are images.
+    ``scale`` is 20 w_0 / R [1/m], ``drag`` 5 n / R [m/s], ``gravity`` (3,) is g R [m^2/s^2].
+    ``displaced_mass`` [kg] is that of the surrounding fluid in the place of a particle.
     """
     kind = data.dtype.type
     half, zero = kind(0.5), kind(0)
@@ -227,9 +231,9 @@ def forces(
             for t in range(p, stop):
                 if order[t] >= real:
                     continue
-                fx, fy, fz, lost, flow = _push(
+                fx, fy, fz, lost, flow = _pair_sums(
                     near, count, data[0, t], data[1, t], data[2, t], data[3, t], data[4, t], data[5, t],
-                    data[6, t], data[7, t], data[8, t], drag, gx, gy, gz, lifted,
+                    data[6, t], data[7, t], data[8, t], drag, gx, gy, gz, displaced_mass,
                 )  # fmt: skip
                 sums[0, t] += scale * fx
                 sums[1, t] += scale * fy

@@ -18,15 +18,30 @@ from ecs_fluid.kernels.collision.swept_bodies import Obstacles
 from ecs_fluid.kernels.compiled import CHUNKS, Array
 from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.triples import cross_of, minus, row_of
-from ecs_fluid.kernels.compiled.vectors import LANES
+from ecs_fluid.kernels.compiled.vector3 import cross_of, minus, row_of
+from ecs_fluid.kernels.compiled.wide_vectors import LANES
 from ecs_fluid.kernels.grids.neighbours import boxed_grid, search_box
 from ecs_fluid.kernels.grids.partition import partition, scatter_sorted
-from ecs_fluid.kernels.sph.forces import AIRBORNE, DIFFUSION, FAR, compression, forces, lattice_weight, tait
-from ecs_fluid.kernels.sph.images import Images, container_planes, holders, mirror_back, mirrors, with_images
-from ecs_fluid.kernels.sph.walls import TOUCHED, Joints, joints_of, wall_forces, wall_law, walls
+from ecs_fluid.kernels.sph.forces import (
+    AIRBORNE,
+    DIFFUSION,
+    LEAST_PLACE,
+    compression,
+    forces,
+    lattice_weight,
+    tait,
+)
+from ecs_fluid.kernels.sph.mirror_images import (
+    Images,
+    container_planes,
+    find_containers,
+    mirror_back,
+    mirroring_planes,
+    with_images,
+)
+from ecs_fluid.kernels.sph.wall_pressure import MOST_BODIES, Joints, joints_of, wall_forces, wall_law, walls
 
-CELL = 0.75
+CELL_EDGE = 0.75
 """Edge of the cells of the neighbour search, in reaches."""
 
 
@@ -34,8 +49,8 @@ class LiquidLaw(NamedTuple):
     """Constants of a liquid.
 
     reach: R, m. support: R divided by the spacing. volume: V_0, m^3. stiffness: B, Pa. viscosity: m^2/s.
-    gravity: m/s^2, (3,). around: density of the surrounding fluid, whose buoyancy reduces the weight, kg/m^3.
-    no_slip: whether walls exert friction. tension: surface tension, N/m.
+    gravity: m/s^2, (3,). ambient_density: of the surrounding fluid, whose buoyancy reduces the weight,
+    kg/m^3. no_slip: whether walls exert friction. tension: surface tension, N/m.
     """
 
     reach: float
@@ -44,7 +59,7 @@ class LiquidLaw(NamedTuple):
     stiffness: float
     viscosity: float
     gravity: tuple[float, ...] = (0.0, 0.0, 0.0)
-    around: float = 0.0
+    ambient_density: float = 0.0
     no_slip: bool = False
     tension: float = 0.0
 
@@ -96,7 +111,7 @@ def sorted_columns(chunk: int, x: Array, v: Array, mass: Array, order: Array, da
         data[7, s] = mass[row]
 
 
-def moved(obstacles: Obstacles, time: float) -> Obstacles:
+def moved_bodies(obstacles: Obstacles, time: float) -> Obstacles:
     """The bodies `time` s after the start of the tick, moved by their velocities and spins."""
     if time == 0.0 or not (obstacles.v.any() or obstacles.angular_velocity.any()):
         return obstacles
@@ -104,43 +119,43 @@ def moved(obstacles: Obstacles, time: float) -> Obstacles:
     return obstacles._replace(x1=obstacles.x0 + time * obstacles.v, turn1=turned)
 
 
-def put_back(
+def mirror_into_containers(
     law: LiquidLaw, x: Array, v: Array, mass: Array, obstacles: Obstacles | None, hulls: Hulls | None,
-    held: Array | None,
+    container: Array | None,
 ) -> tuple[Array, Array]:  # fmt: skip
     """Mirror particles that have just passed a wall of a container back into it, in place.
 
-    ``held`` (n,) are the containers that held the particles before the step, or None if not known. With it a
-    particle that was inside is put back however far it went. Returns the impulse on bodies (bodies, 6), N s
-    and N m s, and the containers (n,) that hold the particles now, -1 for none.
+    ``container`` (n,) are the containers that held the particles before the step, or None if not known. With
+    it a particle that was inside is put back however far it went. Returns the impulse on bodies (bodies, 6),
+    N s and N m s, and the containers (n,) that hold the particles now, -1 for none.
     """
-    given = np.zeros((0 if obstacles is None else len(obstacles.x1), 6))
-    before, held, room = held, np.full(len(x), -1), np.empty(len(x))
+    impulses = np.zeros((0 if obstacles is None else len(obstacles.x1), 6))
+    before, container, depth_inside = container, np.full(len(x), -1), np.empty(len(x))
     if obstacles is not None and len(obstacles.containers):
         planes, first = container_planes(obstacles, hulls)
-        holders(planes, first, x, law.reach, held, room)
+        find_containers(planes, first, x, law.reach, container, depth_inside)
         if before is not None:
-            far = (held < 0) & (before >= 0)
-            held[far] = before[far]
+            far = (container < 0) & (before >= 0)
+            container[far] = before[far]
         impulse = np.zeros((len(obstacles.containers), 6))
-        mirror_back(planes, first, held, room, mass, x, v, impulse)
-        given[obstacles.containers] = impulse
-    return given, held
+        mirror_back(planes, first, container, depth_inside, mass, x, v, impulse)
+        impulses[obstacles.containers] = impulse
+    return impulses, container
 
 
-class Around(NamedTuple):
+class Surroundings(NamedTuple):
     """Particles and their images, sorted, and the bodies that press on them.
 
     images: the n particles and their m images. planes (planes, 13): those of containers, at which images are
-    mirrored. held (n,): the container that holds each particle. mirroring: the containers with planes that
-    mirror. bare, joints: bodies and containers with planes that do not mirror, and how these planes meet, or
-    None. place (n + m, 3): positions in reaches, from FAR on. mass (n + m,): kg. start, grid, order: the
-    neighbour search. low (3,): the position in m that ``place`` counts as FAR.
+    mirrored. container (n,): the container that holds each particle. mirroring: the containers with planes
+    that mirror. bare, joints: bodies and containers with planes that do not mirror, and how these planes
+    meet, or None. place (n + m, 3): positions in reaches, from LEAST_PLACE on. mass (n + m,): kg. start,
+    grid, order: the neighbour search. low (3,): the position in m that ``place`` counts as LEAST_PLACE.
     """
 
     images: Images
     planes: Array
-    held: Array
+    container: Array
     mirroring: list[int]
     bare: Obstacles | None
     joints: Joints | None
@@ -154,58 +169,65 @@ class Around(NamedTuple):
 
 @parallel()
 def in_reaches(chunk: int, x: Array, low: Array, reach: float, place: Array) -> None:
-    """Fill ``place`` (n, 3) with ``x`` (n, 3) m in reaches, such that ``low`` (3,) m is at `FAR`."""
-    n, far, inverse = len(x), x.dtype.type(FAR), x.dtype.type(1 / reach)
+    """Fill ``place`` (n, 3) with ``x`` (n, 3) m in reaches, such that ``low`` (3,) m is at `LEAST_PLACE`."""
+    n, far, inverse = len(x), x.dtype.type(LEAST_PLACE), x.dtype.type(1 / reach)
     for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
         for k in range(3):
             place[row, k] = (x[row, k] - low[k]) * inverse + far
 
 
-def _beginning(x: Array, low: Array, reach: float) -> Array:
+def _low_corner(x: Array, low: Array, reach: float) -> Array:
     """``low``, or a position further down, such that no stray of ``x`` (n, 3) m is near the padding of lists.
 
     The padding lies at 0 in reaches, so a stray particle outside the grid must not come within reach of it.
     """
     if (bounds(x)[0] < low).any():
-        while (np.abs(x - (low - FAR * reach)) < 2 * reach).all(axis=1).any():
+        while (np.abs(x - (low - LEAST_PLACE * reach)) < 2 * reach).all(axis=1).any():
             low = low - 4 * reach
     return low
 
 
-def around(
+def surroundings_of(
     law: LiquidLaw, x: Array, v: Array, mass: Array, obstacles: Obstacles | None, hulls: Hulls | None
-) -> Around:
+) -> Surroundings:
     """Images, neighbour search and bodies for one evaluation; the arguments are those of ``evaluate``."""
-    held, planes = np.empty(0, np.int64), np.empty((0, 13))
-    found = Images(x, v, held, np.empty((0, 3), np.int32), np.empty((0, 3)))
+    container, planes = np.empty(0, np.int64), np.empty((0, 13))
+    found = Images(x, v, container, np.empty((0, 3), np.int32), np.empty((0, 3)))
     mirroring: list[int] = []
     bare, joints = None, None
     if obstacles is not None and hulls is not None:
-        square = mirrors(obstacles, hulls)
-        mirroring = [c for c, planes in enumerate(square) if planes.any()]
-        others = [c for c, planes in enumerate(square) if not planes.all()]
+        mirroring_planes_of = mirroring_planes(obstacles, hulls)
+        mirroring = [c for c, planes in enumerate(mirroring_planes_of) if planes.any()]
+        others = [c for c, planes in enumerate(mirroring_planes_of) if not planes.all()]
         if mirroring:
             planes, first = container_planes(obstacles, hulls)
-            held, room = np.empty(len(x), np.int64), np.empty(len(x))
-            holders(planes, first, x, law.reach, held, room)
-            found = with_images(planes, first, np.concatenate(square), held, room, x, v, law.reach)
+            container, depth_inside = np.empty(len(x), np.int64), np.empty(len(x))
+            find_containers(planes, first, x, law.reach, container, depth_inside)
+            found = with_images(
+                planes, first, np.concatenate(mirroring_planes_of), container, depth_inside, x, v, law.reach
+            )
         if others or len(obstacles.containers) < len(obstacles.x1):
             bare = obstacles._replace(containers=obstacles.containers[others])
-            joints = joints_of(bare, hulls, [square[c] for c in others])
+            joints = joints_of(bare, hulls, [mirroring_planes_of[c] for c in others])
     place, most = np.empty_like(found.x), 8 * len(found.x) + 64
-    least, highest = search_box(found.x, CELL * law.reach, most)
-    begin = _beginning(found.x, least, law.reach)
+    least, highest = search_box(found.x, CELL_EDGE * law.reach, most)
+    begin = _low_corner(found.x, least, law.reach)
     low = begin.astype(x.dtype)
     in_reaches(found.x, low, law.reach, place)
-    box = FAR + (least - begin) / law.reach, FAR + (highest - begin) / law.reach
-    grid = boxed_grid(box, CELL, most)
+    box = LEAST_PLACE + (least - begin) / law.reach, LEAST_PLACE + (highest - begin) / law.reach
+    grid = boxed_grid(box, CELL_EDGE, most)
     start, order = partition(place, *grid)
     all_mass = np.concatenate([mass, mass[found.owner]])
-    return Around(found, planes, held, mirroring, bare, joints, place, all_mass, start, grid, order, low)
+    return Surroundings(
+        found, planes, container, mirroring, bare, joints, place, all_mass, start, grid, order, low
+    )
 
 
-def touched(law: LiquidLaw, near: Around, hulls: Hulls | None, x: Array) -> tuple[Array, Array, Array]:
-    """G (n,), and the bodies (n, TOUCHED), filled up with -1, and slopes (n, TOUCHED, 3) 1/m of ``walls``.
+def wall_compression(
+    law: LiquidLaw, near: Surroundings, hulls: Hulls | None, x: Array
+) -> tuple[Array, Array, Array]:
+    """G (n,), and the bodies (n, MOST_BODIES), filled up with -1, and slopes (n, MOST_BODIES, 3) 1/m of
+    ``walls``.
 
     Without bodies G is 0 and the others have no columns.
     """
@@ -213,13 +235,13 @@ def touched(law: LiquidLaw, near: Around, hulls: Hulls | None, x: Array) -> tupl
     wall = np.zeros(n, x.dtype)
     if near.bare is None:
         return wall, np.empty((n, 0), np.int32), np.empty((n, 0, 3), x.dtype)
-    body, slope = np.empty((n, TOUCHED), np.int32), np.empty((n, TOUCHED, 3), x.dtype)
+    body, slope = np.empty((n, MOST_BODIES), np.int32), np.empty((n, MOST_BODIES, 3), x.dtype)
     spacing = law.reach / law.support
     walls(near.bare, hulls, near.joints, x, spacing, wall_law(law.support), wall, body, slope)
     return wall, body, slope
 
 
-def sound(law: LiquidLaw, mass: Array, size: Array) -> float:
+def sound_speed(law: LiquidLaw, mass: Array, size: Array) -> float:
     """Speed of sound at rest, sqrt(7 B / rho), m/s, with rho the largest density of any particle.
 
     ``mass`` (n,) kg and ``size`` (n,) V / V_0 of all particles.
@@ -227,7 +249,7 @@ def sound(law: LiquidLaw, mass: Array, size: Array) -> float:
     return math.sqrt(7 * law.stiffness / float((mass / size).max()) * law.volume)
 
 
-def creep(
+def excess_rate(
     law: LiquidLaw, sums: Array, mass: Array, size: Array, excess: Array, nu: Array, part: float
 ) -> Array:
     """Rate [1/s] of the excess (n,) by diffusion, and by decay in the air.
@@ -235,7 +257,7 @@ def creep(
     ``sums`` (n,) J are the last of those of ``forces``, ``nu`` (n,) the compressions, `part` is C.
     """
     kind, weight = nu.dtype.type, lattice_weight(law.support)
-    c = sound(law, mass, size)
+    c = sound_speed(law, mass, size)
     rate = kind(part * c * 20 * weight / (7 * law.stiffness * law.volume * law.reach)) * sums
     aloft = nu - excess < AIRBORNE[0]
     rate[aloft] -= kind(c / (AIRBORNE[1] * law.reach)) * excess[aloft]
@@ -243,15 +265,17 @@ def creep(
 
 
 @parallel()
-def _held_back(chunk: int, held: Array, x: Array, force: Array, centre: Array, parts: Array) -> None:
+def _container_loads(
+    chunk: int, container: Array, x: Array, force: Array, centre: Array, parts: Array
+) -> None:
     """Add the loads of images on the containers that mirror to ``parts`` (CHUNKS, containers, 6) N and N m.
 
     The load on a container is minus the sum of the forces on the particles in it: those of pairs of particles
     cancel, so only those of pairs with images are left.
     """
-    n = len(held)
+    n = len(container)
     for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-        c = held[row]
+        c = container[row]
         if c < 0:
             continue
         pull = (float(force[row, 0]), float(force[row, 1]), float(force[row, 2]))
@@ -261,19 +285,19 @@ def _held_back(chunk: int, held: Array, x: Array, force: Array, centre: Array, p
             parts[chunk, c, 3 + k] -= moment[k]
 
 
-def reactions(
-    near: Around, obstacles: Obstacles | None, x: Array, pressure: Array, body: Array, slope: Array,
+def body_loads(
+    near: Surroundings, obstacles: Obstacles | None, x: Array, pressure: Array, body: Array, slope: Array,
     force: Array,
 ) -> Array:  # fmt: skip
     """Loads (bodies, 6) N and N m on all bodies; adds the push of those that do not mirror to ``force``.
 
     ``force`` (n, 3) N holds the forces of pairs before. ``pressure`` (n,) is P [J]; ``body`` and ``slope``
-    are results of ``touched``.
+    are results of ``wall_compression``.
     """
     loads = np.zeros((0 if obstacles is None else len(obstacles.x1), 6))
     if near.mirroring and obstacles is not None:
         parts = np.zeros((CHUNKS, len(obstacles.containers), 6))
-        _held_back(near.held, x, force, obstacles.x1[obstacles.containers], parts)
+        _container_loads(near.container, x, force, obstacles.x1[obstacles.containers], parts)
         loads[obstacles.containers[near.mirroring]] = parts.sum(axis=0)[near.mirroring]
     if near.bare is not None:
         parts = np.zeros((CHUNKS, *loads.shape))
@@ -282,7 +306,7 @@ def reactions(
     return loads
 
 
-class Further(NamedTuple):
+class OtherForces(NamedTuple):
     """Forces beside the pressure and viscosity of pairs and the pressure of walls; None where there is none.
 
     tension (n, 3): surface tension, N, and surface, its energy, J. friction (n, 3): friction at walls, N,
@@ -294,48 +318,48 @@ class Further(NamedTuple):
     surface: float = 0.0
     friction: Array | None = None
     loads: Array | float = 0.0
-    taken: float = 0.0
+    power: float = 0.0
 
-    def beside(self, pull: Array, mass: Array) -> Array:
+    def accelerations(self, pull: Array, mass: Array) -> Array:
         """Accelerations (n, 3) m/s^2 by these forces and by ``pull`` (n, 3) m/s^2 together."""
         for force in (self.friction, self.tension):
             if force is not None:
                 pull = pull + force / mass[:, None]
         return pull
 
-    def with_walls(
-        self, near: Around, obstacles: Obstacles | None, x: Array, pressure: Array, body: Array, slope: Array,
-        force: Array,
+    def total_forces(
+        self, near: Surroundings, obstacles: Obstacles | None, x: Array, pressure: Array, body: Array,
+        slope: Array, force: Array,
     ) -> tuple[Array, Array]:  # fmt: skip
         """All forces (n, 3) N and all loads on bodies (bodies, 6); ``force`` (n, 3) N are those of pairs.
 
-        The other arguments are those of ``reactions``.
+        The other arguments are those of ``body_loads``.
         """
         if self.tension is not None:
             force = force + self.tension
-        loads = reactions(near, obstacles, x, pressure, body, slope, force)
+        loads = body_loads(near, obstacles, x, pressure, body, slope, force)
         if self.friction is not None:
             force, loads = force + self.friction, loads + self.loads
         return force, loads
 
 
-def further(
-    law: LiquidLaw, near: Around, x: Array, v: Array, mass: Array, obstacles: Obstacles | None,
+def other_forces(
+    law: LiquidLaw, near: Surroundings, x: Array, v: Array, mass: Array, obstacles: Obstacles | None,
     hulls: Hulls | None,
-) -> Further:  # fmt: skip
-    """The forces of `kernels.sph.tension` and `kernels.sph.friction`; other arguments as in ``evaluate``."""
-    found, spacing = Further(), law.reach / law.support
+) -> OtherForces:  # fmt: skip
+    """Surface tension and friction at walls, where the liquid has them; arguments as in ``evaluate``."""
+    forces, spacing = OtherForces(), law.reach / law.support
     if law.tension:
-        from ecs_fluid.kernels.sph.tension import surface_tension
+        from ecs_fluid.kernels.sph.surface_tension import surface_tension
 
-        pulled = surface_tension(near.images.x, len(x), spacing, law.support, law.tension)
-        found = found._replace(tension=pulled.force, surface=pulled.energy)
+        tension = surface_tension(near.images.x, len(x), spacing, law.support, law.tension)
+        forces = forces._replace(tension=tension.force, surface=tension.energy)
     if law.no_slip:
-        from ecs_fluid.kernels.sph.friction import wall_friction
+        from ecs_fluid.kernels.sph.wall_friction import wall_friction
 
-        rubbed = wall_friction(obstacles, hulls, x, v, mass, law.reach, law.support, law.viscosity)
-        found = found._replace(friction=rubbed[0], loads=rubbed[1], taken=rubbed[2])
-    return found
+        friction = wall_friction(obstacles, hulls, x, v, mass, law.reach, law.support, law.viscosity)
+        forces = forces._replace(friction=friction[0], loads=friction[1], power=friction[2])
+    return forces
 
 
 def evaluate(
@@ -348,29 +372,29 @@ def evaluate(
     and ``hulls`` are the bodies where they are now, or None.
     """
     n, kind, weight = len(x), x.dtype.type, lattice_weight(law.support)
-    near = around(law, x, v, mass, obstacles, hulls)
+    near = surroundings_of(law, x, v, mass, obstacles, hulls)
     start, grid, order = near.start, near.grid, near.order
     many = len(order)
     data = np.empty((9, many + LANES), x.dtype)
     data[:, many:] = 0
     sorted_columns(near.place, near.images.v, near.mass, order, data)
-    crowd = np.zeros(many, x.dtype)
-    compression(data[:3], start, *grid, order, n, crowd)
-    wall, body, slope = touched(law, near, hulls, x)
+    phi_sums = np.zeros(many, x.dtype)
+    compression(data[:3], start, *grid, order, n, phi_sums)
+    wall, body, slope = wall_compression(law, near, hulls, x)
     nu, load, sums = np.empty(n, x.dtype), np.empty(n, x.dtype), np.zeros((5, many), x.dtype)
     tait(
-        crowd, order, near.images.owner, wall + excess, size, weight, law.stiffness, law.volume, nu, load,
+        phi_sums, order, near.images.owner, wall + excess, size, weight, law.stiffness, law.volume, nu, load,
         data[6], data[8],
     )  # fmt: skip
     forces(
         data, start, *grid, order, n, kind(20 * weight / law.reach), kind(5 * law.viscosity / law.reach),
-        law.reach * np.array(law.gravity, x.dtype), kind(law.around * law.volume), sums,
+        law.reach * np.array(law.gravity, x.dtype), kind(law.ambient_density * law.volume), sums,
     )  # fmt: skip
     back = scatter_sorted(sums, order, np.empty((many, 5), x.dtype))[:n]
     loss = float(sums[3].sum(dtype=np.float64))
-    rate = creep(law, back[:, 4], mass, size, excess, nu, DIFFUSION)
+    rate = excess_rate(law, back[:, 4], mass, size, excess, nu, DIFFUSION)
     # A change of the excess changes the compression: the work of pressure on it is lost, or gained.
     loss -= float((load / size * rate).sum(dtype=np.float64))
-    more, pairs = further(law, near, x, v, mass, obstacles, hulls), np.ascontiguousarray(back[:, :3])
-    force, loads = more.with_walls(near, obstacles, x, load / size, body, slope, pairs)
-    return Evaluation(force, nu, load, rate, loss + more.taken, loads, more.surface)
+    more, pairs = other_forces(law, near, x, v, mass, obstacles, hulls), np.ascontiguousarray(back[:, :3])
+    force, loads = more.total_forces(near, obstacles, x, load / size, body, slope, pairs)
+    return Evaluation(force, nu, load, rate, loss + more.power, loads, more.surface)

@@ -6,9 +6,9 @@ their images. For a point at x that moves at u they are
     share c = sum w,    flow U = sum w u_j / sum w,
     closing = sum w max(0, -(u - u_j) . (x - x_j) / r),    slope s = sum (1 - q)^3 (x - x_j) / R.
 
-With the part of bodies (`kernels.sph.walls`) c is 1 in the liquid, 1/2 at a flat surface and 0 away from it;
-s points out of the liquid, and n = s / |s| is the normal. A particle i of the surface is on a crest if other
-particles of the surface lie below its tangent plane:
+With the part of bodies (`kernels.sph.wall_pressure`) c is 1 in the liquid, 1/2 at a flat surface and 0 away
+from it; s points out of the liquid, and n = s / |s| is the normal. A particle i of the surface is on a crest
+if other particles of the surface lie below its tangent plane:
 
     crest_i = sum w (1 - n_i . n_j) over j of the surface with (x_j - x_i) . n_i < 0.
 
@@ -27,37 +27,37 @@ from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST, Array
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.vectors import LANES, double_inverse_root, wide_vectors
+from ecs_fluid.kernels.compiled.wide_vectors import LANES, double_inverse_root, wide_vectors
 from ecs_fluid.kernels.grids.neighbours import WIDTH, box_of, fill_list, list_groups, runs_around
 from ecs_fluid.kernels.grids.partition import gather_sorted, partition, scatter_sorted
-from ecs_fluid.kernels.sph.forces import NEAREST, lattice_weight
-from ecs_fluid.kernels.sph.step import Around, LiquidLaw, in_reaches, sorted_columns
+from ecs_fluid.kernels.sph.forces import TINY, lattice_weight
+from ecs_fluid.kernels.sph.step import LiquidLaw, Surroundings, in_reaches, sorted_columns
 
 SPRAY, FOAM, BUBBLE = 0, 1, 2
 
 
-class Search(NamedTuple):
-    """Liquid and its images in sorted order, ready for `around` and `crests`.
+class SortedLiquid(NamedTuple):
+    """Liquid and its images in sorted order, ready for `properties_at` and `crests`.
 
-    near: result of `step.around`. data (6, m + LANES): positions in reaches and velocities in m/s. reach: R,
-    m. weight: w_0.
+    near: result of `step.surroundings_of`. data (6, m + LANES): positions in reaches and velocities in m/s.
+    reach: R, m. weight: w_0.
     """
 
-    near: Around
+    near: Surroundings
     data: Array
     reach: float
     weight: float
 
 
-def search(law: LiquidLaw, near: Around) -> Search:
+def sort_liquid(law: LiquidLaw, near: Surroundings) -> SortedLiquid:
     """Sort the liquid in which points are to be looked up."""
     data = np.zeros((9, len(near.order) + LANES), near.place.dtype)
     sorted_columns(near.place, near.images.v, near.mass, near.order, data)
-    return Search(near, data[:6], law.reach, lattice_weight(law.support))
+    return SortedLiquid(near, data[:6], law.reach, lattice_weight(law.support))
 
 
-class Found(NamedTuple):
-    """Result of `around` at n points: share (n,) 1, flow (n, 3) m/s, closing (n,) m/s, slope (n, 3) 1."""
+class LiquidProperties(NamedTuple):
+    """Liquid around n points: share (n,) 1, flow (n, 3) m/s, closing (n,) m/s, slope (n, 3) 1."""
 
     share: Array
     flow: Array
@@ -66,14 +66,14 @@ class Found(NamedTuple):
 
 
 @njit(fastmath=FAST, error_model="numpy")
-def _met(
+def _property_sums(
     near: Array, count: int, px: float, py: float, pz: float, pu: float, pv: float, pw: float
 ) -> tuple[float, float, float, float, float, float, float, float]:
     """Sums over a list of phi, phi u_j (3), phi max(0, -(u - u_j) . r / |r|) and (1 - q)^3 r / R (3)."""
     wide_vectors()
     kind = near.dtype.type
-    zero, one, four, half, tiny = kind(0), kind(1), kind(4), kind(0.5), kind(NEAREST)
-    crowd, fx, fy, fz, meet, sx, sy, sz = zero, zero, zero, zero, zero, zero, zero, zero
+    zero, one, four, half, tiny = kind(0), kind(1), kind(4), kind(0.5), kind(TINY)
+    phi_sum, fx, fy, fz, closing, sx, sy, sz = zero, zero, zero, zero, zero, zero, zero, zero
     for j in range(count):
         dx, dy, dz = px - near[j], py - near[WIDTH + j], pz - near[2 * WIDTH + j]
         r2 = dx * dx + dy * dy + dz * dz + tiny
@@ -85,24 +85,24 @@ def _met(
         ju, jv, jw = near[3 * WIDTH + j], near[4 * WIDTH + j], near[5 * WIDTH + j]
         nearing = -root * ((pu - ju) * dx + (pv - jv) * dy + (pw - jw) * dz)
         nearing = nearing if nearing > zero else zero
-        crowd += w
+        phi_sum += w
         fx += w * ju
         fy += w * jv
         fz += w * jw
-        meet += w * nearing
+        closing += w * nearing
         sx += cube * dx
         sy += cube * dy
         sz += cube * dz
-    return crowd, fx, fy, fz, meet, sx, sy, sz
+    return phi_sum, fx, fy, fz, closing, sx, sy, sz
 
 
 @parallel(fastmath=FAST, error_model="numpy")
-def _around(
+def _properties(
     chunk: int,
     points: Array, order: Array, first: Array, data: Array, start: Array, origin: Array, spacing: Array,
     cells: Array, sums: Array,
 ) -> None:  # fmt: skip
-    """Overwrite ``sums`` (8, n) with the sums of `_met` at the sorted ``points`` (6, n), in reaches and m/s.
+    """Fill ``sums`` (8, n) by `_property_sums` at the sorted ``points`` (6, n), in reaches and m/s.
 
     ``first`` is the first point of each cell, ``start`` the first row of ``data``.
     """
@@ -116,7 +116,7 @@ def _around(
         while run < number:
             count, run = fill_list(data, runs, number, run, near)
             for t in range(p, end):
-                part = _met(
+                part = _property_sums(
                     near, count, points[0, t], points[1, t], points[2, t], points[3, t], points[4, t],
                     points[5, t],
                 )  # fmt: skip
@@ -124,7 +124,7 @@ def _around(
                     sums[k, t] += part[k]
 
 
-def around(liquid: Search, x: Array, u: Array) -> Found:
+def properties_at(liquid: SortedLiquid, x: Array, u: Array) -> LiquidProperties:
     """Properties of the liquid around points at `x` (n, 3) m that move at `u` (n, 3) m/s."""
     near, n = liquid.near, len(x)
     place = np.empty_like(x)
@@ -132,11 +132,11 @@ def around(liquid: Search, x: Array, u: Array) -> Found:
     first, order = partition(place, *near.grid)
     points = gather_sorted(np.concatenate([place, u], axis=1), order)
     sums = np.empty((8, n), x.dtype)
-    _around(points, order, first, liquid.data, near.start, *near.grid, sums)
+    _properties(points, order, first, liquid.data, near.start, *near.grid, sums)
     found = scatter_sorted(sums, order, np.empty((n, 8), x.dtype))
     weight, crowd = x.dtype.type(liquid.weight), found[:, :1]
     flow = found[:, 1:4] / np.where(crowd > 0, crowd, 1)
-    return Found(weight * found[:, 0], flow, weight * found[:, 4], found[:, 5:])
+    return LiquidProperties(weight * found[:, 0], flow, weight * found[:, 4], found[:, 5:])
 
 
 @parallel(fastmath=FAST, error_model="numpy")
@@ -146,7 +146,7 @@ def _crests(
     spacing: Array, cells: Array, crest: Array,
 ) -> None:  # fmt: skip
     n, kind = len(rows), data.dtype.type
-    zero, one, four, half, tiny = kind(0), kind(1), kind(4), kind(0.5), kind(NEAREST)
+    zero, one, four, half, tiny = kind(0), kind(1), kind(4), kind(0.5), kind(TINY)
     box, runs = np.empty((2, 3), data.dtype), np.empty((cells[0] * cells[1], 2), np.int64)
     for k in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
         row, total = rows[k], zero
@@ -166,7 +166,7 @@ def _crests(
         crest[k] = total
 
 
-def crests(liquid: Search, rows: Array, normals: Array) -> Array:
+def crests(liquid: SortedLiquid, rows: Array, normals: Array) -> Array:
     """Crest (k,) of the particles in the `rows` (k,) of the liquid.
 
     `normals` (m, 4) has the unit normal and a 1 for each particle of the surface, 0 for all others; images

@@ -17,7 +17,7 @@ import numpy as np
 
 from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.surface.fast_sweeping import sweep
-from ecs_fluid.kernels.surface.tiles import PAD, load, mark_known, no_marks, store, turn
+from ecs_fluid.kernels.surface.sweep_tiles import PAD, load, mark_known, no_marks, store, turn
 
 SETTLED = 1e-3
 """Sweeps of second order end when no value changes by more than this fraction of a cell."""

@@ -17,33 +17,33 @@ from numba import njit
 
 from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.triples import (
-    MELTED,
+from ecs_fluid.kernels.compiled.vector3 import (
+    INLINE_EXACT,
     Vector,
+    add_scaled,
     cross_of,
     dot,
     length,
     minus,
-    plus,
     row_of,
 )
 
-PATHS = np.array([[1, 3, 7], [1, 5, 7], [2, 3, 7], [2, 6, 7], [4, 5, 7], [4, 6, 7]], dtype=np.int64)
+TETRAHEDRA = np.array([[1, 3, 7], [1, 5, 7], [2, 3, 7], [2, 6, 7], [4, 5, 7], [4, 6, 7]], dtype=np.int64)
 """Corners of the six tetrahedra, besides corner 0, which all share; corner 4 a + 2 b + c has the offsets
 a, b, c."""
 
 
-@njit(**MELTED)
+@njit(**INLINE_EXACT)
 def _to_segment(a: Vector, b: Vector) -> float:
     """Squared distance from the origin to the segment from a to b."""
     way = minus(b, a)
     along, square = -dot(a, way), dot(way, way)
     t = along / square if square > 0.0 else 0.0
-    foot = plus(a, min(max(t, 0.0), 1.0), way)
+    foot = add_scaled(a, min(max(t, 0.0), 1.0), way)
     return dot(foot, foot)
 
 
-@njit(**MELTED)
+@njit(**INLINE_EXACT)
 def _to_triangle(a: Vector, u: Vector, v: Vector, n: Vector, nn: float, best: float) -> float:
     """Smaller of ``best`` and the squared distance from the origin to a triangle (or segment, or point).
 
@@ -54,7 +54,7 @@ def _to_triangle(a: Vector, u: Vector, v: Vector, n: Vector, nn: float, best: fl
     # No point of a triangle is nearer than its plane.
     if square >= best * nn and nn > 0.0:
         return best
-    b, c, w = plus(a, 1.0, u), plus(a, 1.0, v), minus(v, u)
+    b, c, w = add_scaled(a, 1.0, u), add_scaled(a, 1.0, v), minus(v, u)
     if nn == 0.0:
         return min(min(best, _to_segment(a, b)), min(_to_segment(b, c), _to_segment(c, a)))
     # Barycentric coordinates of the foot point, times nn; one below 0 says that it lies beyond an edge.
@@ -72,15 +72,15 @@ def _to_triangle(a: Vector, u: Vector, v: Vector, n: Vector, nn: float, best: fl
     return best
 
 
-@njit(**MELTED)
+@njit(**INLINE_EXACT)
 def _between(corner: Array, g: Array, p: int, q: int) -> Vector:
     """The point between the corners p and q where g, linear between them, is zero."""
     start = row_of(corner, p)
-    return plus(start, g[p] / (g[p] - g[q]), minus(row_of(corner, q), start))
+    return add_scaled(start, g[p] / (g[p] - g[q]), minus(row_of(corner, q), start))
 
 
 @njit(forceinline=True)
-def _sides(g: Array, path: Array, order: Array) -> int:
+def _sort_corners(g: Array, path: Array, order: Array) -> int:
     """Corners of a tetrahedron into ``order`` (4,), those inside first; returns how many are inside."""
     inside, outside = 0, 3
     for m in range(4):
@@ -94,11 +94,11 @@ def _sides(g: Array, path: Array, order: Array) -> int:
     return inside
 
 
-@njit(**MELTED)
+@njit(**INLINE_EXACT)
 def _tetrahedron_facets(corner: Array, g: Array, order: Array, inside: int, out: Array) -> int:
     """Write the corners of the facets of a tetrahedron into ``out`` (2, 3, 3); returns the number of facets.
 
-    ``order`` and ``inside`` are results of `_sides`.
+    ``order`` and ``inside`` are results of `_sort_corners`.
     """
     if inside == 2:
         a, b = _between(corner, g, order[0], order[2]), _between(corner, g, order[0], order[3])
@@ -115,7 +115,7 @@ def _tetrahedron_facets(corner: Array, g: Array, order: Array, inside: int, out:
     return 1
 
 
-@njit(**MELTED)
+@njit(**INLINE_EXACT)
 def _facets(corner: Array, g: Array, paths: Array, order: Array, out: Array) -> int:
     """Corners of the facets of one cell into ``out`` (12, 3, 3); returns how many facets there are."""
     count, signs = 0, 0
@@ -126,7 +126,7 @@ def _facets(corner: Array, g: Array, paths: Array, order: Array, out: Array) -> 
         own = 1 | (1 << path[0]) | (1 << path[1]) | (1 << path[2])
         if signs & own == 0 or signs & own == own:
             continue
-        count += _tetrahedron_facets(corner, g, order, _sides(g, path, order), out[count:])
+        count += _tetrahedron_facets(corner, g, order, _sort_corners(g, path, order), out[count:])
     return count
 
 
@@ -183,21 +183,21 @@ def _pin(i: int, field: Array, phi: Array, pinned: Array) -> None:
     kind = field.dtype.type
     zero, far = kind(0), kind(np.inf)
     for j in range(ny):
-        here, held, out = field[i, j], pinned[i, j], phi[i, j]
+        here, pinned_row, out = field[i, j], pinned[i, j], phi[i, j]
         back, front = field[max(i - 1, 0), j], field[min(i + 1, nx - 1), j]
         left, right = field[i, max(j - 1, 0)], field[i, min(j + 1, ny - 1)]
         for k in range(nz):
             side = here[k] < zero
-            held[k] = ((back[k] < zero) != side) | ((front[k] < zero) != side)
+            pinned_row[k] = ((back[k] < zero) != side) | ((front[k] < zero) != side)
         for k in range(nz):
             side = here[k] < zero
-            held[k] = held[k] | ((left[k] < zero) != side) | ((right[k] < zero) != side)
+            pinned_row[k] = pinned_row[k] | ((left[k] < zero) != side) | ((right[k] < zero) != side)
         for k in range(1, nz):
-            held[k] = held[k] | ((here[k - 1] < zero) != (here[k] < zero))
+            pinned_row[k] = pinned_row[k] | ((here[k - 1] < zero) != (here[k] < zero))
         for k in range(nz - 1):
-            held[k] = held[k] | ((here[k + 1] < zero) != (here[k] < zero))
+            pinned_row[k] = pinned_row[k] | ((here[k + 1] < zero) != (here[k] < zero))
         for k in range(nz):
-            out[k] = (-far if here[k] < zero else far) if held[k] else here[k]
+            out[k] = (-far if here[k] < zero else far) if pinned_row[k] else here[k]
 
 
 @parallel("(max(field.shape[0] - 1, 1) + 1 - parity) // 2", error_model="numpy")
@@ -257,7 +257,7 @@ def facet_distances(field: Array, spacing: Array) -> tuple[Array, Array]:
     phi, pinned = np.empty_like(field), np.empty(field.shape, np.bool_)
     h = cell_widths(field.shape, spacing)
     _pin(field, phi, pinned)
-    _facet_distances(field, h, PATHS, phi, pinned)
+    _facet_distances(field, h, TETRAHEDRA, phi, pinned)
     return phi, pinned
 
 
@@ -269,9 +269,9 @@ def cell_widths(shape: tuple[int, ...], spacing: Array, flat: float = 0.0) -> Ar
     return h
 
 
-@njit(**MELTED)
-def _part_inside(g: Array, order: Array, inside: int) -> float:
-    """Fraction of a tetrahedron's volume that is inside; ``order`` and ``inside`` are results of `_sides`."""
+@njit(**INLINE_EXACT)
+def _fraction_inside(g: Array, order: Array, inside: int) -> float:
+    """Fraction of a tetrahedron's volume that is inside; ``order`` and ``inside`` as by `_sort_corners`."""
     if inside == 0 or inside == 4:
         return inside / 4.0
     if inside == 2:
@@ -300,12 +300,12 @@ def _enclosed(i: int, field: Array, spacing: Array, paths: Array, out: Array) ->
                 volume += 1.0
             elif count > 0:
                 for m in range(6):
-                    inside, own = _sides(g, paths[m], order), 0.0
+                    inside, own = _sort_corners(g, paths[m], order), 0.0
                     for f in range(_tetrahedron_facets(corner, g, order, inside, facets)):
                         first = row_of(facets[f], 0)
                         u, v = minus(row_of(facets[f], 1), first), minus(row_of(facets[f], 2), first)
                         own += 0.5 * length(cross_of(u, v))
-                    volume += _part_inside(g, order, inside) / 6.0
+                    volume += _fraction_inside(g, order, inside) / 6.0
                     area += own
     out[i, 0], out[i, 1] = volume, area
 
@@ -318,7 +318,7 @@ def enclosed(field: Array, spacing: Array) -> tuple[float, float]:
     """
     h = cell_widths(field.shape, spacing, 1.0)
     out = np.empty((max(field.shape[0] - 1, 1), 2))
-    _enclosed(field, h, PATHS, out)
+    _enclosed(field, h, TETRAHEDRA, out)
     volume, area = 0.0, 0.0
     for part, facet in out.tolist():
         volume, area = volume + part, area + facet

@@ -1,7 +1,7 @@
 """One Gauss-Seidel sweep of the eikonal equation over blocks of tiles; see `kernels.surface.eikonal`.
 
-Arrays are laid out as in `kernels.surface.tiles`: no two points of a row are neighbours, so all points of a
-row can be updated at once, as vectors.
+Arrays are laid out as in `kernels.surface.sweep_tiles`: no two points of a row are neighbours, so all
+points of a row can be updated at once, as vectors.
 
 No fast-math here: the vector loop, its remainder and a plain loop must round alike.
 """
@@ -13,7 +13,7 @@ from numba import njit
 
 from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.surface.tiles import PAD, mark, refresh
+from ecs_fluid.kernels.surface.sweep_tiles import PAD, mark, refresh
 
 VECTOR = 16
 """Rows are cut at multiples of this number of points, so that vector loops leave no remainder, except in the
@@ -21,7 +21,7 @@ narrowest tiles."""
 
 
 @njit(forceinline=True, error_model="numpy")
-def _first_line(
+def _first_order_line(
     here: Array,
     fixed: Array,
     left: Array,
@@ -42,7 +42,7 @@ def _first_line(
     kind = here.dtype.type
     zero, half, two, three, third = kind(0), kind(0.5), kind(2), kind(3), kind(1) / kind(3)
     hh = h * h
-    found = 0
+    changed = 0
     # Unsigned indices need no test for negative ones. Taking slices of these short rows cost as much time as
     # the loop itself, so the loop indexes the whole tile.
     row, one, two_pads, pad = np.uintp(t + PAD), np.uintp(1), np.uintp(PAD + 1), np.uintp(PAD)
@@ -69,8 +69,8 @@ def _first_line(
         new = a + (h if alone else (part + root) * (half if pair else third))
         better = (new < abs(old) * shrink) & (new <= limit) & (fixed[line, s] == 0)
         here[row, m] = (new if old > zero else -new) if better else old
-        found += 1 if better else 0
-    return found
+        changed += 1 if better else 0
+    return changed
 
 
 @njit(forceinline=True, error_model="numpy")
@@ -128,7 +128,7 @@ def _general_line(
     two_thirds = kind(2) / kind(3)
     rx, ry, rz = hx * two_thirds, hy * two_thirds, hz * two_thirds
     falling = settled < zero
-    found = 0
+    changed = 0
     for s in range(here.size):
         old = here[s]
         side = one if old > zero else -one
@@ -165,12 +165,12 @@ def _general_line(
         gain = abs(old) * shrink - new
         better = ((gain > zero) if falling else (abs(gain) > settled)) & (new <= limit) & (fixed[s] == 0)
         here[s] = new * side if better else old
-        found += 1 if better else 0
-    return found
+        changed += 1 if better else 0
+    return changed
 
 
 @njit(forceinline=True, error_model="numpy")
-def _chunk(
+def _sweep_chunk(
     here: Array,
     left: Array,
     right: Array,
@@ -197,7 +197,7 @@ def _chunk(
     near = kind(np.inf) if order == 2 else -one
     shrink = one if order == 2 else one - kind(4) * kind(np.finfo(here.dtype).eps)
     simple = order == 1 and spacing[0] == spacing[1] and spacing[1] == spacing[2]
-    found, width = 0, fixed.shape[1]
+    changed, width = 0, fixed.shape[1]
     for number in range(last - first):
         t = first + number if forward else last - 1 - number
         # Rows at both ends of a tile hold few points of the grid. What is updated with them to fill up whole
@@ -205,21 +205,21 @@ def _chunk(
         low = max(0, t - nz + 1) // VECTOR * VECTOR
         high = min(width, (t + VECTOR) // VECTOR * VECTOR)
         if simple:
-            found += _first_line(here, fixed, left, right, t, low, high, spacing[0], limit, shrink)
+            changed += _first_order_line(here, fixed, left, right, t, low, high, spacing[0], limit, shrink)
             continue
         a, b, row = low + PAD, high + PAD, t + PAD
         line, held = here[row, a:b], fixed[t, low:high]
         before, after = here[row - 1, a - 1 : b], here[row + 1, a : b + 1]
         before2, after2 = here[row - 2, a - 2 : b], here[row + 2, a : b + 2]
         _upwind_lines(line, left[row, a:b], right[row, a:b], left2[row, a:b], right2[row, a:b], near, across)
-        found += _general_line(
+        changed += _general_line(
             line, held, across, before, after, before2, after2, spacing, near, limit, shrink, settled
         )
-    return found
+    return changed
 
 
 @parallel("end - start + 1")
-def _diagonal(
+def _sweep_diagonal(
     task: int, diagonal: int, start: int, end: int, v: Array, fixed: Array, active: Array, nz: int,
     height: int, shift: int, forward_i: bool, forward_t: bool, block: int, spacing: Array, order: int,
     limit: float, settled: float, counts: Array,
@@ -248,12 +248,12 @@ def _diagonal(
             if marks[c] == 0:
                 continue
             marks[c] = 0
-            found = _chunk(
+            changed = _sweep_chunk(
                 v[a, q], v[a - 1, q], v[a + 1, q], v[a - 2, q], v[a + 2, q], fixed[i, q], c * height,
                 min(c * height + height, rows), nz, forward_t, h, order, reach, least, across,
             )  # fmt: skip
-            if found > 0:
-                counts[p, q] += found
+            if changed > 0:
+                counts[p, q] += changed
                 mark(active, i, q, c, shift, order)
 
 
@@ -275,16 +275,16 @@ def sweep(
 ) -> int:
     """Sweep once along i and t, forward or backward; returns how many points changed.
 
-    Arrays are as in `kernels.surface.tiles`: ``v`` the signed distances (infinite where unknown), ``fixed``
-    the points that must stay, ``active`` the chunks of ``height`` rows that need a visit (no other would
-    change). A block is ``block`` tiles along i. It may start when the blocks before it along i and along j
-    are done, so the blocks of one diagonal run in parallel. ``spacing`` (3,) and ``limit`` are in units of v.
-    ``settled`` is the smallest change that counts, or -1 if distances may only fall.
+    Arrays are as in `kernels.surface.sweep_tiles`: ``v`` the signed distances (infinite where unknown),
+    ``fixed`` the points that must stay, ``active`` the chunks of ``height`` rows that need a visit (no other
+    would change). A block is ``block`` tiles along i. It may start when the blocks before it along i and
+    along j are done, so the blocks of one diagonal run in parallel. ``spacing`` (3,) and ``limit`` are in
+    units of v. ``settled`` is the smallest change that counts, or -1 if distances may only fall.
     """
     ni, nj = (fixed.shape[0] + block - 1) // block, fixed.shape[1]
     counts = np.zeros((ni, nj), np.int64)
     how = v, fixed, active, nz, height, shift, forward_i, forward_t, block, spacing, order, limit, settled
     for diagonal in range(ni + nj - 1):
         start, end = max(0, diagonal - nj + 1), min(ni - 1, diagonal)
-        _diagonal(diagonal, start, end, *how, counts)
+        _sweep_diagonal(diagonal, start, end, *how, counts)
     return int(counts.sum())

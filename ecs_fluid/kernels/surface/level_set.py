@@ -22,9 +22,9 @@ from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.grids import cubic, interpolation
 from ecs_fluid.kernels.surface.facets import cell_widths, facet_distances
 
-FAIR = 0.25
+SLOPE_TOLERANCE = 0.25
 """Deviation of |grad phi| from 1 that is tolerated near an advected surface."""
-BESIDE = 3
+KEPT_POINTS = 3
 """Advected values may be kept within this number of points from a change of sign."""
 
 
@@ -66,15 +66,15 @@ def normal_at(x: Array, origin: Array, spacing: Array, phi: Array) -> Array:
     """
     h = cell_widths(phi.shape, spacing)
     wide = np.array(phi.shape) > 1
-    found = np.zeros((len(x), 3), phi.dtype)
+    slope = np.zeros((len(x), 3), phi.dtype)
     step = 0.5 * h
     for axis in np.flatnonzero(wide):
         shift = np.zeros(3)
         shift[axis] = step[axis]
         ahead = distance_at((x + shift).astype(x.dtype), origin, spacing, phi)
-        found[:, axis] = (ahead - distance_at((x - shift).astype(x.dtype), origin, spacing, phi)) / h[axis]
-    length = np.linalg.norm(found, axis=1, keepdims=True)
-    return np.asarray(found / np.where(length > 0, length, 1))
+        slope[:, axis] = (ahead - distance_at((x - shift).astype(x.dtype), origin, spacing, phi)) / h[axis]
+    length = np.linalg.norm(slope, axis=1, keepdims=True)
+    return np.asarray(slope / np.where(length > 0, length, 1))
 
 
 def grid_rows(phi: Array, origin: Array, spacing: Array, near: Array) -> Array:
@@ -85,7 +85,7 @@ def grid_rows(phi: Array, origin: Array, spacing: Array, near: Array) -> Array:
     )
 
 
-def feet(phi: Array, origin: Array, spacing: Array, near: Array) -> Array:
+def surface_points(phi: Array, origin: Array, spacing: Array, near: Array) -> Array:
     """Surface points (n, 3) m nearest to the grid points ``near``: x - phi grad phi / |grad phi|."""
     index = np.nonzero(near)
     slope = geometry(phi, spacing, float(np.abs(phi[index]).max(initial=0.0)))[index][:, :3]
@@ -94,7 +94,7 @@ def feet(phi: Array, origin: Array, spacing: Array, near: Array) -> Array:
     return np.asarray(x - phi[index][:, None] * (slope / np.where(length > 0, length, 1)))
 
 
-def carried(phi: Array, origin: Array, spacing: Array, near: Array, u: Array, dt: float) -> Array:
+def advected(phi: Array, origin: Array, spacing: Array, near: Array, u: Array, dt: float) -> Array:
     """``phi`` (px, py, pz) m advected for ``dt`` s at the points ``near``, with velocities ``u`` (n, 3) m/s.
 
     Second order in time for a steady flow. At other points phi stays, so ``near`` has to reach a few cells
@@ -110,12 +110,12 @@ def carried(phi: Array, origin: Array, spacing: Array, near: Array, u: Array, dt
     return moved
 
 
-def held(phi: Array, spacing: Array, width: float) -> tuple[Array, Array]:
+def kept_distances(phi: Array, spacing: Array, width: float) -> tuple[Array, Array]:
     """The part of an advected distance that is kept while the rest is computed anew: (phi m, pinned bool).
 
-    A value is kept if it is within ``width`` m, the point is within `BESIDE` points of a change of sign, and
-    the slope |grad phi| (central differences) is near 1. The second condition is needed since a part of the
-    liquid that was lost leaves small values without a surface. Computing all distances anew in every step
+    A value is kept if it is within ``width`` m, the point is within `KEPT_POINTS` points of a change of sign,
+    and the slope |grad phi| (central differences) is near 1. The second condition is needed since a part of
+    the liquid that was lost leaves small values without a surface. Computing all distances anew in every step
     would move the surface a little each time: facets cut off bulges, phi / |grad phi| amplifies waves of two
     cells, and sweeps roughen the values beside them. Kept values are only interpolated.
 
@@ -124,7 +124,7 @@ def held(phi: Array, spacing: Array, width: float) -> tuple[Array, Array]:
     slope would keep thin parts alive.
     """
     near, pinned = facet_distances(phi, spacing)
-    at = np.nonzero((np.abs(phi) <= width) & _widened(pinned))
+    at = np.nonzero((np.abs(phi) <= width) & _dilated(pinned))
     square = np.zeros(len(at[0]))
     inverse = 1.0 / cell_widths(phi.shape, spacing)
     for axis, n in enumerate(phi.shape):
@@ -134,18 +134,18 @@ def held(phi: Array, spacing: Array, width: float) -> tuple[Array, Array]:
         rise = phi[tuple(high)].astype(np.float64) - phi[tuple(low)]
         square += (rise * inverse[axis] / span) ** 2
     slope = np.sqrt(square)
-    fair, steep = np.abs(slope - 1.0) <= FAIR, slope > 1.0
+    fair, steep = np.abs(slope - 1.0) <= SLOPE_TOLERANCE, slope > 1.0
     near[at] = np.where(fair, phi[at], np.where(steep, phi[at] / np.maximum(slope, 1.0), near[at]))
     pinned[at] |= fair
     return near, pinned
 
 
-def _widened(mask: Array) -> Array:
-    """All points within `BESIDE` points of a True one along every axis."""
+def _dilated(mask: Array) -> Array:
+    """All points within `KEPT_POINTS` points of a True one along every axis."""
     for axis in range(3):
         line = np.moveaxis(mask, axis, 0)
         wide = line.copy()
-        for step in range(1, BESIDE + 1):
+        for step in range(1, KEPT_POINTS + 1):
             wide[step:] |= line[:-step]
             wide[:-step] |= line[step:]
         mask = np.moveaxis(wide, 0, axis)

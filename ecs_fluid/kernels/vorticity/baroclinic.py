@@ -18,18 +18,18 @@ from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.compiled.lanes import lanes_of, load, spread, store
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.vectors import wide_vectors
+from ecs_fluid.kernels.compiled.wide_vectors import wide_vectors
 from ecs_fluid.kernels.grids.neighbours import (
     box_of,
     lane_groups,
-    lane_room,
     lane_runs,
+    lane_scratch,
     search_grid,
     sorted_rows,
 )
 from ecs_fluid.kernels.grids.partition import partition
 from ecs_fluid.kernels.vorticity.neighbour_moments import (
-    CELL,
+    CELL_EDGE,
     FILLED,
     add_moments,
     closeness,
@@ -44,19 +44,19 @@ _FIRST, _SECOND = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)
 def _neighbour_moments(
     chunk: int,
     rows: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray,
-    reach: float, filled: float, flat: int, uniform: bool, asked: np.ndarray, order: np.ndarray, wanted: int,
-    moments: np.ndarray,
+    reach: float, filled: float, flat: int, uniform: bool, needed_box: np.ndarray, order: np.ndarray,
+    needed_rows: int, moments: np.ndarray,
 ) -> None:  # fmt: skip
     """Fill ``moments`` (n, 13) from the rows x, y, z, h^2, V and m.
 
     Its columns are x, y, z, h^2, m_p B_p c_p (3) and the six entries of m_p B_p. The last nine are left 0
-    where nobody needs them: in groups of rows further than ``reach`` from the box ``asked`` (2, 3), and in
-    groups without any of the first ``wanted`` rows before sorting (``order`` has their numbers)."""
-    runs, box, targets, sums = lane_room(rows, cells, 10)
+    where nobody needs them: in groups of rows further than ``reach`` from ``needed_box`` (2, 3), and in
+    groups without any of the first ``needed_rows`` rows before sorting (``order`` has their numbers)."""
+    runs, box, targets, sums = lane_scratch(rows, cells, 10)
     inverse = np.empty(9, np.float64)
     for p, end in lane_groups(chunk, 0, len(rows), start, cells[2], lanes_of(rows)):
         box_of(rows, p, end, box)
-        if _least(order, p, end) >= wanted or _beyond(box, asked, reach):
+        if _least_row(order, p, end) >= needed_rows or _are_apart(box, needed_box, reach):
             for t in range(p, end):
                 for c in range(13):
                     moments[t, c] = rows[t, c] if c < 4 else 0.0
@@ -72,7 +72,7 @@ def _neighbour_moments(
 
 
 @njit(error_model="numpy", forceinline=True)
-def _beyond(box: np.ndarray, other: np.ndarray, reach: float) -> bool:
+def _are_apart(box: np.ndarray, other: np.ndarray, reach: float) -> bool:
     """Whether two boxes, each (2, 3) with lower and upper corner, are further apart than ``reach``."""
     square = 0.0
     for c in range(3):
@@ -82,7 +82,7 @@ def _beyond(box: np.ndarray, other: np.ndarray, reach: float) -> bool:
 
 
 @njit(error_model="numpy", forceinline=True)
-def _least(order: np.ndarray, first: int, last: int) -> int:
+def _least_row(order: np.ndarray, first: int, last: int) -> int:
     """The smallest of ``order[first:last]``."""
     least = order[first]
     for t in range(first + 1, last):
@@ -153,9 +153,9 @@ def _weighted_gradient(
 ) -> None:  # fmt: skip
     """Fill ``out`` (count, 3) with G of the first rows; ``moments`` (n, 13) are sorted by ``order``."""
     width = lanes_of(moments)
-    runs, box, targets, sums = lane_room(moments, cells, 3)
+    runs, box, targets, sums = lane_scratch(moments, cells, 3)
     for p, end in lane_groups(chunk, 0, len(moments), start, cells[2], width):
-        if _least(order, p, end) >= out.shape[0]:
+        if _least_row(order, p, end) >= out.shape[0]:
             continue
         number = lane_runs(moments, p, end, start, origin, spacing, cells, reach, box, runs, targets)
         _add_gradient(moments, runs, number, targets, uniform, sums)
@@ -199,15 +199,17 @@ def weighted_gradient(
     if count == 0:
         return out
     far = float(reach.max())
-    grid = search_grid(x, far * CELL, max(len(x), 64))
+    grid = search_grid(x, far * CELL_EDGE, max(len(x), 64))
     start, order = partition(x, *grid)
     rows = sorted_rows(x, reach * reach, volume, values, order)
     moments = np.empty((len(x), 13), x.dtype)
     # A little further than the reach, so that a pair at its end is met from both sides or from neither.
     far *= 1.0 + 1e-5
     filled, uniform = FILLED[3 if flat < 0 else 2], bool(reach.min() == reach.max())
-    asked, wanted = np.stack(bounds(x[:count])), len(x) if mirrors is None else count
-    _neighbour_moments(rows, start, *grid, far, filled, flat, uniform, asked, order, wanted, moments)
+    needed_box, needed_rows = np.stack(bounds(x[:count])), len(x) if mirrors is None else count
+    _neighbour_moments(
+        rows, start, *grid, far, filled, flat, uniform, needed_box, order, needed_rows, moments
+    )
     if mirrors is not None:
         place = np.empty(len(x), np.int64)
         place[order] = np.arange(len(x))

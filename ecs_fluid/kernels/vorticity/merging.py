@@ -12,7 +12,7 @@ import numpy as np
 
 from ecs_fluid.kernels.compiled.columns import equal_rows
 
-REACH = 2**19
+KEYED_CELLS = 2**19
 """Number of cells along each axis, on either side of the origin, that have a key; vortons beyond stay
 alone."""
 
@@ -52,10 +52,12 @@ def merge(
     """
     edge = np.ldexp(1.0, level)
     cell = np.floor(x / edge[:, None])
-    inside = (np.abs(cell) < REACH).all(axis=1)
+    inside = (np.abs(cell) < KEYED_CELLS).all(axis=1)
     # Two keys per row; rows with equal keys are joined. One key is the cell, in three numbers of 20 bits. The
     # other is level and side, or a number of its own for a vorton beyond the cells, which stays alone.
-    index = (np.where(inside[:, None], cell, 0).astype(np.int64) + REACH) @ np.array([1 << 40, 1 << 20, 1])
+    index = (np.where(inside[:, None], cell, 0).astype(np.int64) + KEYED_CELLS) @ np.array(
+        [1 << 40, 1 << 20, 1]
+    )
     front = np.where(inside, 16 * (level % LEVELS) + side, 16 * LEVELS + np.cumsum(~inside))
     first, group = equal_rows([front, index])
     count = len(first)

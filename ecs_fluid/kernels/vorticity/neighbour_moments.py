@@ -13,14 +13,14 @@ import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.compiled import FAST
-from ecs_fluid.kernels.compiled.lanes import lanes_of, load, most, spread, store
-from ecs_fluid.kernels.compiled.vectors import INLINE, wide_vectors
+from ecs_fluid.kernels.compiled.lanes import lanes_of, larger, load, spread, store
+from ecs_fluid.kernels.compiled.wide_vectors import INLINE, wide_vectors
 
 FLOOR = 0.02
 """Lower bound of second moments, relative to those in filled space; in the corner of a block of particles the
 least is still 0.045."""
 
-CELL = 1.0
+CELL_EDGE = 1.0
 """Edge of the cells of the neighbour search, in reaches: smaller cells visit fewer pairs, but make smaller
 groups."""
 
@@ -55,7 +55,7 @@ def _exceeds(a: float, b: float, c: float, d: float, e: float, f: float, floor: 
 @njit(**INLINE)
 def closeness(dx: Any, dy: Any, dz: Any, inverse: Any, one: Any, zero: Any) -> Any:
     """The weight w_pq = (1 - d^2 / h_pq^2)^2, 0 beyond the reach; ``inverse`` is 1 / h_pq^2."""
-    t = most(one - (dx * dx + dy * dy + dz * dz) * inverse, zero)
+    t = larger(one - (dx * dx + dy * dy + dz * dz) * inverse, zero)
     return t * t
 
 
@@ -90,7 +90,7 @@ def add_moments(
 
 
 @njit(forceinline=True)
-def of_lane(sums: np.ndarray, lane: int, row: int) -> float:
+def moment_of_lane(sums: np.ndarray, lane: int, row: int) -> float:
     """Moment ``row`` of the target in ``lane``, in double precision."""
     return np.float64(sums[row * lanes_of(sums) + lane])
 
@@ -104,10 +104,14 @@ def inverse_moments(
     ``hp`` is the square of the particle's reach, ``filled`` the entry of `FILLED`, ``flat`` the axis across a
     flat population, or -1. In float64, since B may be large.
     """
-    s = of_lane(sums, lane, 0)
-    cx, cy, cz = of_lane(sums, lane, 1) / s, of_lane(sums, lane, 2) / s, of_lane(sums, lane, 3) / s
-    xx, yy, zz = of_lane(sums, lane, 4), of_lane(sums, lane, 5), of_lane(sums, lane, 6)
-    xy, xz, yz = of_lane(sums, lane, 7), of_lane(sums, lane, 8), of_lane(sums, lane, 9)
+    s = moment_of_lane(sums, lane, 0)
+    cx, cy, cz = (
+        moment_of_lane(sums, lane, 1) / s,
+        moment_of_lane(sums, lane, 2) / s,
+        moment_of_lane(sums, lane, 3) / s,
+    )
+    xx, yy, zz = moment_of_lane(sums, lane, 4), moment_of_lane(sums, lane, 5), moment_of_lane(sums, lane, 6)
+    xy, xz, yz = moment_of_lane(sums, lane, 7), moment_of_lane(sums, lane, 8), moment_of_lane(sums, lane, 9)
     xx, yy, zz = xx - s * cx * cx, yy - s * cy * cy, zz - s * cz * cz
     xy, xz, yz = xy - s * cx * cy, xz - s * cx * cz, yz - s * cy * cz
     full = filled * hp * hp * (1.0 if flat >= 0 else math.sqrt(hp))

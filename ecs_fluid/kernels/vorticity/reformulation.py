@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.vorticity.stretch import held_back
+from ecs_fluid.kernels.vorticity.stretch import growth_reduction
 
 
 @parallel(fastmath=FAST, error_model="numpy")
@@ -28,14 +28,14 @@ def reshape_cores(
 ) -> None:  # fmt: skip
     """dalpha -= 3 g s alpha and d(sigma^2)/dt -= 2 g s sigma^2, with s = alpha . J alpha / |alpha|^2.
 
-    If growth is limited, s is reduced by the rate `held_back` here too.
+    If growth is limited, s is reduced by the rate `growth_reduction` here too.
 
     Args:
         du: velocity gradient (n, 3, 3), 1/s.
         alpha, sigma: strengths (n, 3), m^3/s, and core radii (n,), m.
         g: constant of the method times the factor on stretching, of the arrays' dtype; 1/5 is rVPM, 0 changes
             nothing.
-        own: as in `held_back`.
+        own: as in `growth_reduction`.
         dalpha, dsigma2: rates (n, 3), m^3/s^2, and (n,), m^2/s, to which the result is added.
     """
     n = len(alpha)
@@ -49,11 +49,13 @@ def reshape_cores(
             + ay * (du[p, 1, 0] * ax + du[p, 1, 1] * ay + du[p, 1, 2] * az)
             + az * (du[p, 2, 0] * ax + du[p, 2, 1] * ay + du[p, 2, 2] * az)
         )
-        held = alpha.dtype.type(held_back(du, alpha, sigma, p, own)) if own > 0 else alpha.dtype.type(0.0)
-        once = g * (along / square - held)
-        twice = once + once
-        thrice = twice + once
-        dalpha[p, 0] -= thrice * ax
-        dalpha[p, 1] -= thrice * ay
-        dalpha[p, 2] -= thrice * az
-        dsigma2[p] -= twice * sigma[p] * sigma[p]
+        reduction = (
+            alpha.dtype.type(growth_reduction(du, alpha, sigma, p, own)) if own > 0 else alpha.dtype.type(0.0)
+        )
+        rate = g * (along / square - reduction)
+        double_rate = rate + rate
+        triple_rate = double_rate + rate
+        dalpha[p, 0] -= triple_rate * ax
+        dalpha[p, 1] -= triple_rate * ay
+        dalpha[p, 2] -= triple_rate * az
+        dsigma2[p] -= double_rate * sigma[p] * sigma[p]

@@ -10,18 +10,19 @@ from numpy.typing import NDArray
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.parallel import parallel
 
-SHARES = 0.5, 0.8
+OWN_SHARES = 0.5, 0.8
 """A vorton's growth is reduced from the first of these shares on, and stopped from the second on. The share
 is that of its own blob in the vorticity at its centre."""
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy")
-def held_back(du: NDArray[Any], alpha: NDArray[Any], sigma: NDArray[Any], p: int, own: float) -> Any:
+def growth_reduction(du: NDArray[Any], alpha: NDArray[Any], sigma: NDArray[Any], p: int, own: float) -> Any:
     """Rate, 1/s, by which the growth s = alpha . J alpha / alpha^2 of the strength of vorton p is reduced.
 
     The blob of the vorton alone has the curl ``own`` alpha/sigma^3 at its centre, with own = 2/3 zeta(0). Let
     q be its share in the whole curl there: 1 for a vorton alone, small among overlapping blobs. The result is
-    s z^2 (3 - 2 z) if s > 0, else 0, with z = (q^2 - a^2)/(b^2 - a^2) clamped to [0, 1] and a, b = SHARES.
+    s z^2 (3 - 2 z) if s > 0, else 0, with z = (q^2 - a^2)/(b^2 - a^2) clamped to [0, 1] and a, b =
+    OWN_SHARES.
     """
     ax, ay, az = alpha[p, 0], alpha[p, 1], alpha[p, 2]
     along = (
@@ -34,11 +35,11 @@ def held_back(du: NDArray[Any], alpha: NDArray[Any], sigma: NDArray[Any], p: int
         return 0.0
     x, y, z = du[p, 2, 1] - du[p, 1, 2], du[p, 0, 2] - du[p, 2, 0], du[p, 1, 0] - du[p, 0, 1]
     turning = own / sigma[p] ** 3
-    low, high = SHARES[0] ** 2, SHARES[1] ** 2
+    low, high = OWN_SHARES[0] ** 2, OWN_SHARES[1] ** 2
     part = (turning * turning * square / (x * x + y * y + z * z) - low) / (high - low)
     part = min(max(part, 0.0), 1.0)
-    held: float = part * part * (3.0 - 2.0 * part) * along / square
-    return held
+    reduction: float = part * part * (3.0 - 2.0 * part) * along / square
+    return reduction
 
 
 @parallel(fastmath=FAST, error_model="numpy")
@@ -61,7 +62,9 @@ def stretch(
     n = len(alpha)
     span = (n + CHUNKS - 1) // CHUNKS
     for p in range(chunk * span, min(n, (chunk + 1) * span)):
-        held = alpha.dtype.type(held_back(du, alpha, sigma, p, own)) if own > 0 else alpha.dtype.type(0.0)
+        held = (
+            alpha.dtype.type(growth_reduction(du, alpha, sigma, p, own)) if own > 0 else alpha.dtype.type(0.0)
+        )
         for i in range(3):
             straight = du[p, i, 0] * alpha[p, 0] + du[p, i, 1] * alpha[p, 1] + du[p, i, 2] * alpha[p, 2]
             turned = du[p, 0, i] * alpha[p, 0] + du[p, 1, i] * alpha[p, 1] + du[p, 2, i] * alpha[p, 2]

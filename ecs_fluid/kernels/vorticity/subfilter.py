@@ -16,32 +16,26 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart.regularisation import Code, record
-from ecs_fluid.kernels.biot_savart.selection import (
+from ecs_fluid.kernels.biot_savart.regularisation_dispatch import (
     core_constant,
     core_shift,
     gradient_factors,
     potential_factors,
     renamed,
 )
-from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled import CHUNKS, FAST_LOOP, Array
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.vectors import LANES, wide_vectors
+from ecs_fluid.kernels.compiled.wide_vectors import LANES, wide_vectors
+from ecs_fluid.kernels.grids.grid import Grid
 from ecs_fluid.kernels.grids.neighbours import GROUP, WIDTH, box_of, fill_list, runs_around
-
-Array = NDArray[Any]
-Grid = tuple[Array, Array, Array]
-
-_OPTIONS: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
-
 
 VALUES = 6
 """Number of quantities that `blob_sums` adds up at once."""
 
 
-@njit(fastmath=FAST, error_model="numpy")
+@njit(**FAST_LOOP)
 def _add_blobs(
     code: Code, px: float, py: float, pz: float, near: Array, count: int, cut: float, sums: Array
 ) -> None:
@@ -80,7 +74,7 @@ CHANGED = 8
 """Columns of a source whose core radius changes: x, y, z, squared radii before and after, strength (3)."""
 
 
-@njit(fastmath=FAST, error_model="numpy")
+@njit(**FAST_LOOP)
 def _add_changes(
     code: Code, px: float, py: float, pz: float, near: Array, count: int, cut: float, sums: Array
 ) -> None:
@@ -154,7 +148,7 @@ def _over_neighbours(name: str, add: Any, columns: int, rows: int, scale: float)
                 for row in range(out.shape[0]):
                     out[row, p] = factor * sums[p - first, row]
 
-    return parallel(**_OPTIONS)(renamed(sums_over, name))
+    return parallel(**FAST_LOOP)(renamed(sums_over, name))
 
 
 _blob_sums = _over_neighbours("blob_sums", _add_blobs, 4 + VALUES, VALUES, 1.0 / (4.0 * math.pi))
@@ -199,7 +193,7 @@ def gradient_change(
     return gradient
 
 
-@parallel(**_OPTIONS)
+@parallel(**FAST_LOOP)
 def model(chunk: int, du: Array, omega: Array, smooth: Array, out: Array) -> None:
     """Fill ``out`` (3, n) 1/s^2 with E = J omega - smooth at every vorton.
 
@@ -217,7 +211,7 @@ def model(chunk: int, du: Array, omega: Array, smooth: Array, out: Array) -> Non
             )
 
 
-@parallel(**_OPTIONS)
+@parallel(**FAST_LOOP)
 def add_model(
     chunk: int, alpha: Array, scale: Array, model: Array, coefficient: Array, most: float, rate: Array
 ) -> None:

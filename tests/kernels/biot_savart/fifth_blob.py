@@ -21,7 +21,7 @@ from numba import njit
 import ecs_fluid as ef
 from ecs_fluid.kernels.biot_savart import regularisation
 from ecs_fluid.kernels.biot_savart.regularisation import WINCKELMANS
-from ecs_fluid.kernels.compiled.vectors import INLINE
+from ecs_fluid.kernels.compiled.wide_vectors import INLINE
 
 
 @njit(**INLINE)

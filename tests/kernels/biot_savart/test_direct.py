@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart import direct
 from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES, Code, record
-from tests.kernels.by_day import pairs, some
+from tests.kernels.regularisations_by_day import pairs, some
 
 REALS = (np.float32, np.float64)
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ecs_fluid.kernels.biot_savart import locally_essential_tree as essential, tree, tree_build
-from ecs_fluid.kernels.biot_savart.blocks import point_blocks
 from ecs_fluid.kernels.biot_savart.regularisation import CODES
+from ecs_fluid.kernels.biot_savart.target_blocks import point_blocks
 from ecs_fluid.kernels.grids.grid import uniform_grid
 from ecs_fluid.kernels.grids.partition import gather_sorted, partition
 
@@ -34,7 +34,7 @@ def essential_part(
         kept.append(whole.first[layer - 1] + essential.children_of(whole.cells, layer, opened[layer]))
     nodes, rows = (
         np.concatenate(kept),
-        essential.runs(whole.start[opened[0]], whole.vortons[opened[0]]),
+        essential.concatenated_ranges(whole.start[opened[0]], whole.vortons[opened[0]]),
     )
     part = {}
     for name in ("x", "alpha", "sigma", "radius"):
@@ -105,9 +105,11 @@ def test_runs_of_nodes_and_their_children(cells: tuple[int, int, int]) -> None:
             assert essential.first_parent(layers, layer, node) == np.sum(first < node)
         for end in range(len(parents) + 1):
             last = max((int(some.max()) for some in children[:end]), default=-1)
-            behind = essential.behind_children(layers, layer, end)
+            behind = essential.end_of_children(layers, layer, end)
             assert last < behind <= layers[layer - 1].prod() or behind == last + 1
 
 
 def test_runs() -> None:
-    np.testing.assert_array_equal(essential.runs(np.array([3, 9, 4]), np.array([2, 0, 3])), [3, 4, 4, 5, 6])
+    np.testing.assert_array_equal(
+        essential.concatenated_ranges(np.array([3, 9, 4]), np.array([2, 0, 3])), [3, 4, 4, 5, 6]
+    )

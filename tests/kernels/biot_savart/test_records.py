@@ -99,7 +99,8 @@ def test_no_other_kernel_knows_a_regularisation() -> None:
                 assert node.name not in words, f"{path}: {node.name}"
             if isinstance(node, ast.Compare):
                 sides = [ast.unparse(side) for side in (node.left, *node.comparators)]
-                assert not {"code", "s.code"} & set(sides) or path.name == "selection.py", f"{path}: {sides}"
+                if path.name != "regularisation_dispatch.py":
+                    assert not {"code", "s.code"} & set(sides), f"{path}: {sides}"
     assert checked > 10_000
 
 
@@ -126,7 +127,7 @@ def test_code_that_is_kept_does_not_answer_for_another_record(tmp_path: Path) ->
     """Two programs' records, or one before and after an edit, have one number, by which code is found."""
     manual = (Path(__file__).parents[3] / "docs" / "velocity.md").read_text(encoding="utf-8")
     lines = "\n".join(line.strip() for line in manual.splitlines() if line.startswith("    regularisation."))
-    script = Path(__file__).with_name("own_record.py")
+    script = Path(__file__).with_name("own_regularisation.py")
     environment = {**os.environ, "ECS_FLUID_CACHE_DIR": str(tmp_path)}
     environment.pop("NUMBA_CACHE_DIR", None)
     for scale in ("1.0", "3.0"):

@@ -12,7 +12,7 @@ from scipy.special import erf, erfc, hyp1f1
 
 from ecs_fluid.kernels.biot_savart import direct
 from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES, record
-from tests.kernels.by_day import pairs
+from tests.kernels.regularisations_by_day import pairs
 
 Array = NDArray[np.float64]
 REALS = (np.float32, np.float64)

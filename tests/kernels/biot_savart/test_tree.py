@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.biot_savart import blocks, direct, tree, tree_build
+from ecs_fluid.kernels.biot_savart import direct, target_blocks, tree, tree_build
 from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES, Code
 from ecs_fluid.kernels.grids.grid import uniform_grid
 from ecs_fluid.kernels.grids.partition import partition
-from tests.kernels.by_day import pairs
+from tests.kernels.regularisations_by_day import pairs
 
 Array = NDArray[Any]
 REALS = (np.float32, np.float64)
@@ -364,7 +364,7 @@ def test_near_core_is_kept_right(strengths: str, sigma: float, per_cell: float) 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (2, 5, 9), (4, 4, 4), (17, 3, 33)])
 def test_grid_blocks_are_small_bricks_that_hold_every_point_once(shape: tuple[int, int, int]) -> None:
-    order, starts = blocks.grid_blocks(np.array(shape))
+    order, starts = target_blocks.grid_blocks(np.array(shape))
     total = int(np.prod(shape))
     assert np.array_equal(np.sort(order), np.arange(total))
     assert starts[0] == 0 and starts[-1] == total
@@ -379,13 +379,13 @@ def test_grid_blocks_are_small_bricks_that_hold_every_point_once(shape: tuple[in
 def test_blocks_of_some_grid_points_are_what_is_left_of_the_bricks() -> None:
     some = np.random.default_rng(2).random((17, 3, 33)) < 0.02
     some[3:9] = False
-    order, starts = blocks.some_grid_blocks(some)
+    order, starts = target_blocks.some_grid_blocks(some)
     whole = np.flatnonzero(some)[order]
     assert np.array_equal(np.sort(whole), np.flatnonzero(some))
-    every, edges = blocks.grid_blocks(some.shape)
+    every, edges = target_blocks.grid_blocks(some.shape)
     left = [[p for p in every[a:b] if some.flat[p]] for a, b in pairwise(edges)]
     assert [list(whole[a:b]) for a, b in pairwise(starts)] == [brick for brick in left if brick]
-    nothing = blocks.some_grid_blocks(np.zeros((2, 3, 4)))
+    nothing = target_blocks.some_grid_blocks(np.zeros((2, 3, 4)))
     assert len(nothing[0]) == 0 and list(nothing[1]) == [0]
 
 
@@ -393,7 +393,7 @@ def test_blocks_of_some_grid_points_are_what_is_left_of_the_bricks() -> None:
 def test_blocks_of_points_out_of_range_are_those_of_the_table(value: float) -> None:
     x = np.random.default_rng(1).random((100, 3)).astype(np.float32)
     x[7], x[8, 0] = value, -value
-    order, starts = blocks.point_blocks(x)
+    order, starts = target_blocks.point_blocks(x)
     assert np.array_equal(order, np.arange(100))
     assert starts[-1] == 100
 
@@ -401,7 +401,7 @@ def test_blocks_of_points_out_of_range_are_those_of_the_table(value: float) -> N
 def test_point_blocks_are_compact() -> None:
     """Blocks of 32 out of 32,768 points in the unit cube: 1/1024 of the volume, edge 0.1 as a cube."""
     x = np.random.default_rng(2).random((32_768, 3))
-    order, starts = blocks.point_blocks(x)
+    order, starts = target_blocks.point_blocks(x)
     assert np.array_equal(np.sort(order), np.arange(len(x)))
     assert np.diff(starts).max() <= 64
     edges = [np.ptp(x[order[a:b]], axis=0).max() for a, b in pairwise(starts)]

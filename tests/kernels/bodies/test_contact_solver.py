@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ecs_fluid.kernels.bodies.contact_solver import ContactForces, contacts_at, recall, solve
+from ecs_fluid.kernels.bodies.contact_solver import ContactForces, contacts_at, solve, warm_start
 from ecs_fluid.kernels.bodies.table import BALL, Bodies
 
 FREE = 2
@@ -30,7 +30,7 @@ def test_without_friction_only_the_normal_force_is_remembered(friction: float) -
     bodies = _balls(np.array([[0.0, 0, 0], [2.0, 0, 0]]), np.zeros((2, 3)), np.full(2, 2.0), friction)
     who, points = np.array([[0, 1]]), np.array([[1.0, 0, 0, 1, 0, 0, 0]])
     former = ContactForces(who, points[:, :3].copy(), np.array([[3.0, 4.0, 0.0]]))
-    recall(bodies, former, contacts_at(bodies, who, points, np.zeros((1, 3))), 0.1)
+    warm_start(bodies, former, contacts_at(bodies, who, points, np.zeros((1, 3))), 0.1)
     across = 0.2 if friction else 0.0
     assert np.allclose(bodies.v, [[-0.15, -across, 0], [0.15, across, 0]], atol=1e-15)
     assert np.allclose(bodies.angular_velocity[1], [0, 0, -2.5 * across], atol=1e-15)
@@ -67,5 +67,5 @@ def test_a_force_goes_to_one_contact() -> None:
         pairs, place = np.zeros((forces, 2), np.int64), np.tile([1.0, 0, 0], (forces, 1))
         pairs[:, 1] = 1
         former = ContactForces(pairs, place, np.tile([3.0, 0, 0], (forces, 1)))
-        recall(bodies, former, contacts_at(bodies, who, points, np.zeros((places, 3))), 0.1)
+        warm_start(bodies, former, contacts_at(bodies, who, points, np.zeros((places, 3))), 0.1)
         assert np.allclose(bodies.v[:, 0], [-0.15 * forces, 0.15 * forces], atol=1e-15)

@@ -10,11 +10,11 @@ from ecs_fluid.kernels.collision.surface_slip import (
     NearVortons,
     Sums,
     balance,
-    changes,
+    correction_fractions,
     exchanged,
     least_squares,
-    parts_to_go,
     slip_at,
+    strength_changes,
 )
 
 Array = np.ndarray
@@ -46,7 +46,7 @@ def test_parts_leave_the_least_slip() -> None:
     one, two = draw.standard_normal((2, C, 3))
     aim = np.array([[0.5, 0.3], [0.03, 0.7], [-0.4, -0.2]])
     slip = -(aim[who, 0, None] * one + aim[who, 1, None] * two) + 1e-3 * draw.standard_normal((C, 3))
-    parts = parts_to_go(who, slip, one, two, 0.1, np.full(4, np.inf))
+    parts = correction_fractions(who, slip, one, two, 0.1, np.full(4, np.inf))
     for i in range(3):
         ways = np.stack([one[who == i].ravel(), two[who == i].ravel()], axis=1)
         best = np.linalg.lstsq(ways, -slip[who == i].ravel())[0]
@@ -97,7 +97,7 @@ def test_exchange_and_changes() -> None:
     assert not impulse[3].any() and not moment[3].any() and rms[3] == 0.0
     parts = draw.uniform(0, 1, (4, 2))
     expected = parts[who, :1] * (a1 - a0) + parts[who, 1:] * (slip - a0)
-    assert np.allclose(changes(who, parts, a0, a1, slip), expected, atol=1e-14)
+    assert np.allclose(strength_changes(who, parts, a0, a1, slip), expected, atol=1e-14)
 
 
 def test_a_faint_second_way_is_gone_no_further_than_a_body_may_turn() -> None:
@@ -105,7 +105,7 @@ def test_a_faint_second_way_is_gone_no_further_than_a_body_may_turn() -> None:
     draw, who = rows(7)
     slip = draw.standard_normal((C, 3))
     most = np.array([1.0, 3.0, np.inf, 1.0])
-    parts = parts_to_go(who, slip, np.zeros((C, 3)), -1e-9 * slip, 0.1, most)
+    parts = correction_fractions(who, slip, np.zeros((C, 3)), -1e-9 * slip, 0.1, most)
     assert np.allclose(parts[:3, 1], [0.1, 0.3, 1e8]) and not parts[:, 0].any()
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ecs_fluid.kernels.compiled.cache_files import CacheFiles, KernelsNotKept
-from tests.kernels.compiled.kept_program import program
+from tests.kernels.compiled.cached_program import program
 
 
 def files(folder: Path) -> CacheFiles:

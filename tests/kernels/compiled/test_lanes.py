@@ -26,9 +26,9 @@ from ecs_fluid.kernels.compiled.lanes import (
     store_columns,
     store_four,
     sum_fours,
-    where_last,
+    where_fourth_positive,
 )
-from ecs_fluid.kernels.compiled.vectors import wide_vectors
+from ecs_fluid.kernels.compiled.wide_vectors import wide_vectors
 
 
 @njit
@@ -87,7 +87,7 @@ def summed(fours: np.ndarray, rows: np.ndarray, times: np.ndarray, own: np.ndarr
     total, mine = spread(zero), repeat_four(load_four(own, 0))
     for k in range(0, 4 * len(rows), lanes_of(fours)):
         theirs = gather_fours(fours, rows, k // 4)
-        total += where_last(theirs, mine + theirs) * load_as(times, k, zero)
+        total += where_fourth_positive(theirs, mine + theirs) * load_as(times, k, zero)
     store_four(out, 0, sum_fours(total))
 
 

@@ -12,8 +12,8 @@ import pytest
 from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS
-from ecs_fluid.kernels.compiled.parallel import add_at, for_each, parallel
-from tests.kernels.compiled.kept_program import program
+from ecs_fluid.kernels.compiled.parallel import atomic_add, for_each, parallel
+from tests.kernels.compiled.cached_program import program
 
 
 @parallel("len(out)")
@@ -60,7 +60,7 @@ def test_every_piece_is_done_once(count: int, threads: int) -> None:
 @parallel("len(places)")
 def reserve(i: int, places: np.ndarray, used: np.ndarray) -> None:
     """Room for i numbers, wherever there is some."""
-    places[i] = add_at(used, 0, i)
+    places[i] = atomic_add(used, 0, i)
 
 
 def test_rooms_that_threads_take_do_not_overlap(threads: int) -> None:

@@ -14,7 +14,7 @@ from ecs_fluid.kernels.fmm import error_estimate, fast_multipole, point_tree
 from ecs_fluid.kernels.fmm.accuracy import GOAL, settings, terms_for
 from ecs_fluid.kernels.fmm.multi_indices import orders
 from ecs_fluid.kernels.fmm.traversal import GRADIENT, VELOCITY
-from ecs_fluid.kernels.fmm.upward_downward import add_up, whole
+from ecs_fluid.kernels.fmm.upward_downward import all_leaves, sum_at_leaves
 
 Array = NDArray[Any]
 WINCKELMANS = CODES["winckelmans"]
@@ -198,7 +198,7 @@ def test_targets_that_are_the_sources_share_their_tree(real: Any) -> None:
     results = []
     for target in (sources.tree, point_tree.build(sx, sources.settings.leaf)):
         results.append([np.empty((3000, 3), real), np.empty((3000, 9), real)])
-        add_up(GRADIENT, sources, target, whole(target), results[-1])
+        sum_at_leaves(GRADIENT, sources, target, all_leaves(target), results[-1])
     assert all(np.array_equal(a, b) for a, b in zip(*results, strict=True))
     x[7, 1] += 0.01
     assert fast_multipole._tree_over(x, sources) is not sources.tree

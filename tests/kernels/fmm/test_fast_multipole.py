@@ -10,7 +10,6 @@ import pytest
 from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES
 from ecs_fluid.kernels.fmm import accuracy
 from ecs_fluid.kernels.fmm.accuracy import settings
-from tests.kernels.by_day import some
 from tests.kernels.fmm.fmm_flows import (
     FLOWS,
     WINCKELMANS,
@@ -29,6 +28,7 @@ from tests.kernels.fmm.fmm_flows import (
     thick_ring,
     uneven_strengths,
 )
+from tests.kernels.regularisations_by_day import some
 
 # Case 56: the tolerance is kept
 
@@ -88,7 +88,7 @@ def test_tolerance_is_kept_with_the_settings_for_many(
     flow: Any, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The wider opening that a large sum begins with, at sums small enough to be compared at every point."""
-    monkeypatch.setattr(accuracy, "MANY", 0)
+    monkeypatch.setattr(accuracy, "MANY_SOURCES", 0)
     cloud, code = flow(4000), CODES[name]
     exact = exact_gradient(code, cloud)
     for tolerance in (1e-2, 1e-3):

@@ -13,7 +13,6 @@ from ecs_fluid.kernels.biot_savart import direct
 from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES
 from ecs_fluid.kernels.fmm import fast_multipole, upward_downward
 from ecs_fluid.kernels.fmm.accuracy import settings
-from tests.kernels.by_day import pairs, some
 from tests.kernels.fmm.fmm_flows import (
     WINCKELMANS,
     Array,
@@ -28,6 +27,7 @@ from tests.kernels.fmm.fmm_flows import (
     rms,
     thick_ring,
 )
+from tests.kernels.regularisations_by_day import pairs, some
 
 # Other targets, other results
 

@@ -8,9 +8,9 @@ import numba
 import numpy as np
 import pytest
 
-from ecs_fluid.kernels.grids.lattice import SPREAD, to_lattice
+from ecs_fluid.kernels.grids.lattice import BLUR_WEIGHT, to_lattice
 from ecs_fluid.kernels.grids.scatter import QUINTICS
-from ecs_fluid.kernels.vorticity.moments import moments, monomials, with_moments
+from ecs_fluid.kernels.vorticity.strength_moments import moments, monomials, with_moments
 
 SOLID = np.zeros(3, dtype=bool)
 PRIMES = ("m4_prime", "m6_prime")
@@ -103,7 +103,7 @@ def test_second_moments_of_the_spreading_weights() -> None:
     linear = np.array([0.21, 0.25, 0.0])
     for name, wanted in (
         ("linear", linear),
-        ("positive", linear + 2 * SPREAD),
+        ("positive", linear + 2 * BLUR_WEIGHT),
         ("m6_prime", 0 * linear),
         ("m4_prime", 0 * linear),
     ):
@@ -119,7 +119,7 @@ def test_a_particle_on_a_lattice_point_stays_there() -> None:
         ("linear", 1.0),
         ("m6_prime", 1.0),
         ("m4_prime", 1.0),
-        ("positive", (1 - 2 * SPREAD) ** 3),
+        ("positive", (1 - 2 * BLUR_WEIGHT) ** 3),
     ):
         low, field = to_lattice(name, x, one, 0.25, SOLID)
         assert field.max() == pytest.approx(centre, rel=1e-14)

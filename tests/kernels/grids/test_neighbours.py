@@ -7,11 +7,11 @@ import pytest
 from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
-from ecs_fluid.kernels.compiled.vectors import LANES
+from ecs_fluid.kernels.compiled.wide_vectors import LANES
 from ecs_fluid.kernels.grids.neighbours import (
     FINE,
     GROUP,
-    MOST,
+    LIST_LENGTH,
     PADDING,
     SPAN,
     WIDTH,
@@ -20,7 +20,7 @@ from ecs_fluid.kernels.grids.neighbours import (
     lane_groups,
     list_groups,
     near_rows,
-    reaching,
+    reach_columns,
     runs_around,
     search_box,
     search_grid,
@@ -75,7 +75,7 @@ def test_lists_hold_all_neighbours_once(n: int, count: tuple[int, int, int]) -> 
     ends, found, used = np.zeros((n, 2), np.int64), np.zeros((n, n), np.int64), np.zeros(n, np.int64)
     real = n - n // 3
     groups, longest = members_and_lists(data, order, real, start, *grid, 0.25, ends, found, used)
-    assert longest <= MOST
+    assert longest <= LIST_LENGTH
     if count == (2, 1, 1):
         assert used.max() > 1
     assert found.max() == 1
@@ -114,14 +114,14 @@ def test_lanes_hold_rows_of_one_column_and_a_list_of_all_neighbours_in_order(
 ) -> None:
     """At most 16 rows, of at most SPAN cells of one column; nobody within reach of one of them is left
     out, and nobody taken who is farther from their box than the widest of them reaches (1e-4: rounding, and
-    the margin of `reaching`)."""
+    the margin of `reach_columns`)."""
     draw = np.random.default_rng(3)
     x, square = (draw.random((n, 3)) * 1.2 - 0.1).astype(dtype), draw.uniform(0.01, 0.05, n).astype(dtype)
     grid = stacked(np.zeros(3), 1 / np.array(count), np.array(count))
     start, order = partition(x, *grid)
     rows, square, width = x[order], square[order], 16
     ends, found, many = np.zeros(n, np.int64), np.zeros((n, n), np.int64), np.zeros(n, np.int64)
-    groups = groups_and_rows(*reaching(rows, square), start, *grid, width, ends, found, many)
+    groups = groups_and_rows(*reach_columns(rows, square), start, *grid, width, ends, found, many)
     assert ends[groups - 1] == n
     cell = np.searchsorted(start, np.arange(n), side="right") - 1
     for group, (first, last) in enumerate(zip([0, *ends[: groups - 1]], ends[:groups], strict=True)):

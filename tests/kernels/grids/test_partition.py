@@ -80,7 +80,7 @@ def test_results_are_never_written_to_a_hidden_copy() -> None:
 
 def test_gap_is_the_distance_to_the_cell_and_outer_cells_have_no_end() -> None:
     """Four cells of 0.5 m from 1 m: cell 1 is 1.5 to 2.0."""
-    between = from_python(neighbours._between)
+    between = from_python(neighbours._distance_to_cell)
     assert between(1.2, 1.2, 1.0, 0.5, 1, 4) == pytest.approx(0.3)
     assert between(1.7, 1.7, 1.0, 0.5, 1, 4) == 0
     assert between(2.6, 2.6, 1.0, 0.5, 1, 4) == pytest.approx(0.6)

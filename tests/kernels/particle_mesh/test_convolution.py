@@ -12,7 +12,7 @@ from scipy import fft
 
 from ecs_fluid.kernels.biot_savart.regularisation import CODES
 from ecs_fluid.kernels.particle_mesh import convolution
-from ecs_fluid.kernels.particle_mesh.convolution import convolve, half_sizes, spread, transformed
+from ecs_fluid.kernels.particle_mesh.convolution import convolve, half_sizes, kernel_transforms, waves_of
 from ecs_fluid.kernels.particle_mesh.splitting import smooth_part
 
 Array = NDArray[Any]
@@ -41,25 +41,25 @@ def test_is_the_sum_over_all_points(monkeypatch: pytest.MonkeyPatch, real: Any, 
     """
     monkeypatch.setattr(convolution, "_sharpening", lambda half: np.ones(half + 1))
     half = half_sizes(POINTS)
-    transformed.cache_clear()
+    kernel_transforms.cache_clear()
     wider, table = (
-        transformed(half, H, CODES["rankine"], 0.1 / H, part * REACH / H, np.dtype(real).name)
+        kernel_transforms(half, H, CODES["rankine"], 0.1 / H, part * REACH / H, np.dtype(real).name)
         for part in (1.5, 1.0)
     )
-    transformed.cache_clear()
+    kernel_transforms.cache_clear()
     draw = np.random.default_rng(5)
     first, second = (draw.standard_normal((*POINTS, 3)).astype(real) for _ in range(2))
     exact = summed(first.astype(np.float64) + second)
     found = np.empty_like(first)
-    convolve([(spread(first, half), [table]), (spread(second, half), [table])], half, [found])
+    convolve([(waves_of(first, half), [table]), (waves_of(second, half), [table])], half, [found])
     assert np.abs(found - exact).max() < 30 * error * np.abs(exact).max()
     before, again, beside = numba.get_num_threads(), np.empty_like(first), np.empty_like(first)
     numba.set_num_threads(1)
     two = [wider, table]
-    convolve([(spread(first, half), two), (spread(second, half), two)], half, [beside, again])
+    convolve([(waves_of(first, half), two), (waves_of(second, half), two)], half, [beside, again])
     numba.set_num_threads(before)
     assert np.array_equal(found, again)
-    convolve([(spread(first, half), [wider]), (spread(second, half), [wider])], half, [again])
+    convolve([(waves_of(first, half), [wider]), (waves_of(second, half), [wider])], half, [again])
     assert np.array_equal(beside, again)
     assert np.abs(beside - found).max() > 1e-3 * np.abs(found).max()
 
@@ -75,10 +75,10 @@ def test_strengths_in_the_middle_need_less_padding(
     strength = np.zeros((*POINTS, 3), real)
     strength[2:7] = np.random.default_rng(6).standard_normal((5, *POINTS[1:], 3))
     half = (int(fft.next_fast_len(7, real=True)), *half_sizes(POINTS)[1:])
-    transformed.cache_clear()
-    table = transformed(half, H, CODES["rankine"], 0.1 / H, REACH / H, np.dtype(real).name)
-    transformed.cache_clear()
+    kernel_transforms.cache_clear()
+    table = kernel_transforms(half, H, CODES["rankine"], 0.1 / H, REACH / H, np.dtype(real).name)
+    kernel_transforms.cache_clear()
     exact = summed(strength.astype(np.float64))
     found = [np.empty_like(strength) for _ in range(2)]
-    convolve([(spread(strength, half), [table, table])], half, found)
+    convolve([(waves_of(strength, half), [table, table])], half, found)
     assert all(np.abs(one - exact).max() < error * np.abs(exact).max() for one in found)

@@ -9,7 +9,7 @@ import pytest
 
 from ecs_fluid.kernels.compiled.lanes import BYTES
 from ecs_fluid.kernels.particle_mesh import fourier
-from ecs_fluid.kernels.particle_mesh.fourier import recipe
+from ecs_fluid.kernels.particle_mesh.fourier import transform_tables
 from tests.kernels.from_python import from_python
 
 transform = from_python(fourier.transform)
@@ -24,11 +24,11 @@ def test_is_the_discrete_transform(length: int, real: Any, rounding: float) -> N
     width, draw = BYTES // np.dtype(real).itemsize, np.random.default_rng(3)
     given = draw.standard_normal((length, 2, width)).astype(real)
     x, y = given.ravel().copy(), np.empty(given.size, real)
-    found = (y if transform(x, y, *recipe(length, np.dtype(real).name)) else x).reshape(given.shape)
+    found = (y if transform(x, y, *transform_tables(length, np.dtype(real).name)) else x).reshape(given.shape)
     exact = np.fft.fft(given[:, 0].astype(np.float64) + 1j * given[:, 1], axis=0)
     assert np.abs(found[:, 0] + 1j * found[:, 1] - exact).max() < rounding * np.abs(exact).max()
 
 
 def test_lengths_that_it_can() -> None:
     with pytest.raises(ValueError, match="a length of 14 is no product of 2, 3 and 5"):
-        recipe(14, "float32")
+        transform_tables(14, "float32")

@@ -16,7 +16,7 @@ from ecs_fluid.kernels.particle_mesh import splines
 from ecs_fluid.kernels.particle_mesh.splines import ORDER, ROW, read, scatter
 from tests.kernels.from_python import from_python
 
-weigh = from_python(splines.weigh)
+weigh = from_python(splines.fill_weights)
 
 Array = NDArray[Any]
 SPLINE = BSpline.basis_element(np.arange(ORDER + 1) - 0.5 * ORDER, extrapolate=False)

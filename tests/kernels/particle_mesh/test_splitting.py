@@ -40,7 +40,7 @@ def test_the_error_is_least() -> None:
     zeta, terms = splitting._terms(code, 1e-4 * reach, reach)
 
     def error(factors: Array) -> float:
-        return float(np.sum((zeta + terms @ factors) ** 2 * splitting.WIDTHS * splitting.let_in()[1]))
+        return float(np.sum((zeta + terms @ factors) ** 2 * splitting.WIDTHS * splitting.alias_weights()[1]))
 
     least = error(found.factors)
     for j in range(2, 5):

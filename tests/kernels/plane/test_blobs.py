@@ -14,7 +14,7 @@ from scipy.special import erf
 from ecs_fluid.kernels.biot_savart import direct
 from ecs_fluid.kernels.biot_savart.regularisation import IN_A_PLANE, code_of, record
 from ecs_fluid.kernels.fmm import fast_multipole
-from tests.kernels.by_day import pairs, some
+from tests.kernels.regularisations_by_day import pairs, some
 
 SIGMA, GAMMA = 0.7, 1.3
 RADII = SIGMA * np.array((1e-3, 0.1, 0.5, 0.99, 1.01, 1.4, 1.5, 2.7, 2.9, 5.0, 30.0))

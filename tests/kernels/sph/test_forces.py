@@ -12,16 +12,23 @@ from ecs_fluid.kernels.bodies.polytope import Hulls
 from ecs_fluid.kernels.bodies.rotation import matrix_of
 from ecs_fluid.kernels.bodies.table import BALL, CONTAINER, SOLID
 from ecs_fluid.kernels.collision.swept_bodies import obstacles
-from ecs_fluid.kernels.sph import walls as wall_kernels
-from ecs_fluid.kernels.sph.forces import FAR, compression_energy, lattice_weight
-from ecs_fluid.kernels.sph.step import evaluate, put_back
-from ecs_fluid.kernels.sph.walls import TOUCHED, beyond, joints_of, meeting, wall_law, walls
+from ecs_fluid.kernels.sph import wall_pressure as wall_kernels
+from ecs_fluid.kernels.sph.forces import LEAST_PLACE, compression_energy, lattice_weight
+from ecs_fluid.kernels.sph.step import evaluate, mirror_into_containers
+from ecs_fluid.kernels.sph.wall_pressure import (
+    MOST_BODIES,
+    joints_of,
+    lattice_deficit,
+    meeting_faces,
+    wall_law,
+    walls,
+)
 from ecs_fluid.worlds.hulls import hull_of_vertices
 from ecs_fluid.worlds.shapes import CylinderShape, PlatonicShape
 from tests.kernels.from_python import from_python
-from tests.kernels.sph.clouds import EDGE, LAW, SUPPORT, bodies, box_table, by_double_loop, cloud
+from tests.kernels.sph.liquid_clouds import EDGE, LAW, SUPPORT, bodies, box_table, by_double_loop, cloud
 
-shared, wall_part = from_python(wall_kernels.shared), from_python(wall_kernels.wall_part)
+shared, wall_part = from_python(wall_kernels.shared_part), from_python(wall_kernels.wall_part)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-11), (np.float32, 2e-5)])
@@ -42,7 +49,7 @@ def test_strays_change_nothing_for_the_others(dtype: type) -> None:
     """Far away, and where the padding of lists would lie: nu and forces of all others to rounding."""
     x, *others = cloud(7, dtype)
     far = EDGE * np.array([[3e4, 0, 0], [0, 0, 1e4], [0, -7e3, 0], [-2e4, -2e4, -2e4]])
-    padding = x.min(axis=0) - FAR * LAW.reach
+    padding = x.min(axis=0) - LEAST_PLACE * LAW.reach
     many = np.concatenate([x, far, padding[None] + EDGE * np.array([[0.1], [0.9]])]).astype(dtype)
     whole = [np.concatenate([part, np.ones_like(part[:6])]) for part in others]
     alone = evaluate(LAW, x, *others, np.zeros_like(others[1]), None, None)
@@ -142,7 +149,7 @@ def test_what_passes_a_wall_goes_on_as_its_image() -> None:
     room = room._replace(v=np.array([[1.0, 0, 0]]))
     x = np.array([[0.45, 0.1, 0.0], [0.45, 0.0, 0.0], [0.9, 0.0, 0.0]])
     v = np.array([[3.0, 0.5, 0.0], [0.5, 0.0, 0.0], [3.0, 0.0, 0.0]])
-    given, _ = put_back(LAW, x, v, np.full(3, 2.0), room, table, None)
+    given, _ = mirror_into_containers(LAW, x, v, np.full(3, 2.0), room, table, None)
     np.testing.assert_allclose(x[:, 0], [0.35, 0.35, 0.9], atol=1e-15)
     np.testing.assert_allclose(v, [[-1.0, 0.5, 0.0], [0.5, 0.0, 0.0], [3.0, 0.0, 0.0]], atol=1e-15)
     np.testing.assert_allclose(given, [[8.0, 0, 0, 0, 0, -0.8]], atol=1e-14)
@@ -205,7 +212,7 @@ def test_surface_of_a_lattice_lacks_what_lies_beyond() -> None:
         nu = evaluate(law, x, np.zeros_like(x), one, one, 0 * one, None, None).nu
         middle = (np.abs(x[:, :2] - 0.5).max(axis=1) < 0.1) & (x[:, 2] > 0.5)
         depth = (1.0 - x[middle, 2]) / EDGE
-        np.testing.assert_allclose(nu[middle] + beyond(depth, support)[0], 1.0, atol=1e-4)
+        np.testing.assert_allclose(nu[middle] + lattice_deficit(depth, support)[0], 1.0, atol=1e-4)
 
 
 @pytest.mark.parametrize(("shape", "slant"), [(CONTAINER, 0.0), (CONTAINER, 0.2), (SOLID, 0.0), (BALL, 0.0)])
@@ -299,7 +306,7 @@ def test_faces_edges_and_corners_are_those_of_a_ball(shape: str) -> None:
     """Faces - edges + corners = 2 (Euler), corners of many faces counted as several: each place behind the
     surface is counted once."""
     table = room_of(shape)
-    pairs, threes = meeting([table.loops[a:b].tolist() for a, b in pairwise(table.loop_start)])
+    pairs, threes = meeting_faces([table.loops[a:b].tolist() for a, b in pairwise(table.loop_start)])
     assert len(table.planes) - len(pairs) + len(threes) == 2
 
 
@@ -307,8 +314,8 @@ def wall_of(table: Hulls, x: Array) -> tuple[Array, Array]:
     """G (n,) and its gradient (n, 3) in a container none of whose walls mirror."""
     room = bodies(CONTAINER, table, np.zeros(3), np.array([1.0, 0, 0, 0]), table.radius[0])
     joints = joints_of(room, table, [np.zeros(len(table.planes), bool)])
-    wall, body = np.empty(len(x)), np.empty((len(x), TOUCHED), np.int32)
-    slope = np.zeros((len(x), TOUCHED, 3))
+    wall, body = np.empty(len(x)), np.empty((len(x), MOST_BODIES), np.int32)
+    slope = np.zeros((len(x), MOST_BODIES, 3))
     walls(room, table, joints, x, EDGE, wall_law(2.98), wall, body, slope)
     return wall, np.where(body[:, :1] >= 0, slope[:, 0], 0.0)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ecs_fluid.kernels.surface import facets, indicator, shapes
+from ecs_fluid.kernels.surface import facets, grid_crossings, shapes
 
 
 def cube(n: int, dtype: type = np.float64) -> tuple[np.ndarray, np.ndarray]:
@@ -26,7 +26,7 @@ def test_one_dimension_by_hand(axis: int, rising: bool) -> None:
     values = 2.0 + 5.0 * (values[::-1] if rising else values)
     shape = [1, 1, 1]
     shape[axis] = 5
-    phi, pinned = indicator.crossing_distances(values.reshape(shape), 2.0, 7.0, np.full(3, 0.1))
+    phi, pinned = grid_crossings.crossing_distances(values.reshape(shape), 2.0, 7.0, np.full(3, 0.1))
     found, held = phi.ravel(), pinned.ravel()
     if rising:
         found, held = found[::-1], held[::-1]
@@ -38,9 +38,11 @@ def test_one_dimension_by_hand(axis: int, rising: bool) -> None:
 def test_lighter_than_its_surroundings() -> None:
     """A bubble: inside the value is smaller; the same rule holds."""
     values = np.array([0.0, 0.0, 0.7, 1.0, 1.0]).reshape(5, 1, 1)
-    phi, _ = indicator.crossing_distances(values, 1.0, 0.0, np.full(3, 1.0))
+    phi, _ = grid_crossings.crossing_distances(values, 1.0, 0.0, np.full(3, 1.0))
     np.testing.assert_allclose(phi.ravel()[2:4], [-0.3, 0.7], atol=1e-15)
-    assert indicator.full_value(values, 1.0) == pytest.approx(max(0.0, 1 - 0.46 - np.std([1, 1, 0.3, 0, 0])))
+    assert grid_crossings.full_value(values, 1.0) == pytest.approx(
+        max(0.0, 1 - 0.46 - np.std([1, 1, 0.3, 0, 0]))
+    )
 
 
 def test_crossings_of_a_ball_lie_within_a_cell() -> None:
@@ -50,7 +52,7 @@ def test_crossings_of_a_ball_lie_within_a_cell() -> None:
     """
     x, h = cube(48)
     exact = shapes.sphere(x, (0, 0, 0), 0.6)
-    phi, pinned = indicator.crossing_distances(np.clip(0.5 - exact / h[0], 0, 1), 0.0, 1.0, h)
+    phi, pinned = grid_crossings.crossing_distances(np.clip(0.5 - exact / h[0], 0, 1), 0.0, 1.0, h)
     assert pinned.sum() > 4000
     assert np.abs(phi - exact)[pinned].max() < h[0]
     near, held = facets.facet_distances(exact, h)
@@ -148,7 +150,7 @@ def test_no_surface_pins_nothing(value: float) -> None:
     field = np.full((4, 5, 6), value)
     for phi, pinned in (
         facets.facet_distances(field, np.ones(3)),
-        indicator.crossing_distances(field, -5.0 if value > 0 else 5.0, 9.0, np.ones(3)),
+        grid_crossings.crossing_distances(field, -5.0 if value > 0 else 5.0, 9.0, np.ones(3)),
     ):
         assert not pinned.any() and np.isfinite(phi).all()
     volume, area = facets.enclosed(field, np.ones(3))

@@ -8,7 +8,7 @@ import pytest
 import ecs_fluid as ef
 from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.grids import grid, partition
-from ecs_fluid.kernels.vorticity import exchange
+from ecs_fluid.kernels.vorticity import strength_exchange
 
 
 def cloud(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -35,7 +35,7 @@ def rate_and_loss(x, values, size, box, nu, **options) -> tuple[np.ndarray, np.n
     columns = partition.gather_sorted(values.reshape(len(x), -1), rows)
     rate, loss, lost = np.empty_like(columns), np.empty_like(size), np.empty_like(size)
     sx, sizes = partition.gather_sorted(x, rows), partition.gather_sorted(size, rows)
-    exchange.index_exchange(sx, columns, sizes, start, box[2], nu, rate, loss, **options)
+    strength_exchange.index_exchange(sx, columns, sizes, start, box[2], nu, rate, loss, **options)
     lost[rows] = loss
     return partition.scatter_sorted(rate, rows, np.empty_like(values)), lost
 
@@ -134,7 +134,7 @@ def test_the_longest_stable_step_is_that_of_the_fastest_wave() -> None:
     ):
         matrix, loss = rate_and_loss(places, np.eye(len(places)), sizes, box, 0.3, reach=reach)
         fastest = -np.linalg.eigvalsh((matrix + matrix.T) / 2).min()
-        longest = exchange.stable_step(loss, exchange.SHORT_WAVES_OF_CELLS)
+        longest = strength_exchange.stable_step(loss, strength_exchange.SHORT_WAVES_OF_CELLS)
         assert least < longest * fastest <= 2.0 + 1e-9
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
-from ecs_fluid.kernels.vorticity.stretch import SHARES, stretch
+from ecs_fluid.kernels.vorticity.stretch import OWN_SHARES, stretch
 
 
 def rate(share: float, strain: float, own: float, dtype: type = np.float64) -> np.ndarray:
@@ -32,7 +32,7 @@ def test_growth_ends_where_a_vorton_is_alone(dtype: type, bound: float) -> None:
 
     The tilt towards x, 2 m^3/s times du_x/dz = 3/s, is always there.
     """
-    low, high = SHARES
+    low, high = OWN_SHARES
     for share in (0.2, 0.6, 0.7, 1.0, 1.5):
         z = min(max((curl_with_shear(share) ** 2 - low**2) / (high**2 - low**2), 0.0), 1.0)
         grown, shrunk = rate(share, 1.5, 0.8, dtype), rate(share, -1.5, 0.8, dtype)

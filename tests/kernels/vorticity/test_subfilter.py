@@ -14,7 +14,7 @@ from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES, record
 from ecs_fluid.kernels.grids.grid import uniform_grid
 from ecs_fluid.kernels.grids.partition import gather_sorted, partition
 from ecs_fluid.kernels.vorticity import subfilter
-from tests.kernels.by_day import some
+from tests.kernels.regularisations_by_day import some
 
 BEYOND = {"winckelmans": 3e-3, "gaussian": 2e-5, "rankine": 1e-14, "rosenhead_moore": 2e-2}
 """Part of a blob's strength that lies beyond the reach: 1 - q(5), 1 - q(5), 0 and 1 - q(10)."""

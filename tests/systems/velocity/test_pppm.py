@@ -15,8 +15,8 @@ import ecs_fluid as ef
 from ecs_fluid.component import Array
 from ecs_fluid.kernels.biot_savart import direct
 from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES
-from ecs_fluid.kernels.particle_mesh import convolution, sums
-from ecs_fluid.kernels.particle_mesh.error import errors as errors_of
+from ecs_fluid.kernels.particle_mesh import convolution, pppm as sums
+from ecs_fluid.kernels.particle_mesh.mesh_errors import errors as errors_of
 from ecs_fluid.systems.velocity import auto, pppm
 from ecs_fluid.systems.velocity.flow_numbers import MEASURED_EVERY
 from ecs_fluid.systems.velocity.fmm import FmmSolver
@@ -110,7 +110,7 @@ def by_day_without(*nightly: str) -> list[Any]:
 def test_tolerance_is_kept_by_the_mesh(kernel: str, shape: str, cores: float) -> None:
     """Cores that the mesh hardly sees, and cores four cells wide; u and du, at vortons and tracers.
 
-    By day tests/kernels/particle_mesh/test_error.py has the errors of every core as they are foretold.
+    By day tests/kernels/particle_mesh/test_mesh_errors.py has the errors of every core as they are foretold.
     """
     for tolerance in (1e-2, 1e-3):
         found = errors(made(shape, cores, kernel=kernel, tolerance=tolerance), kernel)
@@ -266,12 +266,12 @@ def test_a_flow_that_moves_on_keeps_its_mesh() -> None:
     """The mesh goes along: the transforms of its kernel, most of a first tick, are not made again."""
     world = made("ring", 1.5)
     world.evaluate()
-    called = convolution.transformed.cache_info().misses
+    called = convolution.kernel_transforms.cache_info().misses
     for shift in (0.013, 0.3, 7.0):
         for name in ("vortons", "tracers"):
             world[name][ef.Position].x += np.float32(shift)
         assert max(errors(world, "winckelmans")) < 1e-3
-    assert convolution.transformed.cache_info().misses == called
+    assert convolution.kernel_transforms.cache_info().misses == called
 
 
 @pytest.fixture
@@ -450,16 +450,16 @@ def test_a_mesh_that_misses_is_made_finer(monkeypatch: pytest.MonkeyPatch) -> No
     """Were the error ten times the estimate, the sample would tell and the second mesh be finer."""
     tried: list[tuple[float, float]] = []
 
-    def smooth(made: sums.Plan, wanted: Sequence[tuple[float, float]], last: bool) -> list[sums.Smooth]:
+    def smooth(made: sums.Plan, wanted: Sequence[tuple[float, float]], last: bool) -> list[sums.SmoothField]:
         """Takes note of the error that is foretold."""
         h = made.mesh.spacing
         of_u, of_du = errors_of(CODES["winckelmans"], 1.0, wanted[0][0] / h)
         tried.append((of_u * h**-0.5, of_du * h**-1.5))
         return sums_smooth(made, wanted, last)
 
-    sums_smooth = sums.smooth
+    sums_smooth = sums.smooth_fields
     monkeypatch.setattr(sums, "GOAL", 10.0 * sums.GOAL)
-    monkeypatch.setattr(sums, "smooth", smooth)
+    monkeypatch.setattr(sums, "smooth_fields", smooth)
     assert max(errors(made("cube", 1.5), "winckelmans")) < 1e-3
     assert len(tried) >= 2
     assert tried[1] < tried[0]
