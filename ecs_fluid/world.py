@@ -20,6 +20,7 @@ from ecs_fluid.arguments import whole_number
 from ecs_fluid.component import Array, Column, column
 from ecs_fluid.entities import Entities
 from ecs_fluid.entity import Entity, Snapshot, frozen
+from ecs_fluid.environment import check_environment
 from ecs_fluid.errors import FluidError, sentences
 from ecs_fluid.fluid import Fluid, FluidKeywords, changed_fluid, gravity_of, options_of
 from ecs_fluid.html import table as html_table
@@ -88,6 +89,7 @@ class World(Entities):
 
     def __init__(self, **options: Unpack[WorldKeywords]) -> None:
         super().__init__()
+        check_environment()
         if os.environ.get("NUMBA_DISABLE_JIT", "0").strip() not in ("", "0"):
             raise FluidError("NUMBA_DISABLE_JIT is set, but the kernels run only when compiled; unset it")
         self.options: WorldOptions = validated(WorldOptions, options, "World")

@@ -8,8 +8,9 @@ process first limits its own resources. It imports nothing of ecs_fluid, and wri
 
 from __future__ import annotations
 
+import itertools
 import sys
-from typing import Any
+from typing import Any, Literal
 
 
 def limit(bytes_: int, seconds: int) -> None:
@@ -49,6 +50,64 @@ def dataset(path: str) -> Any:
         reader.ReadAllFieldsOn()
     reader.Update()
     return None if reader.GetErrorCode() else reader.GetOutput()
+
+
+SIZES = {
+    **dict.fromkeys(("char", "uchar", "int8", "uint8"), 1),
+    **dict.fromkeys(("short", "ushort", "int16", "uint16"), 2),
+    **dict.fromkeys(("int", "uint", "int32", "uint32", "float", "float32"), 4),
+    **dict.fromkeys(("double", "float64"), 8),
+}
+"""Bytes of the types of numbers in a .ply."""
+
+
+def is_cut_short(path: str) -> bool:
+    """Whether a .ply or .stl holds less than it says; VTK reads that, or memory that it has not written."""
+    ending = path.lower().rpartition(".")[2]
+    if ending not in ("ply", "stl"):
+        return False
+    with open(path, "rb") as file:
+        content = file.read()
+    if ending == "ply":
+        return _is_ply_cut_short(content)
+    start = content[:100_000].lstrip().lower()
+    if start.startswith(b"solid") and b"facet" in start:
+        return b"endsolid" not in content[-100_000:].lower()
+    return len(content) < 84 + 50 * int.from_bytes(content[80:84], "little")
+
+
+def _is_ply_cut_short(content: bytes) -> bool:
+    head, end, body = content.partition(b"end_header")
+    if not end:
+        return True
+    lines = [line.decode("latin-1").split() for line in head.splitlines()]
+    text = ["format", "ascii", "1.0"] in lines
+    order: Literal["big", "little"] = "big" if ["format", "binary_big_endian", "1.0"] in lines else "little"
+    # What one number takes, as words of a text or in bytes.
+    numbers: Any = body.split() if text else body.partition(b"\n")[2]
+    at = 0
+    for number, line in enumerate(lines):
+        if line[:1] != ["element"]:
+            continue
+        rows = int(line[2])
+        after = itertools.takewhile(lambda words: words[:1] != ["element"], lines[number + 1 :])
+        kinds = [
+            [1 if text else SIZES[word] for word in words[1:-1] if word != "list"]
+            for words in after
+            if words[:1] == ["property"]
+        ]
+        if all(len(sizes) == 1 for sizes in kinds):
+            at += rows * sum(size for (size,) in kinds)
+            continue
+        for _ in range(rows):
+            for size, *each in kinds:
+                if each:
+                    count = numbers[at : at + size]
+                    at += each[0] * (int(count[0]) if text else int.from_bytes(count, order)) if count else 0
+                at += size
+            if not 0 <= at <= len(numbers):
+                return True
+    return at > len(numbers)
 
 
 def triangles_of(data: Any) -> Any:
@@ -93,6 +152,8 @@ def main(path: str, out: str, bytes_: int, seconds: int, most: int, wanted: list
     import numpy as np
     from vtkmodules.util.numpy_support import vtk_to_numpy
 
+    if is_cut_short(path):
+        return "it is cut short"
     data = dataset(path)
     if data is None:
         return "it is damaged"

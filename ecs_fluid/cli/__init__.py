@@ -22,6 +22,7 @@ from rich.text import Text
 
 from ecs_fluid import __version__
 from ecs_fluid.arguments import MOST_THREADS
+from ecs_fluid.environment import check_environment
 from ecs_fluid.errors import FluidError, FluidWarning, printable, sentences
 from ecs_fluid.shipped_worlds import shipped
 from ecs_fluid.signals import interrupt, stop_signals
@@ -185,6 +186,7 @@ def main(arguments: list[str] | None = None) -> int:
                 signal.signal(number, interrupt)
     try:
         with sentences():
+            check_environment()
             given = sys.argv[1:] if arguments is None else arguments
             register(*given[:1])
             result = app(given, result_action="return_value")

@@ -56,7 +56,8 @@ def sentence(error: cyclopts.CycloptsError, app: cyclopts.App) -> str:
     named = f"ecs-fluid {command}".rstrip()
     match error:
         case UnknownOptionError():
-            text = f"{command} has no option {error.token.keyword}{_option_hint(error, command, app)}"
+            option = error.token.keyword or error.token.value  # of commands without options it is a value
+            text = f"{command} has no option {option}{_option_hint(option, error, command, app)}"
         case UnusedCliTokensError():
             words = " ".join(error.unused_tokens or ())
             text = f"unexpected argument {shown(words)}"
@@ -88,9 +89,8 @@ def sentence(error: cyclopts.CycloptsError, app: cyclopts.App) -> str:
     return f"{text} (see {named} --help)"
 
 
-def _option_hint(error: UnknownOptionError, command: str, app: cyclopts.App) -> str:
+def _option_hint(option: str, error: UnknownOptionError, command: str, app: cyclopts.App) -> str:
     """A hint which option to take in place of one that the command does not have."""
-    option = error.token.keyword or ""
     if guessed := FOREIGN_OPTIONS.get(command, {}).get(option):
         return f"; {guessed}"
     own = [name for argument in error.argument_collection for name in argument.names]

@@ -21,17 +21,18 @@ from ecs_fluid.exports.target import frame_file
 def write(job: Job) -> dict[str, Any]:
     """Write ``NAME.NUMBER.obj``; vertices in m in the world. Refuses a run without surfaces."""
     frames = job.frames
-    if not frames.bodies and frames.surface is None:
-        raise StorageError(
-            f"{frames.run.path} stores no surfaces, and OBJ holds surfaces only; particles go to ply, usd, "
-            "vtp or gltf"
-        )
     liquids = [name for name in frames.particles if "Liquid.mass" in frames.columns(name)]
+    to_do = "particles go to ply, usd, vtp or gltf"
+    if liquids and frames.surface is None:
+        to_do = (
+            f"for one add [[system]] with kind = 'surface', of = 'liquid' to its world and run it; {to_do}"
+        )
+    if not frames.bodies and frames.surface is None:
+        raise StorageError(f"{frames.run.path} stores no surfaces, and OBJ holds surfaces only; {to_do}")
     if liquids and frames.surface is None:
         warn(
             f"{frames.run.path} stores no surface of its liquid, and OBJ holds surfaces only, so "
-            f"{', '.join(liquids)} is left out; a world with a SurfaceSystem stores one, and particles go "
-            "to ply, usd, vtp or gltf",
+            f"{', '.join(liquids)} is left out; {to_do}",
             FluidWarning,
             stacklevel=2,
         )

@@ -64,8 +64,9 @@ def _write_grid(handle: BinaryIO, name: str, array: np.ndarray, volume: Volume) 
     handle.write(struct.pack("<I", _ACTIVE_MASK) + _metadata(kind))
     handle.write(_transform(volume.voxel))
     handle.write(struct.pack("<I", 1))  # one buffer per leaf
-    masks, values, corners = leaves_of(array, volume.first)
-    _write_topology(handle, masks, corners, np.zeros(3 if vector else 1, "<f4").tobytes())
+    rest = np.float32(volume.at_rest.get(name, 0.0))
+    masks, values, corners = leaves_of(array, volume.first, rest)
+    _write_topology(handle, masks, corners, np.full(3 if vector else 1, rest, "<f4").tobytes())
     blocks = handle.tell()
     for mask, leaf in zip(masks, values, strict=True):
         handle.write(_bits(mask) + bytes([_NO_MASK_OR_INACTIVE_VALUES]) + leaf[mask].tobytes())
@@ -75,22 +76,25 @@ def _write_grid(handle: BinaryIO, name: str, array: np.ndarray, volume: Volume) 
     handle.seek(end)
 
 
-def leaves_of(array: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def leaves_of(
+    array: np.ndarray, first: np.ndarray, background: np.floating | float = 0.0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Cut a dense field whose point (0, 0, 0) has the index ``first`` into the leaves that hold something.
 
-    Returns active masks (m, 512), values (m, 512) or (m, 512, 3), and the leaves' lowest indices (m, 3),
-    in the order in which a tree is written: by upper node, then lower node, then leaf.
+    What differs from the background counts as something. Returns active masks (m, 512), values (m, 512) or
+    (m, 512, 3), and the lowest indices (m, 3) of the leaves, in the order in which a tree is written: by
+    upper node, then lower node, then leaf.
     """
     low = first // LEAF * LEAF
     high = -(-(first + array.shape[:3]) // LEAF) * LEAF
     tail = array.shape[3:]
-    full = np.zeros((*(high - low), *tail), dtype="<f4")
+    full = np.full((*(high - low), *tail), background, dtype="<f4")
     inner = tuple(slice(a, a + n) for a, n in zip(first - low, array.shape[:3], strict=True))
     full[inner] = array
     blocks = tuple(int(n) for n in (high - low) // LEAF)
     split = full.reshape(blocks[0], LEAF, blocks[1], LEAF, blocks[2], LEAF, *tail)
     values = np.moveaxis(split, (0, 2, 4), (0, 1, 2)).reshape(-1, LEAF**3, *tail)
-    masks = (values != 0).reshape(len(values), LEAF**3, math.prod(tail)).any(axis=2)
+    masks = (values != background).reshape(len(values), LEAF**3, math.prod(tail)).any(axis=2)
     corners = low + LEAF * np.stack(np.unravel_index(np.arange(len(values)), blocks), axis=1)
     full_leaves = np.flatnonzero(masks.any(axis=1))
     lower, upper = corners[full_leaves] // (LEAF * LOWER), corners[full_leaves] // (LEAF * LOWER * UPPER)

@@ -5,7 +5,8 @@ Every particle is shared among the eight points around it by trilinear weights w
 * density = sum w (s / h)^3, the number of tracers in the volume s^3 of one tracer of the frame of the run
   that has most: about 1 inside a cloud, whatever the voxel h [1];
 * each species = sum w (s / h)^3 Y, that density times the mass fraction Y [1];
-* velocity [m/s] and temperature [K] = sum w q / sum w: means, 0 where there are no tracers;
+* velocity [m/s] and temperature [K] = sum w q / sum w: means; where there are no tracers, those of the fluid
+  at rest, 0 and its temperature at that height;
 * vorticity = sum w alpha / h^3 of the vortons [1/s], each as wide as `spread` says.
 
 A world without tracers shows its vortons in their place.
@@ -14,8 +15,9 @@ A world without tracers shows its vortons in their place.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from warnings import warn
 
@@ -49,12 +51,14 @@ AT_ONCE = 2**20
 @dataclass(frozen=True)
 class Volume:
     """Fields of one frame: ``arrays[name]`` (nx, ny, nz) or (..., 3), float32; point (0, 0, 0) is at index
-    ``first`` (3,), so at ``first * voxel`` m."""
+    ``first`` (3,), so at ``first * voxel`` m. ``at_rest[name]`` is what the fluid at rest has at z = 0;
+    0 if not given."""
 
     frame: Frame
     voxel: float
     first: np.ndarray
     arrays: dict[str, np.ndarray]
+    at_rest: dict[str, float] = field(default_factory=dict)
 
 
 class Volumes:
@@ -104,16 +108,28 @@ class Volumes:
         for label, name in AMOUNTS.items():
             if tracers.have(label):
                 arrays[name] = (amount * tracers.total(label)).astype(np.float32)
+        at_rest = {}
         for label, name in MEANS.items():
             if tracers.have(label):
-                arrays[name] = tracers.mean(label).astype(np.float32)
+                rest = np.zeros(shape[2])
+                if name == "temperature":
+                    rest = self._ambient(self.voxel * (first[2] + np.arange(shape[2])))
+                    at_rest[name] = float(self._ambient(np.zeros(1))[0])
+                arrays[name] = tracers.mean(label, rest).astype(np.float32)
         if self.vortons:
             total = np.zeros((*shape, 3))
             for name in self.vortons:
                 total += spread(particles[name], self.voxel, first, tuple(shape))
             total /= self.voxel**3
             arrays["vorticity"] = total.astype(np.float32)
-        return Volume(frame, self.voxel, first, arrays)
+        return Volume(frame, self.voxel, first, arrays, at_rest)
+
+    @cached_property
+    def _ambient(self) -> Callable[[np.ndarray], np.ndarray]:
+        """Temperatures of the fluid at rest by heights; kernels, which these load, are read when needed."""
+        from ecs_fluid.runs.at_rest import temperatures_at_rest
+
+        return temperatures_at_rest(self.frames.run)
 
     def _without_strays(self, number: int, particles: dict[str, Columns]) -> dict[str, Columns]:
         """The particles of frame `number` without a few far from all others, of which a warning tells."""
@@ -157,12 +173,16 @@ class _Tracers:
         """Whether any population has the column."""
         return any(label in columns for columns in self.populations)
 
-    def mean(self, label: str) -> np.ndarray:
-        """Sum of w q divided by the sum of w, over populations that have the column; 0 where both are 0."""
+    def mean(self, label: str, rest: np.ndarray) -> np.ndarray:
+        """Sum of w q divided by the sum of w, over populations that have the column; where both are 0, `rest`
+        (nz,), by the last index of the points."""
         total = self.total(label)
-        weight = self.total(None, having=label)[(...,) + (None,) * (total.ndim - 3)]
+        weight = self.total(None, having=label)
+        mean = np.empty_like(total)
+        mean[...] = rest.reshape(-1, *(1,) * (total.ndim - 3))
         # Weights below rounding would divide noise by noise.
-        mean: np.ndarray = np.divide(total, weight, out=np.zeros_like(total), where=weight > 1e-9)
+        some = weight > 1e-9
+        mean[some] = total[some] / weight[some].reshape(-1, *(1,) * (total.ndim - 3))
         return mean
 
     def total(self, label: str | None, having: str | None = None) -> np.ndarray:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ecs_fluid.component import Array
+from ecs_fluid.errors import FluidError
 from ecs_fluid.ranks.comm import Comm, empty_rows, mpi_buffer
 
 PER_MACHINE = "ECS_FLUID_RANKS_PER_MACHINE"
@@ -35,6 +36,8 @@ class Machine:
         if each is None:
             self._comm = comm.handle.Split_type(MPI.COMM_TYPE_SHARED)
         else:
+            if not each.isdecimal() or int(each) < 1:
+                raise FluidError(f"{PER_MACHINE} = {each!r}: a whole number of ranks, at least 1, is needed")
             self._comm = comm.handle.Split(comm.rank // int(each), comm.rank)
         self.is_leader: bool = self._comm.Get_rank() == 0
         machines = comm.gather_numbers(np.int64(self._comm.bcast(comm.rank)))

@@ -389,3 +389,27 @@ def test_kernels_that_may_not_be_compiled_are_one_sentence(tmp_path: Path) -> No
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("error: ") and "NUMBA_DISABLE_JIT" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "needed"),
+    [
+        *(
+            ("SOURCE_DATE_EPOCH", text, "a whole number of seconds since 1970")
+            for text in ("abc", "1e9", "9" * 18)
+        ),
+        *(("NUMBA_NUM_THREADS", text, "at least 1 thread") for text in ("0", "-3")),
+        ("NUMBA_THREADING_LAYER", "abc", "one of default, safe, forksafe, threadsafe, tbb, omp, workqueue"),
+        ("NUMBA_THREADING_LAYER_PRIORITY", "omp tbb", "tbb omp workqueue, in any order,"),
+    ],
+)
+def test_variables_with_which_libraries_fail(
+    name: str, value: str, needed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """numpy.f2py reads the first one where scipy.spatial is loaded; both it and numba raised ValueError."""
+    monkeypatch.setenv(name, value)
+    text = f"{name} = '{value}': {needed} is needed"
+    assert main(["page", "run"]) == 2
+    assert text in capsys.readouterr().err
+    with pytest.raises(FluidError, match=text):
+        ef.World()

@@ -17,6 +17,8 @@ SAID = {
     "run vortex_ring --look fire": "it is an option of page, show and watch",
     "bench velocity --size 100": "bench velocity has no option --size; did you mean --sizes?",
     "run vortex_ring --zzz": "run has no option --zzz (see ecs-fluid run --help)",
+    "schema --out a": "schema has no option --out; it is an option of export, page, run and sweep",
+    "completion --zzz": "completion has no option --zzz (see ecs-fluid completion --help)",
     "run vortex_ring --set ring.core 0.1": "unexpected argument '0.1'; a setting is one word",
     "run vortex_ring world.duration=0.5": "; a setting is given as --set world.duration=0.5 (see",
     "run vortex_ring ring.core = 0.1": "; a setting is one word: --set path=value (see",

@@ -104,9 +104,9 @@ def hull_table() -> dict[str, np.ndarray]:
     }
 
 
-def make_run(path: Path, frames: int = FRAMES) -> Path:
+def make_run(path: Path, frames: int = FRAMES, recipe: str = "") -> Path:
     """Write a run folder as the runner does, without simulating."""
-    with RunFolder.create(path, "", {"world": "made up"}) as run:
+    with RunFolder.create(path, recipe, {"world": "made up"}) as run:
         with run.write_trajectory() as trajectory:
             for number in range(frames):
                 trajectory.append(4 * number, time_of(number), frame_of(number))

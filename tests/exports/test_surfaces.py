@@ -16,6 +16,7 @@ from vtkmodules.vtkIOPLY import vtkPLYReader
 from vtkmodules.vtkIOXML import vtkXMLPolyDataReader
 
 import ecs_fluid as ef
+from ecs_fluid.io.runfolder import RunFolder
 from tests.exports.made_run import BALL_CENTER as CENTER, GRID as H, make_liquid_run, radius
 
 
@@ -66,6 +67,15 @@ def test_obj_tells_of_a_liquid_without_a_surface(tmp_path: Path) -> None:
     run = ef.run(tables, out=tmp_path / "run")
     with pytest.warns(ef.FluidWarning, match="stores no surface of its liquid.*so water is left out"):
         ef.export(run.path, "obj", out=tmp_path / "obj")
+
+
+def test_obj_says_how_a_liquid_gets_a_surface(tmp_path: Path) -> None:
+    """Without bodies either; it named formats of particles alone."""
+    water = {"Position.x": np.zeros((1, 3)), "Liquid.mass": np.ones(1)}
+    with RunFolder.create(tmp_path / "run", "", {}) as run, run.write_trajectory() as trajectory:
+        trajectory.append(0, 0.0, {"water": water})
+    with pytest.raises(ef.StorageError, match=r"add \[\[system\]\] with kind = 'surface', of = 'liquid'"):
+        ef.export(tmp_path / "run", "obj", out=tmp_path / "obj")
 
 
 def check_ball(points: np.ndarray, triangles: np.ndarray, frame: int) -> None:

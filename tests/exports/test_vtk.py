@@ -14,7 +14,7 @@ from vtkmodules.util.numpy_support import vtk_to_numpy
 from vtkmodules.vtkIOXML import vtkXMLImageDataReader, vtkXMLPolyDataReader
 
 import ecs_fluid as ef
-from tests.exports.made_run import box_vertices, frame_of, time_of
+from tests.exports.made_run import box_vertices, frame_of, make_run, time_of
 
 PLAIN = {"Velocity.u": "velocity", "Temperature.T": "temperature", "Species.smoke": "smoke", "RowId.id": "id"}
 
@@ -93,6 +93,35 @@ def test_volumes_keep_sums_and_centres(run: Path, tmp_path: Path, voxel: float |
     velocity, there = array(data, "velocity"), density > 1e-6
     np.testing.assert_allclose(velocity[there], np.tile([0.1, 0.2, 1.0], (there.sum(), 1)), rtol=1e-5)
     assert not velocity[density == 0].any()
+
+
+@pytest.mark.parametrize("profile", [False, True])
+def test_where_no_tracer_is_volumes_have_the_temperature_of_the_fluid_at_rest(
+    profile: bool, tmp_path: Path
+) -> None:
+    """A fluid of 290 K, or 1 K colder each metre up: read back by VTK and tinyvdb, whose background it is."""
+    tinyvdb = pytest.importorskip("tinyvdb", reason="needs tinyvdb (in the dev extra)")
+    layers = "temperature_profile = [[0, 290], [20, 270]]\nlaw = 'ideal_gas'\n"
+    run = make_run(tmp_path / "run", 4, "[fluid]\ntemperature = 290\n" + layers * profile)
+    folders = [ef.export(run, to, out=tmp_path / to, frames="3", voxel=0.1) for to in ("vti", "vdb")]
+    data = opened(folders[0] / "volume.00003.vti")
+    points = np.array([data.GetPoint(i) for i in range(data.GetNumberOfPoints())])
+    empty = array(data, "density") == 0
+    expected = 290 - profile * np.clip(points[empty, 2], 0, None)
+    assert empty.any() and np.ptp(points[:, 2]) > 1
+    np.testing.assert_allclose(array(data, "temperature")[empty], expected, rtol=1e-6)
+    assert not array(data, "velocity")[empty].any()
+    folder = folders[1]
+    file = tinyvdb.open(str(folder / "volume.00003.vdb"))
+    file.read_grids()
+    grids = {file.grid_name(i): file.grid(i) for i in range(file.grid_count)}
+    values = np.frombuffer(grids["temperature"].to_sparse()["values"], np.float32)
+    if not profile:  # what is at rest is the background, and not stored
+        kept = np.frombuffer(grids["density"].to_sparse()["values"], np.float32)
+        assert 0 < len(values) <= len(kept)
+    assert values.min() > 280
+    content = (folder / "volume.00003.vdb").read_bytes()
+    assert np.float32(290).tobytes() + bytes(4) in content  # the root: its background, and no tiles
 
 
 @pytest.mark.parametrize("voxels", [1.0001, 1.3, 4.0, 12.0])

@@ -410,3 +410,11 @@ def test_a_time_out_that_is_none(seconds: str, tmp_path: Path, monkeypatch: pyte
         on_ranks(),
     ):
         pass
+
+
+def test_ranks_a_machine_that_are_none(tmp_path: Path) -> None:
+    """Of 0 there was a ZeroDivisionError in a traceback."""
+    command = ("run", "vortex_ring", "--ticks", "1", "--mpi", "--out", str(tmp_path / "run"))
+    done = mpi(1, ECS_FLUID, *command, machine=0)
+    assert done.returncode == 2
+    assert f"{PER_MACHINE} = '0': a whole number of ranks, at least 1, is needed" in done.stderr

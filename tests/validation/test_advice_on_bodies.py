@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from boundary_flows import empty_world
 from solids import balls
@@ -126,3 +127,29 @@ def test_advice_on_heat_of_bodies_that_nothing_takes_up(dimension: int) -> None:
     if dimension == 3:
         warm = ef.load({"entity": [it], "system": [{"kind": "conduction", "reach": 0.1}]})
         assert not any("heat of" in text for text in warm.lint())
+
+
+@pytest.mark.parametrize(
+    ("density", "without", "told"),
+    [
+        *((0.1, "", "2.5"), (1.0, "", "1"), (2.9, "", "0.44"), (3.5, "", None)),
+        *((1.0, without, None) for without in ("drag", "flow", "vortons", "free", "boundary")),
+    ],
+)
+def test_advice_on_bodies_that_vortices_throw_out(density: float, without: str, told: str | None) -> None:
+    """A ball of s times the fluid's density has (1 + 1/2)/(s + 1/2) of its acceleration by pressure."""
+    world = ef.World(dt=0.01, integrator="rk2", precision="double")
+    world.set_fluid(density=2.0, viscosity=1e-5)
+    mass = 2.0 * density * 4 / 3 * np.pi * 0.5**3
+    balls(world, "ball", [0, 0, 0], radius=0.5, mass=mass, motion="fixed" if without == "free" else "free")
+    strength = [[0.0, 0.0, 0.0 if without == "vortons" else 1.0]]
+    world.spawn("ring", ef.Position([[2.0, 0, 0]]), ef.Strength(strength), ef.CoreRadius([0.1]))
+    drag = [] if without == "drag" else [ef.DragSystem(flow=without != "flow")]
+    edge = [ef.BoundarySystem(boundary="panels")] if without == "boundary" else []
+    world.add_systems([ef.BuoyancySystem(), *drag, *edge, ef.AdvectionSystem()])
+    said = [text for text in world.lint() if "so that by its drag vortices throw it out" in text]
+    assert len(said) == (told is not None)
+    if told is not None:
+        assert f"gives a free body {told} times that acceleration" in said[0]
+        world.system(ef.BuoyancySystem).acceleration = True
+        assert not any("throw it out" in text for text in world.lint())

@@ -403,17 +403,17 @@ def test_a_street_of_vortices_at_re_150() -> None:
 
 @pytest.mark.nightly
 def test_a_cylinder_vibrates_by_its_vortices() -> None:
-    """Case 137: at U/(f D) = 4, f by spring and mass alone, it swings by 0.5 to 0.65 D, with its vortices.
+    """Case 137: at U/(f D) = 4, f by spring and mass alone, its vortices drive it, and beat as it does.
 
-    Without a damper, mass 2 rho D^2. Ahn and Kallinderis (2006) and Borazjani and Sotiropoulos (2009) have
-    0.5 to 0.6 D there, as we remember their figures. Found 0.58, and 0.63 at R/6. Lift in phase is what mass
-    and spring ask of a sine, m (omega_n^2 - omega^2) A, to 5 %.
+    Without a damper, mass 2 rho D^2. It is let go at 0.2 D: without work by its vortices it could not swing
+    further. No figure of others for how far is at hand, so none is asked for; found 0.58 D, and 0.63 at R/6.
+    Lift in phase is what mass and spring ask of a sine, m (omega_n^2 - omega^2) A, to 5 %.
     """
     omega = 2 * np.pi / 4
     t, y, _, lift = (column[-600:] for column in street("free", 8, 50.0, stiffness=2 * omega**2))
     size, rate = math.sqrt(2) * y.std(), 2 * np.pi * beat(t, y)
     print("vibration: ", size, rate / (2 * np.pi), beat(t, lift))
-    assert 0.5 < size < 0.65
+    assert size > 0.2
     assert beat(t, lift) == pytest.approx(rate / (2 * np.pi), rel=0.01)
     in_phase = 2 * (lift * (y - y.mean())).mean() / size * R
     assert in_phase == pytest.approx(2 * (omega**2 - rate**2) * size, rel=0.05)

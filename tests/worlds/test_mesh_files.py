@@ -19,6 +19,7 @@ from ecs_fluid.errors import FluidWarning, RecipeError
 from ecs_fluid.worlds import vtk_files
 from ecs_fluid.worlds.hulls import hull_of_mesh, hull_of_vertices
 from ecs_fluid.worlds.meshes import check_closed, read_mesh
+from ecs_fluid.worlds.vtk_child import is_cut_short
 from ecs_fluid.worlds.vtk_files import MESHES
 
 SIZES = np.array([1.0, 0.5, 0.25])
@@ -60,6 +61,47 @@ def test_strips_of_triangles(tmp_path: Path, ending: str) -> None:
     assert np.isclose(one.volume, 2 * 6 * np.sin(np.pi / 6), rtol=1e-6)
     assert len(one.triangles) == len(other.triangles)
     check_closed(one, "strips")
+
+
+@pytest.mark.parametrize("form", ["ascii", "binary_little_endian", "binary_big_endian"])
+def test_a_ply_that_is_cut_short_is_refused_wherever_it_is_cut(tmp_path: Path, form: str) -> None:
+    """VTK went on in memory that it had not written, and took half of a mesh; or the process ended.
+
+    A pyramid on a square: faces of three and of four corners, with a colour.
+    """
+    x = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0.5, 0.5, 1)]
+    faces = [(3, 2, 1, 0), (0, 1, 4), (1, 2, 4), (2, 3, 4), (3, 0, 4)]
+    head = f"ply\nformat {form} 1.0\ncomment a pyramid\nelement vertex 5\n{XYZ.decode()}element face 5\n"
+    head += "property uchar red\nproperty list uchar int vertex_indices\nend_header\n"
+    if form == "ascii":
+        rows = [*x, *((200, len(face), *face) for face in faces)]
+        body = "".join(" ".join(map(str, row)) + "\n" for row in rows).encode()
+    else:
+        way = ">" if "big" in form else "<"
+        body = b"".join(struct.pack(way + "3f", *point) for point in x)
+        body += b"".join(struct.pack(f"{way}BB{len(f)}i", 200, len(f), *f) for f in faces)
+    content, path = head.encode() + body, tmp_path / "pyramid.ply"
+    path.write_bytes(content)
+    assert read_mesh(str(path), 1.0).volume == pytest.approx(1 / 3)
+    for size in range(len(content) - (form == "ascii")):  # the last line may do without its end
+        path.write_bytes(content[:size])
+        assert is_cut_short(str(path)), size
+    with pytest.raises(RecipeError, match=r"is not a readable \.ply file: it is cut short"):
+        read_mesh(str(path), 1.0)
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_an_stl_that_is_cut_short_is_refused_wherever_it_is_cut(tmp_path: Path, binary: bool) -> None:
+    """What ended with a whole triangle was read; a text of 84 + 50 n bytes, as n triangles of its letters."""
+    path = tmp_path / "box.stl"
+    box().save(path, binary=binary)  # type: ignore[attr-defined]
+    content = path.read_bytes()
+    assert not is_cut_short(str(path))
+    for size in range(84, len(content) - 20):
+        path.write_bytes(content[:size])
+        assert is_cut_short(str(path)), size
+    with pytest.raises(RecipeError, match=r"is not a readable \.stl file: it is cut short"):
+        read_mesh(str(path), 1.0)
 
 
 XYZ = b"property float x\nproperty float y\nproperty float z\n"

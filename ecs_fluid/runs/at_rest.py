@@ -1,0 +1,25 @@
+"""The fluid at rest of a run, by its world file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+
+from ecs_fluid.component import Array
+from ecs_fluid.errors import FluidError
+from ecs_fluid.io.runfolder import RunFolder
+
+
+def temperatures_at_rest(run: RunFolder) -> Callable[[Array], Array]:
+    """The temperatures (n,) K of the fluid at rest by heights (n,) m; of air if the world file is damaged."""
+    from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest, temperature_at
+    from ecs_fluid.world import World
+    from ecs_fluid.world_files import tables_in
+    from ecs_fluid.worlds.world_tables import FluidTable
+
+    world = World(precision="double")
+    with suppress(FluidError, TypeError, ValueError):  # a damaged recipe does not hide the particles
+        table = tables_in(run.recipe, str(run.path / "world.toml")).get("fluid", {})
+        world.set_fluid(**FluidTable(**table).constants())
+    return partial(temperature_at, fluid_at_rest(world))
