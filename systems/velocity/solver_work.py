@@ -20,7 +20,7 @@ FMM_PAIR, FMM_TERM, FMM_POINT, FMM_CALL = 0.95, 0.9, 450.0, 1.1e6
 (order + 1)^3.4: distant nodes have fewer terms), per point and per call; in pairs with gradient."""
 
 MESH_NS, MESH_CALL = 0.43, 3e5
-"""Nanoseconds of `particle_mesh.sums.Mesh.cost` that equal one pair with gradient; and work per call, in such
+"""Nanoseconds of `particle_mesh.pppm.Mesh.cost` that equal one pair with gradient; and work per call, in such
 pairs."""
 
 ALONE = 0.46

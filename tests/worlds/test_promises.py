@@ -517,8 +517,8 @@ def lift_slope(chord: float, span: float, along: int = 8, across: int = 16) -> f
 
 @pytest.mark.nightly
 def test_a_plate_with_its_nose_up_throws_smoke_down() -> None:
-    """As a wing does: smoke behind it goes down by 0.18 m in 0.8 s. With its nose down it went up so far."""
-    assert flight_of_a_plate()[1] == pytest.approx(-0.18, abs=0.03)
+    """As a wing does: smoke behind it goes down by 0.17 m in 0.8 s. With its nose down it went up so far."""
+    assert flight_of_a_plate()[1] == pytest.approx(-0.17, abs=0.03)
 
 
 @pytest.mark.nightly
@@ -531,7 +531,7 @@ def test_a_plate_at_an_angle_lifts_as_one_with_vortices_at_its_edges() -> None:
     drag, aside, lift = -flight_of_a_plate()[2] * [1, 1, -1]
     sine, cosine = np.sin(0.35), np.cos(0.35)
     expected = lift_slope(0.6, 0.8) * sine * cosine**2 + np.pi * cosine * sine**2
-    assert lift == pytest.approx(expected, rel=0.3)
+    assert lift == pytest.approx(expected, rel=0.2)
     assert abs(aside) < 0.02 and 0 < drag < 1.2 * lift
 
 
