@@ -25,7 +25,7 @@ def override(tables: dict[str, Any], assignment: str) -> None:
     parts = path.strip().split(".")
     if not sign or not all(parts):
         raise RecipeError(
-            f"{place}: path=value is needed, one text for each value, for example 'fluid.viscosity=1e-4'"
+            f"{place}: path=value is needed, one string per value, for example 'fluid.viscosity=1e-4'"
         )
     check_limit("nesting", len(parts), f"{place}: the path has {len(parts):,} parts")
     target, parts = _starting_table(tables, parts, place)

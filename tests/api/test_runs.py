@@ -348,8 +348,8 @@ def test_mistakes_are_told_before_anything_is_stored(arguments: Any, named: Any,
             "world = 3; a path is needed, as text or a Path, the name of a shipped",
         ),
         (lambda run: ef.load(RING, "ring"), "setting 'ring': path=value is needed"),
-        (lambda run: ef.load(RING, {"ring.core": 1}), "setting {'ring.core': 1}: path=value is needed, for"),
-        (lambda run: ef.load(RING, ["ring.core=1"]), "setting ['ring.core=1']: path=value is needed, for"),
+        (lambda run: ef.load(RING, {"ring.core": 1}), "setting {'ring.core': 1}: path=value is needed, one"),
+        (lambda run: ef.load(RING, ["ring.core=1"]), "setting ['ring.core=1']: path=value is needed, one"),
     ],
 )
 def test_wrong_types_are_one_sentence(run: ef.Run, call: Any, words: str) -> None:

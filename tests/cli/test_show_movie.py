@@ -96,7 +96,7 @@ def test_lost_distances_are_told(run: Path, tmp_path: Path, capsys: pytest.Captu
     assert main(["export", str(copy), "--to", "npz", "--out", str(tmp_path / "npz")]) == 0
     assert f"sdf.vtkhdf.series is missing in {fields}; the run is read without" in capsys.readouterr().err
     assert main(["resume", str(copy), "--ticks", "8"]) == 0
-    assert f"sdf.vtkhdf.series is missing in {fields}; the run goes on" in capsys.readouterr().err
+    assert f"sdf.vtkhdf.series is missing in {fields}; the run continues" in capsys.readouterr().err
     assert main(["info", str(copy)]) == 0
     assert "missing" not in capsys.readouterr().err
 

@@ -174,7 +174,7 @@ def test_no_scheduler_is_one_sentence(world: Path, capsys: pytest.CaptureFixture
     for wrong in ("nonsense", "tcp://host", "tcp://:8786", "tcp://host:99999", "http://host:8786"):
         assert main(["sweep", str(world), "--seeds", "2", "--scheduler", wrong]) == 2
         error = capsys.readouterr().err
-        assert f"scheduler '{wrong}': no Dask scheduler answers there" in error and error.count("\n") == 1
+        assert f"scheduler = '{wrong}' is not an address; protocol" in error and error.count("\n") == 1
         assert not Path("sweeps").exists()
     check_address("127.0.0.1:8786")  # Dask takes it for tcp
 

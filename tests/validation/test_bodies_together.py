@@ -451,5 +451,7 @@ def test_drag_of_disks_and_prisms_in_a_plane() -> None:
 def test_laws_of_drag_know_their_dimension() -> None:
     """Stokes's drag is none of a plane, and that of cylinders none of space."""
     for dimension, law, others in ((2, "stokes", "'sucker_brauer' or"), (3, "sucker_brauer", "'stokes' or")):
-        with pytest.raises(ef.RecipeError, match=f"law = '{law}' is not one of .* {others}"):
+        with pytest.raises(
+            ef.RecipeError, match=f"law = '{law}' is not for a world of dimension = .*; use .*{others}"
+        ):
             ef.World(dimension=dimension).add_system(ef.DragSystem(law=law))

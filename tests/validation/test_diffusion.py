@@ -166,7 +166,7 @@ def test_blobs_without_a_variance_cannot_spread() -> None:
     one = np.zeros((1, 3)), np.array([[0.0, 0.0, 0.01]]), np.array([0.2])
     world = world_of(one, ef.DiffusionSystem(method="core_spreading"), velocity={"kernel": "rosenhead_moore"})
     world.set_fluid(viscosity=0.03)
-    with pytest.raises(ef.FluidError, match="kernel = 'rosenhead_moore' is inf; take another kernel"):
+    with pytest.raises(ef.FluidError, match="kernel = 'rosenhead_moore' is inf; use another kernel"):
         world.step()
 
 

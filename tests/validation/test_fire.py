@@ -239,9 +239,9 @@ def test_fractions_and_temperatures_that_make_no_sense() -> None:
         parcels(ef.CombustionSystem(), fuel=[0.0, 0.5, 0.6], smoke=[0.0, 0.5, 0.6], count=3)
     with pytest.raises(RecipeError, match=r"fuel \+ flame \+ smoke is 1.1; at most 1 is allowed"):
         ef.EmissionSystem(emitters=[{"name": "e", "into": "a", "fuel": 0.6, "smoke": 0.5}])
-    with pytest.raises(RecipeError, match=r"temperature -5.0; a number above 0 and at most 1e9 is needed"):
+    with pytest.raises(RecipeError, match=r"temperature = -5.0; a number above 0 and at most 1e9 is needed"):
         ef.EmissionSystem(emitters=[{"name": "e", "into": "a", "temperature": -5.0}])
-    with pytest.raises(RecipeError, match=r"density 0.0; a number above 0"):
+    with pytest.raises(RecipeError, match=r"density = 0.0; a number above 0"):
         ef.EmissionSystem(
             emitters=[{"name": "e", "into": "a", "density": {"keys": [[0.0, 1.0], [1.0, 0.0]]}}]
         )

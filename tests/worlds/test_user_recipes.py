@@ -98,7 +98,7 @@ MISTAKES = [
     (
         "q = [1e-3, -1e-3]",
         "",
-        "[[entity.component]] 2 'charged:SpecificCharge': the column 'q' is missing; its unit is C/kg",
+        "[[entity.component]] 2 'charged:SpecificCharge': the column 'q' is missing (unit C/kg)",
     ),
     (
         "q = [1e-3, -1e-3]",
