@@ -145,9 +145,9 @@ class BuoyancySystem(System):
         share = 0.0 if self.acceleration else self._acceleration_left_out(world)
         if share > MISSED:
             texts.append(
-                "BuoyancySystem: the pressure of fluid that vortons accelerate gives a free body "
-                f"{share:.2g} times that acceleration, which is left out, so that by its drag vortices throw "
-                "it out; set acceleration = true"
+                "BuoyancySystem: drag carries free bodies along with the flow of vortons, but the pressure "
+                f"of accelerating fluid, worth {share:.2g} times its acceleration, is left out, so vortices "
+                "throw them outwards; set acceleration = true"
             )
         return texts
 

@@ -81,7 +81,7 @@ def test_override_changes_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("assignment", "words"),
     [
-        ("world.dt", "path=value is needed, one text for each value, for example"),
+        ("world.dt", "path=value is needed, one string per value, for example"),
         ("=3", "path=value is needed"),
         ("world..dt=3", "path=value is needed"),
         ("rnig.radius=3", "'rnig' is neither a table nor an entity; did you mean 'ring'?"),
