@@ -100,10 +100,8 @@ def check_additions(world: World, system: System) -> None:
     if not added or system._probed or system.phase == "observe" or world.processes.scopes:
         return
     system._probed = True
-    row_changes, saved = (
-        world._ticker.row_changes,
-        [(vars(table), vars(table).copy()) for _, table in changed],
-    )
+    row_changes = world._ticker.row_changes
+    saved = [(vars(table), vars(table).copy()) for _, table in changed]
     try:
         world._ticker.row_changes = RowChanges()
         for columns, former in saved:

@@ -12,7 +12,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError, StorageError
 from ecs_fluid.io.fields import field_ticks
 from ecs_fluid.io.runfolder import RunFolder
-from ecs_fluid.world_files import tables_in
+from ecs_fluid.runs.stored_recipe import tables_of
 from ecs_fluid.world_options import WorldOptions
 
 if TYPE_CHECKING:
@@ -56,11 +56,6 @@ def status_of(run: RunFolder) -> str:
             WriterLock(run.path / "writer.lock").release()
             return "killed"
     return status
-
-
-def tables_of(run: RunFolder) -> dict[str, Any]:
-    """Tables of the world file of a run."""
-    return tables_in(run.recipe, str(run.path / "world.toml"))
 
 
 def look_of_run(folder: Path) -> str:

@@ -8,7 +8,8 @@ import numpy as np
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.io.runfolder import RunFolder
-from ecs_fluid.world_files import colors_in, tables_in
+from ecs_fluid.runs.stored_recipe import tables_of
+from ecs_fluid.world_files import colors_in
 
 Colour = tuple[float, float, float]
 
@@ -52,7 +53,7 @@ def by_name(color: str) -> Colour:
 def named_colours(run: RunFolder) -> dict[str, str]:
     """Names of the colours that the recipe of a run gives to populations; none where it is damaged."""
     try:
-        return colors_in(tables_in(run.recipe, str(run.path / "world.toml")))
+        return colors_in(tables_of(run))
     except FluidError:
         return {}
 

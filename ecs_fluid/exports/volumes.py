@@ -127,7 +127,7 @@ class Volumes:
     @cached_property
     def _ambient(self) -> Callable[[np.ndarray], np.ndarray]:
         """Temperatures of the fluid at rest by heights; kernels, which these load, are read when needed."""
-        from ecs_fluid.runs.at_rest import temperatures_at_rest
+        from ecs_fluid.runs.stored_recipe import temperatures_at_rest
 
         return temperatures_at_rest(self.frames.run)
 

@@ -29,10 +29,8 @@ def _opens(tree: Any, layer: int, index: Any, criterion: int, opening: float, lo
     if criterion == BOX:
         root = layer == tree.cells.shape[0] - 1
         ny, nz = tree.cells[layer, 1], tree.cells[layer, 2]
-        cell, last = (
-            (index // (ny * nz), index // nz % ny, index % nz),
-            (tree.cells[layer, 0] - 1, ny - 1, nz - 1),
-        )
+        cell = (index // (ny * nz), index // nz % ny, index % nz)
+        last = (tree.cells[layer, 0] - 1, ny - 1, nz - 1)
         return bool(root or touches(layer, cell, last, mesh_of(tree), *box, opening + _SLACK))
     node = tree.first[layer] + index
     place = tree.x[0, node], tree.x[1, node], tree.x[2, node]

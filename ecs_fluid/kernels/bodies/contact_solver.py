@@ -286,12 +286,10 @@ def solve(bodies: Bodies, contacts: Contacts, target: Array, sweeps: int) -> Non
 
     The `impulses` of the contacts and the velocities of the bodies are changed in place.
     """
-    pairs, jacobian, response, friction = (
-        contacts.pairs,
-        contacts.jacobian,
-        contacts.response,
-        contacts.friction,
-    )
+    pairs = contacts.pairs
+    jacobian = contacts.jacobian
+    response = contacts.response
+    friction = contacts.friction
     impulses, v, angular_velocity, shape = contacts.impulses, bodies.v, bodies.angular_velocity, bodies.shape
     order = _visiting_order(target, impulses)
     count = len(order)
@@ -317,11 +315,9 @@ def solve(bodies: Bodies, contacts: Contacts, target: Array, sweeps: int) -> Non
     for sweep in range(sweeps):
         if sweep % 2 == 0:
             for k in range(count):
-                former[k, 0], former[k, 1], former[k, 2] = (
-                    normal_impulse[k],
-                    impulses[order[k], 1],
-                    impulses[order[k], 2],
-                )
+                former[k, 0] = normal_impulse[k]
+                former[k, 1] = impulses[order[k], 1]
+                former[k, 2] = impulses[order[k], 2]
         largest = 0.0
         for step in range(count):
             k = step if sweep % 2 == 0 else count - 1 - step

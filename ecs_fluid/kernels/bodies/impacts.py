@@ -75,10 +75,8 @@ def _gap(
 
     `wall` is the plane of a container, else not used.
     """
-    (xa, va), (xb, vb) = (
-        _ballistic_motion(bodies, a, acceleration, t),
-        _ballistic_motion(bodies, b, acceleration, t),
-    )
+    xa, va = _ballistic_motion(bodies, a, acceleration, t)
+    xb, vb = _ballistic_motion(bodies, b, acceleration, t)
     d, speed, pull = minus(xb, xa), minus(vb, va), minus(row_of(acceleration, a), row_of(acceleration, b))
     if bodies.shape[a] == BALL:
         size = length(d)

@@ -130,12 +130,10 @@ def _target_speeds(
     substep, however short h is: within a very short h it would need an unbounded speed, some of which would
     remain where many bodies push one another.
     """
-    pairs, points, jacobian, restitution = (
-        contacts.pairs,
-        contacts.points,
-        contacts.jacobian,
-        bodies.restitution,
-    )
+    pairs = contacts.pairs
+    points = contacts.points
+    jacobian = contacts.jacobian
+    restitution = bodies.restitution
     target, rebound = np.empty(len(pairs)), np.zeros(len(pairs))
     for c in range(len(pairs)):
         a, b, normal = pairs[c, 0], pairs[c, 1], points[c, 3:6]

@@ -110,11 +110,9 @@ def _column(p: Array, low: Array, per_metre: Array, per_axis: int) -> int:
 @njit(cache=True, error_model="numpy")
 def _column_range(face: Array, k: int, low: Array, per_metre: Array, per_axis: int) -> tuple[int, int]:
     """First column along an axis that a triangle is in, and the one after the last."""
-    a, b, c = (
-        _column_along(face[0], k, low, per_metre, per_axis),
-        _column_along(face[1], k, low, per_metre, per_axis),
-        _column_along(face[2], k, low, per_metre, per_axis),
-    )
+    a = _column_along(face[0], k, low, per_metre, per_axis)
+    b = _column_along(face[1], k, low, per_metre, per_axis)
+    c = _column_along(face[2], k, low, per_metre, per_axis)
     return min(a, b, c), max(a, b, c) + 1
 
 
@@ -123,10 +121,8 @@ def _count(faces: Array, low: Array, per_metre: Array, per_axis: int) -> int:
     """Total number of entries of triangles in columns."""
     count = 0
     for i in range(len(faces)):
-        (a, b), (c, d) = (
-            _column_range(faces[i], 0, low, per_metre, per_axis),
-            _column_range(faces[i], 1, low, per_metre, per_axis),
-        )
+        a, b = _column_range(faces[i], 0, low, per_metre, per_axis)
+        c, d = _column_range(faces[i], 1, low, per_metre, per_axis)
         count += (b - a) * (d - c)
     return count
 
@@ -136,10 +132,8 @@ def _column_starts(faces: Array, low: Array, per_metre: Array, per_axis: int) ->
     """Start of each column in the list of entries, and the length of the list."""
     start = np.zeros(per_axis * per_axis + 1, np.int64)
     for i in range(len(faces)):
-        (a, b), (c, d) = (
-            _column_range(faces[i], 0, low, per_metre, per_axis),
-            _column_range(faces[i], 1, low, per_metre, per_axis),
-        )
+        a, b = _column_range(faces[i], 0, low, per_metre, per_axis)
+        c, d = _column_range(faces[i], 1, low, per_metre, per_axis)
         for column in range(a, b):
             for row in range(c, d):
                 start[column * per_axis + row + 1] += 1
@@ -153,10 +147,8 @@ def _list_triangles(faces: Array, start: Array, low: Array, per_metre: Array, pe
     """Numbers of the triangles, column by column."""
     free, listed = start.copy(), np.empty(start[-1], np.int64)
     for i in range(len(faces)):
-        (a, b), (c, d) = (
-            _column_range(faces[i], 0, low, per_metre, per_axis),
-            _column_range(faces[i], 1, low, per_metre, per_axis),
-        )
+        a, b = _column_range(faces[i], 0, low, per_metre, per_axis)
+        c, d = _column_range(faces[i], 1, low, per_metre, per_axis)
         for column in range(a, b):
             for row in range(c, d):
                 listed[free[column * per_axis + row]] = i

@@ -133,11 +133,9 @@ def skip_needless_work() -> None:
     """Skip the work listed at the head of this file for all functions compiled from now on."""
     _load_without_scipy()
     ffi.lib._lock._cblist.clear()
-    for_c, for_python, listener = (
-        CPUContext.create_cfunc_wrapper,
-        CPUContext.create_cpython_wrapper,
-        _CompileListener(),
-    )
+    for_c = CPUContext.create_cfunc_wrapper
+    for_python = CPUContext.create_cpython_wrapper
+    listener = _CompileListener()
 
     def for_c_of_others(self: Any, library: Any, fndesc: Any, *how: Any, **more: Any) -> None:
         # numba's own implementations, such as np.empty, are compiled for our functions, too.

@@ -127,11 +127,9 @@ def choose_order(mode: int, s: Sources, target: PointTree, tolerance: float, res
     within = (np.arange(1, _LEAVES * _EACH + 1) * _GOLDEN % 1.0).reshape(_LEAVES, _EACH)
     first, end = (picked * m) >> target.depth, ((picked + 1) * m) >> target.depth
     rows = (first[:, None] + within * (end - first)[:, None]).astype(np.int64).ravel()
-    exact, given, runs = (
-        _sums_without_expansions(mode, s, target, rows, results),
-        target.order[rows],
-        single_leaves(target, picked),
-    )
+    exact = _sums_without_expansions(mode, s, target, rows, results)
+    given = target.order[rows]
+    runs = single_leaves(target, picked)
     search = SettingsSearch(s, tolerance)
     while True:
         sum_at_leaves(mode, s, target, runs, results)

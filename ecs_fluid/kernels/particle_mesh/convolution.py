@@ -193,10 +193,8 @@ def _multiply(
     several = min(_WAVES_TOGETHER, my - begin)
     lines, room = aligned(_WAVES_TOGETHER * 3 * length, waves), aligned(3 * length, waves)
     given = waves.reshape(waves.size)
-    spare, kept = (
-        aligned((fields - 1) * 3 * length, waves),
-        aligned((fields - 1) * several * 3 * two * px, waves),
-    )
+    spare = aligned((fields - 1) * 3 * length, waves)
+    kept = aligned((fields - 1) * several * 3 * two * px, waves)
     for v in range(vectors):
         for i in range(px):
             for c in range(3):

@@ -105,11 +105,9 @@ def inverse_moments(
     flat population, or -1. In float64, since B may be large.
     """
     s = moment_of_lane(sums, lane, 0)
-    cx, cy, cz = (
-        moment_of_lane(sums, lane, 1) / s,
-        moment_of_lane(sums, lane, 2) / s,
-        moment_of_lane(sums, lane, 3) / s,
-    )
+    cx = moment_of_lane(sums, lane, 1) / s
+    cy = moment_of_lane(sums, lane, 2) / s
+    cz = moment_of_lane(sums, lane, 3) / s
     xx, yy, zz = moment_of_lane(sums, lane, 4), moment_of_lane(sums, lane, 5), moment_of_lane(sums, lane, 6)
     xy, xz, yz = moment_of_lane(sums, lane, 7), moment_of_lane(sums, lane, 8), moment_of_lane(sums, lane, 9)
     xx, yy, zz = xx - s * cx * cx, yy - s * cy * cy, zz - s * cz * cz

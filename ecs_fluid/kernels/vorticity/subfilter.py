@@ -45,12 +45,10 @@ def _add_blobs(
     beyond ``cut``, the square of the reach in core radii, do not count.
     """
     wide_vectors()
-    x, y, z, s2 = (
-        near[:WIDTH],
-        near[WIDTH : 2 * WIDTH],
-        near[2 * WIDTH : 3 * WIDTH],
-        near[3 * WIDTH : 4 * WIDTH],
-    )
+    x = near[:WIDTH]
+    y = near[WIDTH : 2 * WIDTH]
+    z = near[2 * WIDTH : 3 * WIDTH]
+    s2 = near[3 * WIDTH : 4 * WIDTH]
     v0, v1, v2 = near[4 * WIDTH : 5 * WIDTH], near[5 * WIDTH : 6 * WIDTH], near[6 * WIDTH : 7 * WIDTH]
     v3, v4, v5 = near[7 * WIDTH : 8 * WIDTH], near[8 * WIDTH : 9 * WIDTH], near[9 * WIDTH : 10 * WIDTH]
     zero = near.dtype.type(0)
@@ -85,18 +83,14 @@ def _add_changes(
     ``near`` has the columns x, y, z, s2, t2 and the strengths.
     """
     wide_vectors()
-    x, y, z, s2 = (
-        near[:WIDTH],
-        near[WIDTH : 2 * WIDTH],
-        near[2 * WIDTH : 3 * WIDTH],
-        near[3 * WIDTH : 4 * WIDTH],
-    )
-    t2, a, b, c = (
-        near[4 * WIDTH : 5 * WIDTH],
-        near[5 * WIDTH : 6 * WIDTH],
-        near[6 * WIDTH : 7 * WIDTH],
-        near[7 * WIDTH : 8 * WIDTH],
-    )
+    x = near[:WIDTH]
+    y = near[WIDTH : 2 * WIDTH]
+    z = near[2 * WIDTH : 3 * WIDTH]
+    s2 = near[3 * WIDTH : 4 * WIDTH]
+    t2 = near[4 * WIDTH : 5 * WIDTH]
+    a = near[5 * WIDTH : 6 * WIDTH]
+    b = near[6 * WIDTH : 7 * WIDTH]
+    c = near[7 * WIDTH : 8 * WIDTH]
     zero = near.dtype.type(0)
     xx = xy = xz = yx = yy = yz = zx = zy = zz = zero
     for q in range(count):

@@ -32,10 +32,8 @@ def essential_part(
     kept = [np.array([whole.first[-1] - 1])]
     for layer in range(len(opened) - 1, 0, -1):
         kept.append(whole.first[layer - 1] + essential.children_of(whole.cells, layer, opened[layer]))
-    nodes, rows = (
-        np.concatenate(kept),
-        essential.concatenated_ranges(whole.start[opened[0]], whole.vortons[opened[0]]),
-    )
+    nodes = np.concatenate(kept)
+    rows = essential.concatenated_ranges(whole.start[opened[0]], whole.vortons[opened[0]])
     part = {}
     for name in ("x", "alpha", "sigma", "radius"):
         part[name] = np.full_like(getattr(whole, name), np.nan)

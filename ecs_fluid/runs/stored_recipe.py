@@ -1,25 +1,30 @@
-"""The fluid at rest of a run, by its world file."""
+"""What the stored recipe of a run tells: its tables, and from them the fluid at rest."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError
 from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.world_files import tables_in
+
+
+def tables_of(run: RunFolder) -> dict[str, Any]:
+    """Tables of the world file of a run."""
+    return tables_in(run.recipe, str(run.path / "world.toml"))
 
 
 def temperatures_at_rest(run: RunFolder) -> Callable[[Array], Array]:
     """The temperatures (n,) K of the fluid at rest by heights (n,) m; of air if the world file is damaged."""
     from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest, temperature_at
     from ecs_fluid.world import World
-    from ecs_fluid.world_files import tables_in
     from ecs_fluid.worlds.world_tables import FluidTable
 
     world = World(precision="double")
     with suppress(FluidError, TypeError, ValueError):  # a damaged recipe does not hide the particles
-        table = tables_in(run.recipe, str(run.path / "world.toml")).get("fluid", {})
-        world.set_fluid(**FluidTable(**table).constants())
+        world.set_fluid(**FluidTable(**tables_of(run).get("fluid", {})).constants())
     return partial(temperature_at, fluid_at_rest(world))
