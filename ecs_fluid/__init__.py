@@ -75,6 +75,7 @@ _HOMES = {
         "TransferSystem TurbulenceSystem VelocitySystem WhitewaterSystem WindSystem"
     ),
     "ecs_fluid.systems.partition": "GridNeeds",
+    "ecs_fluid.systems.velocity.mirrors": "MirrorFace",
     "ecs_fluid.systems.velocity.solver": "Solver",
     "ecs_fluid.entity": "Entity Snapshot",
     "ecs_fluid.viz.page": "page",

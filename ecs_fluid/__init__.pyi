@@ -175,6 +175,7 @@ from ecs_fluid.systems import (
     WindSystem as WindSystem,
 )
 from ecs_fluid.systems.partition import GridNeeds as GridNeeds
+from ecs_fluid.systems.velocity.mirrors import MirrorFace as MirrorFace
 from ecs_fluid.systems.velocity.solver import Solver as Solver
 from ecs_fluid.targets import Targets as Targets
 from ecs_fluid.viz.page import (

@@ -150,7 +150,7 @@ def _set_up(world: World, systems: Sequence[System]) -> None:
             system.must_hold(world)
 
 
-NAMING = ("on", "into", "attached", "name", "wake", "hydrostatic")
+NAMING = ("on", "into", "attached", "name", "wake", "hydrostatic", "body")
 """Parameters by which systems name entities, also in tables within their parameters."""
 
 

@@ -128,6 +128,7 @@ class BodySystem(System):
         from ecs_fluid.kernels.bodies.table import CONTAINER
         from ecs_fluid.systems.boundary.system import BoundarySystem
         from ecs_fluid.systems.operations import winds
+        from ecs_fluid.systems.velocity.system import VelocitySystem
 
         # Bodies act on liquid by its pressure, and inertial particles do not follow the fluid.
         seen = any(
@@ -141,7 +142,11 @@ class BodySystem(System):
             return texts
         solid = bodies.shape != CONTAINER
         boundary = "panels" if world.dimension == 3 else "layer"
-        if winds(world) and (solid & (bodies.motion == FIXED)).any():
+        velocity, still = world.system(VelocitySystem), solid & (bodies.motion == FIXED)
+        mirrors = {face.body for face in velocity.mirrors} if velocity else ()  # it tells of these itself
+        if winds(world) and any(
+            still[rows].any() and entity.name not in mirrors for entity, rows in rows_of_each(entities)
+        ):
             texts.append(
                 "BodySystem: the wind blows through the fixed bodies, which only stop particles at the "
                 f"surface; a system of kind = 'boundary' with boundary = {boundary!r} makes the fluid flow "

@@ -160,7 +160,12 @@ class BoundarySystem(System):
         refuse_two_spins(world)
 
     def must_hold(self, world: World) -> None:
-        """Bodies with a layer are solids."""
+        """Bodies with a layer are solids; what bodies shed has no mirror images behind walls."""
+        if self.boundary != "article" and (mirrors := world.require(VelocitySystem).mirrors):
+            raise FluidError(
+                f"BoundarySystem: boundary = {self.boundary!r} does not know mirror images, and "
+                f"VelocitySystem has a mirror at {mirrors[0].body!r}; use boundary = 'article', or no mirrors"
+            )
         for entity, (shape,) in world.entities_with(HullShape) if self.boundary == "layer" else ():
             if shape.container.any():
                 raise FluidError(

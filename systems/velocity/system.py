@@ -29,6 +29,7 @@ from ecs_fluid.plugins import import_path
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System, Types
 from ecs_fluid.systems.partition import VORTONS, GridNeeds, PartitionSystem
+from ecs_fluid.systems.shared.body_tables import BODIES
 from ecs_fluid.systems.velocity.auto import AutoSolver
 from ecs_fluid.systems.velocity.cell_reading import CellReading
 from ecs_fluid.systems.velocity.container import ContainerSolver
@@ -37,6 +38,7 @@ from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.grid_reading import GridReading, Reading, sum_at_strays
 from ecs_fluid.systems.velocity.hybrid import HybridSolver
 from ecs_fluid.systems.velocity.lint import plane_vortices_lint, slow_sums_lint, unfelt_lint
+from ecs_fluid.systems.velocity.mirrors import MirrorFace, mirror_lint, mirrors_of
 from ecs_fluid.systems.velocity.poisson import PoissonSolver
 from ecs_fluid.systems.velocity.pppm import PppmSolver
 from ecs_fluid.systems.velocity.sampled_error import sampled_error
@@ -112,6 +114,7 @@ class VelocitySystem(System):
     * auto: direct, tree, fmm or pppm, whichever should be fastest; a sample checks that `tolerance` is kept.
     * a solver of your own, by the name of its class or its import path (docs/solvers_of_your_own.md).
 
+    `mirrors` add the flow of mirror images behind flat faces, such as the ground (docs/velocity.md).
     `mollify` > 0 widens cores to at least that many grid spacings when the grid is evaluated, at constant
     circulation, so that a vorton next to a grid point does not move itself (articles, part 12; 2 is as
     smooth as the direct sum). poisson and hybrid do not need it.
@@ -169,6 +172,9 @@ class VelocitySystem(System):
     """fill the vortons' velocity gradient; without stretching it can be left out"""
     mollify: float = Field(default=0.0, ge=0, le=100)
     """least core radius on the grid, spacings"""
+    mirrors: tuple[MirrorFace, ...] = ()
+    """flat faces of fixed bodies and walls of containers behind which vortons have mirror images, so that
+    no fluid goes through the planes in them; for solvers of unbounded space"""
 
     def __post_init__(self) -> None:
         if not self.gradient:
@@ -220,7 +226,10 @@ class VelocitySystem(System):
                     f"{', '.join(IN_A_PLANE)}, or dimension = 3"
                 )
         self._solver = self._made(self.solver)
-        self.may_read = (*type(self).may_read, *self._solver.reads)  # type: ignore[assignment,misc]
+        reads = self._solver.reads
+        if self.mirrors:
+            reads = (*reads, *BODIES)
+        self.may_read = (*type(self).may_read, *reads)  # type: ignore[assignment,misc]
         self.asks = (*type(self).asks, *self._solver.asks)  # type: ignore[assignment,misc]
         self.grid_needs = self._needs(self._solver)
 
@@ -232,6 +241,10 @@ class VelocitySystem(System):
         self._solver.added(world)
         if world.system(DiagnosticsSystem) is None:
             world.add_system(DiagnosticsSystem(every=0))
+
+    def must_hold(self, world: World) -> None:
+        """Mirrors are flat faces of fixed bodies."""
+        mirrors_of(world, self.mirrors)
 
     # ------------------------------------------------------------------ a tick
 
@@ -251,7 +264,7 @@ class VelocitySystem(System):
             x = world.processes.vorton_targets(sources, vortons)
             targets = Targets.at(x, self.gradient, "vortons")
             solver.fill(targets)  # not flow.fill: keeps the stack above the kernel three frames deep
-            flow.add_potential(targets)
+            flow.complete(targets)
             world.processes.to_rows(sources.order, vortons, targets)
         if from_grid or others:
             at_vortons, at_others = self._readings(solver, grid)
@@ -296,7 +309,7 @@ class VelocitySystem(System):
         )
         if solver.on_grid:
             field.u[...] = solver.grid_velocity
-            flow.add_potential(targets)
+            flow.complete(targets)
         else:
             flow.fill_mollified(targets)
 
@@ -366,6 +379,16 @@ class VelocitySystem(System):
         """A new solver of that name; in a periodic world ``auto`` means the PoissonSolver."""
         kind, periods = solver_class(name), self.world.periods
         check_dimension(kind, self.world, RecipeError, f"solver = {kind.name!r}")
+        if self.mirrors and (kind.on_grid or kind.own_field):
+            raise RecipeError(
+                f"VelocitySystem: mirrors is for solvers of unbounded space, and solver = {name!r} is none; "
+                "use 'direct', 'tree', 'fmm', 'pppm' or 'auto'"
+            )
+        if self.mirrors and periods.any():
+            raise RecipeError(
+                f"VelocitySystem: mirrors is not for a world that repeats, and this one does along "
+                f"{axes_of(periods)}"
+            )
         if periods.any() and kind is AutoSolver:
             return PoissonSolver(self)
         if periods.any() and not kind.periodic:
@@ -408,7 +431,7 @@ class VelocitySystem(System):
     @property
     def needs_all_sources(self) -> bool:
         """Whether sums need all Sources on every rank, more than trees of the other ranks' parts hold."""
-        return self.mollify > 0.0 or solver_class(self.solver).needs_all_sources
+        return self.mollify > 0.0 or bool(self.mirrors) or solver_class(self.solver).needs_all_sources
 
     @property
     def from_grid(self) -> bool:
@@ -468,7 +491,7 @@ class VelocitySystem(System):
 
         most = FEW_PAIRS // max(len(points), 1)
         partition = self.world.require(PartitionSystem)
-        pairs_alone = self._solver.sums_pairs and not PotentialFlow.vortons(self)
+        pairs_alone = self._solver.sums_pairs and not (self.mirrors or PotentialFlow.vortons(self))
         vortons = partition.unsorted(most) if pairs_alone else None
         if vortons is None:
             return self.velocity_at(points)
@@ -479,19 +502,29 @@ class VelocitySystem(System):
 
     def pair_fields(self, x: Array) -> tuple[Array, Array, Array, Array]:
         """Vector potential, blob vorticity, velocity and gradient at (m, 3) points by the direct sum."""
-        from ecs_fluid.kernels.biot_savart import direct
-
-        code = self.code
         sources, grid = self.world.require(PartitionSystem).present()
         x = np.ascontiguousarray(x)
         solver = self._solver
         if isinstance(solver, PoissonSolver | ContainerSolver) and solver.has_images and len(sources.sigma):
             solver.prepare(sources, grid)
             return solver.pair_fields(x)
+        psi, omega, u, du = self._pair_sums(x, sources, grid)
+        for mirror in mirrors_of(self.world, self.mirrors):
+            image = self._pair_sums(np.ascontiguousarray(mirror.point(x)), sources, grid)
+            psi += mirror.pseudovector(image[0])
+            omega += mirror.pseudovector(image[1])
+            u += mirror.vector(image[2])
+            du += mirror.gradient(image[3])
+        return psi, omega, u, du
+
+    def _pair_sums(self, x: Array, sources: Sources, grid: Grid) -> tuple[Array, Array, Array, Array]:
+        """`pair_fields` of the vortons without images."""
+        from ecs_fluid.kernels.biot_savart import direct
+
         psi, omega, u = np.empty_like(x), np.empty_like(x), np.empty_like(x)
         du = np.empty((len(x), 3, 3), x.dtype)
-        direct.potential_vorticity(code, x, sources.x, sources.alpha, sources.sigma, psi, omega)
-        direct.velocity_gradient(code, x, sources.x, sources.alpha, sources.sigma, u, du)
+        direct.potential_vorticity(self.code, x, sources.x, sources.alpha, sources.sigma, psi, omega)
+        direct.velocity_gradient(self.code, x, sources.x, sources.alpha, sources.sigma, u, du)
         if potential := PotentialFlow.by(DirectSolver(self), sources, grid):
             potential.add(Targets(x, u, du))
         return psi, omega, u, du
@@ -507,7 +540,7 @@ class VelocitySystem(System):
             texts = slow_sums_lint(self, len(x))
         self._warned.update([solver.name] if texts else [])
         plane = plane_vortices_lint(x, alpha) if world.dimension == 3 else ()
-        return [*texts, *solver.lint(), *unfelt_lint(world), *plane]
+        return [*texts, *solver.lint(), *mirror_lint(world, self.mirrors), *unfelt_lint(world), *plane]
 
     def _warn_once(self, solver: Solver, sources: Sources, grid: Grid) -> None:
         """Warn of an unsuitable grid, or of slow direct sums, once for each solver."""

@@ -1,4 +1,4 @@
-"""The flow of all vortons at any points: a solver's sum, and the potential flow of vortons that swell."""
+"""The flow of all vortons at any points: a solver's sum, flow of vortons that swell, and mirror images."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ecs_fluid.entity import Entity
 from ecs_fluid.systems.partition import VORTONS
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.fmm import FmmSolver
+from ecs_fluid.systems.velocity.mirrors import Mirror, mirrors_of
 from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.systems.velocity.tree import TreeSolver
 from ecs_fluid.targets import Targets
@@ -34,20 +35,31 @@ class VortonFlow:
     grid: Grid
     potential: PotentialFlow | None
     """potential flow; None where no vorton swells"""
+    mirrors: list[Mirror]
+    """mirror images of the vortons behind walls"""
 
     @classmethod
     def by(cls, solver: Solver, sources: Sources, grid: Grid) -> Self:
         """The flow of these vortons; prepares the solver for them."""
         solver.prepare(sources, grid)
-        return cls(solver, sources, grid, PotentialFlow.by(solver, sources, grid))
+        mirrors = mirrors_of(solver.world, solver.system.mirrors)
+        return cls(solver, sources, grid, PotentialFlow.by(solver, sources, grid), mirrors)
 
     def fill(self, targets: Targets) -> None:
         """Fill the velocity, and its gradient if it is wanted, at the targets."""
         self.solver.fill(targets)
-        self.add_potential(targets)
+        self.complete(targets)
 
-    def add_potential(self, targets: Targets) -> None:
-        """Add the potential flow of vortons that swell to the solver's result at the targets."""
+    def complete(self, targets: Targets) -> None:
+        """Add to the solver's result at the targets the flow of vortons that swell, and that of images."""
+        if self.potential:
+            self.potential.add(targets)
+        for mirror in self.mirrors:
+            mirror.add(targets, self._fill_unmirrored)
+
+    def _fill_unmirrored(self, targets: Targets) -> None:
+        """Fill the flow of the vortons without their images."""
+        self.solver.fill(targets)
         if self.potential:
             self.potential.add(targets)
 
