@@ -20,7 +20,7 @@ def heat_that_rises(name: str, width: float, duration: float, seed: int) -> tupl
     Of the flow without tracers, from when it has passed several widths, through a layer of 0.3 widths.
     """
     tables = read(shipped()[name], (f"world.seed={seed}",)).tables()
-    tables["entity"] = [item for item in tables["entity"] if item.get("population") == "vortons"]
+    tables["entity"] = [item for item in tables["entity"] if item.get("population", "vortons") == "vortons"]
     tables["system"] = [item for item in tables["system"] if item["kind"] != "sampling"]
     for item in tables["system"]:
         if item["kind"] == "age_limit":

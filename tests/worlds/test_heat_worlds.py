@@ -86,12 +86,24 @@ def test_candle_burns_as_large_as_it_says() -> None:
     assert fire.flame.max() > 0.02 and fire.smoke.max() > 0.02
 
 
-@pytest.mark.parametrize("name", ["large_flame", "smoulder", "thermal_plume"])
-def test_hot_gas_rises_from_its_source(name: str) -> None:
-    """After a second the hot gas goes up faster than the wind that carries it."""
+@pytest.mark.parametrize(
+    ("name", "least"), [("large_flame", 0.45), ("smoulder", 0.5), ("thermal_plume", 0.4)]
+)
+def test_hot_gas_rises_from_its_source(name: str, least: float) -> None:
+    """After a second the hot gas goes up: half as fast again as the wind; without, a quarter of sqrt(g D)."""
     world = ef.load(name)
-    wind = next(system.velocity[2] for system in world.systems if isinstance(system, ef.WindSystem))
     world.step(round(1.0 / world.dt))
     hot = world["gas"][ef.Temperature].T > 350
     assert hot.sum() > 20
-    assert world["gas"][ef.Velocity].u[hot, 2].mean() > 1.5 * wind
+    assert world["gas"][ef.Velocity].u[hot, 2].mean() > least
+
+
+def test_smoulder_draws_no_air_through_the_ground() -> None:
+    """The flow across the ground is 0 at any place, as that of each vorton cancels that of its image."""
+    world = ef.load("smoulder")
+    world.step(round(1.0 / world.dt))
+    draw = np.random.default_rng(0)
+    places = np.append(draw.uniform(-0.6, 0.6, (100, 2)), np.zeros((100, 1)), axis=1)
+    u = world.velocity(places)
+    assert np.abs(u[:, :2]).max() > 0.1
+    assert np.abs(u[:, 2]).max() < 1e-6
