@@ -69,6 +69,8 @@ def _share(world: World, comm: Comm) -> Ranks:
         raise FluidError(
             "expanding gas (ExpansionSystem, flow = true) runs on one process only; leave out --mpi"
         )
+    if any(getattr(system, "mirrors", ()) for system in world.systems):
+        raise FluidError("mirrors of the VelocitySystem are for one process only; leave out --mpi")
     meta, arrays = packed_world(world)
     # From here on the others take part: errors in the world must have been raised before.
     comm.broadcast(SHARE)

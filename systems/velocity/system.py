@@ -431,7 +431,7 @@ class VelocitySystem(System):
     @property
     def needs_all_sources(self) -> bool:
         """Whether sums need all Sources on every rank, more than trees of the other ranks' parts hold."""
-        return self.mollify > 0.0 or bool(self.mirrors) or solver_class(self.solver).needs_all_sources
+        return self.mollify > 0.0 or solver_class(self.solver).needs_all_sources
 
     @property
     def from_grid(self) -> bool:

@@ -180,6 +180,37 @@ def test_what_bodies_shed_has_no_images() -> None:
         world.add_system(ef.BoundarySystem(boundary="panels"))
 
 
+def test_several_processes_have_no_mirrors() -> None:
+    from ecs_fluid.ranks.team import _share
+
+    with pytest.raises(ef.FluidError, match="mirrors of the VelocitySystem are for one process only"):
+        _share(world_of([GROUND, RING], ON_GROUND), None)  # type: ignore[arg-type]
+
+
+class Plain(ef.Solver):
+    """The direct sum of a user."""
+
+    def prepare(self, sources: ef.Sources, grid: ef.Grid) -> None:
+        self.x, self.alpha, self.sigma = sources.x.T, sources.alpha.T, sources.sigma
+
+    def fill(self, targets: ef.Targets) -> None:
+        apart = targets.x[:, None] - self.x
+        square = (apart**2).sum(axis=-1) + self.sigma**2  # Rosenhead and Moore's regularisation
+        targets.u[...] = (np.cross(self.alpha, apart) / (4 * np.pi * square[..., None] ** 1.5)).sum(axis=1)
+
+
+def test_solver_of_ones_own_has_images() -> None:
+    """The flow of a user's solver with mirrors is that of the shipped sum with the same regularisation."""
+    velocity = ON_GROUND | {"kernel": "rosenhead_moore"}
+    worlds = [world_of([GROUND], velocity | {"solver": name}) for name in ("plain", "direct")]
+    ring = world_of([RING], {})["ring"]
+    for world in worlds:
+        vortons(world, ring[ef.Position].x, ring[ef.Strength].alpha, 0.1)
+    points = np.random.default_rng(0).random((20, 3)) * [2, 2, 1]
+    mine, shipped = (world.velocity(points) for world in worlds)
+    assert np.allclose(mine, shipped, rtol=0, atol=1e-13)
+
+
 def test_wind_through_the_ground_is_told() -> None:
     """A wind along the ground is fine, one that goes up is not."""
     world = world_of([GROUND, RING], ON_GROUND)
