@@ -142,6 +142,25 @@ def test_errors_of_velocities_are_those_of_the_sum_with_images() -> None:
     assert told == pytest.approx(np.sqrt(((u - exact) ** 2).sum() / (exact**2).sum()), rel=0.5)
 
 
+def test_vortex_in_a_corner_of_a_plane() -> None:
+    """Its three images move it so that x z / sqrt(x^2 + z^2) stays: 1/x^2 + 1/z^2 = 2 from (1, 1) on.
+
+    The images at (-x, z), (x, -z) and (-x, -z) have strengths -1, -1 and 1, which makes the energy
+    Gamma^2/(4 pi) ln(x z / sqrt(x^2 + z^2)) and a constant.
+    """
+    side = GROUND | {"name": "side", "center": [-4.0, 0.0, 0.0]}
+    mirrors = [{"body": "ground", "side": "+z"}, {"body": "side", "side": "+x"}]
+    plane = {"dimension": 2, "plane": "xz", "integrator": "rk4"}
+    world = world_of([GROUND, side], {"mirrors": mirrors}, dt=0.2, **plane)
+    world.spawn(
+        "vortons", ef.Position([[1.0, 0.0, 1.0]]), ef.Strength([[0.0, -1.0, 0.0]]), ef.CoreRadius([1e-3])
+    )
+    world.step(100)
+    x, _, z = world["vortons"][ef.Position].x[0]
+    assert max(x, z) > 2.0
+    assert 1 / x**2 + 1 / z**2 == pytest.approx(2.0, rel=1e-6)
+
+
 BALL = {"kind": "body", "name": "ball", "shape": {"shape": "ball", "radius": 0.2}, "motion": "fixed"}
 WRONG = [
     ([GROUND | {"motion": "free"}], ON_GROUND, "mirrors names 'ground', which may move; a fixed body"),
