@@ -12,7 +12,9 @@ from ecs_fluid.component import Array
 from ecs_fluid.systems.boundary.article import astray
 from ecs_fluid.systems.boundary.shed_motion import MotionMemory
 from ecs_fluid.systems.shared.body_tables import corners_of, gathered
+from ecs_fluid.systems.velocity.mirrors import mirrors_of
 from ecs_fluid.systems.velocity.system import VelocitySystem
+from ecs_fluid.targets import Targets
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
@@ -176,9 +178,10 @@ class SheetBoundary(ABC):
         # One size for a whole body: vortons of equal cores keep their total strength when they stretch.
         size = np.concatenate([np.full(len(s.panels.area), self._size(s.panels)) for s in surfaces])
         shed = center + (self.system.offset * size)[:, None] * normal
+        mirrors = mirrors_of(self.world, self.world.require(VelocitySystem).mirrors)
         for part in (0.5, 0.25, 0.0):
             # Nearer to the surface where another body is closer than that.
-            lost = astray(bodies, hulls, shed)
+            lost = np.any([astray(bodies, hulls, shed), *(one.is_behind(shed) for one in mirrors)], axis=0)
             shed[lost] = center[lost] + (part * self.system.offset * size[lost])[:, None] * normal[lost]
         arm = center - bodies.x[owner]
         wall = bodies.v[owner] + np.cross(bodies.angular_velocity[owner], arm)
@@ -191,14 +194,23 @@ class SheetBoundary(ABC):
         return mean if self.world.dimension == 2 else float(np.sqrt(mean))
 
     def velocity_at(self, points: Array, x: Array, alpha: Array, sigma: Array) -> Array:
-        """Velocity (m, 3) m/s that vortons induce at points (m, 3), by the direct sum in double precision."""
+        """Velocity (m, 3) m/s that vortons, and their images behind mirrors, induce at points (m, 3).
+
+        By the direct sum in double precision.
+        """
         from ecs_fluid.kernels.biot_savart.direct import velocity
 
-        u = np.empty_like(points)
-        rows = np.ascontiguousarray(x.T), np.ascontiguousarray(alpha.T)
-        code = self.world.require(VelocitySystem).code
-        velocity(code, np.ascontiguousarray(points), *rows, np.ascontiguousarray(sigma), u)
-        return u
+        rows = np.ascontiguousarray(x.T), np.ascontiguousarray(alpha.T), np.ascontiguousarray(sigma)
+        system = self.world.require(VelocitySystem)
+
+        def fill(targets: Targets) -> None:
+            velocity(system.code, targets.x, *rows, targets.u)
+
+        targets = Targets.at(np.ascontiguousarray(points), gradient=False)
+        fill(targets)
+        for mirror in mirrors_of(self.world, system.mirrors):
+            mirror.add(targets, fill)
+        return targets.u
 
 
 def _corners(bodies: Bodies, hulls: Hulls, i: int) -> Array:

@@ -19,6 +19,7 @@ from ecs_fluid.components.bodies import (
     RigidMotion,
     ShedMotion,
 )
+from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.recipe import Name
@@ -160,11 +161,11 @@ class BoundarySystem(System):
         refuse_two_spins(world)
 
     def must_hold(self, world: World) -> None:
-        """Bodies with a layer are solids; what bodies shed has no mirror images behind walls."""
-        if self.boundary != "article" and (mirrors := world.require(VelocitySystem).mirrors):
+        """Bodies with a layer are solids, and know no images behind mirrors."""
+        if self.boundary == "layer" and (mirrors := world.require(VelocitySystem).mirrors):
             raise FluidError(
-                f"BoundarySystem: boundary = {self.boundary!r} does not know mirror images, and "
-                f"VelocitySystem has a mirror at {mirrors[0].body!r}; use boundary = 'article', or no mirrors"
+                f"BoundarySystem: boundary = 'layer' does not know mirror images, and VelocitySystem has a "
+                f"mirror at {mirrors[0].body!r}; use boundary = 'panels', or no mirrors"
             )
         for entity, (shape,) in world.entities_with(HullShape) if self.boundary == "layer" else ():
             if shape.container.any():
@@ -177,9 +178,14 @@ class BoundarySystem(System):
         """Meet the condition at all bodies."""
         entities = body_entities(self.world)
         if self.boundary != "article":
-            self._sheets.process(entities)
+            self._sheets.process(self._with_sheets(entities))
         elif any(len(entity) for entity in entities):
             reassign_vortons(self, entities)
+
+    def _with_sheets(self, entities: list[Entity]) -> list[Entity]:
+        """Bodies that shed: those without faces that mirror, through which nothing flows anyway."""
+        mirrors = {face.body for face in self.world.require(VelocitySystem).mirrors}
+        return [entity for entity in entities if entity.name not in mirrors]
 
     def lint(self, world: World) -> list[str]:
         """Too little diffusion for stretched sheets; no vortons to act on; another density."""
@@ -205,7 +211,7 @@ class BoundarySystem(System):
                 "they break up after a few body lengths of flow; give the fluid a viscosity, preferably with "
                 "StretchSystem.rate = 0.5, or set StretchSystem.scheme = 'none'",
             ]
-        speed, extent = self._sheets.speeds_and_extents(body_entities(world))
+        speed, extent = self._sheets.speeds_and_extents(self._with_sheets(body_entities(world)))
         reynolds = float((speed * extent).max(initial=0.0)) / viscosity
         if self.boundary == "panels" and stretch.rate > 0.5 and reynolds > LASTING:
             texts.append(

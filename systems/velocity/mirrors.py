@@ -39,9 +39,14 @@ class Mirror:
     """Mirror images of points and vectors in one plane, or in two or three at right angles in turn."""
 
     normals: Array
-    """(k, 3) unit normals of the planes"""
+    """(k, 3) unit normals of the planes, which point into the fluid"""
     offsets: Array
     """(k,) m, normal . x of the points x of each plane"""
+
+    def is_behind(self, x: Array) -> Array:
+        """Mask (m,) of the points x (m, 3) m behind a plane."""
+        pairs = zip(self.normals, self.offsets, strict=True)
+        return np.asarray(np.any([_along(x, normal) < offset for normal, offset in pairs], axis=0))
 
     def point(self, x: Array) -> Array:
         """Mirror image of the points x (m, 3) m."""
@@ -105,7 +110,7 @@ def mirrors_of(world: World, faces: Sequence[MirrorFace]) -> list[Mirror]:
 
 
 def _plane_of(world: World, face: MirrorFace) -> tuple[Array, float]:
-    """Unit normal (3,) of a face, and normal . x, m, of its points x."""
+    """Unit normal (3,) of a face, which points into the fluid, and normal . x, m, of its points x."""
     from ecs_fluid.kernels.bodies.rotation import matrix_of
 
     what = f"VelocitySystem: mirrors names {face.body!r}"
@@ -125,7 +130,8 @@ def _plane_of(world: World, face: MirrorFace) -> tuple[Array, float]:
             f"{what} and side = {face.side!r}, but no face of it points along that axis of its own"
         )
     normal = matrix_of(entity[Pose].q[0]) @ planes[found[0], :3]
-    return normal, float(planes[found[0], 3] + normal @ entity[Pose].x[0])
+    offset = float(planes[found[0], 3] + normal @ entity[Pose].x[0])
+    return (-normal, -offset) if entity[HullShape].container[0] else (normal, offset)
 
 
 def mirror_lint(world: World, faces: Sequence[MirrorFace]) -> list[str]:
