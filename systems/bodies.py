@@ -39,6 +39,7 @@ from ecs_fluid.systems.shared.body_tables import (
     gathered,
     row_ids,
     rows_of,
+    some_of,
     write_back,
 )
 from ecs_fluid.systems.shared.braking import brake_spin
@@ -268,7 +269,6 @@ class BodySystem(System):
     ) -> None:
         """Advance the bodies that may touch others, the rows `rest`, and store their contacts."""
         from ecs_fluid.kernels.bodies.impacts import advance
-        from ecs_fluid.kernels.bodies.table import Bodies
 
         table, (push, torque) = self.field(ContactMemory), loads
         if not len(rest):
@@ -276,7 +276,7 @@ class BodySystem(System):
                 nothing = np.zeros((0, 3), self.world.dtype)
                 table.ids, table.place, table.force = np.zeros((0, 2), np.int64), nothing, nothing.copy()
             return
-        some = Bodies(*(column[rest] for column in bodies))
+        some = some_of(bodies, rest)
         ids = row_ids(entities)
         memory = advance(
             some,
@@ -374,8 +374,5 @@ def _remembered_contacts(table: ContactMemory, ids: Array) -> ContactForces:
     both_present = found.all(axis=1)
     pairs = rows[both_present]
     rising = np.argsort(pairs[:, 0] * max(len(ids), 1) + pairs[:, 1], kind="stable")
-    return ContactForces(
-        np.ascontiguousarray(pairs[rising].astype(np.int64)),
-        np.ascontiguousarray(table.place[both_present][rising].astype(np.float64)),
-        np.ascontiguousarray(table.force[both_present][rising].astype(np.float64)),
-    )
+    known = (column[both_present][rising].astype(np.float64) for column in (table.place, table.force))
+    return ContactForces(pairs[rising], *known)

@@ -24,7 +24,14 @@ from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
-from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, depths, gathered, resting_obstacles
+from ecs_fluid.systems.shared.body_tables import (
+    SHAPES,
+    body_entities,
+    column_of,
+    depths,
+    gathered,
+    resting_obstacles,
+)
 from ecs_fluid.systems.shared.populations import of_bodies
 from ecs_fluid.systems.shared.walls import containers, outside_all
 from ecs_fluid.world import World
@@ -181,11 +188,7 @@ class CollisionSystem(System):
         bodies, hulls = gathered(entities)
         if not moving:
             return resting_obstacles(bodies, self.clearance), hulls
-        tables = [entity[FormerPose] for entity in entities]
-        former = (
-            np.concatenate([table.x for table in tables], dtype=np.float64),
-            np.concatenate([table.q for table in tables], dtype=np.float64),
-        )
+        former = column_of(entities, FormerPose, "x"), column_of(entities, FormerPose, "q")
         present, motion = (bodies.x, bodies.q), (bodies.v, bodies.angular_velocity)
         shapes = (bodies.shape, bodies.radius, bodies.hull)
         return obstacles(former, present, motion, *shapes, self.clearance), hulls

@@ -17,7 +17,15 @@ from ecs_fluid.components.bodies import (
 )
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
-from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, faces_of, gathered, near_bodies
+from ecs_fluid.systems.shared.body_tables import (
+    SHAPES,
+    body_entities,
+    column_of,
+    faces_of,
+    gathered,
+    near_bodies,
+    some_of,
+)
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.populations import rows_of_each, spread
 from ecs_fluid.systems.shared.properties import attach_to_vortons
@@ -25,7 +33,6 @@ from ecs_fluid.systems.thermal import ExpansionSystem
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
-    from ecs_fluid.entity import Entity
     from ecs_fluid.kernels.bodies.polytope import Hulls
     from ecs_fluid.kernels.bodies.table import Bodies
 
@@ -73,22 +80,24 @@ class ConductionSystem(System):
         if not any(BodyHeat in entity for entity in entities):
             return
         bodies, hulls = gathered(entities)
-        heat = _heat_tables(entities)
+        # A body without a BodyHeat has no transfer, and its other numbers do not matter.
+        T_body, rest, capacity, transfer = (
+            column_of(entities, BodyHeat, name) for name in ("T", "rest", "capacity", "transfer")
+        )
         fluid = fluid_at_rest(self.world)
         tables = list(self.query(Position, Volume, Temperature))
         _, (x, volume, T) = self.joined(Position, Volume, Temperature)
         T = T.copy()
-        taking = np.flatnonzero(heat["transfer"] > 0)
-        some = type(bodies)(*(column[taking] for column in bodies))
-        touching, of, *_ = near_bodies(some, hulls, x, np.full(len(x), self.reach))
+        taking = np.flatnonzero(transfer > 0)
+        touching, of, *_ = near_bodies(some_of(bodies, taking), hulls, x, np.full(len(x), self.reach))
         owner = np.full(len(x), -1)
         owner[touching] = taking[of]
         area = areas(bodies, hulls)
-        warm, lost = heat["T"].copy(), np.zeros(len(area))
+        warm, lost = T_body + rest, np.zeros(len(area))
         conduct(
             owner, T, volume.astype(np.float64),
             float(fluid.density) * float(self.field(Fluid).heat_capacity),
-            warm, heat["capacity"], heat["transfer"] * area, self._layers(bodies, area),
+            warm, capacity, transfer * area, self._layers(bodies, area),
             temperature_at(fluid, bodies.x[:, 2]), self.open_air, dt, lost,
         )  # fmt: skip
         spread(T, [table.T for *_, table in tables])
@@ -126,16 +135,3 @@ def _area(hulls: Hulls, h: int) -> float:
         cross = np.cross(face[1:-1] - face[0], face[2:] - face[0]).sum(axis=0)
         total += 0.5 * float(np.linalg.norm(cross))
     return total
-
-
-def _heat_tables(entities: list[Entity]) -> dict[str, Array]:
-    """T, capacity and transfer (n,) of all bodies; 0 transfer without a BodyHeat."""
-    found = {}
-    for name, nothing in (("T", 300.0), ("rest", 0.0), ("capacity", 1.0), ("transfer", 0.0)):
-        parts = [
-            getattr(entity[BodyHeat], name) if BodyHeat in entity else np.full(len(entity), nothing)
-            for entity in entities
-        ]
-        found[name] = np.concatenate(parts).astype(np.float64)
-    found["T"] += found.pop("rest")
-    return found

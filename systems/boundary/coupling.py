@@ -9,7 +9,7 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import FREE, ContactMemory, FormerPose
 from ecs_fluid.fluid import Fluid
-from ecs_fluid.systems.shared.body_tables import row_ids
+from ecs_fluid.systems.shared.body_tables import column_of, row_ids
 from ecs_fluid.systems.shared.together import drive_of, solution
 
 if TYPE_CHECKING:
@@ -116,11 +116,7 @@ def coupled_changes(
     rows, axes, rho = coupling
     _, response, clinging = units
     world = entities[0].world
-    poses = [entity[FormerPose] for entity in entities]
-    begun, *begin = (
-        np.concatenate([getattr(pose, name) for pose in poses], dtype=np.float64)
-        for name in ("q", "v", "angular_velocity")
-    )
+    begun, *begin = (column_of(entities, FormerPose, name) for name in ("q", "v", "angular_velocity"))
     new, start = ~former.known[:, None], np.concatenate([former.v, former.spin], axis=1)
     start = np.where(new, np.concatenate(begin, axis=1), start)
     motion = np.concatenate([bodies.v, bodies.angular_velocity], axis=1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.input_limits import check_memory
-from ecs_fluid.systems.shared.body_tables import near_bodies
+from ecs_fluid.systems.shared.body_tables import near_bodies, some_of
 
 if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.polytope import Hulls
@@ -105,13 +105,11 @@ def _joined(bodies: Bodies, surfaces: list[Surface]) -> Panels:
 
 def _retracted_centers(bodies: Bodies, hulls: Hulls, sheet: Sheet) -> Array:
     """Centres (p, 3) of the panels, moved into their bodies where another body is closer than CLOSEST."""
-    from ecs_fluid.kernels.bodies.table import Bodies
-
     seen = sheet.center.copy()
     for i in range(len(bodies.x)):
         mine = np.flatnonzero(sheet.owner == i)
         least = CLOSEST * (sheet.volume / sheet.area)[mine]
-        others = Bodies(*(column[np.arange(len(bodies.x)) != i] for column in bodies))
+        others = some_of(bodies, np.arange(len(bodies.x)) != i)
         rows, _, gap, _ = near_bodies(others, hulls, sheet.center[mine], least)
         seen[mine[rows]] -= (least[rows] - gap)[:, None] * sheet.normal[mine[rows]]
     return seen

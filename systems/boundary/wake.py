@@ -10,7 +10,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Volume
 from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.boundary.article import astray
-from ecs_fluid.systems.shared.body_tables import near_bodies
+from ecs_fluid.systems.shared.body_tables import near_bodies, some_of
 
 if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.polytope import Hulls
@@ -91,8 +91,9 @@ def _distance(bodies: Bodies, hulls: Hulls, x: Array) -> Array:
     for i, (center, radius) in enumerate(zip(bodies.x, bodies.radius, strict=True)):
         gap = np.linalg.norm(x - center, axis=1) / radius - 1.0
         if bodies.shape[i] == CONTAINER:
-            own = bodies._replace(**{name: column[[i]] for name, column in bodies._asdict().items()})
-            rows, _, walls, _ = near_bodies(own, hulls, x, np.full(len(x), 2.0 * radius))
+            rows, _, walls, _ = near_bodies(
+                some_of(bodies, np.array([i])), hulls, x, np.full(len(x), 2.0 * radius)
+            )
             gap[rows] = walls / radius
         least = np.minimum(least, np.maximum(gap, 0.0) / 2.0)
     return np.asarray(np.log2(1.0 + least))

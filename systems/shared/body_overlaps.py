@@ -10,7 +10,7 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import FREE
 from ecs_fluid.entity import Entity
-from ecs_fluid.systems.shared.body_tables import corners_of, planes_of
+from ecs_fluid.systems.shared.body_tables import corners_of, planes_of, some_of
 
 if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.polytope import Hulls
@@ -58,13 +58,13 @@ def overlap_lint(entities: list[Entity], bodies: Bodies, hulls: Hulls) -> list[s
     `bodies` are the bodies of all `entities`, end to end.
     """
     from ecs_fluid.kernels.bodies.close_bodies import close_pairs
-    from ecs_fluid.kernels.bodies.table import BALL, CONTAINER, Bodies
+    from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
 
     held = np.flatnonzero(bodies.motion != FREE)
     if len(held) < 2:
         return []
     names = np.concatenate([np.full(len(entity), entity.name, object) for entity in entities])[held]
-    some = Bodies(*(column[held] for column in bodies))
+    some = some_of(bodies, held)
     inner = np.where(some.shape == BALL, some.radius, hulls.inner[some.hull] if len(hulls.inner) else 0.0)
     least = THIN * inner + FAR * (np.abs(some.x).max(axis=1) + some.radius)
     pairs = close_pairs(some.x, some.radius, some.shape, np.full(len(held), FREE))

@@ -68,18 +68,16 @@ def gathered(entities: list[Entity]) -> tuple[Bodies, Hulls]:
     from ecs_fluid.kernels.bodies.polytope import joined_hulls
     from ecs_fluid.kernels.bodies.table import BALL, CONTAINER, SOLID, Bodies
 
-    bodies = [entity[Body] for entity in entities]
-    n = sum(len(body.mass) for body in bodies)
-    mass, restitution, friction, radius = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    inertia, motion = np.empty((n, 3, 3)), np.empty(n, np.int64)
-    shape, hull = np.empty(n, np.int64), np.empty(n, np.int64)
+    mass, inertia, restitution, friction = (
+        column_of(entities, Body, name) for name in ("mass", "inertia", "restitution", "friction")
+    )
+    motion = column_of(entities, Body, "motion").astype(np.int64)
+    shape, hull, radius = np.full(len(mass), BALL), np.zeros(len(mass), np.int64), np.empty(len(mass))
     hulls = joined_hulls([_exact_hulls(entity[HullTable]) for entity in entities if HullShape in entity])
     known = 0
-    for (entity, rows), body in zip(rows_of_each(entities), bodies, strict=True):
-        mass[rows], inertia[rows], motion[rows] = body.mass, body.inertia, body.motion
-        restitution[rows], friction[rows] = body.restitution, body.friction
+    for entity, rows in rows_of_each(entities):
         if BallShape in entity:
-            shape[rows], hull[rows], radius[rows] = BALL, 0, entity[BallShape].radius
+            radius[rows] = entity[BallShape].radius
         else:
             own, table = entity[HullShape], entity[HullTable]
             refuse_contradiction(entity.name, HullShape, {HullShape: own, HullTable: table})
@@ -87,12 +85,15 @@ def gathered(entities: list[Entity]) -> tuple[Bodies, Hulls]:
             hull[rows] = own.hull + known
             radius[rows] = hulls.radius[hull[rows]]
             known += len(table.radius)
-    poses, motions = [entity[Pose] for entity in entities], [entity[RigidMotion] for entity in entities]
-    x, q = _stacked([pose.x for pose in poses], 3), _stacked([pose.q for pose in poses], 4)
+    x, q = (column_of(entities, Pose, name) for name in ("x", "q"))
     moving = (motion != FIXED)[:, None].astype(np.float64)
-    v = _stacked([going.v for going in motions], 3) * moving
-    spin = _stacked([going.angular_velocity for going in motions], 3) * moving
+    v, spin = (moving * column_of(entities, RigidMotion, name) for name in ("v", "angular_velocity"))
     return Bodies(x, q, v, spin, mass, inertia, motion, restitution, friction, shape, radius, hull), hulls
+
+
+def some_of(bodies: Bodies, rows: Array) -> Bodies:
+    """The bodies of these rows, numbers or a mask."""
+    return type(bodies)(*(column[rows] for column in bodies))
 
 
 def move_freely(bodies: Bodies, dt: float) -> None:
@@ -101,11 +102,6 @@ def move_freely(bodies: Bodies, dt: float) -> None:
 
     nothing = np.zeros_like(bodies.x)
     drift(bodies, np.ones(len(nothing), bool), nothing, nothing, dt, 1)
-
-
-def _stacked(arrays: list[Array], width: int) -> Array:
-    """The arrays concatenated, as rows (n, width) in double precision."""
-    return np.concatenate(arrays, dtype=np.float64) if arrays else np.empty((0, width))
 
 
 def _exact_hulls(table: HullTable) -> Hulls:
@@ -153,11 +149,9 @@ def rows_of(ids: Array, wanted: Array) -> tuple[Array, Array]:
 def write_back(entities: list[Entity], bodies: Bodies) -> None:
     """Write the poses of moving bodies, and the velocities of free ones, into their tables."""
     for entity, rows in rows_of_each(entities):
-        pose, motion, kinds = entity[Pose], entity[RigidMotion], entity[Body].motion
-        moved, free = kinds != FIXED, kinds == FREE
+        pose, moved = entity[Pose], bodies.motion[rows] != FIXED
         pose.x[moved], pose.q[moved] = bodies.x[rows][moved], bodies.q[rows][moved]
-        motion.v[free] = bodies.v[rows][free]
-        motion.angular_velocity[free] = bodies.angular_velocity[rows][free]
+    set_motion(entities, bodies, np.flatnonzero(bodies.motion == FREE))
 
 
 def added_masses(world: World, entities: list[Entity]) -> tuple[Array, Array | None]:
@@ -194,8 +188,9 @@ def added_masses(world: World, entities: list[Entity]) -> tuple[Array, Array | N
 
 def column_of(entities: list[Entity], kind: type[Component], name: str) -> Array:
     """A column of all bodies, concatenated; 0 where an entity lacks the component."""
-    tables = (entity[kind] if kind in entity else kind.blank(len(entity), np.float64) for entity in entities)
-    return np.concatenate([vars(table)[name] for table in tables], dtype=np.float64)
+    tables = [entity[kind] if kind in entity else kind.blank(len(entity), np.float64) for entity in entities]
+    parts = [vars(table)[name] for table in tables or [kind.blank(0, np.float64)]]
+    return np.concatenate(parts, dtype=np.float64)
 
 
 def add_loads(entities: list[Entity], **loads: Array) -> None:

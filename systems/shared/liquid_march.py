@@ -51,7 +51,7 @@ def march(
     compression `peak` (None at first). ``forces(liquid, bodies, step)`` returns the forces in the middle of a
     step.
     """
-    from ecs_fluid.kernels.sph.step import kick_and_drift, mirror_into_containers, moved_bodies
+    from ecs_fluid.kernels.sph.step import mirror_into_containers, moved_bodies
 
     (x, v, mass, _, excess), kind = liquid, liquid.x.dtype.type
     obstacles, hulls = bodies
@@ -70,7 +70,8 @@ def march(
         more = 0 if more == 1 else steps_needed(dt - time, done, float(found.nu.max()))
         following = (dt - time) / more if more else 0.0
         found.force[real:] = 0
-        kick_and_drift(found.force, mass, pull, step, (step + following) / 2, x, v)
+        v += kind(step) * (found.force / mass[:, None] + pull)
+        x += kind((step + following) / 2) * v
         ahead = found.rate
         ahead[real:] = 0
         excess += kind(step) * ahead

@@ -23,7 +23,8 @@ from ecs_fluid.kernels.biot_savart.regularisation_dispatch import (
     renamed,
     velocity_factor,
 )
-from ecs_fluid.kernels.compiled import FAST_LOOP
+from ecs_fluid.kernels.compiled import CHUNKS, FAST_LOOP
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.wide_vectors import INLINE, LANES, aligned, wide_vectors
 
 PACK_BYTES = 4096
@@ -76,6 +77,21 @@ def pad_pack(pack: Any, count: int) -> int:
         pack[6, j] = 1.0
         pack[7, j] = 1.0
     return groups
+
+
+@parallel(**FAST_LOOP)
+def sort_sources(
+    c: int, code: Code, x: Any, alpha: Any, sigma: Any, order: Any, first: int, out: Any
+) -> None:  # fmt: skip
+    """Fill ``out`` (8, ...), from column ``first`` on, with places, strengths, sigma^2 and core constants of
+    the rows ``order``, as in a pack."""
+    n = order.size
+    for p in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
+        row, to = order[p], first + p
+        for a in range(3):
+            out[a, to], out[3 + a, to] = x[a, row], alpha[a, row]
+        s2 = sigma[row] * sigma[row]
+        out[6, to], out[7, to] = s2, core_constant(code, s2)
 
 
 @njit(**INLINE)

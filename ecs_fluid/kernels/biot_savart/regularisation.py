@@ -474,49 +474,46 @@ ROSENHEAD_MOORE = Regularisation(
 
 # ---------------------------------------------------------------- in a plane
 
+
 # Both criteria of expansions serve for lines too: their 1 - q have the tails (1 + rho^2)^-2 and (1 +
 # rho^2)^-1.
-_PLANE: dict[str, Any] = {"dimension": 2, "ring_constant": math.nan, "series": ()}
+def _as_lines(
+    record: Regularisation, velocity: Any, gradient: Any, potential: Any, derivatives: Any, centre: float,
+    **constants: Any,
+) -> Regularisation:  # fmt: skip
+    """The blobs of a record as straight lines across a plane."""
+    return record._replace(
+        name=f"{record.name}_plane",
+        velocity_factor=velocity,
+        gradient_factors=gradient,
+        potential_factors=potential,
+        derivatives=derivatives,
+        centre=centre / math.pi,
+        dimension=2,
+        ring_constant=math.nan,
+        series=(),
+        **constants,
+    )
+
 
 PLANE = (
-    WINCKELMANS._replace(
-        name="winckelmans_plane",
-        core_constant=_itself,
-        velocity_factor=blobs.winckelmans_velocity,
-        gradient_factors=blobs.winckelmans_gradient,
-        potential_factors=blobs.winckelmans_potential,
-        centre=2 / math.pi,
-        derivatives=blobs.winckelmans_derivatives,
-        **_PLANE,
+    _as_lines(
+        WINCKELMANS, blobs.winckelmans_velocity, blobs.winckelmans_gradient, blobs.winckelmans_potential,
+        blobs.winckelmans_derivatives, 2, core_constant=_itself,
     ),
-    GAUSSIAN._replace(
-        name="gaussian_plane",
-        velocity_factor=blobs.gaussian_velocity,
-        gradient_factors=blobs.gaussian_gradient,
-        potential_factors=blobs.gaussian_potential,
-        centre=0.5 / math.pi,
-        derivatives=blobs.gaussian_derivatives,
-        **_PLANE,
+    _as_lines(
+        GAUSSIAN, blobs.gaussian_velocity, blobs.gaussian_gradient, blobs.gaussian_potential,
+        blobs.gaussian_derivatives, 0.5,
     ),
-    RANKINE._replace(
-        name="rankine_plane",
-        velocity_factor=blobs.rankine_velocity,
-        gradient_factors=blobs.rankine_gradient,
-        potential_factors=blobs.rankine_potential,
-        centre=1.5 / math.pi,
-        derivatives=blobs.point_derivatives,
-        **_PLANE,
+    _as_lines(
+        RANKINE, blobs.rankine_velocity, blobs.rankine_gradient, blobs.rankine_potential,
+        blobs.point_derivatives, 1.5,
     ),
-    ROSENHEAD_MOORE._replace(
-        name="rosenhead_moore_plane",
-        velocity_factor=blobs.rosenhead_moore_velocity,
-        gradient_factors=blobs.rosenhead_moore_gradient,
-        potential_factors=blobs.rosenhead_moore_potential,
-        centre=1 / math.pi,
-        derivatives=blobs.point_derivatives,
-        **_PLANE,
+    _as_lines(
+        ROSENHEAD_MOORE, blobs.rosenhead_moore_velocity, blobs.rosenhead_moore_gradient,
+        blobs.rosenhead_moore_potential, blobs.point_derivatives, 1,
     ),
-)
+)  # fmt: skip
 """The same four as straight lines; their variance, reach and mixtures of Gaussians are those of the blobs."""
 
 SPACE = (WINCKELMANS, GAUSSIAN, RANKINE, ROSENHEAD_MOORE)

@@ -47,7 +47,7 @@ from ecs_fluid.kernels.biot_savart.regularisation_dispatch import core_constant,
 from ecs_fluid.kernels.biot_savart.target_blocks import Blocks, point_blocks
 from ecs_fluid.kernels.biot_savart.tree_build import Tree
 from ecs_fluid.kernels.compiled import CHUNKS, FAST_LOOP
-from ecs_fluid.kernels.compiled.parallel import for_each
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.wide_vectors import INLINE
 
 BOX, ANGLE = 0, 1
@@ -258,8 +258,8 @@ def _bounds(points: Any, count: int, low: Any, high: Any) -> None:
 
 
 def _chunk_kernel(name: str, add: Any, rows: int) -> Any:
-    """Kernel of one chunk: velocity, and gradient if ``du`` has columns, by the pair loop ``add``; and
-    pairs."""
+    """Kernel: velocity, and gradient if ``du`` has columns, by the pair loop ``add``; and the number of pairs
+    of each chunk of blocks."""
 
     def chunk_of_blocks(
         chunk: int, code: Code, targets: Any, order: Any, starts: Any, tree: Any, criterion: int,
@@ -286,38 +286,11 @@ def _chunk_kernel(name: str, add: Any, rows: int) -> Any:
             store_block(sums, 0, PAIR_SCALE, order, first, count, u)
             store_block(sums, 3, PAIR_SCALE, order, first, count, du)
 
-    return njit(renamed(chunk_of_blocks, name))
+    return parallel("len(pairs)", **FAST_LOOP)(renamed(chunk_of_blocks, name))
 
 
-_velocity_chunk = _chunk_kernel("velocity_chunk", add_velocity, VELOCITY_SUMS)
-_gradient_chunk = _chunk_kernel("gradient_chunk", add_gradient, GRADIENT_SUMS)
-
-
-@njit(inline="always")
-def _pair_counters(starts: Any) -> Any:
-    return np.zeros(min(starts.size - 1, 4 * CHUNKS), np.int64)
-
-
-@njit(cache=True, **FAST_LOOP)
-def _velocity(
-    code: Code, targets: Any, order: Any, starts: Any, tree: Any, criterion: int, opening: float,
-    originals: bool, dipoles: bool, u: Any,
-) -> Any:  # fmt: skip
-    pairs = _pair_counters(starts)
-    arguments = tree, criterion, opening, originals, dipoles, u, u[:, :0], pairs
-    for_each(_velocity_chunk, len(pairs), (code, targets, order, starts, *arguments))
-    return pairs.sum()
-
-
-@njit(cache=True, **FAST_LOOP)
-def _velocity_gradient(
-    code: Code, targets: Any, order: Any, starts: Any, tree: Any, criterion: int, opening: float,
-    originals: bool, dipoles: bool, u: Any, du: Any,
-) -> Any:  # fmt: skip
-    pairs = _pair_counters(starts)
-    arguments = tree, criterion, opening, originals, dipoles, u, du, pairs
-    for_each(_gradient_chunk, len(pairs), (code, targets, order, starts, *arguments))
-    return pairs.sum()
+_velocity = _chunk_kernel("velocity_chunk", add_velocity, VELOCITY_SUMS)
+_gradient = _chunk_kernel("gradient_chunk", add_gradient, GRADIENT_SUMS)
 
 
 def uses_originals(tree: Tree, originals: bool) -> bool:
@@ -340,7 +313,10 @@ def velocity(
     """
     record(code)
     order, starts = point_blocks(targets) if blocks is None else blocks
-    arguments = order, starts, tree, criterion, float(opening), uses_originals(tree, originals), bool(dipoles)
+    given = tree, criterion, float(opening), uses_originals(tree, originals), bool(dipoles)
+    pairs = np.zeros(min(len(starts) - 1, 4 * CHUNKS), np.int64)
     if du is None:
-        return int(_velocity(code, targets, *arguments, u))
-    return int(_velocity_gradient(code, targets, *arguments, u, du.reshape(len(targets), 9)))
+        _velocity(code, targets, order, starts, *given, u, u[:, :0], pairs)
+    else:
+        _gradient(code, targets, order, starts, *given, u, du.reshape(len(targets), 9), pairs)
+    return int(pairs.sum())

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
@@ -143,26 +142,15 @@ def _chunk_bounds(piece: int, x: np.ndarray, lowest: np.ndarray, highest: np.nda
     highest[piece, 0], highest[piece, 1], highest[piece, 2] = d, e, f
 
 
-@njit(cache=True)
-def _bounds(x: np.ndarray, chunks: int, lo: np.ndarray, hi: np.ndarray) -> None:
-    """Bounds of the rows ``x`` (3 n,) into lo, hi (3,), which are the same for any number of chunks."""
-    lowest, highest = np.empty((chunks, 3)), np.empty((chunks, 3))
-    _chunk_bounds(x, lowest, highest)
-    for a in range(3):
-        lo[a], hi[a] = lowest[0, a], highest[0, a]
-        for c in range(1, chunks):
-            lo[a], hi[a] = min(lo[a], lowest[c, a]), max(hi[a], highest[c, a])
-
-
 def bounds(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Axis-aligned box of points: (lo (3,), hi (3,)) in float64, the unit of ``x``.
 
     ``x`` has shape (n, 3). No points give (+inf, -inf), the neutral element: boxes of several populations
     are merged by ``np.minimum(lo_a, lo_b), np.maximum(hi_a, hi_b)``. NaN coordinates are skipped.
     """
-    lo, hi = np.empty(3), np.empty(3)
-    _bounds(x.reshape(-1), min(CHUNKS, 1 + len(x) // _ROWS_PER_CHUNK), lo, hi)
-    return lo, hi
+    lowest, highest = np.empty((2, min(CHUNKS, 1 + len(x) // _ROWS_PER_CHUNK), 3))
+    _chunk_bounds(x.reshape(-1), lowest, highest)
+    return lowest.min(axis=0), highest.max(axis=0)
 
 
 @parallel(fastmath=FAST)

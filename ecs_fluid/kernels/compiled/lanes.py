@@ -185,6 +185,22 @@ def _transposed(builder: Any, parts: list[Any], count: int) -> list[Any]:
     return [mixed(*two, chosen) for two in halves for chosen in ([0, 1, 4, 5], [2, 3, 6, 7])]
 
 
+def eight_columns(context: Any, builder: Any, kind: Any, array: Any, starts: list[Any]) -> list[Any]:
+    """Vectors of the first, second, ..., eighth numbers of an array from each of ``starts`` on, a start for
+    each lane; for intrinsics. Fours are loaded and transposed: single numbers take ten times as long."""
+    columns = []
+    for low in (0, 4):
+        parts = []
+        for q in range(4):
+            # The q-th of every four starts, side by side.
+            places = [builder.add(start, ir.Constant(start.type, low)) for start in starts[q::4]]
+            fours = [vector_at(context, builder, kind, array, place, 4) for place in places]
+            align = kind.dtype.bitwidth // 8
+            parts.append(_concatenated(builder, [builder.load(four, align=align) for four in fours]))
+        columns += _transposed(builder, parts, len(starts))
+    return columns
+
+
 @intrinsic
 def load_as(typingctx: Any, array: Any, at: Any, number: Any) -> Any:
     """The vector of an array from its ``at``-th number on; whole numbers become numbers of the kind of
@@ -235,23 +251,11 @@ def store_columns(typingctx: Any, eights: Any, rows: Any, at: Any, out: Any, to:
             at = builder.add(args[2], ir.Constant(args[2].type, k))
             row = builder.load(cgutils.gep_inbounds(builder, named, at))
             first.append(builder.shl(builder.zext(row, at.type), ir.Constant(at.type, 3)))
-        size = eights.dtype.bitwidth // 8
-        for half in range(2):
-            parts = []
-            for q in range(4):
-                # The q-th of every four rows, side by side.
-                fours = []
-                for place in first[q::4]:
-                    place = builder.add(place, ir.Constant(place.type, 4 * half))
-                    pointer = vector_at(context, builder, signature.args[0], args[0], place, 4)
-                    fours.append(builder.load(pointer, align=size))
-                parts.append(_concatenated(builder, fours))
-            for c, column in enumerate(_transposed(builder, parts, count)):
-                far = builder.mul(args[5], ir.Constant(args[5].type, 4 * half + c))
-                pointer = vector_at(
-                    context, builder, signature.args[3], args[3], builder.add(args[4], far), count
-                )
-                builder.store(column, pointer, align=size)
+        for c, column in enumerate(eight_columns(context, builder, signature.args[0], args[0], first)):
+            far = builder.mul(args[5], ir.Constant(args[5].type, c))
+            place = builder.add(args[4], far)
+            pointer = vector_at(context, builder, signature.args[3], args[3], place, count)
+            builder.store(column, pointer, align=eights.dtype.bitwidth // 8)
         return context.get_dummy_value()
 
     return types.void(eights, rows, types.intp, out, types.intp, types.intp), codegen
@@ -358,30 +362,8 @@ def append_numbers_below(typingctx: Any, a: Any, limit: Any, first: Any, out: An
     return types.void(a, limit, types.intp, out, types.intp), codegen
 
 
-def _count_lanes(context: Any, builder: Any, a: Any, values: Any, mask: Any = None) -> Any:
-    """How many lanes have a < limit (``values``), among those whose bits are set in ``mask``."""
-    bits = ir.IntType(a.count)
-    ones = cgutils.get_or_insert_function(
-        builder.module, ir.FunctionType(bits, [bits]), f"llvm.ctpop.i{a.count}"
-    )
-    below = builder.bitcast(builder.fcmp_ordered("<", *values, flags=FLAGS), bits)
-    if mask is not None:
-        below = builder.and_(below, builder.trunc(mask, bits))
-    return builder.zext(builder.call(ones, [below]), context.get_value_type(types.intp))
-
-
 @intrinsic
-def count_below(typingctx: Any, a: Any, limit: Any) -> Any:
-    """The number of lanes where a < limit."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _count_lanes(context, builder, a, args)
-
-    return types.intp(a, limit), codegen
-
-
-@intrinsic
-def count_below_in(typingctx: Any, a: Any, limit: Any, lanes: Any) -> Any:
+def count_below(typingctx: Any, a: Any, limit: Any, lanes: Any) -> Any:
     """The number of lanes where a < limit among the first ``lanes`` of them (1 or more)."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -389,7 +371,13 @@ def count_below_in(typingctx: Any, a: Any, limit: Any, lanes: Any) -> Any:
         some = builder.icmp_signed("<", args[2], ir.Constant(kind, a.count))
         first = builder.not_(builder.shl(ir.Constant(kind, -1), args[2]))
         mask = builder.select(some, first, ir.Constant(kind, -1))
-        return _count_lanes(context, builder, a, args[:2], mask)
+        bits = ir.IntType(a.count)
+        ones = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(bits, [bits]), f"llvm.ctpop.i{a.count}"
+        )
+        below = builder.bitcast(builder.fcmp_ordered("<", *args[:2], flags=FLAGS), bits)
+        below = builder.and_(below, builder.trunc(mask, bits))
+        return builder.zext(builder.call(ones, [below]), context.get_value_type(types.intp))
 
     return types.intp(a, limit, types.intp), codegen
 

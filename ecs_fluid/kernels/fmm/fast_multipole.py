@@ -19,14 +19,14 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ecs_fluid.kernels.biot_savart.pairwise import sort_sources
 from ecs_fluid.kernels.biot_savart.regularisation import Code, record
 from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.fmm import point_tree
 from ecs_fluid.kernels.fmm.accuracy import DIRECT_BELOW, Settings, settings
 from ecs_fluid.kernels.fmm.error_estimate import SettingsSearch, choose_order, measured_error
-from ecs_fluid.kernels.fmm.lane_rows import zero_rows
+from ecs_fluid.kernels.fmm.lane_rows import lanes, zero_rows
 from ecs_fluid.kernels.fmm.multi_indices import orders
-from ecs_fluid.kernels.fmm.near_field import sort_sources
 from ecs_fluid.kernels.fmm.traversal import GRADIENT, POTENTIAL, VELOCITY, Sources
 from ecs_fluid.kernels.fmm.upward_downward import all_leaves, sum_at_leaves, with_order
 from ecs_fluid.kernels.grids.partition import view_as
@@ -76,7 +76,10 @@ def plan(
     if few:
         chosen = chosen._replace(opening=0.0)
     tree = point_tree.build(sx, chosen.leaf)
-    alpha, sigma, packed = sort_sources(code, tree, np.ascontiguousarray(sa), np.ascontiguousarray(ssigma))
+    n, dtype = ssigma.size, ssigma.dtype
+    packed = np.zeros((8, n + lanes(dtype)), dtype)
+    sort_sources(code, *map(np.ascontiguousarray, (sx, sa, ssigma)), tree.order, 0, packed)
+    alpha, sigma = packed[3:6, :n].copy(), ssigma[tree.order]
     moments = np.empty((0, 0, 3), sigma.dtype)
     cards = zero_rows(tree.radius.size, np.float64)
     sources = Sources(code, chosen, orders(1), tree, alpha, sigma, moments, packed, cards)

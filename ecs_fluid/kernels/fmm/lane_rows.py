@@ -20,7 +20,14 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.compiled import FAST_LOOP
-from ecs_fluid.kernels.compiled.lanes import BYTES, FLAGS, lanes_type, load_and_store, vector_at
+from ecs_fluid.kernels.compiled.lanes import (
+    BYTES,
+    FLAGS,
+    eight_columns,
+    lanes_type,
+    load_and_store,
+    vector_at,
+)
 
 PART: dict[str, Any] = {**FAST_LOOP, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
 """Options of functions that only kernels call: what would serve callers in Python is left out, which for
@@ -50,67 +57,28 @@ def gather_transposed(
 ) -> Any:
     """Rows first ... first + 7 of ``rows``: lane i of row e is numbers[places[i] + e] factors[grades[e], i].
 
-    ``numbers`` is contiguous and read as one row. Pieces of 16 bytes are loaded and transposed in registers:
-    number by number, this took ten times as long.
+    ``numbers`` is contiguous and read as one row.
     """
     kind = lanes_type(rows.dtype)
-    across = 128 // rows.dtype.bitwidth  # numbers of a piece
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        given = dict(zip(("rows", "numbers", "places", "factors", "grades"), signature.args, strict=False))
-        arrays = {
-            name: context.make_array(of)(context, builder, value).data
-            for (name, of), value in zip(given.items(), args, strict=False)
-        }
-        element, align, at = arrays["rows"].type.pointee, rows.dtype.bitwidth // 8, args[5]
+        at, align = args[5], rows.dtype.bitwidth // 8
 
-        def vector(data: Any, place: Any, count: int) -> Any:
-            step = cgutils.gep_inbounds(builder, data, place)
-            return builder.bitcast(step, ir.VectorType(element, count).as_pointer())
+        def single(k: int, place: Any) -> Any:
+            """Number ``place`` of argument k."""
+            data = context.make_array(signature.args[k])(context, builder, args[k]).data
+            return builder.load(cgutils.gep_inbounds(builder, data, place))
 
-        def picked(a: Any, b: Any, places: list[int]) -> Any:
-            mask = ir.Constant(ir.VectorType(ir.IntType(32), len(places)), places)
-            return builder.shuffle_vector(a, b, mask)
+        def lanes_at(k: int, row: Any) -> Any:
+            """Pointer to a row of lanes of argument k."""
+            place = builder.mul(row, ir.Constant(at.type, kind.count))
+            return vector_at(context, builder, signature.args[k], args[k], place, kind.count)
 
-        def interleaved(a: Any, b: Any, size: int, half: int) -> Any:
-            """Groups of ``size`` of a and b in turn, from one half of every piece."""
-            places = []
-            for start in range(half * across // 2, kind.count, across):
-                for low in range(start, start + across // 2, size):
-                    places += [low + i for i in range(size)] + [kind.count + low + i for i in range(size)]
-            return picked(a, b, places)
-
-        starts = [
-            builder.add(
-                builder.load(cgutils.gep_inbounds(builder, arrays["places"], ir.Constant(at.type, i))), at
-            )
-            for i in range(kind.count)
-        ]
-        for low in range(0, 8, across):
-            columns = []
-            for i in range(across):
-                pieces = []
-                for j in range(i, kind.count, across):
-                    place = builder.add(starts[j], ir.Constant(at.type, low))
-                    pieces.append(builder.load(vector(arrays["numbers"], place, across), align=align))
-                while len(pieces) > 1:
-                    wide = list(range(2 * pieces[0].type.count))
-                    pieces = [picked(a, b, wide) for a, b in zip(pieces[::2], pieces[1::2], strict=True)]
-                columns.append(pieces[0])
-            if across == 4:
-                a, b, c, d = columns
-                pairs = [(interleaved(a, b, 1, half), interleaved(c, d, 1, half)) for half in (0, 1)]
-                columns = [interleaved(x, y, 2, half) for x, y in pairs for half in (0, 1)]
-            else:
-                columns = [interleaved(columns[0], columns[1], 1, half) for half in (0, 1)]
-            for i, column in enumerate(columns):
-                row = builder.add(at, ir.Constant(at.type, low + i))
-                grade = builder.load(cgutils.gep_inbounds(builder, arrays["grades"], row))
-                place = builder.mul(grade, ir.Constant(at.type, kind.count))
-                factor = builder.load(vector(arrays["factors"], place, kind.count), align=align)
-                place = builder.mul(row, ir.Constant(at.type, kind.count))
-                value = builder.fmul(column, factor, flags=FLAGS)
-                builder.store(value, vector(arrays["rows"], place, kind.count), align=align)
+        starts = [builder.add(single(2, ir.Constant(at.type, i)), at) for i in range(kind.count)]
+        for e, column in enumerate(eight_columns(context, builder, signature.args[1], args[1], starts)):
+            row = builder.add(at, ir.Constant(at.type, e))
+            factor = builder.load(lanes_at(3, single(4, row)), align=align)
+            builder.store(builder.fmul(column, factor, flags=FLAGS), lanes_at(0, row), align=align)
         return context.get_dummy_value()
 
     return types.void(rows, numbers, places, factors, grades, types.intp), codegen

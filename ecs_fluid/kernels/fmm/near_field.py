@@ -25,13 +25,11 @@ from ecs_fluid.kernels.biot_savart.pairwise import (
     join_gradient,
     pad_pack,
 )
-from ecs_fluid.kernels.biot_savart.regularisation import Code
-from ecs_fluid.kernels.biot_savart.regularisation_dispatch import core_constant, renamed
-from ecs_fluid.kernels.compiled import CHUNKS, FAST_LOOP
+from ecs_fluid.kernels.biot_savart.regularisation_dispatch import renamed
+from ecs_fluid.kernels.compiled import FAST_LOOP
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.wide_vectors import wide_vectors
-from ecs_fluid.kernels.fmm.lane_rows import PART, copy_row, for_threads, lanes
-from ecs_fluid.kernels.fmm.point_tree import PointTree
+from ecs_fluid.kernels.fmm.lane_rows import PART, copy_row, for_threads
 
 _GROUPS = 256
 """Rows of lanes in a row of a pack, enough for most neighbourhoods of a leaf: every pack ends with sums
@@ -43,37 +41,6 @@ def near_scratch(dtype: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     pack = for_threads(8, dtype, _GROUPS + 1)
     threads = pack.shape[0]
     return pack, np.empty((threads, 3, BLOCK), dtype), np.empty((threads, GRADIENT_SUMS, BLOCK), dtype)
-
-
-@parallel(**FAST_LOOP)
-def _sort_sources(
-    chunk: int, code: Code, tree: Any, given_alpha: Any, given_sigma: Any, sa: Any, ssigma: Any, packed: Any
-) -> None:
-    for i in range(chunk * ssigma.size // CHUNKS, (chunk + 1) * ssigma.size // CHUNKS):
-        row = tree.order[i]
-        sigma = given_sigma[row]
-        for a in range(3):
-            alpha = given_alpha[a, row]
-            sa[a, i] = alpha
-            packed[a, i] = tree.x[a, i]
-            packed[3 + a, i] = alpha
-        ssigma[i] = sigma
-        packed[6, i] = sigma * sigma
-        packed[7, i] = core_constant(code, sigma * sigma)
-
-
-def sort_sources(
-    code: Code, tree: PointTree, given_alpha: NDArray[Any], given_sigma: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Strengths (3, n) and core radii (n,) in the order of the tree, and all as the rows of a pack.
-
-    A pack is that of ``pairwise``; its rows are longer than n by a row of lanes.
-    """
-    n, dtype = given_sigma.size, given_sigma.dtype
-    out = np.empty((3, n), dtype), np.empty(n, dtype), np.empty((8, n + lanes(dtype)), dtype)
-    out[2][:, n:] = 0.0
-    _sort_sources(code, tree, given_alpha, given_sigma, *out)
-    return out
 
 
 @njit(**PART)

@@ -26,13 +26,12 @@ from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.compiled.lanes import (
     append_numbers_below,
-    count_below_in,
+    count_below,
     lanes_of,
     larger,
     load,
     spread,
 )
-from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.wide_vectors import INLINE, LANES, wide_vectors
 from ecs_fluid.kernels.grids.grid import grid_for_radius
 from ecs_fluid.kernels.grids.partition import axis_cell, cell_index
@@ -118,28 +117,6 @@ def packed(*parts: np.ndarray) -> np.ndarray:
     for part in columns:
         out[:, first : first + part.shape[1]] = part
         first += part.shape[1]
-    return out
-
-
-@parallel()
-def _sort_rows(c: int, x: Any, width: Any, volume: Any, values: Any, order: Any, out: Any) -> None:
-    n, count = order.shape[0], values.shape[1]
-    for s in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
-        row = order[s]
-        for a in range(3):
-            out[s, a] = x[row, a]
-        out[s, 3], out[s, 4] = width[row], volume[row]
-        for k in range(count):
-            out[s, 5 + k] = values[row, k]
-
-
-def sorted_rows(
-    x: np.ndarray, width: np.ndarray, volume: np.ndarray, values: np.ndarray, order: np.ndarray
-) -> np.ndarray:
-    """``packed(x, width, volume, values)[order]``: (n, 5 + k) of (n, 3), (n,), (n,) and (n, k) or (n,)."""
-    columns = values.reshape(len(x), math.prod(values.shape[1:]))
-    out = np.empty((len(x), 5 + columns.shape[1]), x.dtype)
-    _sort_rows(x, width, volume, columns, order, out)
     return out
 
 
@@ -322,7 +299,7 @@ def near_rows(
             dz = larger(larger(z0 - z, z - z1), none)
             far, limit = dx * dx + (dy * dy + dz * dz), own + load(columns, 3 * stride + q)
             append_numbers_below(far, limit, q, near, count)
-            count += count_below_in(far, limit, runs[run, 1] - q)
+            count += count_below(far, limit, runs[run, 1] - q)
     return count
 
 

@@ -17,24 +17,15 @@ from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.wide_vectors import INLINE
 from ecs_fluid.kernels.grids.cubic import TAPS, elimination_factors
-from ecs_fluid.kernels.grids.partition import axis_cell, view_as
+from ecs_fluid.kernels.grids.partition import cell_index, view_as
 
 
-@parallel(error_model="numpy")
-def mark_cells(
-    chunk: int, x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, marked: np.ndarray
-) -> None:
+def mark_cells(x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, marked: np.ndarray) -> None:
     """Set ``marked`` (nx, ny, nz) uint8 to 1 in cells that hold one of ``x`` (n, 3) m, or are nearest to it.
 
     ``origin`` and ``spacing`` (3,) m are those of the grid.
     """
-    n, cells = x.shape[0], marked.shape
-    a, b, c = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
-    for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-        i = axis_cell(x[row, 0], origin[0], a, cells[0])
-        j = axis_cell(x[row, 1], origin[1], b, cells[1])
-        k = axis_cell(x[row, 2], origin[2], c, cells[2])
-        marked[i, j, k] = 1  # several threads may write this, but all write the same value
+    view_as(marked, marked.size)[cell_index(x, origin, spacing, np.array(marked.shape))] = 1
 
 
 @parallel("read.shape[0]", error_model="numpy")

@@ -8,12 +8,11 @@ up to the factor 1 / h^3.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.compiled import FAST
+from ecs_fluid.kernels.grids.partition import cell_index
 
 
 @njit(error_model="numpy", forceinline=True)
@@ -48,18 +47,6 @@ def _add_cores(
                 table[a, b, k[1]] += part
 
 
-@njit(fastmath=FAST, error_model="numpy", cache=True)
-def _look_up(
-    places: np.ndarray, origin: np.ndarray, inverse: np.ndarray, table: Any, out: np.ndarray
-) -> None:
-    nx, ny, nz = table.shape
-    for row in range(places.shape[0]):
-        i = min(max(int((places[row, 0] - origin[0]) * inverse[0]), 0), nx - 1)
-        j = min(max(int((places[row, 1] - origin[1]) * inverse[1]), 0), ny - 1)
-        k = min(max(int((places[row, 2] - origin[2]) * inverse[2]), 0), nz - 1)
-        out[row] = table[i, j, k]
-
-
 def squared_errors(
     x: np.ndarray, alpha: np.ndarray, sigma: np.ndarray, places: np.ndarray, origin: np.ndarray,
     spacing: np.ndarray, cells: np.ndarray,
@@ -71,6 +58,4 @@ def squared_errors(
     """
     table, inverse = np.zeros(tuple(cells), np.float32), 1.0 / spacing
     _add_cores(x, alpha, sigma, origin, inverse, float(np.sort(spacing)[1]), table)
-    out = np.empty(len(places))
-    _look_up(places, origin, inverse, table, out)
-    return out
+    return np.asarray(table.ravel()[cell_index(places, origin, spacing, cells)], np.float64)

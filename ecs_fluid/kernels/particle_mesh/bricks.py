@@ -21,9 +21,9 @@ from ecs_fluid.kernels.biot_savart.pairwise import (
     pad_pack,
 )
 from ecs_fluid.kernels.biot_savart.regularisation import Code
-from ecs_fluid.kernels.biot_savart.regularisation_dispatch import check, renamed
+from ecs_fluid.kernels.biot_savart.regularisation_dispatch import renamed
 from ecs_fluid.kernels.compiled import CHUNKS, FAST_LOOP
-from ecs_fluid.kernels.compiled.parallel import for_each
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.wide_vectors import LANES
 from ecs_fluid.kernels.grids.neighbours import runs_around
 from ecs_fluid.kernels.particle_mesh.near_pairs import add_gradient, add_velocity, cull, near_pack
@@ -72,8 +72,8 @@ def _sort_by_octants(box: Any, first: int, end: int, points: Any, target: Any, e
 
 
 def _bricks(name: str, add: Any, rows_of_sums: int) -> Any:
-    """Kernel of one chunk: sums at the targets of its stretches of bricks, with the loop ``add`` over
-    pairs."""
+    """Kernel: sums at the targets of all bricks, a chunk of which has some stretches of them, with the loop
+    ``add`` over pairs."""
     gradient = rows_of_sums == GRADIENT_SUMS
     many = OCTANTS_ABOVE if gradient else OCTANTS_ABOVE_VELOCITY
 
@@ -157,38 +157,8 @@ def _bricks(name: str, add: Any, rows_of_sums: int) -> Any:
                             du[row, a] = out[3 + a] + scale * sums[3 + a, t]
                 brick = beyond
 
-    return njit(renamed(fill, name))
+    return parallel(**FAST_LOOP)(renamed(fill, name))
 
 
-_velocity_bricks = _bricks("particle_mesh_velocity", add_velocity, VELOCITY_SUMS)
-_gradient_bricks = _bricks("particle_mesh_gradient", add_gradient, GRADIENT_SUMS)
-
-
-@njit(cache=True, **FAST_LOOP)
-def brick_velocity(
-    code: Code, x: Any, first: Any, order: Any, origin: Any, inverse: float, points: Any, edges: Any,
-    cells: Any, reach: float, field: Any, start: Any, rows: Any, splits: Any, u: Any, du: Any,
-) -> None:  # fmt: skip
-    check(code)
-    for_each(
-        _velocity_bricks, CHUNKS,
-        (
-            code, x, first, order, origin, inverse, points, edges, cells, reach, field, start, rows, splits,
-            u, du,
-        ),
-    )  # fmt: skip
-
-
-@njit(cache=True, **FAST_LOOP)
-def brick_gradient(
-    code: Code, x: Any, first: Any, order: Any, origin: Any, inverse: float, points: Any, edges: Any,
-    cells: Any, reach: float, field: Any, start: Any, rows: Any, splits: Any, u: Any, du: Any,
-) -> None:  # fmt: skip
-    check(code)
-    for_each(
-        _gradient_bricks, CHUNKS,
-        (
-            code, x, first, order, origin, inverse, points, edges, cells, reach, field, start, rows, splits,
-            u, du,
-        ),
-    )  # fmt: skip
+brick_velocity = _bricks("particle_mesh_velocity", add_velocity, VELOCITY_SUMS)
+brick_gradient = _bricks("particle_mesh_gradient", add_gradient, GRADIENT_SUMS)

@@ -13,21 +13,19 @@ from numba import njit
 from ecs_fluid.kernels.biot_savart.pairwise import PACK_BYTES
 from ecs_fluid.kernels.biot_savart.regularisation import Code
 from ecs_fluid.kernels.biot_savart.regularisation_dispatch import (
-    core_constant,
     core_shift,
     gradient_factors,
     velocity_factor,
 )
-from ecs_fluid.kernels.compiled import CHUNKS, FAST_LOOP
+from ecs_fluid.kernels.compiled import FAST_LOOP
 from ecs_fluid.kernels.compiled.lanes import (
     append_below,
-    count_below_in,
+    count_below,
     lanes_of,
     larger,
     load,
     spread,
 )
-from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.wide_vectors import INLINE, LANES, aligned, wide_vectors
 
 
@@ -125,21 +123,6 @@ def add_gradient(
             sums[12 + row, t] += value
 
 
-@parallel(**FAST_LOOP)
-def sort_sources(
-    c: int, code: Code, x: Any, alpha: Any, sigma: Any, order: Any, first: int, out: Any
-) -> None:  # fmt: skip
-    """Fill ``out`` (8, ...), from column ``first`` on, with places, strengths, sigma^2 and core constants of
-    the rows ``order``, as in a pack."""
-    n = order.size
-    for p in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
-        row, to = order[p], first + p
-        for a in range(3):
-            out[a, to], out[3 + a, to] = x[a, row], alpha[a, row]
-        s2 = sigma[row] * sigma[row]
-        out[6, to], out[7, to] = s2, core_constant(code, s2)
-
-
 @njit(**FAST_LOOP)
 def near_pack(like: Any) -> Any:
     """An empty pack (8, ...) of the dtype of ``like``.
@@ -180,7 +163,7 @@ def cull(rows: Any, runs: Any, number: int, run: int, box: Any, square: Any, pac
             append_below(far, limit, z, pack, 2 * stride + count)
             for a in range(3, 8):
                 append_below(far, limit, load(rows, a * length + here), pack, a * stride + count)
-            count += count_below_in(far, limit, end - here)
+            count += count_below(far, limit, end - here)
             here += width
         if here < end:
             runs[run, 0] = here

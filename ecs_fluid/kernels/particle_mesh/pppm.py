@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ecs_fluid.kernels.biot_savart.pairwise import sort_sources
 from ecs_fluid.kernels.biot_savart.regularisation import Code
 from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.compiled.wide_vectors import LANES
@@ -24,7 +25,6 @@ from ecs_fluid.kernels.grids.partition import partition
 from ecs_fluid.kernels.particle_mesh.bricks import brick_gradient, brick_velocity
 from ecs_fluid.kernels.particle_mesh.convolution import convolve, half_sizes, kernel_transforms, waves_of
 from ecs_fluid.kernels.particle_mesh.mesh_errors import REACHES, needed_reach
-from ecs_fluid.kernels.particle_mesh.near_pairs import sort_sources
 from ecs_fluid.kernels.particle_mesh.splines import ROW, scatter
 from ecs_fluid.kernels.particle_mesh.splitting import has_edge, share_within, smooth_part
 

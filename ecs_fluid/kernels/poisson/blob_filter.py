@@ -14,29 +14,29 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from ecs_fluid.kernels.biot_savart.regularisation import Code, record
 from ecs_fluid.kernels.compiled import CHUNKS, Array
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.wide_vectors import wide_vectors
 from ecs_fluid.kernels.grids.partition import view_as
-from ecs_fluid.kernels.poisson.smoothers import OPTIONS, ROWS
+from ecs_fluid.kernels.poisson.smoothers import OPTIONS
 
 TRILINEAR, M4_PRIME = 1.0 / 6.0, 0.0
 """Variance that a scatter adds along an axis, in squares of the spacing."""
 _LARGEST_WEIGHT = 0.25
 
 
-@njit(**ROWS)
-def _smooth_rows(field: Array, weight: Array, m: int, out: Array, first: int, last: int) -> None:
-    """One pass over rows first:last of (px, py, pz m). Beyond a face lies the face's own value: no flux."""
+@parallel(**OPTIONS)
+def _smooth(chunk: int, field: Array, weight: Array, m: int, out: Array) -> None:
+    """One pass over the rows of (px, py, pz m). Beyond a face lies the face's own value: no flux."""
     wide_vectors()
     px, py, width = field.shape
     one, two = field.dtype.type(1), field.dtype.type(2)
     a, b, c = weight[0], weight[1], weight[2]
     line = np.empty(width + 2 * m, field.dtype)
-    for r in range(first, last):
+    rows = px * py
+    for r in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
         i, j = r // py, r % py
         i0, i1, j0, j1 = max(i - 1, 0), min(i + 1, px - 1), max(j - 1, 0), min(j + 1, py - 1)
         f00, f01, f02 = field[i0, j0], field[i0, j], field[i0, j1]
@@ -53,12 +53,6 @@ def _smooth_rows(field: Array, weight: Array, m: int, out: Array, first: int, la
         below, above, row = line[:width], line[2 * m : 2 * m + width], out[i, j]
         for k in range(width):
             row[k] = c * (below[k] + above[k]) + (one - two * c) * middle[k]
-
-
-@parallel(**OPTIONS)
-def _smooth(chunk: int, field: Array, weight: Array, m: int, out: Array) -> None:
-    rows = field.shape[0] * field.shape[1]
-    _smooth_rows(field, weight, m, out, chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS)
 
 
 def widen(omega: Array, spacing: Any, sigma: float, code: Code, scattered: float = TRILINEAR) -> Array:

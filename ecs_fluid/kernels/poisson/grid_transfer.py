@@ -17,13 +17,12 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.compiled import CHUNKS, Array
+from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.wide_vectors import wide_vectors
-from ecs_fluid.kernels.poisson.smoothers import ONE_THREAD_BELOW, OPTIONS, ROWS, rows_in
+from ecs_fluid.kernels.poisson.smoothers import OPTIONS, pieces_of, rows_in
 
 Axes = tuple[Array, Array, Array]
 
@@ -107,18 +106,19 @@ def restriction(coarse: tuple[int, ...], fine: tuple[int, ...], dtype: Any) -> R
     return Restriction((a, b, _in_row(c, m)), shares, _reach(fine, coarse, m))
 
 
-@njit(**ROWS)
+@parallel("pieces", **OPTIONS)
 def _prolong_rows(
-    source: Array, target: Array, lower: Any, fraction: Any, reach: Array, span: Array, begin: int, end: int
-) -> None:
-    """Add interpolated ``source`` to rows begin:end of ``target`` inside ``span``, to all components."""
+    piece: int, pieces: int, source: Array, target: Array, lower: Any, fraction: Any, reach: Array,
+    span: Array, rows: int,
+) -> None:  # fmt: skip
+    """Add interpolated ``source`` to the rows of ``target`` inside ``span``, to all components."""
     wide_vectors()
     across = span[1, 1] - span[1, 0]
     size, reach_z = source.shape[2], reach[2]
     line = np.empty(size, source.dtype)
     index, upper_z = lower[2], fraction[2]
     one = source.dtype.type(1)
-    for r in range(begin, end):
+    for r in range(piece * rows // pieces, (piece + 1) * rows // pieces):
         i, j = span[0, 0] + r // across, span[1, 0] + r % across
         i0, j0, f, g = lower[0][i], lower[1][j], fraction[0][i], fraction[1][j]
         s00, s01 = source[i0, j0], source[i0, j0 + reach[1]]
@@ -132,33 +132,22 @@ def _prolong_rows(
             row[k] += below + upper_z[k] * (line[index[k] + reach_z] - below)
 
 
-@parallel(**OPTIONS)
-def _prolong_parallel(
-    chunk: int, source: Array, target: Array, lower: Any, fraction: Any, reach: Array, span: Array, rows: int
-) -> None:
-    begin, end = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
-    _prolong_rows(source, target, lower, fraction, reach, span, begin, end)
-
-
 def prolong(source: Array, target: Array, tables: Prolongation, span: Array) -> None:
     """Interpolate ``source`` to the points of ``target`` inside ``span`` and add it to them, both as rows."""
-    rows = rows_in(span)
-    if target.size < ONE_THREAD_BELOW:
-        _prolong_rows(source, target, *tables, span, 0, rows)
-    else:
-        _prolong_parallel(source, target, *tables, span, rows)
+    _prolong_rows(pieces_of(target), source, target, *tables, span, rows_in(span))
 
 
-@njit(**ROWS)
+@parallel("pieces", **OPTIONS)
 def _restrict_rows(
-    fine: Array, coarse: Array, first: Any, share: Any, reach: Array, span: Array, begin: int, end: int
-) -> None:
+    piece: int, pieces: int, fine: Array, coarse: Array, first: Any, share: Any, reach: Array, span: Array,
+    rows: int,
+) -> None:  # fmt: skip
     wide_vectors()
     across = span[1, 1] - span[1, 0]
     size, reach_z = fine.shape[2], reach[2]
     line = np.empty(size, fine.dtype)
     index, shares = first[2], share[2]
-    for r in range(begin, end):
+    for r in range(piece * rows // pieces, (piece + 1) * rows // pieces):
         i, j = span[0, 0] + r // across, span[1, 0] + r % across
         line[:] = 0
         for a in range(_TAPS):
@@ -179,18 +168,6 @@ def _restrict_rows(
             )
 
 
-@parallel(**OPTIONS)
-def _restrict_parallel(
-    chunk: int, fine: Array, coarse: Array, first: Any, share: Any, reach: Array, span: Array, rows: int
-) -> None:
-    begin, end = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
-    _restrict_rows(fine, coarse, first, share, reach, span, begin, end)
-
-
 def restrict(fine: Array, coarse: Array, tables: Restriction, span: Array) -> None:
     """Weighted averages of ``fine`` at the points of ``coarse`` inside ``span``, both as rows."""
-    rows = rows_in(span)
-    if fine.size < ONE_THREAD_BELOW:
-        _restrict_rows(fine, coarse, *tables, span, 0, rows)
-    else:
-        _restrict_parallel(fine, coarse, *tables, span, rows)
+    _restrict_rows(pieces_of(fine), fine, coarse, *tables, span, rows_in(span))

@@ -20,7 +20,6 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.compiled import CHUNKS, Array
@@ -32,9 +31,8 @@ ONE_THREAD_BELOW = 16384
 """Fields with fewer values are relaxed by one thread: waking a second one would take longer."""
 
 # Multiplications and additions are fused, but sums are not reordered as elsewhere: those here vectorise
-# without it, and a function then has the same bits compiled by itself and inlined into its caller.
+# without it.
 OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "error_model": "numpy"}
-ROWS: dict[str, Any] = {**OPTIONS, "cache": True}
 
 
 class Stencil(NamedTuple):
@@ -61,6 +59,11 @@ def rows_in(span: NDArray[np.int64]) -> int:
     return (b - a) * (d - c) if b > a and d > c and f > e else 0
 
 
+def pieces_of(field: Array) -> int:
+    """Into how many pieces loops over the rows of a field are cut."""
+    return 1 if field.size < ONE_THREAD_BELOW else CHUNKS
+
+
 def stencil(shape: tuple[int, ...], spacing: Any, dtype: Any) -> Stencil:
     """The Laplacian for fields of ``shape`` (px, py, pz) or (px, py, pz, m) and ``spacing`` (3,) m."""
     m = math.prod(shape[3:])
@@ -81,11 +84,11 @@ def as_rows(field: Array) -> Array:
     return view_as(field, field.shape[0], field.shape[1], math.prod(field.shape[2:]))
 
 
-@njit(**ROWS)
+@parallel("pieces", **OPTIONS)
 def _relax_rows(
-    field: Array, rhs: Array, laplacian: Any, omega: Any, colour: int, first: int, last: int
+    piece: int, pieces: int, field: Array, rhs: Array, laplacian: Any, omega: Any, colour: int, rows: int
 ) -> None:
-    """Relax those of the inner rows first:last whose i + j has the parity ``colour``."""
+    """Relax those of the ``rows`` inner rows whose i + j has the parity ``colour``."""
     wide_vectors()
     span, step, weight, even = laplacian
     one = field.dtype.type(1)
@@ -96,7 +99,7 @@ def _relax_rows(
     across, length, dk = span[1, 1] - span[1, 0], np.uintp(even.size), np.uintp(step[2])
     fixed = np.empty(even.size, field.dtype)
     row = np.empty(width, field.dtype)
-    for r in range(first, last):
+    for r in range(piece * rows // pieces, (piece + 1) * rows // pieces):
         i, j = span[0, 0] + r // across, span[1, 0] + r % across
         if (i + j) & 1 != colour:
             continue
@@ -120,29 +123,18 @@ def _relax_rows(
             values[here + k] = middle + omega * (one - even[k]) * change
 
 
-@parallel(**OPTIONS)
-def _relax_parallel(
-    chunk: int, field: Array, rhs: Array, laplacian: Any, omega: Any, colour: int, rows: int
-) -> None:
-    first, last = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
-    _relax_rows(field, rhs, laplacian, omega, colour, first, last)
-
-
 def relax(field: Array, rhs: Array, laplacian: Stencil, omega: float, sweeps: int) -> None:
     """``sweeps`` sweeps over both colours, in place; ``field`` and ``rhs`` as rows."""
     rows, factor = rows_in(laplacian.span), field.dtype.type(omega)
     for half in range(2 * sweeps if rows else 0):
-        if field.size < ONE_THREAD_BELOW:
-            _relax_rows(field, rhs, laplacian, factor, half % 2, 0, rows)
-        else:
-            _relax_parallel(field, rhs, laplacian, factor, half % 2, rows)
+        _relax_rows(pieces_of(field), field, rhs, laplacian, factor, half % 2, rows)
 
 
-@njit(**ROWS)
+@parallel("squares.shape[1]", **OPTIONS)
 def _residual_rows(
-    field: Array, rhs: Array, laplacian: Any, out: Array, first: int, last: int
-) -> tuple[float, float]:
-    """rhs - lap A of the inner rows first:last into ``out``; returns the sums of squares of it and of rhs."""
+    piece: int, field: Array, rhs: Array, laplacian: Any, out: Array, rows: int, squares: Array
+) -> None:
+    """rhs - lap A of the inner rows into ``out``, and the sums of squares of it and of rhs to ``squares``."""
     wide_vectors()
     span, step, weight, even = laplacian
     wx, wy, wz, centre = weight[0], weight[1], weight[2], weight[3]
@@ -151,7 +143,8 @@ def _residual_rows(
     across, length, dk = span[1, 1] - span[1, 0], np.uintp(even.size), np.uintp(step[2])
     # One sum for every place in a row: a single sum would be added up number by number, without vectors.
     sums = np.zeros((2, even.size), field.dtype)
-    for r in range(first, last):
+    pieces = squares.shape[1]
+    for r in range(piece * rows // pieces, (piece + 1) * rows // pieces):
         start = ((span[0, 0] + r // across) * py + span[1, 0] + r % across) * width
         here = np.uintp(start) + dk
         x0, x1 = here - np.uintp(step[0] * py * width), here + np.uintp(step[0] * py * width)
@@ -168,15 +161,7 @@ def _residual_rows(
     for k in range(even.size):
         total += np.float64(sums[0, k])
         source += np.float64(sums[1, k])
-    return total, source
-
-
-@parallel(**OPTIONS)
-def _residual_parallel(
-    chunk: int, field: Array, rhs: Array, laplacian: Any, out: Array, rows: int, squares: Array
-) -> None:
-    first, last = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
-    squares[0, chunk], squares[1, chunk] = _residual_rows(field, rhs, laplacian, out, first, last)
+    squares[0, piece], squares[1, piece] = total, source
 
 
 def residual_rows(field: Array, rhs: Array, laplacian: Stencil, out: Array) -> tuple[float, float]:
@@ -184,12 +169,9 @@ def residual_rows(field: Array, rhs: Array, laplacian: Stencil, out: Array) -> t
     rows = rows_in(laplacian.span)
     if rows == 0:
         return 0.0, 0.0
-    if field.size < ONE_THREAD_BELOW:
-        total, source = _residual_rows(field, rhs, laplacian, out, 0, rows)
-    else:
-        squares = np.empty((2, CHUNKS))
-        _residual_parallel(field, rhs, laplacian, out, rows, squares)
-        # cumsum adds strictly in order, np.sum does not promise to.
-        total, source = squares.cumsum(axis=1)[:, -1].tolist()
+    squares = np.empty((2, pieces_of(field)))
+    _residual_rows(field, rhs, laplacian, out, rows, squares)
+    # cumsum adds strictly in order, np.sum does not promise to.
+    total, source = squares.cumsum(axis=1)[:, -1].tolist()
     inner = rows * laplacian.even.size
     return math.sqrt(total / inner), math.sqrt(source / inner)

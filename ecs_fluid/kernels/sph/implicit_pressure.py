@@ -35,7 +35,6 @@ from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vector3 import add_scaled, cross_of, dot, minus, row_of
 from ecs_fluid.kernels.compiled.wide_vectors import wide_vectors
 from ecs_fluid.kernels.sph.forces import DIFFUSION, lattice_weight
-from ecs_fluid.kernels.sph.mirror_images import Images
 from ecs_fluid.kernels.sph.pair_lists import LARGEST_SLOPE, PairLists, slope_dot_sum, slope_sum
 from ecs_fluid.kernels.sph.step import (
     Evaluation,
@@ -154,24 +153,14 @@ def _fill_numbers(
         behind[t] += 1
 
 
-@parallel()
-def _fill_images(chunk: int, image_row: Array, images: Images, along: Array, speed: Array) -> None:
-    """Fill the last two fields of `Numbers`, from the list ``image_row`` of `_fill_numbers`."""
-    m, all_along, all_speed = len(image_row), images.along, images.speed
-    for e in range(chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS):
-        for s in range(3):
-            along[e, s], speed[e, s] = all_along[image_row[e], s], all_speed[image_row[e], s]
-
-
 def number_rows(near: Surroundings) -> tuple[Numbers, Array]:
     """The `Numbers` of particles and images, and the new number (n + m,) of each row in sorted order."""
     images, many = near.images, len(near.order)
     m = len(images.owner)
     particle_row, begin, new_number = (np.empty(rows, np.int64) for rows in (many - m, many - m + 1, many))
-    image, image_row, along = (np.empty(shape, np.int32) for shape in (m, m, (m, 3)))
-    speed = np.empty((m, 3), images.v.dtype)
+    image, image_row = (np.empty(m, np.int32) for _ in range(2))
     _fill_numbers(near.order, images.owner, particle_row, begin, image, image_row, new_number)
-    _fill_images(image_row, images, along, speed)
+    along, speed = images.along[image_row], images.speed[image_row].astype(images.v.dtype)
     return Numbers(particle_row, begin, image, along, speed), new_number
 
 

@@ -260,7 +260,7 @@ def with_images(
     begin = np.concatenate([[0], counts.cumsum()])
     many = begin[-1]
     all_x, all_v = (np.concatenate([part, np.empty((many, 3), x.dtype)]) for part in (x, v))
-    found = Images(all_x, all_v, np.empty(many, np.int64), np.empty((many, 3), np.int32), np.empty((many, 3)))
+    found = Images(all_x, all_v, np.empty(many, np.int64), np.empty((many, 3), np.int32), np.zeros((many, 3)))
     _reflect(planes, owners, alongs, begin, found)
     return found
 

@@ -147,7 +147,7 @@ def _append_within_reach(near: Array, count: int, x: float, y: float, z: float, 
         dx, dy, dz = px - load(near, at), py - load(near, WIDTH + at), pz - load(near, 2 * WIDTH + at)
         square = dx * dx + dy * dy + dz * dz
         append_below(square, reach, load(near, 3 * WIDTH + at), kept, found)
-        found += count_below(square, reach)
+        found += count_below(square, reach, lanes_of(near))
     return found
 
 

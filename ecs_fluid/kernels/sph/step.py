@@ -21,7 +21,7 @@ from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vector3 import cross_of, minus, row_of
 from ecs_fluid.kernels.compiled.wide_vectors import LANES
 from ecs_fluid.kernels.grids.neighbours import boxed_grid, search_box
-from ecs_fluid.kernels.grids.partition import partition, scatter_sorted
+from ecs_fluid.kernels.grids.partition import gather_sorted, partition, scatter_sorted
 from ecs_fluid.kernels.sph.forces import (
     AIRBORNE,
     DIFFUSION,
@@ -81,34 +81,15 @@ class Evaluation(NamedTuple):
     surface: float = 0.0
 
 
-@parallel()
-def kick_and_drift(
-    chunk: int,
-    force: Array, mass: Array, pull: Array, kick: float, drift: float, x: Array,
-    v: Array,
-) -> None:  # fmt: skip
-    """v += kick (force / mass + pull), then x += drift v, of every particle.
-
-    ``force`` (n, 3) N, ``mass`` (n,) kg, ``pull`` (n, 3) m/s^2; ``kick`` and ``drift`` s.
-    """
-    n, kind = x.shape[0], x.dtype.type
-    s, d = kind(kick), kind(drift)
-    for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-        for k in range(3):
-            v[row, k] += s * (force[row, k] / mass[row] + pull[row, k])
-            x[row, k] += d * v[row, k]
-
-
-@parallel()
-def sorted_columns(chunk: int, x: Array, v: Array, mass: Array, order: Array, data: Array) -> None:
-    """Copy ``x``, ``v`` (n, 3) and ``mass`` (n,), sorted, into the rows 0 to 5 and 7 of ``data`` (9, m)."""
-    n = len(order)
-    for s in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-        row = order[s]
-        for k in range(3):
-            data[k, s] = x[row, k]
-            data[3 + k, s] = v[row, k]
-        data[7, s] = mass[row]
+def sorted_columns(near: Surroundings) -> Array:
+    """Columns (9, n + m + LANES) of particles and images, sorted: places, velocities and masses in the rows 0
+    to 5 and 7. What is behind the last is 0, as are the other rows."""
+    many = len(near.order)
+    data = np.zeros((9, many + LANES), near.place.dtype)
+    data[:3, :many] = gather_sorted(near.place, near.order)
+    data[3:6, :many] = gather_sorted(near.images.v, near.order)
+    data[7, :many] = near.mass[near.order]
+    return data
 
 
 def moved_bodies(obstacles: Obstacles, time: float) -> Obstacles:
@@ -167,13 +148,10 @@ class Surroundings(NamedTuple):
     low: Array
 
 
-@parallel()
-def in_reaches(chunk: int, x: Array, low: Array, reach: float, place: Array) -> None:
-    """Fill ``place`` (n, 3) with ``x`` (n, 3) m in reaches, such that ``low`` (3,) m is at `LEAST_PLACE`."""
-    n, far, inverse = len(x), x.dtype.type(LEAST_PLACE), x.dtype.type(1 / reach)
-    for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-        for k in range(3):
-            place[row, k] = (x[row, k] - low[k]) * inverse + far
+def in_reaches(x: Array, low: Array, reach: float) -> Array:
+    """Places (n, 3) in reaches of ``x`` (n, 3) m, such that ``low`` (3,) m is at `LEAST_PLACE`."""
+    kind = x.dtype.type
+    return np.asarray((x - low) * kind(1 / reach) + kind(LEAST_PLACE))
 
 
 def _low_corner(x: Array, low: Array, reach: float) -> Array:
@@ -209,11 +187,11 @@ def surroundings_of(
         if others or len(obstacles.containers) < len(obstacles.x1):
             bare = obstacles._replace(containers=obstacles.containers[others])
             joints = joints_of(bare, hulls, [mirroring_planes_of[c] for c in others])
-    place, most = np.empty_like(found.x), 8 * len(found.x) + 64
+    most = 8 * len(found.x) + 64
     least, highest = search_box(found.x, CELL_EDGE * law.reach, most)
     begin = _low_corner(found.x, least, law.reach)
     low = begin.astype(x.dtype)
-    in_reaches(found.x, low, law.reach, place)
+    place = in_reaches(found.x, low, law.reach)
     box = LEAST_PLACE + (least - begin) / law.reach, LEAST_PLACE + (highest - begin) / law.reach
     grid = boxed_grid(box, CELL_EDGE, most)
     start, order = partition(place, *grid)
@@ -374,10 +352,7 @@ def evaluate(
     n, kind, weight = len(x), x.dtype.type, lattice_weight(law.support)
     near = surroundings_of(law, x, v, mass, obstacles, hulls)
     start, grid, order = near.start, near.grid, near.order
-    many = len(order)
-    data = np.empty((9, many + LANES), x.dtype)
-    data[:, many:] = 0
-    sorted_columns(near.place, near.images.v, near.mass, order, data)
+    many, data = len(order), sorted_columns(near)
     phi_sums = np.zeros(many, x.dtype)
     compression(data[:3], start, *grid, order, n, phi_sums)
     wall, body, slope = wall_compression(law, near, hulls, x)

@@ -233,56 +233,38 @@ def _edge_ends(k: int, odd: bool) -> tuple[int, int]:
 
 
 @parallel(error_model="numpy")
-def _count_corners(chunk: int, blocks: Blocks, c: Array, corners: Array) -> None:
-    """Fill ``corners`` (k,) with the number of mesh corners in each block: edges that the surface crosses."""
-    width, count = blocks.width, len(blocks.place)
-    cube = np.empty((width + 1, width + 1, width + 1))
-    for block in range(chunk * count // CHUNKS, (chunk + 1) * count // CHUNKS):
-        crossings = 0
-        if _copy_block(c, width, blocks.beside[block], cube):
-            for a in range(width):
-                for b in range(width):
-                    for e in range(width):
-                        odd = _is_odd(blocks, block, a, b, e)
-                        for k in range(1, 7):
-                            one, other = _edge_ends(k, odd)
-                            crossings += (_value_at(cube, a, b, e, one) > 0.5) != (
-                                _value_at(cube, a, b, e, other) > 0.5
-                            )
-        corners[block] = crossings
-
-
-@parallel(error_model="numpy")
-def _place_corners(
-    chunk: int, blocks: Blocks, c: Array, begin: Array, number: Array, corner: Array, node: Array
+def _find_corners(
+    chunk: int, blocks: Blocks, c: Array, begin: Array, number: Array, corner: Array, node: Array,
+    counts: Array,
 ) -> None:  # fmt: skip
-    """Fill the position ``corner`` (m, 3) m and the ``node`` (m,) in its block of each mesh corner.
+    """Fill ``counts`` (k,) with the number of mesh corners in each block: edges that the surface crosses.
 
-    ``number`` (k, nodes, 6) gets the number of the corner on each edge, ``begin`` (k + 1,) is the first
-    corner of each block.
+    With ``begin`` (k + 1,), the first corner of each block, also fill the position ``corner`` (m, 3) m and
+    the ``node`` (m,) in its block of each mesh corner; ``number`` (k, nodes, 6) gets the number of the corner
+    on each edge.
     """
     width, edge, count = blocks.width, blocks.edge, len(blocks.place)
     cube = np.empty((width + 1, width + 1, width + 1))
     for block in range(chunk * count // CHUNKS, (chunk + 1) * count // CHUNKS):
-        if begin[block + 1] == begin[block]:
+        counts[block], base = 0, blocks.place[block]
+        if not _copy_block(c, width, blocks.beside[block], cube):
             continue
-        v, base = begin[block], blocks.place[block]
-        _copy_block(c, width, blocks.beside[block], cube)
-        for a in range(width):
-            for b in range(width):
-                for e in range(width):
-                    odd = _is_odd(blocks, block, a, b, e)
-                    for k in range(1, 7):
-                        first, second = _edge_ends(k, odd)
-                        one, other = _value_at(cube, a, b, e, first), _value_at(cube, a, b, e, second)
-                        if (one > 0.5) != (other > 0.5):
-                            at = (a * width + b) * width + e
-                            number[block, at, k - 1], node[v] = v, at
-                            part = (one - 0.5) / (one - other)
-                            for s, place in enumerate((a, b, e)):
-                                low, high = first >> s & 1, second >> s & 1
-                                corner[v, s] = edge * (base[s] * width + place + low + (high - low) * part)
-                            v += 1
+        for at in range(width**3):
+            a, b, e = at // (width * width), at // width % width, at % width
+            odd = _is_odd(blocks, block, a, b, e)
+            for k in range(1, 7):
+                first, second = _edge_ends(k, odd)
+                one, other = _value_at(cube, a, b, e, first), _value_at(cube, a, b, e, second)
+                if (one > 0.5) == (other > 0.5):
+                    continue
+                if len(begin):
+                    v = begin[block] + counts[block]
+                    number[block, at, k - 1], node[v] = v, at
+                    part = (one - 0.5) / (one - other)
+                    for s, place in enumerate((a, b, e)):
+                        low, high = first >> s & 1, second >> s & 1
+                        corner[v, s] = edge * (base[s] * width + place + low + (high - low) * part)
+                counts[block] += 1
 
 
 @parallel(error_model="numpy")
@@ -477,13 +459,14 @@ def surface_tension(x: Array, real: int, spacing: float, support: float, sigma: 
     blocks = _blocks(near.x, spacing, reach)
     across = np.ceil((blocks.width * spacing + 2 * reach) / grid[1][:2]).astype(int) + 1
     most, many = int(across.prod()), len(blocks.place)
-    c, corners = np.empty((many, blocks.width**3)), np.empty(many, np.int64)
+    c, counts = np.empty((many, blocks.width**3)), np.empty(many, np.int64)
     _sample_density(blocks, near, most, lattice_weight(support), c)
-    _count_corners(blocks, c, corners)
-    begin = np.concatenate([[0], np.cumsum(corners)])
     number = np.empty((many, blocks.width**3, 6), np.int64)
+    begin, corner, node = np.empty(0, np.int64), np.empty((0, 3)), np.empty(0, np.int64)
+    _find_corners(blocks, c, begin, number, corner, node, counts)
+    begin = np.concatenate([[0], np.cumsum(counts)])
     corner, node = np.empty((begin[-1], 3)), np.empty(begin[-1], np.int64)
-    _place_corners(blocks, c, begin, number, corner, node)
+    _find_corners(blocks, c, begin, number, corner, node, counts)
     pull, area, particle_share = np.zeros_like(corner), np.zeros(begin[-1]), np.empty(begin[-1])
     colour = (blocks.place & 1) @ np.array([1, 2, 4])
     colours = [np.flatnonzero(colour == k) for k in range(8)]

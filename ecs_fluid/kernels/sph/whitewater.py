@@ -27,7 +27,7 @@ from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST, Array
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.wide_vectors import LANES, double_inverse_root, wide_vectors
+from ecs_fluid.kernels.compiled.wide_vectors import double_inverse_root, wide_vectors
 from ecs_fluid.kernels.grids.neighbours import WIDTH, box_of, fill_list, list_groups, runs_around
 from ecs_fluid.kernels.grids.partition import gather_sorted, partition, scatter_sorted
 from ecs_fluid.kernels.sph.forces import TINY, lattice_weight
@@ -51,9 +51,7 @@ class SortedLiquid(NamedTuple):
 
 def sort_liquid(law: LiquidLaw, near: Surroundings) -> SortedLiquid:
     """Sort the liquid in which points are to be looked up."""
-    data = np.zeros((9, len(near.order) + LANES), near.place.dtype)
-    sorted_columns(near.place, near.images.v, near.mass, near.order, data)
-    return SortedLiquid(near, data[:6], law.reach, lattice_weight(law.support))
+    return SortedLiquid(near, sorted_columns(near)[:6], law.reach, lattice_weight(law.support))
 
 
 class LiquidProperties(NamedTuple):
@@ -127,8 +125,7 @@ def _properties(
 def properties_at(liquid: SortedLiquid, x: Array, u: Array) -> LiquidProperties:
     """Properties of the liquid around points at `x` (n, 3) m that move at `u` (n, 3) m/s."""
     near, n = liquid.near, len(x)
-    place = np.empty_like(x)
-    in_reaches(x, near.low, liquid.reach, place)
+    place = in_reaches(x, near.low, liquid.reach)
     first, order = partition(place, *near.grid)
     points = gather_sorted(np.concatenate([place, u], axis=1), order)
     sums = np.empty((8, n), x.dtype)

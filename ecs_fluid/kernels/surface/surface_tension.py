@@ -175,8 +175,8 @@ def sharpening(gaussians: tuple[tuple[float, float], ...], overlap: float) -> fl
     of the transforms of the step, of the cores, of the difference in grad(chi) along each axis j, D(p n_j) /
     p, and of that in kappa along the other axes i, D'(p n_i).
     """
-    p, weight = _nodes(0.0, 40.0, 400)
-    z, weight_z = _nodes(0.0, 1.0, 16)
+    p, weight = _nodes(40.0, 400)
+    z, weight_z = _nodes(1.0, 16)
     turn = np.arange(16) * (np.pi / 32) + np.pi / 64  # by symmetry these stand for the whole sphere
     s = np.sqrt(1 - z**2)[:, None]
     n = np.stack([s * np.cos(turn), s * np.sin(turn), z[:, None] + 0 * turn])
@@ -193,7 +193,7 @@ def sharpening(gaussians: tuple[tuple[float, float], ...], overlap: float) -> fl
     return float(mean / (weight_z @ (profile * laplacian).mean(axis=1) @ (weight / p**2)))
 
 
-def _nodes(low: float, high: float, number: int) -> tuple[Array, Array]:
-    """``number`` nodes and weights of Gauss's quadrature on the interval from ``low`` to ``high``."""
+def _nodes(high: float, number: int) -> tuple[Array, Array]:
+    """``number`` nodes and weights of Gauss's quadrature on the interval from 0 to ``high``."""
     x, weight = np.polynomial.legendre.leggauss(number)
-    return low + 0.5 * (high - low) * (x + 1), 0.5 * (high - low) * weight
+    return 0.5 * high * (x + 1), 0.5 * high * weight

@@ -24,8 +24,8 @@ from ecs_fluid.kernels.grids.neighbours import (
     lane_groups,
     lane_runs,
     lane_scratch,
+    packed,
     search_grid,
-    sorted_rows,
 )
 from ecs_fluid.kernels.grids.partition import partition
 from ecs_fluid.kernels.vorticity.neighbour_moments import (
@@ -201,7 +201,7 @@ def weighted_gradient(
     far = float(reach.max())
     grid = search_grid(x, far * CELL_EDGE, max(len(x), 64))
     start, order = partition(x, *grid)
-    rows = sorted_rows(x, reach * reach, volume, values, order)
+    rows = packed(x, reach * reach, volume, values).take(order, axis=0)
     moments = np.empty((len(x), 13), x.dtype)
     # A little further than the reach, so that a pair at its end is met from both sides or from neither.
     far *= 1.0 + 1e-5

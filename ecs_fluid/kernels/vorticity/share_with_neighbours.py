@@ -23,8 +23,8 @@ from ecs_fluid.kernels.grids.neighbours import (
     lane_groups,
     lane_runs,
     lane_scratch,
+    packed,
     search_grid,
-    sorted_rows,
 )
 from ecs_fluid.kernels.grids.partition import partition
 from ecs_fluid.kernels.vorticity.neighbour_moments import (
@@ -122,7 +122,7 @@ def shared_with_neighbours(x: Array, values: Array, reach: Array) -> Array:
     grid = search_grid(x, far * CELL_EDGE, max(len(x), 64))
     start, order = partition(x, *grid)
     volume = (reach / reach.max()) ** 3
-    rows = sorted_rows(x, reach * reach, volume, values, order)
+    rows = packed(x, reach * reach, volume, values).take(order, axis=0)
     givers = np.empty((len(x), GIVER_COLUMNS), x.dtype)
     # A little further than the reach, so that a pair at its end is met from both sides or from neither.
     far *= 1.0 + 1e-5

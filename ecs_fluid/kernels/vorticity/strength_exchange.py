@@ -40,9 +40,9 @@ from ecs_fluid.kernels.grids.neighbours import (
     fill_list,
     lane_groups,
     near_rows,
+    packed,
     reach_columns,
     search_grid,
-    sorted_rows,
 )
 from ecs_fluid.kernels.grids.partition import partition
 
@@ -312,7 +312,7 @@ def exchange_rows(
         return rate, loss
     grid = search_grid(x, *exchange_cells(float(eps.max()), len(x), order, dimension))
     start, place = partition(x, *grid)
-    rows = sorted_rows(x, eps, volume, values, place)
+    rows = packed(x, eps, volume, values).take(place, axis=0)
     amounts, lost = np.empty((len(x), rows.shape[1] - 5), x.dtype), np.empty_like(eps)
     exchange(rows, start, grid, viscosity, amounts, lost, order, dimension)
     rate.reshape(amounts.shape)[place], loss[place] = amounts, lost

@@ -15,7 +15,6 @@ from ecs_fluid.kernels.compiled.lanes import (
     append_below,
     append_numbers_below,
     count_below,
-    count_below_in,
     gather_fours,
     lanes_of,
     load,
@@ -43,14 +42,14 @@ def below(
         append_below(here, most, load(value, at), out, found)
         append_below(here, most, load(value, at), rows, found)
         append_numbers_below(here, most, 10 + at, places, found)
-        found += count_below(here, most)
+        found += count_below(here, most, lanes_of(a))
     return found
 
 
 @njit
 def below_in(a: np.ndarray, limit: float, lanes: int) -> int:
     """How many of the first ``lanes`` of a vector are below the limit."""
-    return count_below_in(load(a, 0), spread(limit), lanes)
+    return count_below(load(a, 0), spread(limit), lanes)
 
 
 def compare(dtype: type, number: int) -> None:
