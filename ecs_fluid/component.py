@@ -60,6 +60,11 @@ class Column:
         """``Component.column``, the name used in files and messages."""
         return f"{self.component}.{self.name}".lstrip(".")
 
+    @property
+    def _unit(self) -> str:
+        """The unit after a number; nothing where it is 1."""
+        return "" if self.unit == "1" else f" {self.unit}"
+
     # Without __get__ a column is read from the instance like any attribute, at no cost.
     def __set__(self, instance: Component, value: object) -> None:
         columns = instance.__dict__
@@ -120,7 +125,7 @@ class Column:
         if array.dtype.char not in ("lq" if self.kind == "int" else "fd") or not array.dtype.isnative:
             raise ComponentError(
                 f"{self.label} holds {shown(array.ravel()[:1].tolist())} of dtype {array.dtype}; {what} are "
-                f"allowed, in {self.unit}"
+                f"allowed{self._unit and f', in{self._unit}'}"
             )
         # Not ascontiguousarray, which turns a single number, shape (), into shape (1,).
         return np.asarray(array, order="C")
@@ -134,13 +139,13 @@ class Column:
         if not (math.isfinite(low) and math.isfinite(high)):
             self._refuse(array, ~np.isfinite(array), "finite numbers are allowed", place)
         if self.minimum is not None and low < self.minimum:
-            rule = f"values of at least {self.minimum:g} {self.unit} are allowed"
+            rule = f"values of at least {self.minimum:g}{self._unit} are allowed"
             self._refuse(array, array < self.minimum, rule, place)
         if self.above is not None and low <= self.above:
-            rule = f"values above {self.above:g} {self.unit} are allowed"
+            rule = f"values above {self.above:g}{self._unit} are allowed"
             self._refuse(array, array <= self.above, rule, place)
         if self.maximum is not None and high > self.maximum:
-            rule = f"values of at most {self.maximum:g} {self.unit} are allowed"
+            rule = f"values of at most {self.maximum:g}{self._unit} are allowed"
             self._refuse(array, array > self.maximum, rule, place)
 
     def allows(self, array: Array) -> bool:
@@ -156,7 +161,7 @@ class Column:
         """Raise ComponentError for what `check_values` refuses, and for values below `least_given`."""
         self.check_values(array)
         if self.least_given is not None and array.size and array.min() < self.least_given:
-            rule = f"values of at least {self.least_given:g} {self.unit} are allowed"
+            rule = f"values of at least {self.least_given:g}{self._unit} are allowed"
             self._refuse(array, array < self.least_given, rule, "")
 
     def _refuse(self, array: Array, bad: Array, rule: str, place: str) -> None:
@@ -239,7 +244,7 @@ def _check_rate(rate: type[Component], state: type[Component]) -> None:
     if state.derived or any(kind != "float" for _, kind in needed):
         raise ComponentError(
             f"{rate.__name__} cannot be the rate of {state.__name__}; only a state component whose columns "
-            "are all floating-point numbers can have a rate"
+            "are all of kind 'float' can have a rate, so give other columns a component of their own"
         )
     if [(field.shape, field.kind) for field in rate.columns.values()] != needed:
         raise ComponentError(

@@ -10,6 +10,7 @@ import numpy as np
 
 from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.errors import DivergedError
+from ecs_fluid.plugins import is_shipped
 from ecs_fluid.system import System
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Guard:
         touched = {*system.writes, *system.adds}
         bad = self.first_non_finite(world, lambda kind: not kind.derived or kind in touched)
         if bad is not None:
-            raise self.error(world, bad, type(system).__name__)
+            raise self.error(world, bad, type(system).__name__, not is_shipped(type(system)))
 
     def check_observer(self, world: World, system: System) -> None:
         """Raise DivergedError, with the state put back, when an observer wrote something non-finite."""
@@ -91,7 +92,7 @@ class Guard:
         bad = self.first_non_finite(world, written.__contains__) if written else None
         if bad is not None:
             self.restore(world)
-            raise self.error(world, bad, type(system).__name__)
+            raise self.error(world, bad, type(system).__name__, not is_shipped(type(system)))
 
     def check_start(self, world: World) -> None:
         """Raise DivergedError when the restored state was not finite to begin with."""
@@ -102,10 +103,12 @@ class Guard:
                 "began; no system caused it, so check what was assigned between two ticks"
             )
 
-    def error(self, world: World, bad: str, culprit: str) -> DivergedError:
-        """The error that names the place, the system and what to change."""
+    def error(self, world: World, bad: str, culprit: str, own: bool = False) -> DivergedError:
+        """The error that names the place, the system, which may be the user's own, and what to change."""
         tick = self._clock[0]
-        if {"reformulation", "subfilter"} <= {system.kind for system in world.systems}:
+        if own:
+            remedy = "check what it computes, or use a smaller dt"
+        elif {"reformulation", "subfilter"} <= {system.kind for system in world.systems}:
             remedy = "use a higher viscosity, also of small eddies, a larger core radius, or a smaller dt"
         else:
             remedy = (

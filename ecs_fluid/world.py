@@ -329,9 +329,9 @@ class World(Entities):
     def sample(self, grid: Mesh) -> Mesh:
         """A copy of a PyVista mesh with the world's fields at its points.
 
-        Point arrays are `velocity` m/s and `vorticity` 1/s with vortons; `temperature` K, `density` kg/m^3
-        and `fuel`, `flame`, `smoke` with a TransferSystem (outside of its grid, the values of the fluid at
-        rest); and `signed_distance` m with a SurfaceSystem.
+        Point arrays are `velocity` m/s and `vorticity` 1/s with vortons, or a solver with a field of its own;
+        `temperature` K, `density` kg/m^3 and `fuel`, `flame`, `smoke` with a TransferSystem (outside of its
+        grid, the values of the fluid at rest); and `signed_distance` m with a SurfaceSystem.
         """
         return _api_module("sampling").sample(self, grid)  # type: ignore[no-any-return]
 

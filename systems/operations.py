@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import Acceleration, InertialVelocity, Liquid, Velocity, Whitewater
+from ecs_fluid.entity import Entity
 from ecs_fluid.fluid import Fluid, key_values
 from ecs_fluid.keyframes import KeyedVector, value_at
 from ecs_fluid.recipe import Name
@@ -103,7 +104,9 @@ class AccelerateSystem(System):
         world.require(InertiaSystem)
 
     def lint(self, world: World) -> list[str]:
-        """Warn of an acceleration along the fluid's gravity: is it gravity stated twice, or in addition?"""
+        """Warn of an acceleration along gravity, of a liquid: is it gravity stated twice, or in addition?"""
+        if not any(_has_own_gravity(one) for one in world.entities if not self.on or one.name in self.on):
+            return []
         gravity = world.fluid[Fluid].gravity
         for own in map(np.asarray, key_values(self.acceleration)):
             along = gravity @ own > ALONG * np.linalg.norm(own) * np.linalg.norm(gravity, axis=1)
@@ -121,6 +124,10 @@ class AccelerateSystem(System):
         own = self.acceleration
         push = (self.world.gravity if own is None else self.world.value_now(own)).astype(self.world.dtype)
         for entity, (acceleration,) in self.chosen(Acceleration):
-            own_gravity = Liquid in entity or Whitewater in entity
-            if self.acceleration is not None or not own_gravity:
+            if self.acceleration is not None or not _has_own_gravity(entity):
                 shift(acceleration.a, push)
+
+
+def _has_own_gravity(entity: Entity) -> bool:
+    """Whether an entity falls without an AccelerateSystem."""
+    return Liquid in entity or Whitewater in entity

@@ -31,6 +31,14 @@ class Flow:
         """Velocities (m, 3) m/s at points (m, 3) m."""
         return self._world.velocity(points)
 
+    @property
+    def own_field(self) -> bool:
+        """Whether the solver makes a flow without vortons too."""
+        from ecs_fluid.systems.velocity.system import VelocitySystem
+
+        system = self._world.system(VelocitySystem)
+        return system is not None and system.own_field
+
     def field(self, name: str, points: NDArray) -> NDArray:
         """Values (m,) of a field at points (m, 3) m: temperature K, density kg/m^3, fuel, flame or smoke."""
         from ecs_fluid.systems.shared.fields_at import fields_at

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, get_args
 
 from ecs_fluid.plugins import group_of, is_shipped
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.system import System
+from ecs_fluid.systems.velocity.solver import SHIPPED
 from ecs_fluid.worlds.world_recipe import named_systems
 from ecs_fluid.worlds.world_tables import FLUID, PRESETS, TABLES
 
@@ -21,6 +22,10 @@ def schema() -> dict[str, Any]:
     tables: dict[str, Any] = {name: table.model_json_schema() for name, table in TABLES.items()}
     for key, kind in FLUID.items():
         tables["fluid"]["properties"][key] = kind.all_parameters().model_json_schema()
+    velocity = tables["fluid"]["properties"]["velocity"]
+    del velocity["additionalProperties"]  # a solver of the user's has parameters of its own
+    velocity["if"] = {"properties": {"solver": {"enum": list(get_args(SHIPPED))}}}
+    velocity["then"] = {"propertyNames": {"enum": list(velocity["properties"])}}
     definitions: dict[str, Any] = {}
     tables |= {
         "entity": _listed(Recipe, Recipe.registry),

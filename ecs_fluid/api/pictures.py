@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ecs_fluid.exports.bodies import Polytopes
     from ecs_fluid.viz.camera import Camera
     from ecs_fluid.viz.camera_path import CameraPath
+    from ecs_fluid.viz.flow import Flow
     from ecs_fluid.viz.surfaces import Distances
     from ecs_fluid.world_options import WorldOptions
 
@@ -135,7 +136,7 @@ class Moment:
 
     time: float
     columns: dict[str, dict[str, Any]]
-    velocity: Callable[[Any], Any]
+    velocity: Flow
     distances: Callable[[], Distances]
     hulls: Polytopes
     options: WorldOptions
@@ -214,9 +215,8 @@ def draw(moment: Moment, drawing: PictureKeywords, save: Path | None) -> None:
     """Show a moment in a window, or write it to a file; without OpenGL matplotlib writes the file."""
     _check_keywords(drawing)
     what = drawing.get("what", "particles")
-    check_populations(
-        drawing.get("look") or moment.look, drawing, moment.columns, moment.colors, moment.hulls
-    )
+    drawn = moment.columns, moment.colors, moment.hulls, lambda: moment.velocity
+    check_populations(drawing.get("look") or moment.look, drawing, *drawn)
     if save is not None and _needs_matplotlib(what):
         _draw_with_matplotlib(moment, drawing, save)
         return
@@ -235,12 +235,13 @@ def check_populations(
     populations: Mapping[str, Collection[str]],
     colors: Mapping[str, str],
     hulls: Polytopes,
+    flow: Callable[[], Flow],
 ) -> None:
     """Raise FluidError for colours of unknown populations; warn of what would show nothing.
 
-    That is a body without a shape, a flow without vortons, and a look that needs columns that no tracers
-    have. Populations with a colour of their own, in the world's ``colors`` or in the drawing, need no such
-    columns.
+    That is a body without a shape, a flow without vortons (unless the solver makes one), and a look that
+    needs columns that no tracers have. Populations with a colour of their own, in the world's ``colors`` or
+    in the drawing, need no such columns.
     """
     from ecs_fluid.viz.colours import missing_columns
     from ecs_fluid.viz.columns import FIELDS, unknown_name
@@ -258,7 +259,8 @@ def check_populations(
                 stacklevel=3,
             )
     flows = what in ("glyphs", "streamlines") or (what == "slice" and drawing.get("color_by") not in FIELDS)
-    if flows and not any("Strength.alpha" in columns for columns in populations.values()):
+    vortons = any("Strength.alpha" in columns for columns in populations.values())
+    if flows and not vortons and (what == "glyphs" or not flow().own_field):
         warnings.warn(
             f"what = {what!r} shows the flow of vortons, but there are none here", FluidWarning, stacklevel=3
         )
@@ -398,7 +400,8 @@ def write_movie(
         labels = {name: stored.index(name).columns for name in stored.populations}
         run, hulls = RunFolder.open(folder), hulls_of_run(folder)
         colors = named_colours(run)
-        check_populations(drawing.get("look") or look, drawing, labels, colors, hulls)
+        drawn = labels, colors, hulls, lambda: VelocityOf(folder)({})
+        check_populations(drawing.get("look") or look, drawing, *drawn)
         flow = VelocityOf(folder) if what in ("slice", "streamlines") else None
         own = hulls, world_of_run(folder), colors, run.columns()
         options = _with_world_options(_options(drawing, look), *own)

@@ -12,6 +12,7 @@ from ecs_fluid.components import Position, Strength
 from ecs_fluid.errors import FluidError
 from ecs_fluid.runs.surface_frames import level_of
 from ecs_fluid.systems.shared.fields_at import fields_at
+from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -30,7 +31,9 @@ def sample(world: World, grid: pv.DataSet) -> pv.DataSet:
         raise FluidError("sample: the mesh has no points, so there is nothing to sample")
     world.evaluate()
     fields = dict((*fields_at(world, x), *_distance(world, x)))
-    if any(Strength in entity and Position in entity for entity in world.entities):
+    velocity = world.system(VelocitySystem)
+    vortons = any(Strength in entity and Position in entity for entity in world.entities)
+    if vortons or (velocity is not None and velocity.own_field):
         flow = world._flow(x, None)
         fields = {"velocity": flow.u, "vorticity": flow.vorticity} | fields
     if not fields:

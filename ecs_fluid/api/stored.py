@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecs_fluid.component import Array
+from ecs_fluid.component import Array, Component
 from ecs_fluid.errors import FluidError, StorageError
 from ecs_fluid.io.fields import field_ticks
 from ecs_fluid.io.runfolder import RunFolder
@@ -18,6 +18,8 @@ from ecs_fluid.world_options import WorldOptions
 if TYPE_CHECKING:
     from ecs_fluid.exports.bodies import Polytopes
     from ecs_fluid.io.trajectory import Trajectory
+    from ecs_fluid.systems import VelocitySystem
+    from ecs_fluid.viz.flow import Flow
     from ecs_fluid.viz.surface_scene import TimedDistances
     from ecs_fluid.viz.surfaces import Distances
     from ecs_fluid.world import World
@@ -80,7 +82,7 @@ def look_of_tables(tables: dict[str, Any]) -> str:
     return "liquid" if wet else "smoke"
 
 
-def frame_of_run(folder: Path, number: int) -> tuple[float, Frame, Velocity]:
+def frame_of_run(folder: Path, number: int) -> tuple[float, Frame, Flow]:
     """Time [s], columns and velocity function of a stored frame."""
     from ecs_fluid.viz.flow import Flow
 
@@ -136,9 +138,9 @@ class VelocityOf:
         recipe = WorldRecipe.from_tables(tables, "world.toml")
         self._constants, self._transfer = recipe.fluid.constants(), transfer
         self._options = recipe.world.model_dump(include={"precision", "dimension", "plane", "periodic"})
-        self._parameters = dict(recipe.fluid.velocity)
+        self._parameters, self._run = dict(recipe.fluid.velocity), run
 
-    def __call__(self, frame: Any) -> Velocity:
+    def __call__(self, frame: Any) -> Flow:
         """Velocity and fields of one frame."""
         from ecs_fluid.viz.flow import Flow
 
@@ -159,7 +161,7 @@ class VelocityOf:
         from ecs_fluid.systems import TransferSystem, VelocitySystem
         from ecs_fluid.world import World
 
-        world = World(**self._options)
+        world, system = World(**self._options), VelocitySystem(**self._parameters)
         world.set_fluid(**self._constants)
         carried, mixed = (Density, Temperature, Species), False
         for name, columns in frame.items():
@@ -167,17 +169,62 @@ class VelocityOf:
             vortons, gas = {"Strength", "CoreRadius"} <= kinds, "Volume" in kinds
             known: list[Any] = [kind for kind in (Strength, CoreRadius) if vortons]
             known += [kind for kind in (Volume, Dilatation, *carried) if gas and kind.__name__ in kinds]
-            if known:
-                tables = [
-                    kind(**{name: columns[f"{kind.__name__}.{name}"] for name in kind.columns})
-                    for kind in [Position, *known]
-                ]
+            known = [Position, *known] if known else []
+            tables = [
+                kind(**{name: columns[f"{kind.__name__}.{name}"] for name in kind.columns}) for kind in known
+            ]
+            tables += self._read_by(system, name, columns, known)
+            if tables:
                 world.spawn(name, *tables)
             mixed |= gas and any(kind in known for kind in carried)
-        world.add_system(VelocitySystem(**self._parameters))
+        world.add_system(system)
         if mixed:
             world.add_system(TransferSystem(**(self._transfer[0] if self._transfer else {})))
         return world
+
+    def _read_by(
+        self,
+        system: VelocitySystem,
+        name: str,
+        columns: Mapping[str, Array],
+        known: Sequence[type[Component]],
+    ) -> list[Component]:
+        """Tables of an entity that the flow depends on beside those of vortons.
+
+        What frames do not hold of bodies (shapes, masses) never changes, so it is taken from a checkpoint.
+        """
+        from ecs_fluid.components import Pose, Position
+        from ecs_fluid.plugins import is_shipped
+
+        found = []
+        for kind in system.further_reads:
+            body = "Pose.q" in columns  # whose place stands under Position.x
+            if kind in known or kind.derived or not kind.columns or (body and kind is Position):
+                continue
+            labels = {column: f"{kind.__name__}.{column}" for column in kind.columns}
+            if body and kind is Pose:
+                labels["x"] = "Position.x"
+            held = {column: columns[label] for column, label in labels.items() if label in columns}
+            missing = labels.keys() - held.keys()
+            if any(f"{name}/{labels[column]}" not in self._kept for column in missing):
+                continue  # the entity has no such table
+            held |= {column: self._kept[f"{name}/{labels[column]}"] for column in missing}
+            rows = {len(held[column]) for column in labels} if kind.per_row else set()
+            if (missing and not is_shipped(kind)) or len(rows) > 1:
+                raise StorageError(
+                    f"the solver {system.solver!r} reads {kind.__name__} of {name!r}, which stored frames do "
+                    "not hold, so their flow is not known; ask the world while it runs"
+                )
+            found.append(kind(**held))
+        return found
+
+    @cached_property
+    def _kept(self) -> Mapping[str, Any]:
+        """Columns in the newest checkpoint, by ``entity/Component.column``; none without a checkpoint."""
+        try:
+            return self._run.newest_checkpoint().arrays
+        except StorageError:
+            return {}
 
 
 def distances_at(fields: Path, tick: int) -> Distances:

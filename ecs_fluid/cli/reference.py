@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, get_origin
@@ -45,7 +45,8 @@ def reference(name: str | None = None, /, *, allow_code: AllowCode = False) -> N
         register()
         if wanted in app:
             raise FluidError(f"{wanted} is a command; ecs-fluid {wanted} --help explains it")
-        raise FluidError(f"there is no kind, table, part or component {name!r}; {nearest(wanted, known)}")
+        names = {*known, *(point for offered in _offered().values() for point in offered)}
+        raise FluidError(f"there is no kind, table, part or component {name!r}; {nearest(wanted, names)}")
     _print_lines(f"{wanted}: {_usage(wanted, found)}\n\n{_docstring(found)}\n ")
     rows = _columns(found) if _is_component(found) else _parameters(found)
     if rows.row_count:
@@ -87,13 +88,24 @@ def _user_class(name: str, allow_code: bool) -> Any:
     from ecs_fluid.system import System
     from ecs_fluid.systems.velocity.solver import Solver
 
-    where, bases = "ecs-fluid help", (System, Recipe, Component, Solver)
+    where = "ecs-fluid help"
     if ":" in name:
         with searching(Path.cwd() if allow_code else None):  # its module may import others beside it
             refuse_code(name, where, allow_code, "name")
-            return imported(name, where, *bases)
-    offering = (base for base in bases if entry_points(group=group_of(base), name=name))
+            return imported(name, where, System, Recipe, Component, Solver)
+    offering = (base for base, names in _offered().items() if name in names)
     return next((class_named(name, where, base, {}, allow_code, "name") for base in offering), None)
+
+
+def _offered() -> dict[type, list[str]]:
+    """Names of the classes that installed packages offer, by their base; nothing is imported for it."""
+    from ecs_fluid.component import Component
+    from ecs_fluid.recipe import Recipe
+    from ecs_fluid.system import System
+    from ecs_fluid.systems.velocity.solver import Solver
+
+    bases = (Recipe, System, Component, Solver)
+    return {base: sorted(entry_points(group=group_of(base)).names) for base in bases}
 
 
 def _print_names(known: dict[str, Any]) -> None:
@@ -102,8 +114,15 @@ def _print_names(known: dict[str, Any]) -> None:
     for name, kind in known.items():
         groups.setdefault(_usage("...", kind), []).append(name)
     for place, names in groups.items():
-        _print_lines(f"{place}\n{textwrap.indent(textwrap.fill(', '.join(names), out.width - 4), '    ')}")
+        _print_group(place, names)
+    for base, offered in _offered().items():
+        if offered:
+            _print_group(f"{base.__name__.lower()}s that installed packages offer", offered)
     _print_lines("ecs-fluid help NAME prints the parameters of one of them.")
+
+
+def _print_group(title: str, names: Iterable[str]) -> None:
+    _print_lines(f"{title}\n{textwrap.indent(textwrap.fill(', '.join(names), out.width - 4), '    ')}")
 
 
 def _print_lines(text: str) -> None:

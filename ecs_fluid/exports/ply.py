@@ -1,5 +1,7 @@
 """PLY, binary: points with all columns, and surfaces with the velocity of every vertex; z is up.
 
+Vertices of bodies have all columns of their body.
+
 Velocities are ``vx vy vz``, other vectors ``name_x name_y name_z``. Ids are 32-bit integers, the longest that
 PLY has, if they fit, and else doubles (exact up to 2^53).
 """
@@ -13,7 +15,7 @@ import numpy as np
 
 from ecs_fluid.exports.frames import Columns, Job, flat_rows
 from ecs_fluid.exports.names import plain_names
-from ecs_fluid.exports.surfaces import Surface, Surfaces
+from ecs_fluid.exports.surfaces import Surface, Surfaces, of_vertices
 from ecs_fluid.exports.target import frame_file
 
 _TYPES = {"f4": "float", "f8": "double", "i4": "int"}
@@ -29,15 +31,32 @@ def write(job: Job) -> dict[str, Any]:
             _save(job.folder / files[-1], frame.time, _table(columns))
         for name, chosen in surfaces.by_population(frame).items():
             files.append(frame_file(name, frame.file, "ply"))
-            _save(job.folder / files[-1], frame.time, _surface_table(chosen), chosen)
+            table = _surface_table(chosen, frame.bodies.get(name, {}))
+            _save(job.folder / files[-1], frame.time, table, chosen)
     return {"files": files}
 
 
 def _table(columns: Columns) -> np.ndarray:
     """One row per point, one field per number."""
-    parts = dict(zip("xyz", columns["Position.x"].T, strict=True))
-    for label, name in plain_names(columns).items():
-        values = columns[label]
+    named = {name: columns[label] for label, name in plain_names(columns).items()}
+    return _packed(_numbers(columns["Position.x"], named))
+
+
+def _surface_table(surfaces: list[Surface], columns: Columns) -> np.ndarray:
+    """One row per vertex, with the columns of its body."""
+    empty = np.empty((0, 3))
+    places = np.concatenate([empty, *(surface.vertices for surface in surfaces)])
+    velocity = np.concatenate([empty, *(surface.vertex_velocity for surface in surfaces)])
+    named = {"velocity": velocity} | of_vertices(columns, surfaces)
+    if not columns:
+        named["id"] = np.full(len(places), -1)
+    return _packed(_numbers(places, named))
+
+
+def _numbers(places: np.ndarray, named: Columns) -> dict[str, np.ndarray]:
+    """Places and columns, one array per number."""
+    parts = dict(zip("xyz", places.T, strict=True))
+    for name, values in named.items():
         if values.ndim == 1:
             parts[name] = values
         elif values.shape[1:] == (3,):
@@ -45,18 +64,7 @@ def _table(columns: Columns) -> np.ndarray:
             parts |= zip(names, values.T, strict=True)
         else:
             parts |= {f"{name}_{k}": numbers for k, numbers in enumerate(flat_rows(values).T)}
-    return _packed(parts)
-
-
-def _surface_table(surfaces: list[Surface]) -> np.ndarray:
-    empty = np.empty((0, 3))
-    places = np.concatenate([empty, *(surface.vertices for surface in surfaces)])
-    velocity = np.concatenate([empty, *(surface.vertex_velocity for surface in surfaces)])
-    counts = [len(surface.mesh.vertices) for surface in surfaces]
-    ids = np.repeat(np.array([surface.row_id for surface in surfaces], dtype=np.int64), counts)
-    return _packed(
-        dict(zip(("x", "y", "z", "vx", "vy", "vz"), [*places.T, *velocity.T], strict=True)) | {"id": ids}
-    )
+    return parts
 
 
 def _packed(parts: dict[str, np.ndarray]) -> np.ndarray:

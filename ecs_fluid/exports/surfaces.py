@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from ecs_fluid.errors import StorageError
 from ecs_fluid.exports.bodies import Mesh, Placed, Polytopes, placed, polytopes
 from ecs_fluid.exports.frames import Frame, Frames
+from ecs_fluid.exports.names import plain_names
 
 Columns = Mapping[str, np.ndarray]
 NEIGHBOURS = 4
@@ -89,6 +90,13 @@ class Surfaces:
         starts = np.arange(0, 3 * len(triangles) + 1, 3)
         mesh = Mesh(vertices, triangles.ravel(), starts)
         return Liquid(self._frames.surface, mesh, velocity_near(frame.particles.values(), vertices))
+
+
+def of_vertices(columns: Columns, surfaces: Sequence[Surface]) -> dict[str, np.ndarray]:
+    """Columns of bodies under plain names, with a row for each vertex; each vertex has its own velocity."""
+    counts = [len(surface.mesh.vertices) for surface in surfaces]
+    named = plain_names(columns).items()
+    return {name: np.repeat(columns[label], counts, axis=0) for label, name in named if name != "velocity"}
 
 
 def velocity_near(populations: Iterable[Columns], vertices: np.ndarray) -> np.ndarray:

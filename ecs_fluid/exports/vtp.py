@@ -1,7 +1,7 @@
 """VTK PolyData: one .vtp per population and frame, and a .pvd per population that ParaView plays.
 
 Particles are vertices with all their columns; bodies and liquids are surfaces, with the velocity of
-every vertex.
+every vertex, and vertices of bodies have all columns of their body.
 Source: VTK file formats, XML PolyData.
 """
 
@@ -15,7 +15,7 @@ import pyvista as pv
 
 from ecs_fluid.exports.frames import Columns, Job
 from ecs_fluid.exports.names import plain_names
-from ecs_fluid.exports.surfaces import Surface, Surfaces
+from ecs_fluid.exports.surfaces import Surface, Surfaces, of_vertices
 from ecs_fluid.exports.target import frame_file
 from ecs_fluid.exports.vtk_files import add_array, save, write_pvd
 
@@ -29,8 +29,8 @@ def write(job: Job) -> dict[str, Any]:
         for name, found in surfaces.by_population(frame).items():
             made[name] = surface_mesh(found)
             if name in frame.bodies:
-                ids = [np.full(len(surface.mesh.vertices), surface.row_id) for surface in found]
-                add_array(made[name].GetPointData(), "id", np.concatenate([np.empty(0, np.int64), *ids]))
+                for title, values in of_vertices(frame.bodies[name], found).items():
+                    add_array(made[name].GetPointData(), title, values)
         for name, data in made.items():
             file = frame_file(name, frame.file, "vtp")
             save(data, job.folder / file, frame.time)

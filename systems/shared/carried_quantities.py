@@ -72,7 +72,8 @@ class Cargo:
         for kind, table in sorted(entity.tables.items(), key=lambda item: item[0].__name__):
             if kind.derived or not kind.per_row or kind in REPLACED:
                 continue
-            if kind in RESTARTED or any(field.kind != "float" for field in kind.columns.values()):
+            whole = any(array.dtype.kind in "iu" for _, array in table.items())
+            if kind in RESTARTED or whole:
                 _check_default(entity, kind)
                 continue
             for field, array in table.items():

@@ -48,11 +48,14 @@ def rows_of_puff(emitter: Emitter, world: World, number: int = 0) -> tuple[Table
     alone.set_fluid(**options_of(world.fluid[Fluid]).model_dump(warnings=False))
     recipe.build(alone)
     tables = {kind: rows for kind, rows in alone[recipe.holder].tables.items() if kind is not RowId}
-    single = Position in tables and Pose not in tables and all(kind.per_row for kind in tables)
-    if not single or not len(alone[recipe.holder]):
+    what = f"puff of emitter {emitter.name!r}: kind = {recipe.kind!r}"
+    if Position not in tables or Pose in tables or not len(alone[recipe.holder]):
+        raise RecipeError(f"{what} makes no particles to emit; use a kind of vortons or tracers")
+    whole = [kind.__name__ for kind in tables if not kind.per_row]
+    if whole:
         raise RecipeError(
-            f"puff of emitter {emitter.name!r}: kind = {recipe.kind!r} makes no particles to emit; use a "
-            "kind of vortons or tracers"
+            f"{what} makes {' and '.join(whole)}, one table for all particles of an entity, which a puff "
+            "cannot bring; give it to the population by 'component' of the emitter"
         )
     return tables, alone._drawn
 

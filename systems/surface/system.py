@@ -93,7 +93,8 @@ class SurfaceSystem(System):
     """value outside, unit of the field; default that of the ambient, 0 for species; where the ambient is
     layered, its value at each height is subtracted"""
     inside: float | None = None
-    """value inside, unit of the field; default its mean plus standard deviation, at most its largest"""
+    """value inside, unit of the field; default its mean, each point weighted by what it differs from
+    outside; with "crossings" mean plus standard deviation of all points, at most the largest value"""
     method: Literal["facets", "crossings"] = "facets"
     """distances beside the surface"""
     order: Literal[1, 2] = 2
@@ -178,7 +179,8 @@ class SurfaceSystem(System):
         else:
             grid, values = self._values()
             origin, spacing, outside = grid.origin, grid.spacing, self._outside_value()
-            inside = full_value(values, outside) if self.inside is None else self.inside
+            of_grid = full_value if self.method == "crossings" else _mean_inside
+            inside = of_grid(values, outside) if self.inside is None else self.inside
         if abs(inside - outside) <= 1e-5 * max(abs(inside), abs(outside)):
             # The field is the same everywhere, to single precision: nothing is inside.
             inside = outside + max(1.0, abs(outside))
@@ -260,3 +262,15 @@ class SurfaceSystem(System):
             raise FluidError("SurfaceSystem: there is no surface yet; it is found in the first tick")
         volume, area = enclosed(table.phi, table.spacing)
         return {"surface_volume": volume, "surface_area": area, "surface_parts": count_parts(table.phi)}
+
+
+def _mean_inside(values: Array, outside: float) -> float:
+    """Mean of a field, each point weighted by what it differs from outside: empty space has no weight."""
+    above = np.asarray(values, np.float64) - outside
+    sign = 1.0 if above.max() >= -above.min() else -1.0
+    above = np.maximum(sign * above, 0.0)
+    most = above.max()
+    if most == 0.0:
+        return outside
+    parts = above / most  # whose squares do not overflow
+    return outside + sign * float(most * (parts**2).sum() / parts.sum())

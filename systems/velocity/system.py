@@ -226,11 +226,11 @@ class VelocitySystem(System):
                     f"{', '.join(IN_A_PLANE)}, or dimension = 3"
                 )
         self._solver = self._made(self.solver)
-        reads = self._solver.reads
-        if self.mirrors:
-            reads = (*reads, *BODIES)
-        self.may_read = (*type(self).may_read, *reads)  # type: ignore[assignment,misc]
+        self.may_read = (*type(self).may_read, *self.further_reads)  # type: ignore[assignment,misc]
         self.asks = (*type(self).asks, *self._solver.asks)  # type: ignore[assignment,misc]
+        if self._solver.own_field:  # there is a flow without vortons too
+            self.reads = (Position, Sources, Grid)  # type: ignore[assignment,misc]
+            self.may_read += (Strength, CoreRadius)  # type: ignore[assignment,misc]
         self.grid_needs = self._needs(self._solver)
 
     def added(self, world: World) -> None:
@@ -437,6 +437,16 @@ class VelocitySystem(System):
     def from_grid(self) -> bool:
         """Whether the vortons' velocity is interpolated between points of the field grid."""
         return self._from_grid(self._solver)
+
+    @property
+    def own_field(self) -> bool:
+        """Whether there is a flow without vortons too: a field that the solver itself makes."""
+        return self._solver.own_field
+
+    @property
+    def further_reads(self) -> Types:
+        """Component types that the flow depends on beside those of vortons: of its solver and its mirrors."""
+        return (*solver_class(self.solver).reads, *(BODIES if self.mirrors else ()))
 
     @property
     def has_images(self) -> bool:

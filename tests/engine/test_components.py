@@ -268,6 +268,15 @@ def test_rate_must_match_its_state() -> None:
             count: Array = column("1/s", kind="int")
 
 
+def test_a_unit_of_one_is_left_out() -> None:
+    with refused("Species.fuel row 0 is -1.0; values of at least 0 are allowed"):
+        ef.Species(fuel=[-1.0])
+    with refused("values above 0 K are allowed"):
+        ef.Temperature([-3.0])
+    with refused("of dtype float64; whole numbers are allowed"):
+        Charge(q=[1.0], spin=np.zeros((1, 2, 2)), count=[0.5])
+
+
 def test_a_tag_does_not_hide_the_rows_of_its_entity() -> None:
     world = ef.World()
     entity = world.spawn("a", Marked(), ef.Position(np.zeros((5, 3))))

@@ -172,7 +172,9 @@ def test_in_python(folder: Path) -> None:
     assert found == pytest.approx([math.cos(0.5), math.sin(0.5), 0.0], abs=1e-9)
 
 
-def test_installed_as_an_entry_point(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_installed_as_an_entry_point(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """An installed distribution may offer systems by a plain name, without leave to run code of the file."""
     info = folder / "swirls-1.0.dist-info"
     info.mkdir()
@@ -185,3 +187,7 @@ def test_installed_as_an_entry_point(folder: Path, monkeypatch: pytest.MonkeyPat
     world = ef.load(folder / "world.toml")
     world.step(100)
     np.testing.assert_allclose(world["dust"][ef.Position].x, turned(2.0), atol=1e-8)
+    assert main(["help"]) == 0
+    assert "systems that installed packages offer\n    whirl\n" in capsys.readouterr().out
+    assert main(["help", "whril"]) == 2
+    assert "did you mean 'whirl'?" in " ".join(capsys.readouterr().err.split())

@@ -62,6 +62,30 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+class Paint(ef.Component):
+    """A colour of a body, which frames keep."""
+
+    shade: ef.Array = ef.column("1", shape=(3,), default=0.0, in_frames=True)
+
+
+def test_vertices_of_bodies_have_the_columns_of_their_body(tmp_path: Path) -> None:
+    import pyvista as pv
+
+    shape = {"shape": "points", "points": [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]}
+    paint = {"kind": f"{__name__}:Paint", "shade": [0.25, 0.5, 0.75]}
+    block = {"kind": "body", "name": "block", "shape": shape, "motion": "fixed", "component": [paint]}
+    table = {"world": {"dt": 0.1, "duration": 0.1}, "entity": [block]}
+    run = ef.run(table, out=tmp_path / "run", progress=False)
+    vtp = pv.read(run.export("vtp", out=tmp_path / "vtp") / "block.00001.vtp")
+    np.testing.assert_array_equal(vtp["Paint_shade"], np.tile([0.25, 0.5, 0.75], (4, 1)))
+    ply = (run.export("ply", out=tmp_path / "ply") / "block.00001.ply").read_bytes()
+    header = ply.partition(b"end_header")[0]
+    names = [line.split()[-1] for line in header.decode().splitlines() if line.startswith("property")]
+    assert names[names.index("Paint_shade_x") :][:3] == [f"Paint_shade_{axis}" for axis in "xyz"]
+    told = json.loads((tmp_path / "vtp" / "export.json").read_text())["populations"]["block"]
+    assert set(told) == set(vtp.point_data)
+
+
 @pytest.fixture
 def unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     """No component of that name is loaded, as at the command line."""

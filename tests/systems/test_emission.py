@@ -504,6 +504,15 @@ def test_what_a_puff_carries_is_told_once(told: dict[str, float]) -> None:
         ef.load({"fluid": {"law": "ideal_gas"}, "entity": [emitter]})
 
 
+class Total(ef.Component, per_row=False):
+    """A number of all particles of an entity."""
+
+    total: ef.Array = ef.column("1", default=0.0)
+
+
+TOTAL = {"kind": f"{__name__}:Total"}
+
+
 @pytest.mark.parametrize(
     ("puff", "more", "words"),
     [
@@ -511,6 +520,7 @@ def test_what_a_puff_carries_is_told_once(told: dict[str, float]) -> None:
         ({**RING, "raduis": 1.0}, {}, "puff of emitter 'e': unknown key 'raduis'; did you mean 'radius'"),
         ({"kind": "emitter", "into": "b"}, {}, "kind = 'emitter' makes no particles to emit"),
         ({"kind": "body", "shape": {"shape": "ball", "radius": 1.0}}, {}, "kind = 'body' makes no particles"),
+        ({**RING, "component": [TOTAL]}, {}, "makes Total, one table for all particles of an entity"),
         (RING, {"core": 0.3}, "core is for single particles, but a puff has its own"),
         (RING, {"population": "vortons"}, "population follows from the puff"),
     ],

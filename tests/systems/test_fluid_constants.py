@@ -175,6 +175,12 @@ def test_gravity_told_to_particles_a_second_time_is_told() -> None:
     world.spawn("sparks", ef.Position([[0.0, 0, 0]]), ef.InertialVelocity)
     world.add_system(ef.AdvectionSystem())
     system = world.add_system(ef.AccelerateSystem(acceleration=(0.0, 0.0, -9.81)))
+    assert world.lint() == []  # sparks fall by this acceleration alone
+    world.step()
+    assert world["sparks"][ef.InertialVelocity].v[0, 2] == pytest.approx(-9.81 * world.dt)
+    drop = {"kind": "liquid", "name": "water", "spacing": 0.1, "sphere": {"radius": 0.2}}
+    world = ef.load({"entity": [drop], "system": [{"kind": "accelerate", "acceleration": [0.0, 0.0, -9.81]}]})
+    (system,) = (one for one in world.systems if isinstance(one, ef.AccelerateSystem))
     assert world.lint() == [
         "AccelerateSystem has acceleration = [0.0, 0.0, -9.81] m/s^2 along the fluid's gravity "
         "[0.0, 0.0, -9.81] m/s^2, and both act; leave one of them out"

@@ -281,3 +281,13 @@ def test_run_resumes_with_its_mirrors(tmp_path: Path) -> None:
     again = ef.resume(tmp_path / "three.checkpoint")
     again.step(3)
     assert again.state_hash() == world.state_hash()
+
+
+def test_flow_of_a_stored_frame_has_the_images(tmp_path: Path) -> None:
+    """Frames do not hold the shape of the ground; the flow of a stored frame has its mirror all the same."""
+    world = world_of([GROUND, RING], ON_GROUND, dt=0.05)
+    run = ef.run(world, ticks=2, out=tmp_path / "run", progress=False)
+    points = np.random.default_rng(0).uniform(-1.0, 1.0, (20, 3)) * [1.0, 1.0, 0.0]
+    found = run[-1].flow.velocity(points)
+    assert np.abs(found[:, 2]).max() == 0.0
+    assert np.allclose(found, world.velocity(points), rtol=0, atol=1e-6)

@@ -228,7 +228,7 @@ def test_parameters_that_make_no_sense(parameters: dict[str, Any], words: str) -
 
 def test_fractions_and_temperatures_that_make_no_sense() -> None:
     """Bad input: fractions above 1, singly and together, and numbers below 0 are refused at the door."""
-    with pytest.raises(ComponentError, match=r"Species.fuel row 1 is 1.5; values of at most 1 1 are allowed"):
+    with pytest.raises(ComponentError, match=r"Species.fuel row 1 is 1.5; values of at most 1 are allowed"):
         ef.Species(fuel=np.array([0.5, 1.5]))
     with pytest.raises(ComponentError, match=r"Temperature.T row 0 is -3.0; values above 0 K are allowed"):
         ef.Temperature(np.array([-3.0]))

@@ -235,6 +235,26 @@ def test_a_cloud_without_vorticity_keeps_its_matter() -> None:
     assert not world["vortex0"][ef.Strength].alpha.any() and len(world["vortex0"]) >= len(x)
 
 
+class Ink(ef.Component):
+    """What fluid of a vorton holds per volume, in double precision in any world."""
+
+    held: ef.Array = ef.column("1/m^3", shape=(2,), kind="double", default=0.0)
+
+
+def test_columns_in_double_precision_are_shared_too() -> None:
+    x = lattice((-0.3,) * 3, (0.3,) * 3, 0.1) + 0.03
+    held = np.stack([1.0 + x[:, 0] ** 2, np.full(len(x), 2.0**30 + 1)], axis=1)
+    blobs = (x, np.tile([0.0, 0.0, 1e-3], (len(x), 1)), np.full(len(x), 0.15))
+    table = still(blobs, ef.RemeshSystem(every=1), *matter(len(x)), Ink(held))["vortex0"]
+    before = still(blobs, ef.RemeshSystem(every=100), *matter(len(x)), Ink(held))["vortex0"]
+    totals = [(one[ef.Volume].volume[:, None] * one[Ink].held).sum(axis=0) for one in (table, before)]
+    np.testing.assert_allclose(totals[0], totals[1], rtol=1e-12)
+    assert len(table) != len(before)
+    np.testing.assert_allclose(
+        table[Ink].held[:, 1], 2.0**30 + 1, rtol=1e-14
+    )  # single precision has no such number
+
+
 class Label(ef.Component):
     """A number that cannot be shared."""
 

@@ -77,6 +77,21 @@ def test_surface_of_a_heavy_ball() -> None:
     assert float(outside[0]) == pytest.approx(0.79 - float(centre.mean()), abs=0.05)
 
 
+def test_the_surface_does_not_depend_on_the_empty_space_around_it() -> None:
+    """Two balls of 6 spacings: as much volume as their particles have, near each other and far away."""
+    axis = np.arange(-0.55, 0.6, 0.1)
+    ball = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
+    ball = ball[np.linalg.norm(ball, axis=1) < 0.6]
+    for distance in (1.4, 6.0):
+        x = np.concatenate([ball, ball + np.array([distance, 0.0, 0.0])])
+        world = ef.World(dt=0.01, precision="double")
+        rows = ef.Volume(np.full(len(x), 1e-3)), ef.Density(np.full(len(x), 1000.0))
+        world.spawn("water", ef.Position(x), *rows)
+        world.add_system(ef.SurfaceSystem(of="density"))
+        world.step()
+        assert world.history[-1]["surface_volume"] == pytest.approx(1e-3 * len(x), rel=0.04)
+
+
 def test_crossings_method() -> None:
     """Part 17's rule gives a surface within a cell of the facets'."""
     found = {}

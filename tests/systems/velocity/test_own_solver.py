@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+import tomllib
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -13,6 +15,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+import pyvista as pv
 
 import ecs_fluid as ef
 from docs.generator import programs
@@ -202,6 +205,15 @@ def test_what_shipped_solvers_add_is_told() -> None:
     assert told["resolution"]["description"] == "container: cells of the grid per mean core radius, 1"
 
 
+def test_editors_accept_the_parameters_of_a_solver() -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    schema_of_files = jsonschema.Draft202012Validator(schema())
+    assert schema_of_files.is_valid(tomllib.loads(WORLD))
+    for wrong in ({"height": -0.6}, {"solver": "fmm", "height": -0.6}, {"tolerence": 1e-3}):
+        assert not schema_of_files.is_valid({"fluid": {"velocity": wrong}}), wrong
+    assert schema_of_files.is_valid({"fluid": {"velocity": {"solver": "fmm", "resolution": 2.0}}})
+
+
 @pytest.mark.usefixtures("defined")
 def test_parameters_go_with_their_solver() -> None:
     """Checked when they are set; gone with the solver that has them."""
@@ -236,3 +248,84 @@ def test_wrong_names_and_parameters_are_one_sentence(
         ef.VelocitySystem(solver="hybird")
     with pytest.raises(FluidError, match=r"solver = 'tee' is not known; did you mean 'tree'"):
         rings().velocity(np.zeros((1, 3)), "tee")
+
+
+def test_a_field_of_its_own_needs_no_vortons(folder: Path) -> None:
+    class ShearSolver(ef.Solver):
+        own_field = True
+
+        def prepare(self, sources: ef.Sources, grid: ef.Grid) -> None:
+            pass
+
+        def fill(self, targets: ef.Targets) -> None:
+            targets.u[:] = targets.x[:, [2]] * [1.0, 0.0, 0.0]
+            if targets.du is not None:
+                targets.du[:] = np.outer([1.0, 0.0, 0.0], [0.0, 0.0, 1.0])
+
+    world = ef.World(dt=0.5, debug=True)
+    world.spawn("dust", ef.Position([[0.0, 0.0, 2.0]]))
+    world.add_systems([ef.VelocitySystem.with_solver(ShearSolver), ef.AdvectionSystem()])
+    assert world.lint() == []
+    world.step()
+    assert world["dust"][ef.Position].x[0].tolist() == [1.0, 0.0, 2.0]
+    sampled = world.sample(pv.PolyData([[0.0, 0.0, 3.0]]))
+    assert sampled["velocity"].tolist() == [[3.0, 0.0, 0.0]]
+    assert sampled["vorticity"].tolist() == [[0.0, 1.0, 0.0]]
+
+
+class Stirrer(ef.Component):
+    """How fast the fluid turns about a particle."""
+
+    rate: ef.Array = ef.column("1/s", default=0.0)
+
+
+class StirringSolver(ef.Solver):
+    """Solid rotation about particles: it needs no vortons, but what particles carry."""
+
+    own_field = True
+    reads = (ef.Position, Stirrer)
+
+    def prepare(self, sources: ef.Sources, grid: ef.Grid) -> None:
+        tables = list(self.system.query(ef.Position, Stirrer))
+        self.places = [(position.x.copy(), stirrer.rate.copy()) for position, stirrer in tables]
+
+    def fill(self, targets: ef.Targets) -> None:
+        targets.u[:] = 0.0
+        for x, rate in self.places:
+            arm = targets.x[:, None] - x
+            targets.u[:, 0] -= (rate * arm[:, :, 1]).sum(axis=1)
+            targets.u[:, 1] += (rate * arm[:, :, 0]).sum(axis=1)
+
+
+def test_flow_of_a_stored_frame_has_what_the_solver_reads(folder: Path) -> None:
+    here = StirringSolver.__module__
+    spoon = {"kind": "tracers", "name": "spoon", "points": [[0.0, 0.0, 0.0]]}
+    spoon["component"] = [{"kind": f"{here}:Stirrer", "rate": 2.0}]
+    table = {
+        "world": {"dt": 0.1, "duration": 0.1},
+        "fluid": {"velocity": {"solver": f"{here}:StirringSolver"}},
+        "entity": [spoon, {"kind": "tracers", "name": "dust", "points": [[1.0, 0.0, 0.0]]}],
+    }
+    ef.Solver.registry[f"{here}:StirringSolver"] = StirringSolver
+    run = ef.run(table, out=folder / "stirred", progress=False)
+    assert run[0].flow.velocity([[1.0, 0.0, 0.0]]).tolist() == [[0.0, 2.0, 0.0]]
+    with warnings.catch_warnings(record=True) as said:
+        run.show(what="slice", normal="z", save=folder / "a.png", size=(80, 60))
+        run.movie(folder / "b%d.png", "-1", what="slice", normal="z", size=(80, 60))
+        world = ef.load(table)
+        world.show(what="streamlines", save=folder / "c.png", size=(80, 60))
+    assert [str(one.message) for one in said if "flow of vortons" in str(one.message)] == []
+
+
+def test_flow_of_a_stored_frame_is_that_in_the_container(folder: Path) -> None:
+    tank = {"kind": "container", "name": "tank", "shape": {"shape": "box", "size": [1.0, 1.0, 1.0]}}
+    tank["center"] = {"keys": [[0.0, [0.0, 0.0, 0.0]], [1.0, [0.5, 0.0, 0.0]]]}
+    ring = {"kind": "vortex_ring", "name": "ring", "radius": 0.2, "core": 0.1, "spacing": 0.06}
+    table = {
+        "world": {"dt": 0.01, "duration": 0.02},
+        "fluid": {"velocity": {"solver": "container"}},
+        "entity": [tank, ring],
+    }
+    world, places = ef.load(table), [[0.1, 0.0, 0.0], [0.0, 0.2, 0.1]]
+    run = ef.run(world, out=folder / "tank", progress=False)
+    np.testing.assert_allclose(run[-1].flow.velocity(places), world.velocity(places), atol=1e-6)
