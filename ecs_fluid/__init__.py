@@ -29,62 +29,22 @@ Importing ecs_fluid loads neither numba nor PyVista: they come with the first ti
 
 from __future__ import annotations
 
+import ast as _ast
 import importlib as _importlib
+from pathlib import Path as _Path
 from typing import Any as _Any
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "ecs_fluid.api.pictures": "Picture PictureKeywords",
-    "ecs_fluid.api.runs": "Frame Run open_run run",
-    "ecs_fluid.api.table": "Table",
-    "ecs_fluid.input_limits": "Limits limits",
-    "ecs_fluid.component": "Array Component RowId column",
-    "ecs_fluid.components": (
-        "Acceleration AddedMass Age AmbientDensity BallShape BirthCells Body BodyHeat BodyLoad "
-        "BoundVorticity BoundaryExchange BoundaryLayer CarrierMotion CollisionCount Contact ContactMemory "
-        "CoreRadius CoreRadiusRate Density DensityField Dilatation Emission FireField "
-        "FluidReaction FormerPose FormerPosition Grid HullShape HullTable InertialVelocity Liquid "
-        "LiquidBudget LiquidModel LiquidPressure LiquidPush LiquidState Pose Position RigidMotion "
-        "ShedMotion SignedDistance SolverMeshes SolverTimes Sources Species SpeciesField "
-        "SpeciesRate Strength StrengthRate SubfilterAverage SubfilterTerms SurfaceMesh "
-        "Surroundings Temperature TemperatureField TemperatureRate TransferGrid Velocity "
-        "VelocityField VelocityGradient VelocityHistory VelocityMemory Volume Whitewater"
-    ),
-    "ecs_fluid.errors": (
-        "ComponentError DivergedError FluidError FluidWarning LimitError RecipeError ScheduleError "
-        "StorageError"
-    ),
-    "ecs_fluid.exports": "export",
-    "ecs_fluid.fluid": "Fluid FluidOptions",
-    "ecs_fluid.keyframes": "Keyed",
-    "ecs_fluid.targets": "Targets",
-    "ecs_fluid.recipe": "Recipe",
-    "ecs_fluid.runs.resume": "resume",
-    "ecs_fluid.sweeps": "Study sweep",
-    "ecs_fluid.system": "System",
-    "ecs_fluid.systems": (
-        "AccelerateSystem AdvectionSystem AgeLimitSystem AlignmentSystem "
-        "BaroclinicSystem BodyScript BodySystem BoundarySystem BuoyancySystem CollisionSystem "
-        "CombustionSystem ConductionSystem CoolingSystem DepartureSystem DiagnosticsSystem "
-        "DiffusionSystem DragSystem EmissionSystem Emitter ExpansionSystem HeaterSystem "
-        "InertiaSystem Inflow InflowSystem KillBoxSystem LifetimeSystem LiquidPushSystem LoadSystem "
-        "PartitionSystem ReactionSystem ReformulationSystem RemeshSystem SamplingSystem SpeciesLimitSystem "
-        "SphSystem StretchSystem SubfilterAverageSystem SubfilterSystem "
-        "SurfaceBarrierSystem SurfaceSystem SurfaceTensionSystem SurroundingsSystem ThermalSystem "
-        "TransferSystem TurbulenceSystem VelocitySystem WhitewaterSystem WindSystem"
-    ),
-    "ecs_fluid.systems.partition": "GridNeeds",
-    "ecs_fluid.systems.velocity.mirrors": "MirrorFace",
-    "ecs_fluid.systems.velocity.solver": "Solver",
-    "ecs_fluid.entity": "Entity Snapshot",
-    "ecs_fluid.viz.page": "page",
-    "ecs_fluid.world": "World",
-    "ecs_fluid.worlds": "WorldRecipe load",
-}
-"""Public names by the module that defines them; type checkers read the same list in __init__.pyi."""
 
-_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
+def _homes() -> dict[str, str]:
+    """Public names, and the modules that define them: the list in __init__.pyi, which type checkers read."""
+    stub = _Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    imports = [node for node in _ast.parse(stub).body if isinstance(node, _ast.ImportFrom)]
+    return {name.name: str(node.module) for node in imports for name in node.names}
+
+
+_HOME = _homes()
 
 # There is no __all__: with one, help(ecs_fluid) is 19,000 lines of all classes, without it the text above.
 

@@ -34,12 +34,10 @@ def checked_access(world: World, system: System) -> Iterator[None]:
     world._running, world._visible_tables = (
         (None, every) if system.integrates else (system, CheckedTables(every, system))
     )
-    world._query_cache.clear()
     try:
         yield
     finally:
         world._running, world._visible_tables = former
-        world._query_cache.clear()
 
 
 @contextmanager

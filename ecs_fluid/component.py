@@ -14,7 +14,6 @@ derived component that the integrator adds, times ``dt``, to the component it na
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -132,37 +131,31 @@ class Column:
 
     def check_values(self, array: Array, place: str = "") -> None:
         """Raise ComponentError for values that are not finite or out of range, naming the first bad row."""
-        if array.size == 0 or (not self.limits and np.isfinite(array).all()):
-            return
-        low, high = np.minimum.reduce(array, axis=None), np.maximum.reduce(array, axis=None)
-        # If the column holds a NaN, both are NaN.
-        if not (math.isfinite(low) and math.isfinite(high)):
+        if not np.isfinite(array).all():
             self._refuse(array, ~np.isfinite(array), "finite numbers are allowed", place)
-        if self.minimum is not None and low < self.minimum:
-            rule = f"values of at least {self.minimum:g}{self._unit} are allowed"
-            self._refuse(array, array < self.minimum, rule, place)
-        if self.above is not None and low <= self.above:
-            rule = f"values above {self.above:g}{self._unit} are allowed"
-            self._refuse(array, array <= self.above, rule, place)
-        if self.maximum is not None and high > self.maximum:
-            rule = f"values of at most {self.maximum:g}{self._unit} are allowed"
-            self._refuse(array, array > self.maximum, rule, place)
+        for bad, rule in self._broken_limits(array):
+            self._refuse(array, bad, rule, place)
 
     def allows(self, array: Array) -> bool:
-        """Whether `check_given` accepts this array of finite numbers; quicker, and blind to NaN."""
-        least = self.minimum if self.least_given is None else self.least_given
-        if not (self.limits or least is not None) or array.size == 0:
-            return True
-        low, high = np.minimum.reduce(array, axis=None), np.maximum.reduce(array, axis=None)
-        below = (least is not None and low < least) or (self.above is not None and low <= self.above)
-        return not (below or (self.maximum is not None and high > self.maximum))
+        """Whether `check_given` accepts this array of finite numbers."""
+        return not any(True for _ in self._broken_limits(array, given=True))
 
     def check_given(self, array: Array) -> None:
         """Raise ComponentError for what `check_values` refuses, and for values below `least_given`."""
         self.check_values(array)
-        if self.least_given is not None and array.size and array.min() < self.least_given:
-            rule = f"values of at least {self.least_given:g}{self._unit} are allowed"
-            self._refuse(array, array < self.least_given, rule, "")
+        for bad, rule in self._broken_limits(array, given=True):
+            self._refuse(array, bad, rule, "")
+
+    def _broken_limits(self, array: Array, given: bool = False) -> Iterator[tuple[Array, str]]:
+        """The values beyond each limit that some break, as a mask, and the limit in words."""
+        for limit, is_beyond, words in (
+            (self.minimum, np.less, "of at least"),
+            (self.above, np.less_equal, "above"),
+            (self.maximum, np.greater, "of at most"),
+            (self.least_given if given else None, np.less, "of at least"),
+        ):
+            if limit is not None and (bad := is_beyond(array, limit)).any():
+                yield bad, f"values {words} {limit:g}{self._unit} are allowed"
 
     def _refuse(self, array: Array, bad: Array, rule: str, place: str) -> None:
         part = int(bad.reshape(-1).argmax())

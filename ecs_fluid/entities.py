@@ -47,8 +47,6 @@ class Entities:
         # The tables that users and systems see: all, or those of the running system (debug, or many ranks).
         self._visible_tables: Mapping[int, Tables] = self._tables_by_number
         self._running: System | None = None  # in debug worlds only
-        # Results of entities_with, kept until an entity or a component is added or removed.
-        self._query_cache: dict[tuple[type[Component], ...], tuple[tuple[Entity, Any], ...]] = {}
         self._next_row_id = 0
 
     @property
@@ -71,7 +69,6 @@ class Entities:
         # A new dict each time, so that loops over the former one are not disturbed.
         tables: tuple[Component, ...] = esper.components_for_entity(number)
         self._tables_by_number[number] = {type(table): table for table in tables}
-        self._query_cache.clear()
 
     def _add_table(self, entity: Entity, table: Component) -> None:
         with self._active():
@@ -215,7 +212,6 @@ class Entities:
         number = self._entities.pop(name).number
         esper.delete_entity(number, immediate=True)
         del self._tables_by_number[number]
-        self._query_cache.clear()
         self._ticker.forget(name)
         self._schedule = None
 
@@ -257,20 +253,18 @@ class Entities:
 
     def entities_with(self, *types: type[Component]) -> Iterator[tuple[Entity, Any]]:
         """Pairs (entity, tables) of entities that have all the `types`, in the order of creation."""
-        pairs = self._query_cache.get(types)
-        if pairs is None:
-            pairs = self._query_cache[types] = tuple(self._matching_entities(types))
-        return iter(pairs)
-
-    def _matching_entities(self, types: tuple[type[Component], ...]) -> Iterator[tuple[Entity, Any]]:
         for kind in types:
             refuse_no_component(kind)
             if self._running is not None:
                 self._running.check_declared(kind)
-        for entity in list(self._entities.values()):
-            tables = self._visible_tables[entity.number]
-            if all(kind in tables for kind in types):
-                yield entity, tuple([tables[kind] for kind in types])
+        wanted = set(types)
+        every = [(entity, self._visible_tables[entity.number]) for entity in self._entities.values()]
+        found = [
+            (entity, tuple([tables[kind] for kind in types]))
+            for entity, tables in every
+            if wanted <= tables.keys()
+        ]
+        return iter(found)
 
     @overload
     def query(self, a: type[A], /) -> Iterator[tuple[A]]: ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -125,8 +125,17 @@ class Named(Mapping[str, T]):
 
     __eq__, __hash__ = object.__eq__, object.__hash__
 
+    def __init__(self, names: Collection[str]) -> None:
+        self._names = names
+
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name in [*self]
+        return isinstance(name, str) and name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self)
@@ -136,16 +145,11 @@ class Snapshot(Named[dict[str, Array]]):
     """Columns by population name and label, at one tick."""
 
     def __init__(self, tick: int, time: float, populations: dict[str, dict[str, Array]]) -> None:
+        super().__init__(populations)
         self.tick, self.time, self._populations = tick, time, populations
 
     def __getitem__(self, name: str) -> dict[str, Array]:
         return self._populations[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._populations)
-
-    def __len__(self) -> int:
-        return len(self._populations)
 
     def __repr__(self) -> str:
         rows = ", ".join(f"{name}: {len(columns)} columns" for name, columns in self.items())

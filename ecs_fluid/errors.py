@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from lzma import LZMAError
 from struct import error as StructError
 from tokenize import TokenError
-from typing import NoReturn
+from typing import Any, NoReturn
 from zipfile import BadZipFile
 from zlib import error as ZlibError
 
@@ -89,6 +90,14 @@ def raise_sentence(error: BaseException) -> NoReturn:
     raise FluidError(text) from error
 
 
+def optional(module: str, sentence: str) -> Any:
+    """A module of a package that need not be installed; where it is not, FluidError with this sentence."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise FluidError(sentence) from None
+
+
 class ComponentError(FluidError):
     """A component was given arrays it cannot hold."""
 
@@ -115,6 +124,11 @@ class DivergedError(FluidError):
 
 class FluidWarning(UserWarning):
     """Something looks physically wrong or coarse; the text says what and what to change."""
+
+
+def warn(text: str, level: int = 2) -> None:
+    """Issue a FluidWarning, which names the line that is so many calls up from here."""
+    warnings.warn(text, FluidWarning, stacklevel=level + 1)
 
 
 # Each world gives a warning once, by itself; by default, Python would drop one that another world has given

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +11,7 @@ from ecs_fluid.component import Component
 from ecs_fluid.errors import ComponentError, RecipeError
 from ecs_fluid.plugins import is_shipped, kind_of, without_kind
 from ecs_fluid.validation_errors import nearest, shown
-
-if TYPE_CHECKING:
-    from ecs_fluid.world import World
+from ecs_fluid.world import World
 
 CARRIED = "ecs_fluid.components.particles"
 """Module of the components that tables name without a module."""

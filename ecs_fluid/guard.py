@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ecs_fluid.component import Array, Component, RowId
+from ecs_fluid.component import Array, Component
 from ecs_fluid.errors import DivergedError
 from ecs_fluid.plugins import is_shipped
 from ecs_fluid.system import System
@@ -26,27 +26,18 @@ class Guard:
         self._bounds: dict[str, Array] = {}
 
     def keep(self, world: World) -> None:
-        """Copy the state, into the former copies where shapes have not changed."""
+        """Copy the state."""
         self._clock = (world.tick, world._next_row_id)
         self._bounds = dict(world.processes.bounds)
-        for entity, tables in world._named_tables:
-            saved = self._saved.setdefault(entity, {})
-            for kind, table in tables.items():
-                if kind.derived:
-                    continue
-                columns, arrays = saved.setdefault(kind, {}), table.__dict__
-                for name in kind.columns:
-                    array, old = arrays[name], columns.get(name)
-                    if kind is RowId:
-                        columns[name] = array  # its rows come and go, but none of them ever changes
-                    elif old is None or old.shape != array.shape or old.dtype != array.dtype:
-                        columns[name] = array.copy()
-                    else:
-                        old[...] = array
-
-    def forget(self, name: str) -> None:
-        """Drop the copy of an entity's state."""
-        self._saved.pop(name, None)
+        self._saved = {}  # the former copy is freed before there is another one
+        self._saved = {
+            entity: {
+                kind: {name: array.copy() for name, array in vars(table).items()}
+                for kind, table in tables.items()
+                if not kind.derived
+            }
+            for entity, tables in world._named_tables
+        }
 
     def restore(self, world: World) -> None:
         """Put the kept state back."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -28,15 +28,10 @@ from ecs_fluid.plugins import import_path, kind_of, refuse_shipped_name, without
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
 from ecs_fluid.validation_errors import COLOR, NAME, shown, validated
-
-if TYPE_CHECKING:
-    from ecs_fluid.world import World
+from ecs_fluid.world import World
 
 Vector = tuple[float, float, float]
-Name = Annotated[
-    str,
-    Field(pattern=NAME, max_length=64, description="name of the entity, unique"),
-]
+Name = Annotated[str, Field(pattern=NAME, max_length=64, description="name of the entity, unique")]
 
 
 Color = Annotated[str, Field(pattern=COLOR)]

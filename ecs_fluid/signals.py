@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 HANGUP = getattr(signal, "SIGHUP", None)
@@ -17,6 +19,26 @@ def stop_signals() -> list[int]:
     return [n for n in numbers if n is not None and (n != HANGUP or signal.getsignal(n) != signal.SIG_IGN)]
 
 
+@contextmanager
+def handled(handle: Callable[[int, FrameType | None], object]) -> Iterator[None]:
+    """While active, these signals call `handle`; only in the main thread, which alone gets them."""
+    numbers = stop_signals() if threading.current_thread() is threading.main_thread() else []
+    # None: a handler that Python did not set, and could not set again.
+    former = {n: signal.signal(n, handle) for n in numbers if signal.getsignal(n) is not None}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+def send_nowhere(stream: int) -> None:
+    """Discard what is written to a file descriptor from now on."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream)
+    os.close(nowhere)
+
+
 def leave_closed_terminal() -> None:
     """Send output to nowhere if the terminal was closed; printing to it would be an error."""
     for stream in (1, 2):
@@ -24,9 +46,7 @@ def leave_closed_terminal() -> None:
             os.write(stream, b"")
         except OSError:
             with suppress(OSError):
-                nowhere = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(nowhere, stream)
-                os.close(nowhere)
+                send_nowhere(stream)
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ecs_fluid.arguments import path_of
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.provenance import provenance
 from ecs_fluid.own_code import code_named_in
 from ecs_fluid.plugins import import_path, is_shipped
-
-if TYPE_CHECKING:
-    from ecs_fluid.world import World
+from ecs_fluid.world import World
 
 VERSION = 4
 """Version of the description in a checkpoint; it names classes by module, so moving a class raises it."""

@@ -23,28 +23,19 @@ from __future__ import annotations
 import inspect
 import json
 import re
-import warnings
 import weakref
 from abc import abstractmethod
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Literal,
-    TypeVar,
-    dataclass_transform,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, dataclass_transform, overload
 
 import esper
 import numpy as np
 from pydantic import Field
 
 from ecs_fluid.component import Array, Component, RowId
-from ecs_fluid.errors import FluidError, FluidWarning, RecipeError, ScheduleError
+from ecs_fluid.errors import FluidError, RecipeError, ScheduleError, warn
 from ecs_fluid.parameter_models import parameter_model
 from ecs_fluid.plugins import import_path, users_method
 from ecs_fluid.settings import Settings
@@ -204,7 +195,7 @@ class System(esper.Processor):
         A misspelled parameter would silently have no effect.
         """
         if "_world" in vars(self) and name in type(self.parameters).model_fields:
-            self._change_parameters({name: value})
+            self.put(**{name: value})
         elif name in vars(self) or name.startswith("_") or hasattr(type(self), name) or self._sets_itself():
             object.__setattr__(self, name, value)
         else:
@@ -212,20 +203,19 @@ class System(esper.Processor):
             raise RecipeError(f"{type(self).__name__} has no attribute {name!r}; {nearest(name, known)}")
 
     def put(self, **parameters: Any) -> None:
-        """Set several parameters that belong together; they are checked together."""
-        self._change_parameters(parameters)
+        """Set several parameters that belong together; they are checked together.
 
-    def _change_parameters(self, changes: dict[str, Any]) -> None:
-        """Check all parameters anew with these changes; drop those that then no longer exist."""
-        for name, value in changes.items():
+        Parameters that no longer exist with these values are dropped.
+        """
+        for name, value in parameters.items():
             if name in self.unchanging and value != getattr(self, name):
                 raise FluidError(f"{type(self).__name__}: {name} cannot be changed once the system is made")
             if self._world is not None:
                 self.world._ticker.between_ticks(f"a change of {type(self).__name__}.{name}", "observers")
         given_names = self.parameters.model_fields_set
-        values = {key: old for key, old in self.parameters if key in given_names} | changes
+        values = {key: old for key, old in self.parameters if key in given_names} | parameters
         remaining = self.parameters_for(values, type(self).__name__).model_fields
-        values = {key: values[key] for key in values if key in remaining or key in changes}
+        values = {key: values[key] for key in values if key in remaining or key in parameters}
         if self._world is None or self.world._joining_system is self:
             self._set_parameters(values)
         else:
@@ -312,7 +302,7 @@ class System(esper.Processor):
     def warn(self, text: str, topic: Hashable = None) -> None:
         """Issue a FluidWarning of what goes wrong now; it begins with the time. Once for each `topic`."""
         if topic not in self._warned:
-            warnings.warn(f"t = {self.world.time:.4g} s: {text}", FluidWarning, stacklevel=2)
+            warn(f"t = {self.world.time:.4g} s: {text}")
             self._warned.add(topic)  # a warning that is an error comes again
 
     def record(self, **values: Any) -> None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ecs_fluid.component import Component, RowId, Tables
+from ecs_fluid.entity import Entity
 from ecs_fluid.errors import ComponentError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.plugins import is_shipped, users_method
-
-if TYPE_CHECKING:
-    from ecs_fluid.entity import Entity
 
 
 def checked_tables(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Literal
@@ -12,7 +11,7 @@ import numpy as np
 
 from ecs_fluid.access import check_additions, checked_access, poison, undeclared_changes
 from ecs_fluid.changes_by_hand import ChangesByHand, check_columns
-from ecs_fluid.errors import ComponentError, DivergedError, FluidError, FluidWarning
+from ecs_fluid.errors import ComponentError, DivergedError, FluidError, warn
 from ecs_fluid.fluid import Fluid, check_fluid
 from ecs_fluid.guard import Guard
 from ecs_fluid.integrator import END, METHODS, SINGLE, Stage
@@ -76,7 +75,6 @@ class Ticker:
 
     def forget(self, name: str) -> None:
         """Drop what is kept of an entity that was removed."""
-        self._guard.forget(name)
         self.row_changes.forget(name)
         self.changes_by_hand.forget(name)
 
@@ -94,7 +92,7 @@ class Ticker:
     def warn(self, world: World, level: int) -> None:
         """Issue the warnings of `World.lint`; they name the line that is `level` calls up from here."""
         for text in world.lint():
-            warnings.warn(text, FluidWarning, stacklevel=level)
+            warn(text, level)
         self.warned = True
 
     def tick(self, world: World) -> None:
@@ -123,7 +121,7 @@ class Ticker:
         if self.new_systems:
             self.new_systems = False
             for text in empty_queries_lint(world):
-                warnings.warn(text, FluidWarning, stacklevel=5)
+                warn(text, 5)
 
     def evaluate(self, world: World) -> None:
         """Run only the phases prepare and rates."""

@@ -85,11 +85,11 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _models(annotation: Any) -> list[type[BaseModel]]:
+def models_in(annotation: Any) -> list[type[BaseModel]]:
     """Models that a value of an annotated type may be: itself, members of a union, items of a list."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    return [model for part in get_args(annotation) for model in _models(part)]
+    return [model for part in get_args(annotation) for model in models_in(part)]
 
 
 def _tagged(model: type[BaseModel], tag: Any) -> bool:
@@ -114,7 +114,7 @@ def _models_at(
         if fields or not tagged:
             shown.append(part)
         if not isinstance(part, int):
-            models = [m for field in fields for m in _models(field.annotation)] if fields else tagged
+            models = [m for field in fields for m in models_in(field.annotation)] if fields else tagged
     return models, tuple(shown)
 
 
@@ -135,7 +135,7 @@ def _expected(model: type[BaseModel] | None, path: tuple[Any, ...]) -> str | Non
     counts = {
         len(get_args(part)) for part in parts if get_origin(part) is tuple and ... not in get_args(part)
     }
-    keyed = any("keys" in model.model_fields for part in parts for model in _models(part))
+    keyed = any("keys" in model.model_fields for part in parts for model in models_in(part))
     if len(counts) > 1 or not (counts or keyed):
         return None
     one = f"a list of {counts.pop()} numbers" if counts else "a number"

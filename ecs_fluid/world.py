@@ -305,8 +305,7 @@ class World(Entities):
         neither winds nor the particles' own velocities.
         """
         array = _checked_points(points)
-        with self._active():
-            return self._call_system("velocity_at", "VelocitySystem", array, solver)  # type: ignore[no-any-return]
+        return self._call_system("velocity_at", "VelocitySystem", array, solver)  # type: ignore[no-any-return]
 
     def velocity_gradient(self, points: Any, solver: str | None = None) -> Array:
         """Gradient (m, 3, 3) 1/s of `velocity` at points (m, 3) m: [:, i, j] is du_i/dx_j."""
@@ -322,8 +321,7 @@ class World(Entities):
     def _flow(self, points: Any, solver: str | None) -> Targets:
         """Velocity and its gradient at points."""
         array = _checked_points(points)
-        with self._active():
-            return self._call_system("flow_at", "VelocitySystem", array, solver)  # type: ignore[no-any-return]
+        return self._call_system("flow_at", "VelocitySystem", array, solver)  # type: ignore[no-any-return]
 
     @sentences()
     def sample(self, grid: Mesh) -> Mesh:
@@ -359,22 +357,21 @@ class World(Entities):
     @collective
     def diagnostics(self) -> dict[str, Any]:
         """Strength, impulses, energy, enstrophy, helicity, overlap and step size of the present state."""
-        with self._active():
-            return self._call_system("measure", "DiagnosticsSystem")  # type: ignore[no-any-return]
+        return self._call_system("measure", "DiagnosticsSystem")  # type: ignore[no-any-return]
 
     @collective
     def _first_surface(self) -> Any:
         """The surface that the SurfaceSystem finds in the fields of `evaluate`, before the first tick."""
-        with self._active():
-            return self._call_system("found_surface", "SurfaceSystem")
+        return self._call_system("found_surface", "SurfaceSystem")
 
     def _call_system(self, method: str, example: str, *arguments: Any) -> Any:
         """Call `method` of the first system that has it; the error without one names the class `example`."""
-        self._ticker.check_state(self)
-        for system in self.systems:
-            if hasattr(system, method):
-                self.schedule  # noqa: B018  (derived tables must exist)
-                with ExitStack() as entered:
+        with ExitStack() as entered:
+            entered.enter_context(self._active())
+            self._ticker.check_state(self)
+            for system in self.systems:
+                if hasattr(system, method):
+                    self.schedule  # noqa: B018  (derived tables must exist)
                     for scope in self.processes.scopes:
                         entered.enter_context(scope(self, system))
                     return getattr(system, method)(*arguments)

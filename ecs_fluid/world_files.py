@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from ecs_fluid.errors import LimitError, RecipeError, StorageError
 from ecs_fluid.input_limits import check_limit
+from ecs_fluid.io.untrusted import read_bytes
 from ecs_fluid.validation_errors import COLOR, shown
 
 _PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
@@ -20,8 +21,6 @@ _DOTTED = re.compile(rf"(?<![\w.-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART})++")
 
 def read_tables(path: Path) -> dict[str, Any]:
     """Tables of a world file, TOML or (by its ending) JSON, within the `limits`."""
-    from ecs_fluid.io.untrusted import read_bytes
-
     try:
         text = read_bytes(path, "read world file").decode().removeprefix("\ufeff")
     except StorageError as error:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.columns import unknown_name
-
-if TYPE_CHECKING:
-    from ecs_fluid.world_options import WorldOptions
+from ecs_fluid.world_options import WorldOptions
 
 Vector = NDArray[np.float64]
 Triple = tuple[float, float, float]
@@ -96,8 +94,7 @@ def place(camera: Camera, lo: Vector, hi: Vector, aspect: float, points: Vector 
     """
     check_camera(camera)
     if not isinstance(camera, str):
-        position, focal, up = (_triple(np.asarray(point, dtype=np.float64)) for point in camera)
-        return position, focal, up
+        return placement(*camera)
     extent = hi - lo
     axes, up_hint = _axes(facing(lo, hi, camera))
     centre = 0.5 * (lo + hi)
@@ -105,7 +102,7 @@ def place(camera: Camera, lo: Vector, hi: Vector, aspect: float, points: Vector 
         half = max(0.5 * float(extent.max()), 1e-6) * np.maximum(extent / max(extent.max(), 1e-300), 0.05)
         points = centre + half * corners(-np.ones(3), np.ones(3))
     eye, target = _fitted((points - centre) @ axes.T, aspect)
-    return _triple(centre + eye @ axes), _triple(centre + target @ axes), _triple(up_hint)
+    return placement(centre + eye @ axes, centre + target @ axes, up_hint)
 
 
 def turning(camera: str, lo: Vector, hi: Vector, aspect: float, points: Vector) -> Placement:
@@ -127,7 +124,7 @@ def turning(camera: str, lo: Vector, hi: Vector, aspect: float, points: Vector) 
     eye, target = _fitted(swept @ axes.T, aspect)
     eye[0] = target[0] = 0.0  # the axis stays in the middle
     eye[2] = max(eye[2], 1e-3)
-    return _triple(centre + eye @ axes), _triple(centre + target @ axes), _triple(up_hint)
+    return placement(centre + eye @ axes, centre + target @ axes, up_hint)
 
 
 def _axes(camera: str) -> tuple[Vector, Vector]:
@@ -157,5 +154,7 @@ def _fitted(points: Vector, aspect: float) -> tuple[Vector, Vector]:
     return place_of, focal
 
 
-def _triple(vector: Vector) -> Triple:
-    return float(vector[0]), float(vector[1]), float(vector[2])
+def placement(position: Iterable[float], focal: Iterable[float], up: Iterable[float]) -> Placement:
+    """A camera's position, focal point (m) and up, from sequences of three numbers."""
+    x, y, z = ((float(a), float(b), float(c)) for a, b, c in (position, focal, up))
+    return x, y, z

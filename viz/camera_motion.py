@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ecs_fluid.viz.camera import Camera, Placement, Vector, corners, place, turning
+from ecs_fluid.viz.camera import Camera, Placement, Vector, corners, place, placement, turning
 from ecs_fluid.viz.camera_path import CameraPath
 
 
@@ -50,6 +50,4 @@ class Aim:
         )
         position, focal, up = (np.array(part) for part in where)
         axis = focal if self._axis is None else self._axis
-        moved = (axis + turn @ (position - axis), axis + turn @ (focal - axis), turn @ up)
-        x, y, z = ((float(part[0]), float(part[1]), float(part[2])) for part in moved)
-        return x, y, z
+        return placement(axis + turn @ (position - axis), axis + turn @ (focal - axis), turn @ up)

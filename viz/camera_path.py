@@ -15,9 +15,9 @@ from ecs_fluid.errors import FluidError
 from ecs_fluid.keyframes import smooth_slopes, smooth_values
 from ecs_fluid.settings import Settings
 from ecs_fluid.validation_errors import validated
+from ecs_fluid.viz.camera import Placement, Triple, placement
 from ecs_fluid.world_files import tables_in
 
-Triple = tuple[float, float, float]
 LARGEST = 1_000_000  # bytes of a camera file: 10,000 keys
 
 
@@ -73,19 +73,18 @@ class CameraPath(Settings):
                     )
         return self
 
-    def at(self, time: float, played: float) -> tuple[Triple, Triple, Triple]:
+    def at(self, time: float, played: float) -> Placement:
         """Position, focal point (m) and up at the simulated `time` s, `played` s after the movie began."""
         return self._placed(played if self.clock == "movie" else time)
 
-    def _placed(self, time: float) -> tuple[Triple, Triple, Triple]:
+    def _placed(self, time: float) -> Placement:
         times = np.array([key.time for key in self.key])
         values = np.array([(key.position, key.focal, key.up) for key in self.key])
         if self.between == "linear" or len(times) == 1:
             found = np.array([np.interp(time, times, column) for column in values.reshape(-1, 9).T])
         else:
             found = smooth_values(times, values, smooth_slopes(times, values), time)
-        x, y, z = (tuple(float(v) for v in part) for part in found.reshape(3, 3))
-        return x, y, z  # type: ignore[return-value]
+        return placement(*found.reshape(3, 3))
 
 
 def _sees(position: np.ndarray, focal: np.ndarray, up: np.ndarray) -> bool:

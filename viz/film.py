@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_fluid.errors import FluidError
+from ecs_fluid.errors import FluidError, optional
 
 SUFFIXES = (".mp4", ".gif")
 LONGEST = 200
@@ -86,11 +86,7 @@ def _atomic_file(target: Path, what: str) -> Iterator[Path]:
 
 
 def write_film(
-    target: Path,
-    pictures: Pictures,
-    size: tuple[int, int],
-    fps: float,
-    quality: int = 18,
+    target: Path, pictures: Pictures, size: tuple[int, int], fps: float, quality: int = 18
 ) -> Path:
     """Write the pictures of `size` (width, height) to `target`, which `check_target` has passed.
 
@@ -128,13 +124,7 @@ def _encode(
         extra = ["-crf", str(quality), "-preset", "medium", "-movflags", "+faststart"]
         codec = {"codec": "libx264", "pix_fmt_out": "yuv420p", "output_params": extra}
     writer = encoder.write_frames(
-        str(part),
-        size,
-        fps=fps,
-        quality=None,
-        macro_block_size=2,
-        ffmpeg_log_level="error",
-        **codec,
+        str(part), size, fps=fps, quality=None, macro_block_size=2, ffmpeg_log_level="error", **codec
     )
     count = 0
     try:
@@ -162,8 +152,5 @@ def _check_frame_count(encoder: Any, part: Path, target: Path, count: int) -> No
 
 def require_encoder() -> Any:
     """imageio-ffmpeg, or the sentence that says how to get it."""
-    try:
-        import imageio_ffmpeg
-    except ImportError:
-        raise FluidError('movies need an encoder: install it with `pip install "ecs-fluid[movie]"`') from None
-    return imageio_ffmpeg
+    sentence = 'movies need an encoder: install it with `pip install "ecs-fluid[movie]"`'
+    return optional("imageio_ffmpeg", sentence)

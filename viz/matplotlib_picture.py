@@ -26,7 +26,7 @@ from ecs_fluid.viz.columns import (
 )
 from ecs_fluid.viz.film import write_png
 from ecs_fluid.viz.shared_limits import is_signed, is_vortons, kept, limits
-from ecs_fluid.viz.style import Options
+from ecs_fluid.viz.style import LOOKS, Options
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -126,8 +126,6 @@ def _side(options: Options, lo: NDArray, hi: NDArray) -> tuple[NDArray, NDArray,
 def _particles(
     figure: Figure, axes: Axes, found: list[Any], lo: NDArray, hi: NDArray, options: Options
 ) -> None:
-    from ecs_fluid.viz.style import LOOKS
-
     right, up, towards = _side(options, lo, hi)
     axes.set_aspect("equal", adjustable="datalim")
     painted = PAINTED.get(LOOKS[options.look].paint, "")

@@ -166,11 +166,7 @@ class Scene(Canvas):
         self.plotter.renderer.SetPass(floating)
 
     def show(
-        self,
-        frame: Frame,
-        velocity: Velocity | None = None,
-        time: float | None = None,
-        played: float = 0.0,
+        self, frame: Frame, velocity: Velocity | None = None, time: float | None = None, played: float = 0.0
     ) -> None:
         """Make the scene show `frame`; what was drawn before is updated in place or hidden.
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ecs_fluid.connections import raise_open_file_limit
-from ecs_fluid.errors import FluidError
+from ecs_fluid.errors import FluidError, optional
 from ecs_fluid.viz.live import Live
 from ecs_fluid.viz.scene import Scene
 
@@ -28,12 +28,8 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 def require_trame() -> None:
     """Raise FluidError, which says how to get it, unless trame is installed."""
-    try:
-        import trame.app
-        import trame.ui.vuetify3
-        import trame.widgets.vtk  # noqa: F401
-    except ImportError:
-        raise FluidError('serving needs trame: install it with `pip install "ecs-fluid[watch]"`') from None
+    for module in ("trame.app", "trame.ui.vuetify3", "trame.widgets.vtk"):
+        optional(module, 'serving needs trame: install it with `pip install "ecs-fluid[watch]"`')
 
 
 def doorkeeper(key: str, loopback: bool) -> Any:
@@ -175,8 +171,3 @@ class Page:
             # Clicks wait during a tick, so they get half its time afterwards.
             await asyncio.sleep(REST + 0.5 * (time.perf_counter() - started))
         await server.stop()
-
-
-def serve(live: Live, host: str, port: int, say: Callable[[str], None]) -> None:
-    """Serve the world at http://host:port until interrupted; `say` gets the address with its key."""
-    Page(live).run(host, port, say)

@@ -62,11 +62,7 @@ def illumination(
     """
     from scipy import ndimage
 
-    light = np.asarray(towards_light, dtype=np.float64)
-    light = light / np.linalg.norm(light)
-    side = np.cross(light, np.eye(3)[np.argmin(np.abs(light))])
-    side /= np.linalg.norm(side)
-    q = x @ np.column_stack((side, np.cross(light, side), light))
+    q = x @ _axes(np.asarray(towards_light, dtype=np.float64))
     lo, hi = q.min(axis=0), q.max(axis=0)
     central = np.full(len(q), True)
     if np.prod(hi - lo + 4.0 * spacing) > MAX_CELLS * (2.0 * spacing) ** 3:
@@ -100,11 +96,15 @@ def glare(x: Array, colour: Array, camera: Vector, focal: Vector, puff: Puff) ->
 
 def most_in_line(x: Array, weight: Array, camera: Array, focal: Array, cell: float) -> float:
     """Largest sum of weights per area [1/m^2] of points (n, 3) m seen from `camera`, in squares of `cell`."""
-    view = np.asarray(focal, dtype=np.float64) - camera
-    view /= np.linalg.norm(view)
-    side = np.cross(view, np.eye(3)[np.argmin(np.abs(view))])
-    side /= np.linalg.norm(side)
-    flat = x @ np.column_stack((side, np.cross(view, side)))
+    flat = (x @ _axes(np.asarray(focal, dtype=np.float64) - camera))[:, :2]
     index = np.floor((flat - flat.min(axis=0)) / cell).astype(np.int64)
     sums = np.bincount(index[:, 0] * (index[:, 1].max() + 1) + index[:, 1], weights=weight)
     return float(sums.max() / cell**2)
+
+
+def _axes(direction: Vector) -> Vector:
+    """Unit vectors (3, 3) as columns: two across a direction, and the direction itself."""
+    along = direction / np.linalg.norm(direction)
+    side = np.cross(along, np.eye(3)[np.argmin(np.abs(along))])
+    side /= np.linalg.norm(side)
+    return np.column_stack((side, np.cross(along, side), along))

@@ -80,8 +80,3 @@ class Window:
             )
         )
         widget[0].GetRepresentation().ShowSliderLabelOff()
-
-
-def watch(live: Live) -> None:
-    """Open a window on the world and simulate until it is closed."""
-    Window(live).run()

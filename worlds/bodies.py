@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -31,14 +31,12 @@ from ecs_fluid.systems.bodies import BodyScript, BodySystem
 from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.random_numbers import stream
+from ecs_fluid.world import World
 from ecs_fluid.worlds.cells import lattice_of_at_most
 from ecs_fluid.worlds.hulls import Hull
 from ecs_fluid.worlds.parameters import Length, Point
 from ecs_fluid.worlds.regions import Box
 from ecs_fluid.worlds.shapes import AnyPolytope, AnyShape, Ball, CylinderShape
-
-if TYPE_CHECKING:
-    from ecs_fluid.world import World
 
 Heavy = Annotated[float, Field(ge=1e-12, le=1e18)]
 Friction = Annotated[float, Field(ge=0, le=100)]
@@ -78,10 +76,24 @@ class Warmth(Settings):
         )
 
 
-def _rotations(vector: Array, rows: int) -> Array:
+def _spawn(
+    recipe: _Placed | Spheres, world: World, motion: Motion, center: Array, rotation: Array, velocity: Array,
+    spin: Array, mass: Array, inertia: Array, *shape: Component,
+) -> None:  # fmt: skip
+    """Spawn bodies of these centres (n, 3) m, rotation (3,) rad of all, velocities (n, 3) m/s and rad/s,
+    masses (n,) kg and moments of inertia (n, 3, 3) kg m^2."""
     from ecs_fluid.kernels.bodies.rotation import quaternion_of
 
-    return np.tile(quaternion_of(np.asarray(vector, dtype=np.float64)), (rows, 1))
+    one = np.ones(len(mass))
+    numbers = np.full(len(mass), KINDS_OF_MOTION[motion])
+    world.spawn(
+        recipe.name,
+        Pose(center, np.tile(quaternion_of(rotation), (len(mass), 1))),
+        RigidMotion(velocity, spin),
+        Body(mass, inertia, numbers, recipe.restitution * one, recipe.friction * one),
+        *shape,
+        *(() if recipe.heat is None else (recipe.heat.table(world, center, mass),)),
+    )
 
 
 class _Placed(Recipe):
@@ -123,24 +135,14 @@ class _Placed(Recipe):
     def systems(self) -> list[System]:
         """Systems that move bodies, with a script if this one has keys, and keep particles out of them."""
         keyed = {key: getattr(self, key) for key in self._keyed()}
-        return [
-            BodySystem(scripts=[BodyScript(name=self.name, **keyed)] if keyed else []),
-            CollisionSystem(),
-        ]
+        return [BodySystem(scripts=[BodyScript(name=self.name, **keyed)] if keyed else []), CollisionSystem()]
 
     def _spawn(self, world: World, default: Array, mass: float, inertia: Array, *shape: Component) -> None:
         center = default if self.center is None else value_at(self.center, 0.0)
-        number = KINDS_OF_MOTION[self._motion()]
-        one = np.ones(1)
-        warm = () if self.heat is None else (self.heat.table(world, center[None], mass * one),)
-        world.spawn(
-            self.name,
-            Pose(center[None], _rotations(value_at(self.rotation, 0.0), 1)),
-            RigidMotion(np.array([self.velocity]), np.array([self.angular_velocity])),
-            Body(mass * one, inertia[None], [number], self.restitution * one, self.friction * one),
-            *shape,
-            *warm,
-        )
+        rotation = np.asarray(value_at(self.rotation, 0.0), np.float64)
+        moving = np.array([self.velocity]), np.array([self.angular_velocity])
+        body = np.array([mass]), inertia[None]
+        _spawn(self, world, self._motion(), center[None], rotation, *moving, *body, *shape)
 
 
 def _hull_tables(hull: Hull, container: bool) -> tuple[Component, Component]:
@@ -318,17 +320,5 @@ class Spheres(Recipe):
             centers = centers + self.jitter * room * (stream(world.seed, self.name).random((rows, 3)) - 0.5)
         if self.motion == "fixed" and (velocity.any() or angular_velocity.any()):
             raise RecipeError("velocity is given, but motion is 'fixed'; use 'scripted' or 'free'")
-        world.spawn(
-            self.name,
-            Pose(centers, _rotations(np.zeros(3), rows)),
-            RigidMotion(velocity, angular_velocity),
-            Body(
-                mass,
-                0.4 * (mass * radius**2)[:, None, None] * np.eye(3),
-                np.full(rows, KINDS_OF_MOTION[self.motion]),
-                each(self.restitution, ()),
-                each(self.friction, ()),
-            ),
-            BallShape(radius),
-            *(() if self.heat is None else (self.heat.table(world, centers, mass),)),
-        )
+        moving, inertia = (velocity, angular_velocity), 0.4 * (mass * radius**2)[:, None, None] * np.eye(3)
+        _spawn(self, world, self.motion, centers, np.zeros(3), *moving, mass, inertia, BallShape(radius))

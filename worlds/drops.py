@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.polynomial import Legendre
@@ -17,10 +17,8 @@ from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
 from ecs_fluid.systems.surface.system import SurfaceSystem
 from ecs_fluid.systems.surface_tension import SurfaceTensionSystem
+from ecs_fluid.world import World
 from ecs_fluid.worlds.parameters import Direction, Length, Point
-
-if TYPE_CHECKING:
-    from ecs_fluid.world import World
 
 ROOM = 6
 """Layers of grid points around the drops."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import compress
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import model_validator
@@ -27,11 +27,9 @@ from ecs_fluid.recipe import Recipe
 from ecs_fluid.system import System
 from ecs_fluid.systems.emission import EmissionSystem, Emitter, further
 from ecs_fluid.systems.shared.puffs import recipe_of_puff, rows_of_puff
+from ecs_fluid.world import World
 from ecs_fluid.worlds.parameters import Extent
 from ecs_fluid.worlds.regions import Solid
-
-if TYPE_CHECKING:
-    from ecs_fluid.world import World
 
 POPULATIONS: dict[str, tuple[type[Component], ...]] = {
     "vortons": (Position, Strength, CoreRadius, Volume),

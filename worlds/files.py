@@ -17,8 +17,6 @@ from ecs_fluid.input_limits import VORTON
 from ecs_fluid.npz import read_array
 
 _folder: ContextVar[Path | None] = ContextVar("folder of the world file", default=None)
-_outside: ContextVar[bool] = ContextVar("files outside are allowed", default=False)
-
 
 MOST_BYTES = 8 * 2**30
 """Largest size of a world's data file, bytes, packed and unpacked; 50 million vortons need 4 GB."""
@@ -28,14 +26,13 @@ MOST_ARRAYS = 1000
 
 
 @contextmanager
-def files_from(folder: Path | str, outside: bool = False) -> Iterator[None]:
-    """In this context recipes read files relative to `folder` and, unless `outside`, only below it."""
-    first, second = _folder.set(Path(folder).resolve()), _outside.set(outside)
+def files_from(folder: Path | str) -> Iterator[None]:
+    """In this context recipes read files relative to `folder`, and only below it."""
+    token = _folder.set(Path(folder).resolve())
     try:
         yield
     finally:
-        _folder.reset(first)
-        _outside.reset(second)
+        _folder.reset(token)
 
 
 def data_file(file: str) -> Path:
@@ -51,7 +48,7 @@ def data_file(file: str) -> Path:
     folder = _folder.get()
     try:
         path = Path(file) if folder is None else (folder / file).resolve()
-        if folder is not None and not _outside.get() and not path.is_relative_to(folder):
+        if folder is not None and not path.is_relative_to(folder):
             raise RecipeError(
                 f"file = {file!r} lies outside the folder of the world file ({folder}); "
                 "only files in that folder and below are allowed"

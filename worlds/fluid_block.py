@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -16,13 +16,11 @@ from ecs_fluid.systems.shared.fluid_at_rest import refuse_both
 from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.systems.shared.ranges import Fraction, Length
+from ecs_fluid.world import World
 from ecs_fluid.worlds.cells import lattice_of_at_most
 from ecs_fluid.worlds.formula import Formula, evaluate
 from ecs_fluid.worlds.parameters import Overlap, one_of, overlap_lint
 from ecs_fluid.worlds.regions import Box, Region, Solid, Sphere, Torus
-
-if TYPE_CHECKING:
-    from ecs_fluid.world import World
 
 Positive = Annotated[float, Field(gt=0, le=1e9)]
 

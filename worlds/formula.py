@@ -71,7 +71,8 @@ def checked(text: str, names: Sequence[str] = COORDINATES) -> str:
     if len(text) > LONGEST:
         raise ValueError(f"a formula of {len(text)} characters; at most {LONGEST} are allowed")
     try:
-        _check(_parsed(text), DEEPEST, names)
+        with np.errstate(all="ignore"):
+            _value(_parsed(text), dict.fromkeys(names, 0.0))
     except SyntaxError:
         raise ValueError(
             f"{_short(text)!r} is not a formula; write for example '-0.5*y*exp(-r**2)'"
@@ -96,44 +97,6 @@ def _parsed(text: str) -> ast.expr:
     return ast.parse(" ".join(text.split()), mode="eval").body
 
 
-def _check(node: ast.expr, depth: int, names: Sequence[str]) -> None:
-    if depth == 0:
-        raise RecursionError
-    match node:
-        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-            if not abs(value) <= sys.float_info.max:
-                raise ValueError(f"the number {_short(str(value))} is too large")
-        case ast.Name(id=name):
-            if name not in (known := [*names, *CONSTANTS]):
-                if name in FUNCTIONS:
-                    raise ValueError(f"{name!r} is a function; write {name}(...)")
-                raise ValueError(f"unknown name {name!r}; {nearest(name, known)}")
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-            _check(left, depth - 1, names)
-            _check(right, depth - 1, names)
-        case ast.UnaryOp(op=sign, operand=operand) if type(sign) in _UNARY:
-            _check(operand, depth - 1, names)
-        case ast.Compare(left=left, ops=[comparison], comparators=[right]) if type(comparison) in _COMPARE:
-            _check(left, depth - 1, names)
-            _check(right, depth - 1, names)
-        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
-            if name not in FUNCTIONS:
-                raise ValueError(f"unknown function {name!r}; {nearest(name, FUNCTIONS)}")
-            if len(arguments) != FUNCTIONS[name][0]:
-                raise ValueError(
-                    f"{name} takes {FUNCTIONS[name][0]} arguments, but {len(arguments)} are given"
-                )
-            for argument in arguments:
-                _check(argument, depth - 1, names)
-        case ast.BinOp(op=ast.BitXor()):
-            raise ValueError("'^' is not allowed in a formula; write ** for powers")
-        case _:
-            raise ValueError(
-                f"{_short(ast.unparse(node))!r} is not allowed in a formula; numbers, "
-                f"{', '.join(names)}, pi, e, + - * / ** % < > and functions are"
-            )
-
-
 def evaluate(text: str, points: Array, place: str) -> Array:
     """Value of a formula at `points` (..., 3) in m; shape (...). r is the distance from the origin.
 
@@ -156,7 +119,7 @@ def _finite(text: str, names: dict[str, Array], place: str, spot: Callable[[tupl
     except ValueError as error:
         raise RecipeError(f"{place}: {error}") from None
     with np.errstate(all="ignore"):
-        value = _value(_parsed(text), CONSTANTS | names)
+        value = _value(_parsed(text), names)
     shape = next(iter(names.values())).shape
     out = np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), shape))
     bad = ~np.isfinite(out)
@@ -169,22 +132,44 @@ def _finite(text: str, names: dict[str, Array], place: str, spot: Callable[[tupl
     return out
 
 
-def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
+def _value(node: ast.expr, names: Mapping[str, Any], depth: int = DEEPEST) -> Any:
+    """Value of a part of a formula of `names`; ValueError, in one sentence, for what is not allowed in it."""
+    if depth == 0:
+        raise RecursionError
+
+    def value(part: ast.expr) -> Any:
+        return _value(part, names, depth - 1)
+
     match node:
-        case ast.Constant(value=value) if isinstance(value, int | float):
-            return np.float64(value)
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+            if not abs(number) <= sys.float_info.max:
+                raise ValueError(f"the number {_short(str(number))} is too large")
+            return np.float64(number)
         case ast.Name(id=name):
-            return names[name]
-        case ast.BinOp(left=left, op=op, right=right):
-            return _BINARY[type(op)](_value(left, names), _value(right, names))
-        case ast.UnaryOp(op=sign, operand=operand):
-            return _UNARY[type(sign)](_value(operand, names))
-        case ast.Compare(left=left, ops=[comparison], comparators=[right]):
-            smaller = _COMPARE[type(comparison)](_value(left, names), _value(right, names))
-            return np.where(smaller, 1.0, 0.0)
-        case ast.Call(func=ast.Name(id=name), args=arguments):
-            values = [_value(argument, names) for argument in arguments]
+            if name in (known := {**CONSTANTS, **names}):
+                return known[name]
+            if name in FUNCTIONS:
+                raise ValueError(f"{name!r} is a function; write {name}(...)")
+            raise ValueError(f"unknown name {name!r}; {nearest(name, known)}")
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+            return _BINARY[type(op)](value(left), value(right))
+        case ast.UnaryOp(op=sign, operand=operand) if type(sign) in _UNARY:
+            return _UNARY[type(sign)](value(operand))
+        case ast.Compare(left=left, ops=[comparison], comparators=[right]) if type(comparison) in _COMPARE:
+            return np.where(_COMPARE[type(comparison)](value(left), value(right)), 1.0, 0.0)
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
+            if name not in FUNCTIONS:
+                raise ValueError(f"unknown function {name!r}; {nearest(name, FUNCTIONS)}")
+            count, function = FUNCTIONS[name]
+            if len(arguments) != count:
+                raise ValueError(f"{name} takes {count} arguments, but {len(arguments)} are given")
+            values = [value(argument) for argument in arguments]
             if name == "where":
                 values[0] = values[0] != 0
-            return FUNCTIONS[name][1](*values)
-    raise RecipeError(f"{ast.unparse(node)!r} is not allowed in a formula")
+            return function(*values)
+        case ast.BinOp(op=ast.BitXor()):
+            raise ValueError("'^' is not allowed in a formula; write ** for powers")
+    raise ValueError(
+        f"{_short(ast.unparse(node))!r} is not allowed in a formula; numbers, {', '.join(names)}, pi, e, "
+        "+ - * / ** % < > and functions are"
+    )

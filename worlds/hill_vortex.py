@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic import model_validator
@@ -11,18 +11,9 @@ from ecs_fluid.component import Array
 from ecs_fluid.input_limits import VORTON, check_memory
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
-from ecs_fluid.worlds.parameters import (
-    Amount,
-    Direction,
-    Length,
-    Overlap,
-    Point,
-    overlap_lint,
-)
+from ecs_fluid.world import World
+from ecs_fluid.worlds.parameters import Amount, Direction, Length, Overlap, Point, overlap_lint
 from ecs_fluid.worlds.vortons import placed, spawn_vortons
-
-if TYPE_CHECKING:
-    from ecs_fluid.world import World
 
 SUBCELLS = 8
 SLIVER = 0.05

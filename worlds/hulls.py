@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.errors import FluidWarning, RecipeError
+from ecs_fluid.errors import RecipeError, warn
 from ecs_fluid.worlds.hull_faces import closed_triangles, face_loops
+from ecs_fluid.worlds.meshes import read_mesh
 
 if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.polytope import Hulls
@@ -137,16 +137,12 @@ def hull_of_mesh(file: str, scale: float = 1.0) -> Hull:
 
     Hollows of a mesh that is not convex are filled, with a warning; split it into several bodies instead.
     """
-    from ecs_fluid.worlds.meshes import read_mesh
-
     mesh = read_mesh(file, scale)
     hull, within = hull_of_vertices(mesh.x), abs(mesh.volume)
     if hull.volume > FILLED * within:
-        warnings.warn(
+        warn(
             f"file = {file!r}: the mesh is not convex, or not closed: its faces enclose {within:.4g} m^3, "
-            f"and the body is its convex hull of {hull.volume:.4g} m^3; give convex parts as several bodies",
-            FluidWarning,
-            stacklevel=2,
+            f"and the body is its convex hull of {hull.volume:.4g} m^3; give convex parts as several bodies"
         )
     return hull
 
@@ -184,12 +180,10 @@ def warn_of_inner_points(points: Array, hull: Hull) -> None:
     within = np.flatnonzero(depth > HOLLOW * float(np.ptp(points, axis=0).max()))
     if len(within):
         first = ", ".join(f"{number:g}" for number in points[within[0]])
-        warnings.warn(
+        warn(
             f"{len(within)} of the {len(points)} points of a body lie inside its convex hull and do not "
             f"change it, the first, [{first}], by {depth[within[0]]:.3g} m; leave them out, or give convex "
-            "parts as several bodies",
-            FluidWarning,
-            stacklevel=2,
+            "parts as several bodies"
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.plane import check_dimension
@@ -10,9 +10,7 @@ from ecs_fluid.recipe import Recipe
 from ecs_fluid.system import System
 from ecs_fluid.systems.inflow import Inflow, InflowSystem
 from ecs_fluid.systems.sph import SphSystem
-
-if TYPE_CHECKING:
-    from ecs_fluid.world import World
+from ecs_fluid.world import World
 
 
 class InflowRecipe(Recipe, Inflow):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -12,7 +11,7 @@ from ecs_fluid.component import Array, Component
 from ecs_fluid.components import CoreRadius, Density, InertialVelocity, Position, Strength, Volume
 from ecs_fluid.components.bodies import HullShape, HullTable, Pose
 from ecs_fluid.components.liquid import Liquid
-from ecs_fluid.errors import FluidWarning, RecipeError
+from ecs_fluid.errors import RecipeError, warn
 from ecs_fluid.input_limits import VORTON
 from ecs_fluid.recipe import Name, Recipe
 from ecs_fluid.system import System
@@ -22,13 +21,11 @@ from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.systems.shared.ranges import Length, LiquidDensity, LiquidViscosity
 from ecs_fluid.systems.sph import SphSystem
+from ecs_fluid.world import World
 from ecs_fluid.worlds.cells import lattice_of_at_most
 from ecs_fluid.worlds.parameters import Coordinate, Overlap, Point, one_of
 from ecs_fluid.worlds.regions import Box, Solid, Sphere
 from ecs_fluid.worlds.space import Space
-
-if TYPE_CHECKING:
-    from ecs_fluid.world import World
 
 MOST = VORTON, "particles of liquid", "use a larger spacing"
 """Advice in messages of too many particles."""
@@ -163,10 +160,8 @@ class LiquidRecipe(Recipe):
         """Warn of liquid too thin for its spacing."""
         least = float((space.high - space.low).min())
         if least < LEAST_ACROSS * self.spacing * (1 - 1e-6):
-            warnings.warn(
+            warn(
                 f"{self.name!r}: the liquid is {least / self.spacing:.2g} particles thick, fewer than "
                 f"{LEAST_ACROSS}, and will not keep its pressure; "
-                f"use spacing <= {least / LEAST_ACROSS:.2g} m",
-                FluidWarning,
-                stacklevel=2,
+                f"use spacing <= {least / LEAST_ACROSS:.2g} m"
             )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.errors import FluidWarning, RecipeError
+from ecs_fluid.errors import RecipeError, warn
+from ecs_fluid.worlds.files import data_file
+from ecs_fluid.worlds.vtk_files import MESHES, MOST_POINTS, read_vtk
 
 if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.winding_numbers import Columns
@@ -42,8 +43,6 @@ def read_mesh(file: str, scale: float) -> Mesh:
             `MOST_POINTS` points.
     """
     from ecs_fluid.kernels.bodies.mass_properties import mass_properties
-    from ecs_fluid.worlds.files import data_file
-    from ecs_fluid.worlds.vtk_files import MESHES, MOST_POINTS, read_vtk
 
     path = data_file(file)
     if path.suffix.lower() not in MESHES:
@@ -76,11 +75,9 @@ def check_closed(mesh: Mesh, file: str) -> None:
     sense = np.where(ways[:, 0] < ways[:, 1], 1, -1)
     loose = int(np.count_nonzero(np.bincount(which, sense, len(sides))))
     if loose:
-        warnings.warn(
+        warn(
             f"file = {file!r}: the mesh is not closed, or not all of its faces face outward: {loose:,} of "
-            f"{len(sides):,} edges do not join two faces; particles above or below them may be misplaced",
-            FluidWarning,
-            stacklevel=2,
+            f"{len(sides):,} edges do not join two faces; particles above or below them may be misplaced"
         )
 
 
@@ -96,12 +93,10 @@ def inside(columns: Columns, x: Array, file: str) -> Array:
     times = windings(x, columns)
     out, into = int(np.count_nonzero(times > 0)), int(np.count_nonzero(times < 0))
     if out and into:
-        warnings.warn(
+        warn(
             f"file = {file!r}: not all of its faces face outward: {out:,} of {len(x):,} places lie within "
             f"faces that face outward and {into:,} within faces that face inward; all are filled, but the "
-            "centre of mass is that of the difference",
-            FluidWarning,
-            stacklevel=2,
+            "centre of mass is that of the difference"
         )
     return np.asarray(times != 0)
 

@@ -8,7 +8,7 @@ the area pi r0^2, so L layers have (2 L - 1)^2 cells. (The layering of Knio & Gh
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 from pydantic import AfterValidator, PrivateAttr
@@ -19,10 +19,8 @@ from ecs_fluid.settings import Settings
 from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
 from ecs_fluid.systems.velocity.system import SHIPPED_KERNELS, VelocitySystem
 from ecs_fluid.validation_errors import nearest
+from ecs_fluid.world import World
 from ecs_fluid.worlds.parameters import Length, Overlap, Profile, overlap_lint
-
-if TYPE_CHECKING:
-    from ecs_fluid.world import World
 
 GAUSSIAN_REACH = 3.0
 """Radius, in core radii, where a Gaussian core is cut off: exp(-9) = 1.2e-4 of it lies outside."""
@@ -135,30 +133,6 @@ def section(profile: Profile, core: float, spacing: float, overlap: float, blobs
     )
 
 
-def section_lint(
-    profile: Profile, core: float, spacing: float, overlap: float, blobs: str, thing: str
-) -> list[str]:
-    """Warn of a core that is coarse or wider than the parameter says."""
-    if profile == "thin":
-        ratio = core / spacing
-        if ratio >= LEAST_OVERLAP * (1 - 1e-6):
-            return []
-        return [
-            f"spacing {spacing:.3g} m with core {core:.3g} m: overlap {ratio:.2f} < "
-            f"{LEAST_OVERLAP}, the {thing} will be noisy and its speed off; use spacing <= "
-            f"{core / LEAST_OVERLAP:.3g} m"
-        ]
-    # Blobs of the kind "points" are smoothed elsewhere: by a grid, or by remeshing.
-    texts = [] if blobs == "points" else overlap_lint(overlap, thing)
-    sigma = overlap * spacing
-    if sigma > 0.75 * core and not (profile == "gaussian" and blobs != "points"):
-        texts.append(
-            f"blobs of radius {sigma:.3g} m widen the core of {core:.3g} m; "
-            f"use spacing <= {0.5 * core / overlap:.3g} m"
-        )
-    return texts
-
-
 def _known(blobs: str) -> str:
     if blobs not in (*get_args(SHIPPED_KERNELS), "points"):
         from ecs_fluid.kernels.biot_savart.regularisation import CODES
@@ -203,8 +177,25 @@ class CoredVortex(Settings):
     def core_lint(self, thing: str) -> list[str]:
         """Warn of a core that is coarse, wider than the parameter says, or made for other blobs than the
         world's."""
-        texts = section_lint(*self._core, thing)
-        if self.profile == "gaussian" and self.blobs not in (None, "points", self._kernel):
+        profile, core, spacing, overlap, blobs = self._core
+        if profile == "thin":
+            ratio = core / spacing
+            if ratio >= LEAST_OVERLAP * (1 - 1e-6):
+                return []
+            return [
+                f"spacing {spacing:.3g} m with core {core:.3g} m: overlap {ratio:.2f} < "
+                f"{LEAST_OVERLAP}, the {thing} will be noisy and its speed off; use spacing <= "
+                f"{core / LEAST_OVERLAP:.3g} m"
+            ]
+        # Blobs of the kind "points" are smoothed elsewhere: by a grid, or by remeshing.
+        texts = [] if blobs == "points" else overlap_lint(overlap, thing)
+        sigma = overlap * spacing
+        if sigma > 0.75 * core and not (profile == "gaussian" and blobs != "points"):
+            texts.append(
+                f"blobs of radius {sigma:.3g} m widen the core of {core:.3g} m; "
+                f"use spacing <= {0.5 * core / overlap:.3g} m"
+            )
+        if profile == "gaussian" and self.blobs not in (None, "points", self._kernel):
             texts.append(
                 f"the core is laid out for blobs = {self.blobs!r}, but the world's kernel is "
                 f"{self._kernel!r}; leave blobs out to use the world's"

@@ -20,6 +20,7 @@ from ecs_fluid.worlds.hulls import (
     section_of,
     warn_of_inner_points,
 )
+from ecs_fluid.worlds.meshes import check_closed, inside, read_mesh
 from ecs_fluid.worlds.parameters import Coordinate, Length, Point
 from ecs_fluid.worlds.space import Space, ball
 
@@ -246,7 +247,6 @@ class MeshShape(Polytope):
     def space(self) -> Space:
         """The inside of the faces, with a warning if they do not close."""
         from ecs_fluid.kernels.bodies.winding_numbers import columns_of
-        from ecs_fluid.worlds.meshes import check_closed, inside, read_mesh
 
         mesh = read_mesh(self.file, self.scale)
         check_closed(mesh, self.file)

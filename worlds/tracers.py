@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -14,6 +14,7 @@ from ecs_fluid.input_limits import TRACER, check_memory
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.validation_errors import nearest
+from ecs_fluid.world import World
 from ecs_fluid.worlds.cells import (
     candidates,
     lattice_of_at_most,
@@ -23,9 +24,6 @@ from ecs_fluid.worlds.cells import (
 )
 from ecs_fluid.worlds.parameters import Length, Point, one_of
 from ecs_fluid.worlds.regions import Box, Line, Plane, Region, Slab, Solid, Sphere, Torus
-
-if TYPE_CHECKING:
-    from ecs_fluid.world import World
 
 PLACES = ("fills", "box", "slab", "sphere", "torus", "solid", "line", "plane", "points")
 FEWER = "use a smaller per_cell, a larger cell or a smaller region"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,14 +10,12 @@ from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.input_limits import VORTON, check_memory
 from ecs_fluid.recipe import Recipe
+from ecs_fluid.world import World
 from ecs_fluid.worlds.cells import piece_counts
 from ecs_fluid.worlds.formula import CurveFormula, evaluate_along
 from ecs_fluid.worlds.parameters import Amount, Direction, Point, Profile
 from ecs_fluid.worlds.section import CoredVortex, layers, section
 from ecs_fluid.worlds.vortons import placed, spawn_vortons
-
-if TYPE_CHECKING:
-    from ecs_fluid.world import World
 
 SAMPLES = 4096
 """Number of points of the curve through which its spline goes."""

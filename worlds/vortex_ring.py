@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from ecs_fluid.input_limits import VORTON, check_memory
 from ecs_fluid.recipe import Recipe
-from ecs_fluid.worlds.parameters import (
-    Amount,
-    Direction,
-    Extent,
-    Length,
-    Point,
-    waves_lint,
-)
+from ecs_fluid.world import World
+from ecs_fluid.worlds.parameters import Amount, Direction, Extent, Length, Point, waves_lint
 from ecs_fluid.worlds.section import GAUSSIAN_REACH, CoredVortex, layers, section
 from ecs_fluid.worlds.vortons import loop_counts, loops, placed, spawn_vortons
-
-if TYPE_CHECKING:
-    from ecs_fluid.world import World
 
 
 class VortexRing(Recipe, CoredVortex):

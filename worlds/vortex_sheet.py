@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -11,20 +11,10 @@ from ecs_fluid.errors import RecipeError
 from ecs_fluid.input_limits import VORTON, check_memory
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
+from ecs_fluid.world import World
 from ecs_fluid.worlds.cells import piece_counts
-from ecs_fluid.worlds.parameters import (
-    Amount,
-    Extent,
-    Length,
-    Overlap,
-    Point,
-    overlap_lint,
-    waves_lint,
-)
+from ecs_fluid.worlds.parameters import Amount, Extent, Length, Overlap, Point, overlap_lint, waves_lint
 from ecs_fluid.worlds.vortons import spawn_vortons
-
-if TYPE_CHECKING:
-    from ecs_fluid.world import World
 
 REACH = 3.0
 """Half height of the layer in thicknesses; tanh(3) = 0.995 of the jump lies within and is scaled to all."""
@@ -84,15 +74,10 @@ class VortexSheet(Recipe):
                 raise ValueError(f"{given}_wavelength is given, but {given} is zero; give both or none")
         return self
 
-    def _cells(self) -> tuple[int, int, int]:
-        tallest = 2 * REACH * self.thickness * (1 + self.variation)
-        sizes = (self.length, self.width, tallest)
-        nx, ny, nz = (int(piece_counts(size, self.spacing)) for size in sizes)
-        return nx, ny, nz
-
     def spawn(self, world: World) -> None:
         """Spawn the vortons."""
-        nx, ny, nz = self._cells()
+        sizes = self.length, self.width, 2 * REACH * self.thickness * (1 + self.variation)
+        nx, ny, nz = (int(piece_counts(size, self.spacing)) for size in sizes)
         width, across = self.width, world.across
         if across is not None:
             if self.variation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -12,21 +12,11 @@ from ecs_fluid.errors import RecipeError
 from ecs_fluid.input_limits import VORTON, check_memory
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
+from ecs_fluid.world import World
 from ecs_fluid.worlds.cells import piece_counts
-from ecs_fluid.worlds.parameters import (
-    Amount,
-    Direction,
-    Extent,
-    Length,
-    Point,
-    Profile,
-    waves_lint,
-)
+from ecs_fluid.worlds.parameters import Amount, Direction, Extent, Length, Point, Profile, waves_lint
 from ecs_fluid.worlds.section import CoredVortex, layers, section
 from ecs_fluid.worlds.vortons import placed, spawn_vortons
-
-if TYPE_CHECKING:
-    from ecs_fluid.world import World
 
 
 class VortexTube(Recipe, CoredVortex):

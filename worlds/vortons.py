@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,11 +10,9 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Volume
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.strays import GOLDEN
+from ecs_fluid.world import World
 from ecs_fluid.worlds.cells import piece_counts
 from ecs_fluid.worlds.frame import frame
-
-if TYPE_CHECKING:
-    from ecs_fluid.world import World
 
 
 def spawn_vortons(

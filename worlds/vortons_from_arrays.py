@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from array import array as Doubles
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -16,13 +16,11 @@ from ecs_fluid.input_limits import VORTON, check_memory, limits
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
 from ecs_fluid.validation_errors import nearest
+from ecs_fluid.world import World
 from ecs_fluid.worlds.files import MOST_ARRAYS, UNREAD, data_file, read_npz, refuse_not_finite
 from ecs_fluid.worlds.parameters import Length, Point
 from ecs_fluid.worlds.vortons import spawn_vortons
 from ecs_fluid.worlds.vtk_files import read_vtk
-
-if TYPE_CHECKING:
-    from ecs_fluid.world import World
 
 LABELS = {
     "Position.x": "x",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -12,14 +12,12 @@ from ecs_fluid.errors import RecipeError
 from ecs_fluid.input_limits import VORTON, check_memory
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
+from ecs_fluid.world import World
 from ecs_fluid.worlds.cells import piece_counts
 from ecs_fluid.worlds.files import data_file, read_npz, refuse_not_finite
 from ecs_fluid.worlds.formula import Formula, evaluate
 from ecs_fluid.worlds.parameters import Length, Overlap, Point, overlap_lint
 from ecs_fluid.worlds.vortons import spawn_vortons
-
-if TYPE_CHECKING:
-    from ecs_fluid.world import World
 
 
 class VortonsFromVelocity(Recipe):

@@ -8,6 +8,7 @@ process first limits its own resources. It imports nothing of ecs_fluid, and wri
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import sys
 from typing import Any, Literal
@@ -27,22 +28,21 @@ def limit(bytes_: int, seconds: int) -> None:
         resource.setrlimit(kind, (given, given))
 
 
+READERS = {
+    "stl": ("vtkIOGeometry", "vtkSTLReader"),
+    "obj": ("vtkIOGeometry", "vtkOBJReader"),
+    "ply": ("vtkIOPLY", "vtkPLYReader"),
+    "vtk": ("vtkIOLegacy", "vtkDataSetReader"),
+    "vtp": ("vtkIOXML", "vtkXMLPolyDataReader"),
+    "vtu": ("vtkIOXML", "vtkXMLUnstructuredGridReader"),
+}
+"""Module and class that read a file, by its ending."""
+
+
 def dataset(path: str) -> Any:
-    """The data that VTK reads from the file, by its ending; VTK reports problems on standard error."""
-    match path.lower().rpartition(".")[2]:
-        case "stl":
-            from vtkmodules.vtkIOGeometry import vtkSTLReader as Reader
-        case "obj":
-            from vtkmodules.vtkIOGeometry import vtkOBJReader as Reader
-        case "ply":
-            from vtkmodules.vtkIOPLY import vtkPLYReader as Reader
-        case "vtk":
-            from vtkmodules.vtkIOLegacy import vtkDataSetReader as Reader
-        case "vtu":
-            from vtkmodules.vtkIOXML import vtkXMLUnstructuredGridReader as Reader
-        case _:
-            from vtkmodules.vtkIOXML import vtkXMLPolyDataReader as Reader
-    reader = Reader()
+    """The data that VTK reads from the file; VTK reports problems on standard error."""
+    module, name = READERS[path.lower().rpartition(".")[2]]
+    reader = getattr(importlib.import_module(f"vtkmodules.{module}"), name)()
     reader.SetFileName(path)
     if path.lower().endswith(".vtk"):
         reader.ReadAllScalarsOn()

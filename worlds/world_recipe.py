@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -14,7 +13,7 @@ from pydantic import Field, PrivateAttr, field_validator
 
 from ecs_fluid.arguments import path_of
 from ecs_fluid.components import InertialVelocity, Liquid
-from ecs_fluid.errors import FluidError, FluidWarning, RecipeError, sentences
+from ecs_fluid.errors import FluidError, RecipeError, sentences, warn
 from ecs_fluid.input_limits import check_bytes, check_limit
 from ecs_fluid.plugins import is_shipped, kind_of, searching, users_code, without_kind
 from ecs_fluid.recipe import Recipe, entity_recipe
@@ -312,19 +311,20 @@ def read(source: str | Path, settings: tuple[str, ...] = (), allow_code: bool = 
         )
     if path.is_dir():
         raise RecipeError(f"{path} is a folder; a world file (.toml or .json) or a shipped name is needed")
-    tables = read_tables(path)
+    return _overridden(read_tables(path), settings, path.name, allow_code, path.resolve().parent)
+
+
+def _overridden(
+    tables: dict[str, Any], settings: tuple[str, ...], place: str, allow_code: bool, folder: Path | None
+) -> WorldRecipe:
+    """The recipe of tables with these settings; RecipeError where it has no entity."""
     for setting in settings:
         override(tables, setting)
-    return _not_empty(
-        WorldRecipe.from_tables(tables, path.name, allow_code, path.resolve().parent), path.name
-    )
-
-
-def _not_empty(recipe: WorldRecipe, place: str) -> WorldRecipe:
-    """The recipe, refused where it has no entity."""
+    recipe = WorldRecipe.from_tables(tables, place, allow_code, folder)
     if not recipe.entity:
+        where = place if folder else "the world"
         raise RecipeError(
-            f"{place} holds no entity; add one, for example a table [[entity]] with kind = 'vortex_ring'"
+            f"{where} holds no entity; add one, for example a table [[entity]] with kind = 'vortex_ring'"
         )
     return recipe
 
@@ -348,10 +348,7 @@ def recipe_of(
             f"world = {shown(source)}; a path is needed, as text or a Path, the name of a shipped world, "
             "tables as a dict, or a WorldRecipe"
         )
-    tables = copy.deepcopy(dict(source))
-    for setting in settings:
-        override(tables, setting)
-    return _not_empty(WorldRecipe.from_tables(tables, "world", allow_code), "the world")
+    return _overridden(copy.deepcopy(dict(source)), settings, "world", allow_code, None)
 
 
 @sentences()
@@ -372,5 +369,5 @@ def load(
     """
     recipe = recipe_of(source, settings, allow_code)
     for text in recipe.lint():
-        warnings.warn(text, FluidWarning, stacklevel=3)
+        warn(text, 3)
     return recipe.build()

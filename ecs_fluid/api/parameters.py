@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from ecs_fluid.settings import Settings
-from ecs_fluid.validation_errors import NAME
+from ecs_fluid.validation_errors import NAME, models_in
 
 ATOM = r"(?:kg|Pa|rad|m|s|K|J|W|N)(?:\^\d+)?"
 PRODUCT = rf"(?:{ATOM}(?: {ATOM})*)"
@@ -79,7 +79,7 @@ def split_unit(description: str) -> tuple[str, str]:
 def inner_models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
     """Models that the fields of a model hold, and those that these hold; `Keyed` too."""
     for field in model.model_fields.values():
-        for inner in _models(field.annotation):
+        for inner in models_in(field.annotation):
             yield inner
             yield from inner_models(inner)
 
@@ -191,13 +191,6 @@ def _toml(value: Any) -> str:
     if isinstance(value, float):
         return repr(value) if len(repr(value)) < 9 else f"{value:.6g}"
     return "{}" if isinstance(value, dict) and not value else repr(value)
-
-
-def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for item in get_args(annotation):
-        yield from _models(item)
 
 
 def _is_tag(annotation: Any) -> bool:

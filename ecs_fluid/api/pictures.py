@@ -6,7 +6,6 @@ import contextlib
 import os
 import sys
 import tempfile
-import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,22 +27,25 @@ from ecs_fluid.api.stored import (
     world_of_run,
 )
 from ecs_fluid.arguments import check_progress, is_number, names_of, path_of, refuse_unused
-from ecs_fluid.errors import FluidError, FluidWarning
+from ecs_fluid.errors import FluidError, warn
 from ecs_fluid.exports.colours import named_colours
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.io.trajectory import Trajectory
 from ecs_fluid.runs.surface_frames import level_of
 from ecs_fluid.validation_errors import shown
+from ecs_fluid.viz.camera import Camera, of_world
+from ecs_fluid.viz.camera_path import CameraPath
+from ecs_fluid.viz.columns import FIELDS, unknown_name
+from ecs_fluid.viz.film import is_sequence
+from ecs_fluid.viz.flow import Flow
+from ecs_fluid.viz.probe import require_gl
 from ecs_fluid.world import World
 from ecs_fluid.world_files import colors_in
+from ecs_fluid.world_options import WorldOptions
 
 if TYPE_CHECKING:
     from ecs_fluid.exports.bodies import Polytopes
-    from ecs_fluid.viz.camera import Camera
-    from ecs_fluid.viz.camera_path import CameraPath
-    from ecs_fluid.viz.flow import Flow
     from ecs_fluid.viz.surfaces import Distances
-    from ecs_fluid.world_options import WorldOptions
 
 What = Literal["particles", "glyphs", "slice", "streamlines", "sdf", "sdf_slice"]
 LookName = Literal["smoke", "paper", "dye", "temperature", "fire", "vorticity", "liquid"]
@@ -80,8 +82,6 @@ class PictureKeywords(TypedDict, total=False):
 
 def _check_keywords(drawing: PictureKeywords) -> None:
     """Raise FluidError for an unknown keyword, or one of the wrong type."""
-    from ecs_fluid.viz.columns import unknown_name
-
     for name in drawing:
         if name not in PictureKeywords.__annotations__:
             raise unknown_name("option of a picture", name, PictureKeywords.__annotations__)
@@ -131,6 +131,76 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class Subject:
+    """What all pictures of a run or a world share: its polytopes, options, look, colours and units."""
+
+    hulls: Polytopes
+    world: WorldOptions
+    look: str
+    colors: Mapping[str, str]
+    declared: Mapping[str, Mapping[str, str]]
+
+    @classmethod
+    def of_run(cls, folder: Path) -> Subject:
+        """What pictures of a run share."""
+        run = RunFolder.open(folder)
+        own = hulls_of_run(folder), world_of_run(folder), look_of_run(folder), named_colours(run)
+        return cls(*own, run.columns())
+
+    def options(self, drawing: PictureKeywords) -> dict[str, Any]:
+        """The drawing as options of `viz.style`; its look and its colours go before those of the subject."""
+        options: dict[str, Any] = {
+            **drawing,
+            "look": drawing.get("look") or self.look,
+            "colors": {**self.colors, **drawing.get("colors", {})},
+            "populations": list(names_of(drawing.get("only", ()), "only")) or None,
+            "hulls": self.hulls,
+            "declared": self.declared,
+        }
+        return of_world(self.world, {k: v for k, v in options.items() if k not in ("only", "level", "clip")})
+
+    def check(
+        self, drawing: PictureKeywords, populations: Mapping[str, Collection[str]], flow: Callable[[], Flow]
+    ) -> None:
+        """Raise FluidError for colours of unknown populations; warn of what would show nothing.
+
+        That is a body without a shape, a flow without vortons (unless the solver makes one), and a look that
+        needs columns that no tracers have. Populations with a colour of their own, in the world or in the
+        drawing, need no such columns.
+        """
+        from ecs_fluid.viz.colours import missing_columns
+
+        colors = drawing.get("colors", {})
+        for name in colors:
+            if name not in populations:
+                raise unknown_name("population", str(name), populations)
+        what = drawing.get("what", "particles")
+        drawn = () if what in SURFACES else names_of(drawing.get("only", ()), "only") or populations
+        for name in drawn:
+            if "HullShape.hull" in populations.get(name, ()) and name not in self.hulls:
+                warn(
+                    f"the shapes of the bodies {name!r} are not in a checkpoint of this run; they are not "
+                    "drawn",
+                    3,
+                )
+        flows = what in ("glyphs", "streamlines") or (
+            what == "slice" and drawing.get("color_by") not in FIELDS
+        )
+        vortons = any("Strength.alpha" in columns for columns in populations.values())
+        if flows and not vortons and (what == "glyphs" or not flow().own_field):
+            warn(f"what = {what!r} shows the flow of vortons, but there are none here", 3)
+        if what != "particles" or drawing.get("color_by") is not None:
+            return
+        look = drawing.get("look") or self.look
+        if missing := missing_columns(look, populations, {*self.colors, *colors}):
+            warn(
+                f"look = {look!r} colours tracers by {missing}, but none has it here; a SamplingSystem gives "
+                "it to them",
+                3,
+            )
+
+
+@dataclass(frozen=True)
 class Moment:
     """What a picture needs of a world or a stored frame; ``distances`` is called only if they are drawn."""
 
@@ -138,11 +208,7 @@ class Moment:
     columns: dict[str, dict[str, Any]]
     velocity: Flow
     distances: Callable[[], Distances]
-    hulls: Polytopes
-    options: WorldOptions
-    look: str
-    colors: Mapping[str, str]
-    declared: Mapping[str, Mapping[str, str]]
+    subject: Subject
 
 
 def stored_moment(folder: Path, number: int) -> Moment:
@@ -153,14 +219,12 @@ def stored_moment(folder: Path, number: int) -> Moment:
     def distances() -> Distances:
         return distances_at(run.fields, int(Trajectory(run.trajectory).ticks[number]))
 
-    drawn = hulls_of_run(folder), world_of_run(folder), look_of_run(folder), named_colours(run)
-    return Moment(time, columns, velocity, distances, *drawn, run.columns())
+    return Moment(time, columns, velocity, distances, Subject.of_run(folder))
 
 
 def present_moment(world: World) -> Moment:
     """The present state of a world, evaluated."""
     from ecs_fluid.viz.bodies import hulls_in
-    from ecs_fluid.viz.flow import Flow
 
     world.evaluate()
 
@@ -176,8 +240,8 @@ def present_moment(world: World) -> Moment:
 
     columns = {name: dict(columns) for name, columns in world.snapshot().items()}
     tables = world.recipe or {}
-    drawn = hulls_in(world), world.options, look_of_tables(tables), colors_in(tables)
-    return Moment(world.time, columns, Flow(lambda: world), distances, *drawn, {})
+    subject = Subject(hulls_in(world), world.options, look_of_tables(tables), colors_in(tables), {})
+    return Moment(world.time, columns, Flow(lambda: world), distances, subject)
 
 
 # ------------------------------------------------------------------ one picture
@@ -206,7 +270,7 @@ def show_in_window(moment: Moment, drawing: PictureKeywords, instead: str) -> No
         from ecs_fluid.viz.style import Options
 
         _check_keywords(drawing)
-        survey([(moment.time, moment.columns)], Options.of(_options_at(moment, drawing)))
+        survey([(moment.time, moment.columns)], Options.of(moment.subject.options(drawing)))
     require_display(instead)
     draw(moment, drawing, None)
 
@@ -215,8 +279,7 @@ def draw(moment: Moment, drawing: PictureKeywords, save: Path | None) -> None:
     """Show a moment in a window, or write it to a file; without OpenGL matplotlib writes the file."""
     _check_keywords(drawing)
     what = drawing.get("what", "particles")
-    drawn = moment.columns, moment.colors, moment.hulls, lambda: moment.velocity
-    check_populations(drawing.get("look") or moment.look, drawing, *drawn)
+    moment.subject.check(drawing, moment.columns, lambda: moment.velocity)
     if save is not None and _needs_matplotlib(what):
         _draw_with_matplotlib(moment, drawing, save)
         return
@@ -227,78 +290,6 @@ def draw(moment: Moment, drawing: PictureKeywords, save: Path | None) -> None:
             from ecs_fluid.viz.scene import save_png
 
             save_png(plotter, save)
-
-
-def check_populations(
-    look: str,
-    drawing: PictureKeywords,
-    populations: Mapping[str, Collection[str]],
-    colors: Mapping[str, str],
-    hulls: Polytopes,
-    flow: Callable[[], Flow],
-) -> None:
-    """Raise FluidError for colours of unknown populations; warn of what would show nothing.
-
-    That is a body without a shape, a flow without vortons (unless the solver makes one), and a look that
-    needs columns that no tracers have. Populations with a colour of their own, in the world's ``colors`` or
-    in the drawing, need no such columns.
-    """
-    from ecs_fluid.viz.colours import missing_columns
-    from ecs_fluid.viz.columns import FIELDS, unknown_name
-
-    for name in drawing.get("colors", {}):
-        if name not in populations:
-            raise unknown_name("population", str(name), populations)
-    what = drawing.get("what", "particles")
-    drawn = () if what in SURFACES else names_of(drawing.get("only", ()), "only") or populations
-    for name in drawn:
-        if "HullShape.hull" in populations.get(name, ()) and name not in hulls:
-            warnings.warn(
-                f"the shapes of the bodies {name!r} are not in a checkpoint of this run; they are not drawn",
-                FluidWarning,
-                stacklevel=3,
-            )
-    flows = what in ("glyphs", "streamlines") or (what == "slice" and drawing.get("color_by") not in FIELDS)
-    vortons = any("Strength.alpha" in columns for columns in populations.values())
-    if flows and not vortons and (what == "glyphs" or not flow().own_field):
-        warnings.warn(
-            f"what = {what!r} shows the flow of vortons, but there are none here", FluidWarning, stacklevel=3
-        )
-    if what != "particles" or drawing.get("color_by") is not None:
-        return
-    own = {*colors, *drawing.get("colors", {})}
-    if missing := missing_columns(look, populations, own):
-        warnings.warn(
-            f"look = {look!r} colours tracers by {missing}, but none has it here; a SamplingSystem gives "
-            "it to them",
-            FluidWarning,
-            stacklevel=3,
-        )
-
-
-def _options(drawing: PictureKeywords, look: str) -> dict[str, Any]:
-    """The drawing as options of `viz.style`."""
-    options: dict[str, Any] = {key: value for key, value in drawing.items() if key not in ("level", "clip")}
-    options["look"] = options.get("look") or look
-    options["populations"] = list(names_of(options.pop("only", ()), "only")) or None
-    return options
-
-
-def _options_at(moment: Moment, drawing: PictureKeywords) -> dict[str, Any]:
-    """The drawing of a moment as options of `viz.style`."""
-    own = moment.hulls, moment.options, moment.colors, moment.declared
-    return _with_world_options(_options(drawing, moment.look), *own)
-
-
-def _with_world_options(
-    options: dict[str, Any], hulls: Polytopes, world: WorldOptions, colors: Mapping[str, str],
-    declared: Mapping[str, Mapping[str, str]],
-) -> dict[str, Any]:  # fmt: skip
-    """The options, with shapes, colours and units of the world or run itself; colours given go first."""
-    from ecs_fluid.viz.camera import of_world
-
-    colors = {**colors, **options.get("colors", {})}
-    return of_world(world, options | {"hulls": hulls, "colors": colors, "declared": declared})
 
 
 def _surface_options(drawing: PictureKeywords, look: str) -> dict[str, Any]:
@@ -313,14 +304,13 @@ def _plotter(moment: Moment, drawing: PictureKeywords, off_screen: bool) -> Any:
     if drawing.get("what") not in SURFACES:
         from ecs_fluid.viz.scene import render
 
-        options = _options_at(moment, drawing)
+        options = moment.subject.options(drawing)
         return render(
             moment.columns, velocity=moment.velocity, time=moment.time, off_screen=off_screen, **options
         )
-    from ecs_fluid.viz.camera_path import CameraPath
     from ecs_fluid.viz.surfaces import render_surface
 
-    options = _surface_options(drawing, moment.look)
+    options = _surface_options(drawing, moment.subject.look)
     if isinstance(camera := options.get("camera"), CameraPath):
         options["camera"] = camera.at(moment.time, 0.0)
     flow = at_surface(moment.columns, moment.velocity) if drawing.get("color_by") == "speed" else None
@@ -333,7 +323,7 @@ def _draw_with_matplotlib(moment: Moment, drawing: PictureKeywords, save: Path) 
     from ecs_fluid.viz.matplotlib_picture import plain_distances, plain_picture
 
     if drawing.get("what") not in SURFACES:
-        options = _options_at(moment, drawing)
+        options = moment.subject.options(drawing)
         plain_picture(save, moment.columns, velocity=moment.velocity, time=moment.time, **options)
         return
     phi, origin, spacing, _ = moment.distances()
@@ -344,14 +334,13 @@ def _draw_with_matplotlib(moment: Moment, drawing: PictureKeywords, save: Path) 
 def _needs_matplotlib(what: str) -> bool:
     """Whether matplotlib must draw, with a warning; FluidError for pictures that it cannot draw."""
     from ecs_fluid.viz.matplotlib_picture import DRAWN
-    from ecs_fluid.viz.probe import require_gl
 
     try:
         require_gl()
     except FluidError as reason:
         if what not in DRAWN:
             raise FluidError(f"{reason}; without them, only {', '.join(DRAWN)} can be drawn") from None
-        warnings.warn(f"drawn plainly, by matplotlib: {reason}", FluidWarning, stacklevel=3)
+        warn(f"drawn plainly, by matplotlib: {reason}", 3)
         return True
     return False
 
@@ -375,12 +364,10 @@ def write_movie(
     check_progress(progress)
     target = path_of(path, "movie")
     check_movie(target)
-    from ecs_fluid.viz.film import is_sequence
-
     still = is_sequence(target) and not orbit and isinstance(drawing.get("camera", "auto"), str | tuple)
     refuse_unused({"fps": still and fps is not None}, "on a sequence of pictures from a camera at rest")
     stored, rows = chosen_frames(folder, frames)
-    what, look = drawing.get("what", "particles"), look_of_run(folder)
+    what = drawing.get("what", "particles")
     more: dict[str, Any] = {
         "fps": real_time_fps(stored.times[rows.start : rows.stop : rows.step]) if fps is None else fps,
         "orbit": orbit,
@@ -392,20 +379,16 @@ def write_movie(
         from ecs_fluid.viz.surface_movie import surface_movie
 
         recording = SurfaceRecording(folder, stored, rows, speed=drawing.get("color_by") == "speed")
-        surface_movie(target, recording, **more, **_surface_options(drawing, look))
+        surface_movie(target, recording, **more, **_surface_options(drawing, look_of_run(folder)))
     else:
         from ecs_fluid.viz.movie import movie
         from ecs_fluid.viz.shared_limits import Recording
 
         labels = {name: stored.index(name).columns for name in stored.populations}
-        run, hulls = RunFolder.open(folder), hulls_of_run(folder)
-        colors = named_colours(run)
-        drawn = labels, colors, hulls, lambda: VelocityOf(folder)({})
-        check_populations(drawing.get("look") or look, drawing, *drawn)
+        subject = Subject.of_run(folder)
+        subject.check(drawing, labels, lambda: VelocityOf(folder)({}))
         flow = VelocityOf(folder) if what in ("slice", "streamlines") else None
-        own = hulls, world_of_run(folder), colors, run.columns()
-        options = _with_world_options(_options(drawing, look), *own)
-        movie(target, Recording(stored, rows), velocity_of=flow, **more, **options)
+        movie(target, Recording(stored, rows), velocity_of=flow, **more, **subject.options(drawing))
     return target
 
 
@@ -415,7 +398,6 @@ def write_movie(
 def check_movie(movie: Path) -> None:
     """Raise FluidError for a movie that cannot be written here, before anything is simulated."""
     from ecs_fluid.viz.movie import check_film
-    from ecs_fluid.viz.probe import require_gl
 
     check_film(movie)
     require_gl()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -14,7 +13,7 @@ from rich.console import Console
 from ecs_fluid.api.progress import RunBar, compiling
 from ecs_fluid.api.stopping import stopping
 from ecs_fluid.arguments import MOST_THREADS, refuse_unused, whole_number_or_none
-from ecs_fluid.errors import FluidError, FluidWarning, LimitError, RecipeError, StorageError
+from ecs_fluid.errors import FluidError, LimitError, RecipeError, StorageError, warn
 from ecs_fluid.fluid import Fluid, options_of
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.runs.runner import Runner, free_folder, run_info, stored_columns
@@ -61,7 +60,7 @@ def new_runner(
     else:
         recipe = recipe_of(source, settings, allow_code)
         for warning in recipe.lint():
-            warnings.warn(warning, FluidWarning, stacklevel=3)
+            warn(warning, 3)
         world, text = recipe.build(), tomli_w.dumps(recipe.tables())
         last, every = ticks or recipe.ticks, recipe.every
         checkpoint_seconds = recipe.output.checkpoint_seconds
@@ -70,11 +69,10 @@ def new_runner(
     world.schedule  # noqa: B018  (raises an error of its systems)
     share(world)
     if not stored_columns(world):
-        warnings.warn(
+        warn(
             "the world holds no particles and no bodies; frames are stored from the tick at which a system "
             "makes some",
-            FluidWarning,
-            stacklevel=3,
+            3,
         )
     folder = RunFolder.create(
         free_folder(Path("runs") / name) if out is None else out,
@@ -140,8 +138,6 @@ def resumed_runner(
     path: str | Path, ticks: int | None = None, allow_code: bool = False, anyway: bool = False
 ) -> Runner | None:
     """A stored run at its newest checkpoint, ready to go on to tick `ticks`; None where it is complete."""
-    import ecs_fluid.worlds  # noqa: F401  (registers what a checkpoint may name)
-
     runner, skipped = Runner.resume(Path(path), ticks, allow_code, anyway)
     if _edited(runner):
         skipped.append(
@@ -149,7 +145,7 @@ def resumed_runner(
             "began with, and takes only colours and the look from there; run the file to begin anew"
         )
     for text in skipped:
-        warnings.warn(text, FluidWarning, stacklevel=3)
+        warn(text, 3)
     # A run killed between its last checkpoint and its last entry in run.json still has that entry to write.
     finished = runner.folder.read_info().get("status") == "finished"
     if runner.world.tick > runner.last_tick or (runner.world.tick == runner.last_tick and finished):

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from rich.console import Console
 
-from ecs_fluid.api.running import (
-    Progress,
-    Source,
-    carry_out,
-    checked_numbers,
-    new_runner,
-    resumed_runner,
-)
+from ecs_fluid.api.running import Progress, Source, carry_out, checked_numbers, new_runner, resumed_runner
 from ecs_fluid.api.stored import VelocityOf, hulls_of_run, status_of
 from ecs_fluid.api.table import NotStored, Table
 from ecs_fluid.arguments import is_whole, path_of
@@ -301,6 +294,7 @@ class Frame(Named["Columns"]):
     """One stored frame: populations by name, each with its columns; ``frame["ring"]["Position.x"]``."""
 
     def __init__(self, folder: RunFolder, stored: Trajectory, number: int) -> None:
+        super().__init__(stored.populations)
         self._folder, self._stored = folder, stored
         self.number = number
         """Number of the frame, from 0"""
@@ -312,12 +306,6 @@ class Frame(Named["Columns"]):
             known = ", ".join(self) or "none"
             raise NotStored(f"{self._folder.path} has no population {name!r}; it has {known}")
         return Columns(self._stored, self.number, name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._stored.populations)
-
-    def __len__(self) -> int:
-        return len(self._stored.populations)
 
     @property
     def distances(self) -> FieldFrame | None:
@@ -351,20 +339,14 @@ class Columns(Named[Array]):
     """Columns of a population in one frame, by their label ``Component.column``; read when asked for."""
 
     def __init__(self, stored: Trajectory, number: int, population: str) -> None:
+        super().__init__(stored.index(population).columns)
         self._stored, self._number, self._population = stored, number, population
-        self._known = stored.index(population).columns
 
     def __getitem__(self, label: str) -> Array:
         if label not in self:
-            known = ", ".join(self._known)
+            known = ", ".join(self)
             raise NotStored(f"{self._population!r} has no column {label!r}; it has {known}")
         return self._stored.column(self._number, self._population, label)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._known)
-
-    def __len__(self) -> int:
-        return len(self._known)
 
     def __repr__(self) -> str:
         return f"Columns({self._population!r}: {', '.join(self)})"

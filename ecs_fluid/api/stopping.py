@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from ecs_fluid.signals import HANGUP, leave_closed_terminal, stop_signals
+from ecs_fluid.signals import HANGUP, handled, leave_closed_terminal
 
 
 @contextmanager
@@ -19,9 +17,6 @@ def stopping(say: Callable[[], object]) -> Iterator[list[int]]:
     ``say`` is called at the first. Outside of the main thread, which alone gets signals, nothing is caught.
     """
     received: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield received
-        return
 
     def handle(number: int, frame: FrameType | None) -> None:
         leave_closed_terminal()
@@ -31,9 +26,5 @@ def stopping(say: Callable[[], object]) -> Iterator[list[int]]:
         elif number != HANGUP:
             raise KeyboardInterrupt
 
-    former = {number: signal.signal(number, handle) for number in stop_signals()}
-    try:
+    with handled(handle):
         yield received
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)

@@ -9,20 +9,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecs_fluid.component import Array, Component
+from ecs_fluid.components import (
+    CoreRadius,
+    Density,
+    Dilatation,
+    Position,
+    Species,
+    Strength,
+    Temperature,
+    Volume,
+)
 from ecs_fluid.errors import FluidError, StorageError
+from ecs_fluid.exports.frames import selected_frames
 from ecs_fluid.io.fields import field_ticks
+from ecs_fluid.io.lock import WriterLock
 from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.io.trajectory import Trajectory
+from ecs_fluid.plugins import is_shipped, searching, without_kind
 from ecs_fluid.runs.stored_recipe import tables_of
+from ecs_fluid.runs.surface_frames import NAME, stored_surface
+from ecs_fluid.viz.flow import Flow
+from ecs_fluid.world import World
 from ecs_fluid.world_options import WorldOptions
 
 if TYPE_CHECKING:
     from ecs_fluid.exports.bodies import Polytopes
-    from ecs_fluid.io.trajectory import Trajectory
     from ecs_fluid.systems import VelocitySystem
-    from ecs_fluid.viz.flow import Flow
     from ecs_fluid.viz.surface_scene import TimedDistances
     from ecs_fluid.viz.surfaces import Distances
-    from ecs_fluid.world import World
 
 Frame = dict[str, dict[str, Array]]
 Velocity = Callable[[Any], Any]
@@ -50,8 +64,6 @@ def world_of_run(folder: Path) -> WorldOptions:
 
 def status_of(run: RunFolder) -> str:
     """The stored status, but "killed" for a run that was running and that no process writes any more."""
-    from ecs_fluid.io.lock import WriterLock
-
     status = str(run.read_info().get("status"))
     if status == "running":
         with suppress(StorageError):
@@ -84,8 +96,6 @@ def look_of_tables(tables: dict[str, Any]) -> str:
 
 def frame_of_run(folder: Path, number: int) -> tuple[float, Frame, Flow]:
     """Time [s], columns and velocity function of a stored frame."""
-    from ecs_fluid.viz.flow import Flow
-
     stored = _trajectory(folder)
     if not -len(stored) <= number < len(stored):
         raise StorageError(f"frame {number}: {folder} has frames 0 to {len(stored) - 1}, or -1 for the last")
@@ -96,7 +106,6 @@ def frame_of_run(folder: Path, number: int) -> tuple[float, Frame, Flow]:
 
 def load_code_of_run(folder: Path) -> None:
     """Import the run's velocity solver, if it is a class in a module beside the world file: runs its code."""
-    from ecs_fluid.plugins import searching
     from ecs_fluid.runs.runner import code_folder
     from ecs_fluid.systems import VelocitySystem
 
@@ -109,8 +118,6 @@ def load_code_of_run(folder: Path) -> None:
 
 def chosen_frames(folder: Path, frames: str | int | slice | None) -> tuple[Trajectory, range]:
     """The trajectory of a run, and the numbers of the frames that ``first:stop:step`` picks."""
-    from ecs_fluid.exports.frames import selected_frames
-
     stored = _trajectory(folder)
     return stored, selected_frames(frames, len(stored), folder)
 
@@ -126,7 +133,6 @@ class VelocityOf:
     """Turns a stored frame into a velocity function, by the run's own velocity system."""
 
     def __init__(self, folder: Path) -> None:
-        from ecs_fluid.plugins import without_kind
         from ecs_fluid.worlds.world_recipe import WorldRecipe
 
         run = RunFolder.open(folder)
@@ -142,24 +148,11 @@ class VelocityOf:
 
     def __call__(self, frame: Any) -> Flow:
         """Velocity and fields of one frame."""
-        from ecs_fluid.viz.flow import Flow
-
         return Flow(lambda: self.world_of(frame))
 
     def world_of(self, frame: Any) -> World:
         """A world of the vortons, hot gas and smoke of one frame, which give velocity and fields."""
-        from ecs_fluid.components import (
-            CoreRadius,
-            Density,
-            Dilatation,
-            Position,
-            Species,
-            Strength,
-            Temperature,
-            Volume,
-        )
         from ecs_fluid.systems import TransferSystem, VelocitySystem
-        from ecs_fluid.world import World
 
         world, system = World(**self._options), VelocitySystem(**self._parameters)
         world.set_fluid(**self._constants)
@@ -193,8 +186,7 @@ class VelocityOf:
 
         What frames do not hold of bodies (shapes, masses) never changes, so it is taken from a checkpoint.
         """
-        from ecs_fluid.components import Pose, Position
-        from ecs_fluid.plugins import is_shipped
+        from ecs_fluid.components import Pose
 
         found = []
         for kind in system.further_reads:
@@ -229,7 +221,6 @@ class VelocityOf:
 
 def distances_at(fields: Path, tick: int) -> Distances:
     """Signed distances stored at ``tick`` among the fields of a run, with temperatures if it has them."""
-    from ecs_fluid.runs.surface_frames import stored_surface
     from ecs_fluid.viz.surfaces import Distances
 
     field = stored_surface(fields, tick)
@@ -251,8 +242,6 @@ class SurfaceRecording(Sequence["TimedDistances"]):
     """
 
     def __init__(self, folder: Path, stored: Trajectory, rows: range, speed: bool = False) -> None:
-        from ecs_fluid.runs.surface_frames import NAME
-
         run = RunFolder.open(folder)
         self._fields, self._stored, self._rows = run.fields, stored, rows
         self._flow = VelocityOf(folder) if speed else None

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.entity import Named
-from ecs_fluid.errors import FluidError, StorageError, printable
+from ecs_fluid.errors import StorageError, optional, printable
 from ecs_fluid.html import table
 
 if TYPE_CHECKING:
@@ -32,7 +31,9 @@ class Table(Named[Array]):
 
     def __init__(self, records: Sequence[Mapping[str, Any]]) -> None:
         names = dict.fromkeys(name for record in records for name in record)
-        self._rows = len(records)
+        super().__init__(names)
+        self.rows = len(records)
+        """Number of records."""
         self._columns = {name: _column([record.get(name) for record in records]) for name in names}
 
     def __getitem__(self, name: str) -> Array:
@@ -41,23 +42,9 @@ class Table(Named[Array]):
             raise NotStored(f"nothing called {name!r} was recorded; known: {known}")
         return self._columns[name]
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
-
-    @property
-    def rows(self) -> int:
-        """Number of records."""
-        return self._rows
-
     def to_pandas(self) -> pandas.DataFrame:
         """The table as a pandas DataFrame; a vector becomes columns such as ``impulse.x``."""
-        try:
-            frames = importlib.import_module("pandas")
-        except ImportError:
-            raise FluidError("a DataFrame needs pandas: pip install pandas") from None
+        frames = optional("pandas", "a DataFrame needs pandas: pip install pandas")
         return frames.DataFrame(self._flat())
 
     def _flat(self) -> dict[str, Array]:

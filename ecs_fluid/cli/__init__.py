@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import cyclopts
 from cyclopts.validators import Number
@@ -25,7 +25,7 @@ from ecs_fluid.arguments import MOST_THREADS
 from ecs_fluid.environment import check_environment
 from ecs_fluid.errors import FluidError, FluidWarning, printable, sentences
 from ecs_fluid.shipped_worlds import shipped
-from ecs_fluid.signals import interrupt, stop_signals
+from ecs_fluid.signals import interrupt, send_nowhere, stop_signals
 
 
 def _converted(kind: Any, tokens: Sequence[cyclopts.Token]) -> Any:
@@ -111,7 +111,7 @@ class _Messages(_Console):
         try:
             super().print(*said, **options)
         except OSError:
-            _discard(sys.stderr)
+            send_nowhere(sys.stderr.fileno())
 
 
 out = _Console(markup=False, highlight=False, soft_wrap=True, emoji=False)
@@ -140,15 +140,8 @@ def _flush() -> None:
         if sys.stdout is not None:
             sys.stdout.flush()
     except OSError:
-        _discard(sys.stdout)
+        send_nowhere(sys.stdout.fileno())  # what is in its buffer, too
         raise
-
-
-def _discard(stream: TextIO) -> None:
-    """Send the buffer of a stream, and all that follows, nowhere."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
 
 
 COMMANDS = {

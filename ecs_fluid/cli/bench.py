@@ -13,6 +13,7 @@ from cyclopts.validators import Number
 from ecs_fluid.cli import Threads, app, err, out
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidWarning
+from ecs_fluid.io.disk import make_folder, replace_text
 from ecs_fluid.plugins import searching
 from ecs_fluid.threads import use_threads
 
@@ -81,7 +82,6 @@ def velocity(
 
 def _store(precision: str, seconds: Array) -> Path:
     """Keep the times for `auto`; returns the file."""
-    from ecs_fluid.io.disk import make_folder, replace_text
     from ecs_fluid.systems.velocity import solver_times
 
     path = solver_times.stored_path()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -13,10 +13,9 @@ from ecs_fluid.api.stored import status_of
 from ecs_fluid.arguments import refuse_unused
 from ecs_fluid.cli import app, out
 from ecs_fluid.errors import FluidError, StorageError
+from ecs_fluid.io.checkpoint import list_checkpoints
+from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.validation_errors import nearest
-
-if TYPE_CHECKING:
-    from ecs_fluid.io.runfolder import RunFolder
 
 
 @app.command
@@ -28,9 +27,6 @@ def info(folder: Path, /, *, plot: Path | None = None, diagnostics: str | None =
         plot: draw the diagnostics over time to this .png; needs matplotlib, no OpenGL
         diagnostics: what to draw, at most nine: energy,impulse.z; default the usual ones
     """
-    from ecs_fluid.io.checkpoint import list_checkpoints
-    from ecs_fluid.io.runfolder import RunFolder
-
     if plot is not None:
         from ecs_fluid.api.pictures import check_picture
 

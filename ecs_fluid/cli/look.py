@@ -27,6 +27,8 @@ from ecs_fluid.cli.worlds import AllowCode, Settings
 from ecs_fluid.errors import RecipeError, StorageError
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.validation_errors import nearest
+from ecs_fluid.viz.camera_path import read_camera
+from ecs_fluid.worlds.world_recipe import load, shipped
 
 
 @app.command
@@ -114,8 +116,6 @@ def show(
     refuse_unused(
         {"--frame": frame != -1}, f"because {source} is a world, not a run; --ticks chooses its time"
     )
-    from ecs_fluid.worlds.world_recipe import load
-
     world = load(source, *set_, allow_code=allow_code)
     world.step(ticks)
     _show_moment(present_moment(world), drawing, save)
@@ -123,8 +123,6 @@ def show(
 
 def _refuse_no_world(source: str) -> None:
     """Raise StorageError for what is no world, saying what it may be."""
-    from ecs_fluid.worlds.world_recipe import shipped
-
     if Path(source).is_dir():
         RunFolder.open(source)  # says what it is
     if not Path(source).exists() and source not in shipped():
@@ -153,8 +151,6 @@ def _camera(text: str) -> Any:
     """A camera by name, or the camera path in a .toml file."""
     if not text.lower().endswith(".toml"):
         return text
-    from ecs_fluid.viz.camera_path import read_camera
-
     return read_camera(text)
 
 

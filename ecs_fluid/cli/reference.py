@@ -13,11 +13,21 @@ from typing import Any, get_origin
 from pydantic import BaseModel
 from rich.table import Column, Table
 
+from ecs_fluid.api.parameters import inner_models, parameters
 from ecs_fluid.cli import app, out, register
 from ecs_fluid.cli.worlds import AllowCode
+from ecs_fluid.component import Component
 from ecs_fluid.errors import FluidError
 from ecs_fluid.plugins import class_named, group_of, imported, refuse_code, searching
+from ecs_fluid.recipe import Recipe
+from ecs_fluid.system import System
+from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.validation_errors import nearest
+from ecs_fluid.worlds.world_recipe import shipped
+from ecs_fluid.worlds.world_tables import FLUID, TABLES
+
+BASES = (Recipe, System, Component, Solver)
+"""Base classes of what a user may write."""
 
 
 @app.command(name="help")
@@ -38,8 +48,6 @@ def reference(name: str | None = None, /, *, allow_code: AllowCode = False) -> N
     wanted = wanted if wanted in known else next(meant, wanted)
     found = known.get(wanted) or _user_class(wanted, allow_code)
     if found is None:
-        from ecs_fluid.worlds.world_recipe import shipped
-
         if wanted in shipped():
             raise FluidError(f"{wanted} is a shipped world; ecs-fluid worlds {wanted} prints it")
         register()
@@ -62,11 +70,6 @@ def reference(name: str | None = None, /, *, allow_code: AllowCode = False) -> N
 
 def _known() -> dict[str, Any]:
     """Classes by name: kinds of entities, tables, kinds of systems, parts, components."""
-    from ecs_fluid.api.parameters import inner_models
-    from ecs_fluid.component import Component
-    from ecs_fluid.recipe import Recipe
-    from ecs_fluid.system import System
-    from ecs_fluid.worlds.world_tables import FLUID, TABLES
 
     def ours(kinds: Any) -> dict[str, Any]:
         return {
@@ -83,29 +86,18 @@ def _known() -> dict[str, Any]:
 
 def _user_class(name: str, allow_code: bool) -> Any:
     """The user's class at an import path, or one that an installed package offers; None if there is none."""
-    from ecs_fluid.component import Component
-    from ecs_fluid.recipe import Recipe
-    from ecs_fluid.system import System
-    from ecs_fluid.systems.velocity.solver import Solver
-
     where = "ecs-fluid help"
     if ":" in name:
         with searching(Path.cwd() if allow_code else None):  # its module may import others beside it
             refuse_code(name, where, allow_code, "name")
-            return imported(name, where, System, Recipe, Component, Solver)
+            return imported(name, where, *BASES)
     offering = (base for base, names in _offered().items() if name in names)
     return next((class_named(name, where, base, {}, allow_code, "name") for base in offering), None)
 
 
 def _offered() -> dict[type, list[str]]:
     """Names of the classes that installed packages offer, by their base; nothing is imported for it."""
-    from ecs_fluid.component import Component
-    from ecs_fluid.recipe import Recipe
-    from ecs_fluid.system import System
-    from ecs_fluid.systems.velocity.solver import Solver
-
-    bases = (Recipe, System, Component, Solver)
-    return {base: sorted(entry_points(group=group_of(base)).names) for base in bases}
+    return {base: sorted(entry_points(group=group_of(base)).names) for base in BASES}
 
 
 def _print_names(known: dict[str, Any]) -> None:
@@ -131,18 +123,11 @@ def _print_lines(text: str) -> None:
 
 
 def _is_component(kind: Any) -> bool:
-    from ecs_fluid.component import Component
-
     return isinstance(kind, type) and issubclass(kind, Component)
 
 
 def _usage(name: str, kind: Any) -> str:
     """What a class is, and how a world file refers to it."""
-    from ecs_fluid.recipe import Recipe
-    from ecs_fluid.system import System
-    from ecs_fluid.systems.velocity.solver import Solver
-    from ecs_fluid.worlds.world_tables import FLUID, TABLES
-
     if issubclass(kind, Recipe):
         return f'kind of entity: [[entity]] kind = "{name}"'
     if kind in TABLES.values():
@@ -170,16 +155,12 @@ def _plain(text: str) -> str:
 
 def _model(kind: Any) -> Any:
     """What holds the parameters of a class: of a system all that it may have, of a solver its own."""
-    from ecs_fluid.system import System
-
     if isinstance(kind, type) and issubclass(kind, System):
         return kind.all_parameters()
     return getattr(kind, "Parameters", kind)
 
 
 def _parameters(kind: Any) -> Table:
-    from ecs_fluid.api.parameters import parameters
-
     rows = parameters(_model(kind))
     width = max((len(one.name) for one in rows), default=9)  # names are copied from here, so none is cut
     first = Column("parameter", no_wrap=True, min_width=max(9, width))
@@ -204,8 +185,6 @@ def _columns(kind: Any) -> Table:
 
 def _inside(kind: Any) -> Iterator[type[BaseModel]]:
     """Models that the parameters of a class hold."""
-    from ecs_fluid.api.parameters import inner_models
-
     model = _model(kind)
     if isinstance(model, type) and issubclass(model, BaseModel):
         yield from inner_models(model)

@@ -6,9 +6,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
+from rich.filesize import decimal
 
 from ecs_fluid.api.progress import compiling
 from ecs_fluid.api.running import carry_out, new_runner, resumed_runner
@@ -16,12 +17,11 @@ from ecs_fluid.arguments import refuse_unused
 from ecs_fluid.cli import Threads, Ticks, WorldName, app, err, out, warn
 from ecs_fluid.cli.worlds import AllowCode, Anyway, Settings
 from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.ranks.start import Share, check_alone, on_ranks
 from ecs_fluid.runs.runner import Runner, code_folder
 from ecs_fluid.threads import use_threads
 from ecs_fluid.world_options import Precision
-
-if TYPE_CHECKING:
-    from ecs_fluid.ranks.start import Share
+from ecs_fluid.worlds.world_recipe import load, read
 
 Mpi = Annotated[
     bool,
@@ -84,8 +84,6 @@ def run(
 @contextmanager
 def _processes(mpi: bool, threads: int | None, code: Path | None) -> Iterator[Share | None]:
     """The function that shares the world among processes (does nothing without --mpi); None on ranks > 0."""
-    from ecs_fluid.ranks.start import check_alone, on_ranks
-
     use_threads(threads)
     if mpi:
         with on_ranks(threads, code) as share:
@@ -97,10 +95,8 @@ def _processes(mpi: bool, threads: int | None, code: Path | None) -> Iterator[Sh
 
 def _estimate(world: str, settings: tuple[str, ...], allow_code: bool, ticks: int | None) -> None:
     """Print what a run would take."""
-    from rich.filesize import decimal
 
     from ecs_fluid.runs.estimate import duration, estimate
-    from ecs_fluid.worlds.world_recipe import read
 
     recipe = read(world, settings, allow_code)
     for text in recipe.lint():
@@ -183,7 +179,6 @@ def warmup(
         precision: of all kernels, without a world; default single
     """
     from ecs_fluid.runs.warmup import check_cache, compile_for, compile_on_all_cores
-    from ecs_fluid.worlds.world_recipe import load
 
     if world is not None:
         own = "on a world, which has its own: --set world.precision=double"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 from rich.progress import BarColumn, TaskID, TimeRemainingColumn
@@ -13,12 +13,10 @@ from ecs_fluid.api.stopping import stopping
 from ecs_fluid.cli import Threads, WorldName, app, err, out, warn
 from ecs_fluid.cli.worlds import AllowCode, Anyway, Settings
 from ecs_fluid.errors import FluidError
+from ecs_fluid.sweeps.axes import axis_of_text
 from ecs_fluid.sweeps.member import Member
-from ecs_fluid.sweeps.study import HISTORY, Study, Watcher, plan_sweep, run_sweep
+from ecs_fluid.sweeps.study import HISTORY, Study, Sweep, Watcher, plan_sweep, run_sweep
 from ecs_fluid.threads import use_threads
-
-if TYPE_CHECKING:
-    from ecs_fluid.sweeps.study import Sweep
 
 
 @app.command
@@ -87,8 +85,6 @@ def sweep(
 
 
 def _axes(vary: tuple[str, ...]) -> dict[str, tuple[object, ...]]:
-    from ecs_fluid.sweeps.axes import axis_of_text
-
     axes: dict[str, tuple[object, ...]] = {}
     for text in vary:
         path, values = axis_of_text(text)

@@ -61,13 +61,12 @@ def watch(
     from ecs_fluid.viz.probe import require_gl
 
     refuse_unused_keywords({"what": what, "normal": normal})  # type: ignore[typeddict-item]  # checked later
-    if not serve:
-        refuse_unused({"--host": host != "localhost", "--port": port != 8080}, "without --serve")
     if serve:
         from ecs_fluid.viz.serve import require_trame
 
         require_trame()
     else:
+        refuse_unused({"--host": host != "localhost", "--port": port != 8080}, "without --serve")
         require_display("use --serve to look at it with a browser")
     require_gl()
     use_threads(threads)
@@ -93,13 +92,13 @@ def watch(
     live = Live(made, options, sliders, ticks, paused)
     with compiling(err.print):
         if serve:
-            from ecs_fluid.viz.serve import serve as serve_page
+            from ecs_fluid.viz.serve import Page
 
-            serve_page(live, host, port, out.print)
+            Page(live).run(host, port, out.print)
         else:
-            from ecs_fluid.viz.window import watch as open_window
+            from ecs_fluid.viz.window import Window
 
-            open_window(live)
+            Window(live).run()
     if live.failed is not None:
         raise live.failed
     out.print(f"watched to tick {made.tick}, t = {made.time:g} s")

@@ -8,11 +8,17 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+from rich.filesize import decimal
 
 from ecs_fluid.arguments import refuse_unused
 from ecs_fluid.cli import WorldName, app, out, warn
+from ecs_fluid.components import Strength
 from ecs_fluid.errors import FluidError, FluidWarning
+from ecs_fluid.io.disk import replace_text
+from ecs_fluid.shipped_worlds import describe, shipped
+from ecs_fluid.systems import VelocitySystem
 from ecs_fluid.validation_errors import nearest
+from ecs_fluid.worlds.world_recipe import read
 
 Settings = Annotated[
     tuple[str, ...],
@@ -23,8 +29,7 @@ AllowCode = Annotated[
 ]
 
 Anyway = Annotated[
-    bool,
-    Parameter(help="continue even if other versions or another processor computed the first part"),
+    bool, Parameter(help="continue even if other versions or another processor computed the first part")
 ]
 
 
@@ -45,10 +50,6 @@ def worlds(
         schedule: print its systems instead, in running order, with what each computes
         copy: write its file into this folder, to change it there
     """
-    from ecs_fluid.io.disk import replace_text
-    from ecs_fluid.shipped_worlds import describe, shipped
-    from ecs_fluid.worlds.world_recipe import read
-
     found = shipped()
     if world is None and (schedule or copy):
         option = "--schedule" if schedule else "--copy"
@@ -83,12 +84,8 @@ def worlds(
 @app.command
 def validate(world: WorldName, /, *, set_: Settings = (), allow_code: AllowCode = False) -> None:
     """Check a world file, build it, and report what it holds, what looks too coarse and what a tick costs."""
-    from rich.filesize import decimal
 
-    from ecs_fluid.components import Strength
     from ecs_fluid.runs.estimate import duration, first_ticks
-    from ecs_fluid.systems import VelocitySystem
-    from ecs_fluid.worlds.world_recipe import read
 
     with warnings.catch_warnings(record=True, action="always", category=FluidWarning) as caught:
         recipe = read(world, set_, allow_code)
@@ -131,6 +128,4 @@ def schema(path: Path | None = None, /) -> None:
     if path is None:
         print(text)
         return
-    from ecs_fluid.io.disk import replace_text
-
     replace_text(path, text + "\n", "write the schema")

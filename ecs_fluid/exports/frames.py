@@ -15,6 +15,7 @@ from ecs_fluid.errors import StorageError
 from ecs_fluid.exports.names import declared, free_name, unit
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.io.vtkhdf import POINTS, Column
+from ecs_fluid.runs.surface_frames import surface_ticks
 from ecs_fluid.validation_errors import nearest
 
 POSE = "Pose.q"
@@ -98,8 +99,6 @@ class Frames:
 
     def _surface_name(self) -> str | None:
         """Name of the population of a liquid's surface, None if the run stored none."""
-        from ecs_fluid.runs.surface_frames import surface_ticks
-
         self.surface_ticks = surface_ticks(self.run.fields)
         return free_name("surface", self.stored.populations) if self.surface_ticks else None
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from ecs_fluid.component import Column
+from ecs_fluid.component import Column, Component
 
 PLAIN = {
     "Velocity.u": "velocity",
@@ -52,7 +50,6 @@ def free_name(name: str, taken: Container[str]) -> str:
 def declared(label: str) -> Column | None:
     """The column as its component declares it; None if no component of that name is loaded."""
     import ecs_fluid.components  # noqa: F401  (registers its classes)
-    from ecs_fluid.component import Component
 
     kind, _, column = label.partition(".")
     found = Component.registry.get(kind)

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import itertools
 from typing import Any
-from warnings import warn
 
 import numpy as np
 
-from ecs_fluid.errors import FluidWarning, StorageError
+from ecs_fluid.errors import StorageError, warn
 from ecs_fluid.exports.bodies import Mesh
 from ecs_fluid.exports.frames import Job
 from ecs_fluid.exports.surfaces import Surfaces
@@ -32,9 +31,7 @@ def write(job: Job) -> dict[str, Any]:
     if liquids and frames.surface is None:
         warn(
             f"{frames.run.path} stores no surface of its liquid, and OBJ holds surfaces only, so "
-            f"{', '.join(liquids)} is left out; {to_do}",
-            FluidWarning,
-            stacklevel=2,
+            f"{', '.join(liquids)} is left out; {to_do}"
         )
     surfaces, files = Surfaces(frames), []
     for frame in frames:

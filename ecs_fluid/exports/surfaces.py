@@ -11,6 +11,7 @@ from ecs_fluid.errors import StorageError
 from ecs_fluid.exports.bodies import Mesh, Placed, Polytopes, placed, polytopes
 from ecs_fluid.exports.frames import Frame, Frames
 from ecs_fluid.exports.names import plain_names
+from ecs_fluid.runs.surface_frames import stored_mesh
 
 Columns = Mapping[str, np.ndarray]
 NEIGHBOURS = 4
@@ -82,8 +83,6 @@ class Surfaces:
 
     def liquid(self, frame: Frame) -> Liquid | None:
         """The surface of the liquid in a frame, None if the run stored none then."""
-        from ecs_fluid.runs.surface_frames import stored_mesh
-
         if self._frames.surface is None or frame.tick not in self._frames.surface_ticks:
             return None
         vertices, triangles = stored_mesh(self._frames.run.fields, frame.tick)

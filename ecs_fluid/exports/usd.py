@@ -16,7 +16,7 @@ import errno
 import math
 import os
 import shutil
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Iterable, Set
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,14 @@ from ecs_fluid.exports.target import frame_file
 from ecs_fluid.exports.vdb import write_vdb
 from ecs_fluid.exports.volumes import Volumes, mean_spacing
 
+try:
+    from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdShade, UsdVol, Vt
+except ImportError:
+    raise StorageError(
+        "USD needs the package usd-core, which is not installed; install it with: "
+        "pip install 'ecs-fluid[usd]'"
+    ) from None
+
 MANY = 100
 """More balls than this in a population are written as points with widths: one prim, not thousands."""
 
@@ -42,13 +50,6 @@ _PENDING = 16 << 20  # bytes in memory before what is there is saved; each save 
 
 def write(job: Job) -> dict[str, Any]:
     """Write ``NAME.usdc``; see the module."""
-    try:
-        from pxr import Tf
-    except ImportError:
-        raise StorageError(
-            "USD needs the package usd-core, which is not installed; install it with: "
-            "pip install 'ecs-fluid[usd]'"
-        ) from None
     file = f"{job.frames.name}.usdc"
     try:
         about = _Stage(job, str(job.folder / file)).write()
@@ -62,8 +63,6 @@ def write(job: Job) -> dict[str, Any]:
 
 class _Stage:
     def __init__(self, job: Job, path: str) -> None:
-        from pxr import Usd, UsdGeom
-
         frames = job.frames
         self.frames, self.surfaces = frames, Surfaces(frames)
         self.stage = stage = Usd.Stage.CreateNew(path)
@@ -111,8 +110,6 @@ class _Stage:
         ``kind`` distinguishes several materials of a population; ``inputs`` are those of UsdPreviewSurface
         beside the colour.
         """
-        from pxr import Gf, Sdf, UsdGeom, UsdShade
-
         scope = UsdGeom.Scope.Define(self.stage, self.root.GetPath().AppendChild("_materials"))
         path = scope.GetPath().AppendChild(kind + self.prims[population])
         material = UsdShade.Material.Define(self.stage, path)
@@ -155,8 +152,6 @@ class _Cloud:
     """One Points prim."""
 
     def __init__(self, stage: _Stage, name: str) -> None:
-        from pxr import Sdf, UsdGeom
-
         self.name, self.frames = name, stage.frames
         self.points = UsdGeom.Points.Define(stage.stage, stage.root.GetPath().AppendChild(stage.prims[name]))
         columns = stage.frames.columns(name)
@@ -169,24 +164,22 @@ class _Cloud:
         places = self.points.CreatePointsAttr()
         places.SetCustomDataByKey("unit", "m")
         types = Sdf.ValueTypeNames
-        self.primvars: dict[str, tuple[Any, Callable[[Any, np.ndarray, float], None]]] = {}
+        self.primvars: dict[str, Any] = {}
         api = UsdGeom.PrimvarsAPI(self.points)
         for label, plain in self.names.items():
             if label in (self.velocity, "RowId.id"):
                 continue
             column, double = columns[label], stage.frames.kind(label) == "double"
-            kind, fill = (types.DoubleArray, _set_doubles) if double else (types.FloatArray, _set_floats)
+            kind = types.DoubleArray if double else types.FloatArray
             if column.dtype.lstrip("u").startswith("int"):
-                kind, fill = types.IntArray, _set_ints
-            elif column.shape == (3,) and double:
-                kind, fill = types.Vector3dArray, _set_double_vectors
+                kind = types.IntArray
             elif column.shape == (3,):
-                kind, fill = types.Vector3fArray, _set_vectors
+                kind = types.Vector3dArray if double else types.Vector3fArray
             primvar = api.CreatePrimvar(plain, kind, UsdGeom.Tokens.vertex)
             if column.shape != (3,) and column.width > 1:
                 primvar.SetElementSize(column.width)
             primvar.GetAttr().SetCustomDataByKey("unit", stage.frames.unit(label))
-            self.primvars[label] = (primvar.GetAttr(), fill)
+            self.primvars[label] = primvar.GetAttr()
         if "RowId.id" in columns:
             self.id_primvar = api.CreatePrimvar("id", types.IntArray, UsdGeom.Tokens.vertex)
         if self.velocity:
@@ -194,23 +187,21 @@ class _Cloud:
             self.points.CreateVelocitiesAttr().SetCustomDataByKey("unit", said)
 
     def add(self, code: float, columns: Columns) -> None:
-        self.points.GetPointsAttr().Set(_vectors(columns["Position.x"]), code)
+        _set(self.points.GetPointsAttr(), columns["Position.x"], code)
         if self.velocity:
-            self.points.GetVelocitiesAttr().Set(_vectors(columns[self.velocity]), code)
+            _set(self.points.GetVelocitiesAttr(), columns[self.velocity], code)
         ids = columns.get("RowId.id")
         if ids is not None and (self.ids is None or not np.array_equal(ids, self.ids)):
-            self.points.CreateIdsAttr().Set(_long_ints(ids), code)
+            _set(self.points.CreateIdsAttr(), ids, code)
             # Blender 5.0 leaves out ids and reads primvars.
-            _set_ints(self.id_primvar.GetAttr(), ids, code)
+            _set(self.id_primvar.GetAttr(), ids, code)
             self.ids = ids
         self._set_widths(code, columns)
-        for label, (attribute, fill) in self.primvars.items():
-            fill(attribute, columns[label], code)
+        for label, attribute in self.primvars.items():
+            _set(attribute, columns[label], code)
 
     def _set_widths(self, code: float, columns: Columns) -> None:
         """Diameters: of balls, of cores, of balls with the particles' volume, or half the mean spacing."""
-        from pxr import UsdGeom, Vt
-
         widths = None
         if "BallShape.radius" in columns:
             widths = 2.0 * columns["BallShape.radius"]
@@ -219,7 +210,7 @@ class _Cloud:
         elif "Volume.volume" in columns:
             widths = np.cbrt(6.0 / math.pi * columns["Volume.volume"])
         if widths is not None:
-            self.points.GetWidthsAttr().Set(_floats(widths), code)
+            _set(self.points.GetWidthsAttr(), widths, code)
             self.points.SetWidthsInterpolation(UsdGeom.Tokens.vertex)
         elif self.width is None and len(columns["Position.x"]):
             self.width = 0.5 * mean_spacing(self.frames.fullest([self.name]))
@@ -234,8 +225,6 @@ class _Fields:
     """The fields of `volumes` as one Volume, whose grids are in a .vdb file for each frame."""
 
     def __init__(self, stage: _Stage, job: Job) -> None:
-        from pxr import UsdVol
-
         self.stage, self.folder, self.volumes = stage.stage, job.folder, Volumes(job)
         self.path = stage.root.GetPath().AppendChild("fields")
         self.prim = UsdVol.Volume.Define(self.stage, self.path)
@@ -243,8 +232,6 @@ class _Fields:
         (self.folder / VDB).mkdir()
 
     def add(self, frame: Frame) -> None:
-        from pxr import Sdf, UsdVol
-
         volume = self.volumes.of(frame)
         file = f"{VDB}/{frame_file('volume', frame.file, 'vdb')}"
         with open(self.folder / file, "wb") as handle:
@@ -264,8 +251,6 @@ class _SurfaceMesh:
     """One Mesh whose vertices and faces change with every frame."""
 
     def __init__(self, stage: _Stage, name: str) -> None:
-        from pxr import UsdGeom
-
         self.mesh = UsdGeom.Mesh.Define(stage.stage, stage.root.GetPath().AppendChild(stage.prims[name]))
         self.mesh.CreateVelocitiesAttr().SetCustomDataByKey("unit", "m/s")
         stage.paint(self.mesh, name, WATER, roughness=0.05, ior=1.333)
@@ -275,7 +260,7 @@ class _SurfaceMesh:
         triangles = np.empty((0, 3), np.int64) if surface is None else surface.mesh.triangles
         vertices = np.empty((0, 3)) if surface is None else surface.vertices
         velocity = vertices if surface is None else surface.vertex_velocity
-        self.mesh.CreateVelocitiesAttr().Set(_vectors(velocity), code)
+        _set(self.mesh.CreateVelocitiesAttr(), velocity, code)
         _set_mesh(self.mesh, vertices, np.full(len(triangles), 3), triangles, code)
         return 24 * len(vertices) + 16 * len(triangles)
 
@@ -284,8 +269,6 @@ class _Body:
     """One Sphere or Mesh with a moving frame."""
 
     def __init__(self, stage: _Stage, body: Placed, hidden_before: bool) -> None:
-        from pxr import Gf, UsdGeom, Vt
-
         place = stage.root.GetPath().AppendChild(stage.prims[body.population])
         parent = UsdGeom.Xform.Define(stage.stage, place)
         path = parent.GetPath().AppendChild(_prim(body.label))
@@ -313,7 +296,6 @@ class _Body:
             self._show(UsdGeom.Tokens.invisible, self.start)
 
     def add(self, code: float, body: Placed) -> None:
-        from pxr import Gf, UsdGeom
 
         # q and -q are one rotation; interpolation between frames takes the short way if they agree in sign.
         q = body.q if np.dot(body.q, self.former) >= 0.0 else -body.q
@@ -325,8 +307,6 @@ class _Body:
             self.shown = True
 
     def hide(self, code: float) -> None:
-        from pxr import UsdGeom
-
         if self.shown:
             if not self.gprim.GetVisibilityAttr().HasAuthoredValue():
                 self._show(UsdGeom.Tokens.inherited, self.start)  # the first sample holds for all before it
@@ -339,12 +319,10 @@ class _Body:
 
 def _set_mesh(mesh: Any, vertices: np.ndarray, sizes: np.ndarray, corners: np.ndarray, *code: float) -> None:
     """Set points and faces of a Mesh at a time code; without one, for all times."""
-    from pxr import UsdGeom
-
     mesh.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
-    mesh.CreatePointsAttr().Set(_vectors(vertices), *code)
-    mesh.CreateFaceVertexCountsAttr().Set(_ints(sizes), *code)
-    mesh.CreateFaceVertexIndicesAttr().Set(_ints(corners), *code)
+    _set(mesh.CreatePointsAttr(), vertices, *code)
+    _set(mesh.CreateFaceVertexCountsAttr(), sizes, *code)
+    _set(mesh.CreateFaceVertexIndicesAttr(), corners, *code)
     if len(vertices):
         _set_extent(mesh, vertices.min(axis=0), vertices.max(axis=0), *code)
 
@@ -354,64 +332,23 @@ def _set_extent(prim: Any, low: np.ndarray, high: np.ndarray, *code: float) -> N
 
     USD itself finds none for points of one width, and none for volumes.
     """
-    prim.CreateExtentAttr().Set(_vectors(np.array([low, high])), *code)
+    _set(prim.CreateExtentAttr(), np.array([low, high]), *code)
 
 
-def _vectors(array: np.ndarray) -> Any:
-    from pxr import Vt
+def _set(attribute: Any, values: np.ndarray, *code: float) -> None:
+    """Set an array of numbers at a time code, in USD's own type for it; without a code, for all times.
 
-    return Vt.Vec3fArray.FromNumpy(np.ascontiguousarray(array, dtype=np.float32))
-
-
-def _floats(array: np.ndarray) -> Any:
-    from pxr import Vt
-
-    return Vt.FloatArray.FromNumpy(np.ascontiguousarray(array, dtype=np.float32).ravel())
-
-
-def _set_floats(attribute: Any, array: np.ndarray, code: float) -> None:
-    attribute.Set(_floats(array), code)
-
-
-def _set_vectors(attribute: Any, array: np.ndarray, code: float) -> None:
-    attribute.Set(_vectors(array), code)
-
-
-def _set_doubles(attribute: Any, array: np.ndarray, code: float) -> None:
-    from pxr import Vt
-
-    attribute.Set(Vt.DoubleArray.FromNumpy(np.ascontiguousarray(array, dtype=np.float64).ravel()), code)
-
-
-def _set_double_vectors(attribute: Any, array: np.ndarray, code: float) -> None:
-    from pxr import Vt
-
-    attribute.Set(Vt.Vec3dArray.FromNumpy(np.ascontiguousarray(array, dtype=np.float64)), code)
-
-
-def _set_ints(attribute: Any, array: np.ndarray, code: float) -> None:
-    """Set whole numbers at a time code: of 32 bits, which Blender reads, until one needs 64."""
-    from pxr import Sdf
-
-    long = Sdf.ValueTypeNames.Int64Array
-    if attribute.GetTypeName() != long and np.abs(array).max(initial=0) >= 2**31:
+    Whole numbers have 32 bits, which Blender reads, until one needs 64.
+    """
+    if attribute.GetTypeName() == Sdf.ValueTypeNames.IntArray and np.abs(values).max(initial=0) >= 2**31:
         former = {time: np.array(attribute.Get(time)) for time in attribute.GetTimeSamples()}
-        attribute.SetTypeName(long)
-        for time, values in former.items():
-            attribute.Set(_long_ints(values), time)
-    attribute.Set((_long_ints if attribute.GetTypeName() == long else _ints)(array), code)
-
-
-def _long_ints(array: np.ndarray) -> Any:
-    from pxr import Vt
-
-    return Vt.Int64Array.FromNumpy(np.ascontiguousarray(array, dtype=np.int64).ravel())
-
-
-def _ints(array: np.ndarray) -> Any:
-    from pxr import Vt
-
-    return Vt.IntArray.FromNumpy(np.ascontiguousarray(array, dtype=np.int32).ravel())
+        attribute.SetTypeName(Sdf.ValueTypeNames.Int64Array)
+        for time, numbers in former.items():
+            _set(attribute, numbers, time)
+    kind = attribute.GetTypeName().type.pythonClass
+    like = np.array(kind(1))
+    rows = np.ascontiguousarray(values, dtype=like.dtype).reshape(-1, *like.shape[1:])
+    attribute.Set(kind.FromNumpy(rows), *code)
 
 
 def _prims(populations: Iterable[str], taken: Set[str]) -> dict[str, str]:
@@ -424,6 +361,4 @@ def _prims(populations: Iterable[str], taken: Set[str]) -> dict[str, str]:
 
 def _prim(name: str) -> str:
     """A name that USD allows: letters, digits, underscores."""
-    from pxr import Tf
-
     return str(Tf.MakeValidIdentifier(name))

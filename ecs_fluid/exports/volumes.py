@@ -19,12 +19,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
-from warnings import warn
 
 import numpy as np
 
 from ecs_fluid.components import Species
-from ecs_fluid.errors import FluidWarning, StorageError
+from ecs_fluid.errors import StorageError, warn
 from ecs_fluid.exports.frames import Columns, Frame, Job, flat_rows
 from ecs_fluid.input_limits import GRID_POINT, check_memory, limits
 from ecs_fluid.io.vtkhdf import POINTS
@@ -141,9 +140,7 @@ class Volumes:
         if left_out := len(every) - sum(int(rows.sum()) for rows in masks):
             warn(
                 f"{left_out} of {len(every)} particles of frame {number} are too far from all others "
-                f"for a grid of voxels of {self.voxel:g} m around all; its volume leaves them out",
-                FluidWarning,
-                stacklevel=2,
+                f"for a grid of voxels of {self.voxel:g} m around all; its volume leaves them out"
             )
         rows_of = zip(particles.items(), masks, strict=True)
         return {name: {label: y[rows] for label, y in columns.items()} for (name, columns), rows in rows_of}

@@ -86,7 +86,7 @@ def temporary_name(path: Path) -> Path:
     return path.with_name(f".{path.name}.tmp")
 
 
-def replace_file(path: Path, write: Callable[[BinaryIO], None], doing: str) -> None:
+def replace_file(path: Path, write: Callable[[BinaryIO], object], doing: str) -> None:
     """Write a file beside ``path``, sync it and rename it over ``path``; on failure ``path`` is untouched.
 
     Raises StorageError for a folder, for a device or a pipe, and for anything the operating system refuses.
@@ -117,8 +117,4 @@ def replace_file(path: Path, write: Callable[[BinaryIO], None], doing: str) -> N
 
 def replace_text(path: Path, text: str, doing: str) -> None:
     """Atomically replace a small UTF-8 text file."""
-
-    def write(handle: BinaryIO) -> None:
-        handle.write(text.encode())
-
-    replace_file(path, write, doing)
+    replace_file(path, lambda handle: handle.write(text.encode()), doing)

@@ -11,18 +11,16 @@ import json
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock, Timeout
 
 from ecs_fluid.errors import DAMAGE, StorageError
 from ecs_fluid.io.disk import storage_error
 from ecs_fluid.io.untrusted import read_bytes
-from ecs_fluid.signals import stop_signals
+from ecs_fluid.signals import handled
 
 with contextlib.suppress(ImportError):  # Windows
     import fcntl
@@ -128,19 +126,10 @@ def _wait(handle: int, kind: int) -> None:
 @contextlib.contextmanager
 def interrupts_delayed() -> Iterator[None]:
     """Let Ctrl-C and other signals act when the block ends: Python code that HDF5 calls must not raise."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # Python runs signal handlers in the main thread only
-        return
-    arrived: list[tuple[int, Any]] = []
-    # Handlers that are not Python's raise nothing and are left alone.
-    former = {number: handler for number in stop_signals() if callable(handler := signal.getsignal(number))}
-    for number in former:
-        signal.signal(number, lambda number, frame: arrived.append((number, frame)))
+    arrived: list[int] = []
     try:
-        yield
+        with handled(lambda number, frame: arrived.append(number)):
+            yield
     finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
         if arrived:
-            number, frame = arrived[-1]
-            former[number](number, frame)
+            signal.raise_signal(arrived[-1])

@@ -78,10 +78,8 @@ def drop_records_after(path: Path, tick: int) -> None:
     if len(remaining) == len(records):
         return
 
-    def write(handle: BinaryIO) -> None:
-        handle.writelines(json.dumps(record).encode() + b"\n" for record in remaining)
-
-    replace_file(path, write, "rewrite records in")
+    lines = [json.dumps(record).encode() + b"\n" for record in remaining]
+    replace_file(path, lambda handle: handle.writelines(lines), "rewrite records in")
 
 
 def _not_a_link(path: str, flags: int) -> int:

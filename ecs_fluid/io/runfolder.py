@@ -18,7 +18,6 @@ import json
 import os
 import platform
 import shutil
-import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -28,7 +27,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, Field, model_validator
 
 from ecs_fluid.arguments import path_of
-from ecs_fluid.errors import FluidWarning, StorageError, printable
+from ecs_fluid.errors import StorageError, printable, warn
 from ecs_fluid.io import checkpoint
 from ecs_fluid.io.disk import make_folder, replace_text, storage_error
 from ecs_fluid.io.fields import drop_fields_after, field_names, missing_files
@@ -271,9 +270,7 @@ class RunFolder:
         """A reader for the trajectory of this run; warns of populations and fields that lack files."""
         trajectory = Trajectory(self.trajectory)
         for text in filter(None, (self.missing(trajectory), self.missing_fields())):
-            warnings.warn(
-                f"{text}; the run is read without what was stored there", FluidWarning, stacklevel=2
-            )
+            warn(f"{text}; the run is read without what was stored there")
         return trajectory
 
     def missing(self, trajectory: Trajectory) -> str:

@@ -6,21 +6,19 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ecs_fluid.component import Array, Column, Component, Tables
 from ecs_fluid.components import Position
+from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
+from ecs_fluid.ranks.comm import Comm
 from ecs_fluid.ranks.work import SharedWork
 from ecs_fluid.runs.estimate import peak_memory
-
-if TYPE_CHECKING:
-    from ecs_fluid.entity import Entity
-    from ecs_fluid.ranks.comm import Comm
-    from ecs_fluid.system import System
-    from ecs_fluid.world import World
+from ecs_fluid.system import System
+from ecs_fluid.world import World
 
 UNEVEN = 0.1
 """Rows move between ranks when one rank has more than the mean by this fraction of it."""
@@ -202,14 +200,12 @@ class Ranks(SharedWork):
     @contextmanager
     def _visible(self, world: World, tables: Mapping[int, Tables], local: bool) -> Iterator[None]:
         """Show these tables; may be nested, where one system calls another."""
-        former = self.local, world._visible_tables, world._query_cache
-        self.local = local
-        if tables is not world._visible_tables:
-            world._visible_tables, world._query_cache = tables, {}  # a new cache of queries
+        former = self.local, world._visible_tables
+        self.local, world._visible_tables = local, tables
         try:
             yield
         finally:
-            self.local, world._visible_tables, world._query_cache = former
+            self.local, world._visible_tables = former
 
     def _write_back(self, world: World, touched: set[type[Component]]) -> None:
         """Copy this rank's rows of gathered tables that the system may have changed into its own tables."""

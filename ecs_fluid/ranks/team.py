@@ -10,7 +10,7 @@ import contextlib
 import signal
 import warnings
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +21,10 @@ from ecs_fluid.io.provenance import differences
 from ecs_fluid.own_code import code_named_in
 from ecs_fluid.ranks.comm import Comm
 from ecs_fluid.ranks.ranks import Ranks, even_blocks, is_divided
+from ecs_fluid.runs.resume import world_of
 from ecs_fluid.signals import stop_signals
-
-if TYPE_CHECKING:
-    from ecs_fluid.world import World
-
+from ecs_fluid.state import packed_world
+from ecs_fluid.world import World
 
 SHARE = "share"
 """Announces that a world is to be divided."""
@@ -58,8 +57,6 @@ def _close(present: list[Ranks]) -> None:
 
 def _share(world: World, comm: Comm) -> Ranks:
     """Keep rank 0's rows of the world, and send the others theirs."""
-    from ecs_fluid.state import packed_world
-
     if not world._ticker.warned:
         world._ticker.warn(world, 4)
     world.schedule  # noqa: B018  (derived tables must exist)
@@ -124,8 +121,6 @@ def follow(comm: Comm, allow_code: bool = False) -> None:
 
 def _received_world(comm: Comm, allow_code: bool) -> tuple[World, Ranks]:
     """This rank's part of the world that rank 0 divides."""
-    from ecs_fluid.runs.resume import world_of
-
     meta, bounds, described = comm.broadcast(None, "start")
     arrays: dict[str, Any] = {}
     for name, (dtype, shape, rows) in described.items():

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import Sources
+from ecs_fluid.entity import Entity
 from ecs_fluid.kernels.biot_savart import tree_build
 from ecs_fluid.kernels.biot_savart.target_blocks import Blocks, block_boxes
 from ecs_fluid.one_process import OneProcess
@@ -19,9 +20,6 @@ from ecs_fluid.ranks.comm import Comm, Route
 from ecs_fluid.ranks.divided_vortons import DividedVortons, OwnVortons
 from ecs_fluid.ranks.machine import Machine
 from ecs_fluid.targets import Population, Targets
-
-if TYPE_CHECKING:
-    from ecs_fluid.entity import Entity
 
 SHARED_PAIRS = 2**16
 """Pairs of target and vorton from which a sum is divided among ranks."""

@@ -138,10 +138,7 @@ class Runner:
         world, folder = self.world, self.folder
         plan = {key: getattr(self, key) for key in ("last_tick", "every", "checkpoint_seconds")}
         folder.begin_stretch(world.tick, packed_world(world)[0]["code"], status="running", plan=plan)
-        earlier = folder.read_info()
-        self._earlier_seconds = earlier.get("wall_seconds", 0.0)
-        self._earlier_systems = earlier.get("systems", {})
-        self._earlier_columns = earlier.get("columns", {})
+        self._earlier = folder.read_info()
         # A world that was stepped before this run has timings already.
         self._first_timings = {name: (timing.total, timing.calls) for name, timing in world.timings().items()}
         self._started, self._first_tick = time.perf_counter(), world.tick
@@ -205,11 +202,11 @@ class Runner:
             status=status,
             ticks=world.tick,
             time=world.time,
-            wall_seconds=self._earlier_seconds + spent,
+            wall_seconds=self._earlier.get("wall_seconds", 0.0) + spent,
             ticks_per_second=(world.tick - self._first_tick) / spent if spent else 0.0,
             particles={entity.name: len(entity) for entity in world.entities if len(entity)},
             systems=self._system_times(),
-            columns=self._earlier_columns | declared_columns(world),
+            columns=self._earlier.get("columns", {}) | declared_columns(world),
             populations=self._populations,
             fields=field_names(self.folder.fields),
             state_hash=world.state_hash(),
@@ -221,7 +218,7 @@ class Runner:
         found = {}
         for name, timing in self.world.timings().items():
             total, calls = self._first_timings.get(name, (0.0, 0))
-            earlier = self._earlier_systems.get(name, {"seconds": 0.0, "calls": 0})
+            earlier = self._earlier.get("systems", {}).get(name, {"seconds": 0.0, "calls": 0})
             found[name] = {
                 "seconds": timing.total - total + earlier["seconds"],
                 "calls": timing.calls - calls + earlier["calls"],

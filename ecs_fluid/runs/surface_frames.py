@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ecs_fluid.component import Array
+from ecs_fluid.components import SignedDistance, TemperatureField, TransferGrid
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.fields import FieldFrame, append_field, field_ticks, read_field
-
-if TYPE_CHECKING:
-    from ecs_fluid.world import World
+from ecs_fluid.world import World
 
 NAME = "sdf"
 """Name of the field; its arrays are phi [m] and, where the world has a temperature field, T [K]."""
@@ -23,8 +21,6 @@ def store_surface(world: World, folder: Path) -> None:
 
     Before the first tick they are computed from the evaluated fields, and the world's own table stays empty.
     """
-    from ecs_fluid.components import TemperatureField, TransferGrid
-
     level = level_of(world)
     if level is None:
         return
@@ -43,8 +39,6 @@ def store_surface(world: World, folder: Path) -> None:
 
 def level_of(world: World) -> tuple[Array, Array, Array] | None:
     """phi [m], origin [m] and spacing [m] of the world's surface, or None."""
-    from ecs_fluid.components import SignedDistance
-
     table = world.fluid.tables.get(SignedDistance)
     if not isinstance(table, SignedDistance):
         return None

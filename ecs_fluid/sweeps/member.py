@@ -10,18 +10,18 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ecs_fluid.errors import DivergedError, FluidError, FluidWarning, StorageError
+import tomli_w
+
+from ecs_fluid.errors import DivergedError, FluidError, FluidWarning, StorageError, warn
 from ecs_fluid.io.lock import WriterLock
 from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.io.trajectory import Trajectory
+from ecs_fluid.runs.runner import Runner
 from ecs_fluid.sweeps.axes import Point
 from ecs_fluid.sweeps.plan import STOP, Plan
-
-if TYPE_CHECKING:
-    from ecs_fluid.io.trajectory import Trajectory
-    from ecs_fluid.runs.runner import Runner
-    from ecs_fluid.world import World
+from ecs_fluid.world import World
 
 REPORT_SECONDS = 0.5
 """Shortest time between two reports of one member, s."""
@@ -166,18 +166,13 @@ def ended_before(member: Member) -> Member | None:
 
 def _runner_of(job: Job) -> Runner:
     """The run from its newest intact checkpoint, or from the start."""
-    import tomli_w
-
-    import ecs_fluid.worlds  # noqa: F401  (registers what a checkpoint may name)
-    from ecs_fluid.runs.runner import Runner
-
     plan, member = job.plan, job.member
     recipe = plan.recipe_of(member.values)
     last = plan.ticks or recipe.ticks
     if (member.path / "run.json").is_file() and _has_checkpoint(member.path):
         return Runner.resume(member.path, last, plan.allow_code, plan.anyway)[0]
     for text in recipe.lint():
-        warnings.warn(text, FluidWarning, stacklevel=2)
+        warn(text)
     made = recipe.build()
     about = {
         "world": plan.world,

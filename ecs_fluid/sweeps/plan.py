@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, Field
 
@@ -25,9 +25,7 @@ from ecs_fluid.validation_errors import nearest, validated
 from ecs_fluid.world_files import read_tables
 from ecs_fluid.worlds.files import data_file, files_from
 from ecs_fluid.worlds.overrides import override
-
-if TYPE_CHECKING:
-    from ecs_fluid.worlds import WorldRecipe
+from ecs_fluid.worlds.world_recipe import WorldRecipe, recipe_of, shipped
 
 FORMAT = "ecs_fluid sweep"
 VERSION = 1
@@ -97,8 +95,6 @@ class Plan:
         allow_code: bool = False,
     ) -> Plan:
         """A plan without members, for a world given as to `ecs_fluid.load`; raises RecipeError."""
-        from ecs_fluid.worlds.world_recipe import WorldRecipe, recipe_of, shipped
-
         ticks = whole_number_or_none(ticks, "ticks", 1)
         settings = tuple(names_of(settings, "settings", "a text 'ring.core=0.2' or a list of such texts"))
         recipe = recipe_of(world, settings, allow_code)  # raises at once for errors in the world itself
@@ -139,8 +135,6 @@ class Plan:
 
     def recipe_of(self, point: Point) -> WorldRecipe:
         """The checked recipe of the world with the values of `point`."""
-        from ecs_fluid.worlds.world_recipe import WorldRecipe
-
         place = Path(self.source).name or self.world
         home = Path(self.home) if self.home else None
         tables = copy.deepcopy(self.tables)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -71,10 +71,7 @@ def plot(
     if varied:
         _add_legend(figure, varied, values, colours)
 
-    def write(handle: BinaryIO) -> None:
-        figure.savefig(handle, format="png", dpi=110)
-
-    replace_file(path, write, "write plot")
+    replace_file(path, lambda handle: figure.savefig(handle, format="png", dpi=110), "write plot")
     return True
 
 

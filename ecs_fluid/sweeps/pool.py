@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
 
-from ecs_fluid.errors import FluidError
+from ecs_fluid.errors import FluidError, optional
 from ecs_fluid.hung_processes import TIMEOUT, Idle, timeout
 from ecs_fluid.io.disk import make_folder, storage_error
 from ecs_fluid.io.provenance import differences
@@ -281,11 +281,9 @@ def check_address(scheduler: str) -> None:
 
 def require_dask() -> None:
     """Raise FluidError when Dask is not installed, or cryptography, which makes its keys."""
-    try:
-        import cryptography  # noqa: F401
-        import distributed  # noqa: F401
-    except ImportError:
-        raise FluidError(
+    for module in ("cryptography", "distributed"):
+        optional(
+            module,
             "workers need Dask, which is not installed; install it with: pip install 'ecs-fluid[sweep]', "
-            "or run the members one after another: --workers 0, in Python workers=0"
-        ) from None
+            "or run the members one after another: --workers 0, in Python workers=0",
+        )

@@ -7,7 +7,7 @@ import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.disk import replace_file, replace_text
@@ -61,11 +61,9 @@ def write_tables(folder: Path, members: Sequence[Member], diagnostics: Sequence[
         return written
     table = pyarrow.table({name: [row.get(name) for row in over_time] for name in _columns(over_time)})
 
-    def write(handle: BinaryIO) -> None:
-        pyarrow.parquet.write_table(table, handle)
-
-    replace_file(folder / "table.parquet", write, "write table")
-    return [*written, folder / "table.parquet"]
+    target = folder / "table.parquet"
+    replace_file(target, lambda handle: pyarrow.parquet.write_table(table, handle), "write table")
+    return [*written, target]
 
 
 def _cells(values: Point) -> Row:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ecs_fluid.arguments import MOST_THREADS, path_of, whole_number, whole_number_or_none
 from ecs_fluid.errors import FluidError, RecipeError, StorageError, sentences
@@ -21,9 +21,7 @@ from ecs_fluid.sweeps.plan import STOP, Plan
 from ecs_fluid.sweeps.pool import DaskPool, check_address, cores, require_dask
 from ecs_fluid.sweeps.results import write_tables
 from ecs_fluid.validation_errors import shown
-
-if TYPE_CHECKING:
-    from ecs_fluid.worlds import WorldRecipe
+from ecs_fluid.worlds import WorldRecipe
 
 HISTORY = "history.jsonl"
 PLOT = "plot.png"

@@ -429,7 +429,7 @@ def test_command_passes_everything_on(
     from ecs_fluid.viz import probe, window
 
     got: list[Live] = []
-    monkeypatch.setattr(window, "watch", got.append)
+    monkeypatch.setattr(window, "Window", lambda live: SimpleNamespace(run=lambda: got.append(live)))
     monkeypatch.setattr(probe, "require_gl", SimpleNamespace)
     monkeypatch.setenv("DISPLAY", ":99")
     arguments = ["--slide", "fluid.viscosity=1e-6:1e-4", "--set", "ring.radius=2", "--ticks", "7", "--paused"]

@@ -233,6 +233,7 @@ def test_a_stage_without_voxels_has_no_fields(stage: Any) -> None:
 
 def test_missing_usd_core_is_one_sentence(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pxr", None)
+    monkeypatch.delitem(sys.modules, "ecs_fluid.exports.usd", raising=False)  # as in a new process
     with pytest.raises(ef.StorageError, match=r"install it with: pip install 'ecs-fluid\[usd\]'"):
         ef.export(run, "usd", out=tmp_path / "out")
     assert not list(tmp_path.iterdir())

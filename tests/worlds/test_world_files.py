@@ -15,7 +15,7 @@ from ecs_fluid.api.parameters import split_unit
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
-from ecs_fluid.validation_errors import _models
+from ecs_fluid.validation_errors import models_in
 from ecs_fluid.worlds.world_recipe import shipped
 from ecs_fluid.worlds.world_tables import FLUID, FluidTable, OutputTable, WorldTable
 
@@ -59,7 +59,7 @@ def units(model: type[BaseModel], key: str, value: Any) -> list[str]:
         if isinstance(parts[0], dict) and "keys" in parts[0]:
             found = ["s", *own]
         elif isinstance(parts[0], dict):
-            inner = next(m for m in _models(field.annotation) if parts[0].keys() <= set(m.model_fields))
+            inner = next(m for m in models_in(field.annotation) if parts[0].keys() <= set(m.model_fields))
             found = [
                 unit for part in parts for name, item in part.items() for unit in units(inner, name, item)
             ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ecs_fluid.viz.colours import Paint, paint, shaded
+from ecs_fluid.viz.colours import paint, shaded
 from ecs_fluid.viz.columns import Columns, positions
 from ecs_fluid.viz.shared_limits import View, is_cloud
 from ecs_fluid.viz.smoke import Puff
@@ -35,10 +35,11 @@ class Smoke:
 
     def of(self, particles: Mapping[str, Columns], clouds: Sequence[str]) -> dict[str, bytes]:
         """Planes, end to end, of every cloud that has rows in a frame."""
+        look, view = self._look, self._view
         painted = [
-            (name, positions(particles[name]), self._paint(name, particles[name]))
-            for name in clouds
-            if len(particles[name]["Position.x"])
+            (name, positions(columns), paint(look, columns, view.tint(look, name), view.painted))
+            for name, columns in ((name, particles[name]) for name in clouds)
+            if len(columns["Position.x"])
         ]
         if not painted:
             return {}
@@ -51,11 +52,3 @@ class Smoke:
         ends = np.cumsum([len(places) for _, places, _ in painted])[:-1]
         parts = np.split(shown, ends, axis=1)
         return {name: part.tobytes() for (name, _, _), part in zip(painted, parts, strict=True)}
-
-    def _paint(self, name: str, columns: Columns) -> Paint:
-        return paint(
-            self._look,
-            columns,
-            self._view.tint(self._look, name),
-            self._view.painted,
-        )
