@@ -98,6 +98,10 @@ def _in_lanes(exp: tuple[Any, ...]) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
+LEAST_EXPONENT = -100
+"""Values are scaled up by at most 2^100, which single precision holds."""
+
+
 def cutoff(order: int, dimension: int = 3) -> float:
     """Reach R of the kernel in units of eps: eta is 0 beyond."""
     return math.sqrt(dimension / 2 + 9) if order == 2 else 4.5
@@ -283,11 +287,17 @@ def exchange(
     e2, end = rows[:, 3] * rows[:, 3], cutoff(order, dimension)
     if part is None:
         part = RatedRows(0, len(rows), bool(e2.min() == e2.max()))
+    # By a power of two, which rounds nothing: products of small drops' strengths and volumes are below the
+    # least number of single precision.
+    exponent = max(math.frexp(float(np.abs(rows[:, 5:]).max(initial=0.0)))[1], LEAST_EXPONENT)
+    rows = rows.copy()
+    rows[:, 5:] *= kind(2.0**-exponent)
     _exchange(
         rows, start, *grid, *reach_columns(rows, kind(end**2) * e2), part.begin, part.behind,
         kind(end ** (-2 if order == 2 else 2)), kind(a * viscosity), kind(b * viscosity), order == 4,
         dimension == 2, part.uniform, _exponential_constants(rows.dtype), rate, loss,
     )  # fmt: skip
+    rate *= kind(2.0**exponent)
 
 
 def reach_of(widest: np.floating, order: int, dimension: int) -> float:

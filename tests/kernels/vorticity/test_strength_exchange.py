@@ -291,6 +291,24 @@ def test_single_precision_agrees_with_double(uniform: bool) -> None:
     np.testing.assert_allclose(single, double, atol=1e-5 * np.abs(double).max())
 
 
+@pytest.mark.parametrize("order", [2, 4])
+def test_tiny_values_are_exchanged_as_large_ones(order: int) -> None:
+    """In single precision, values 2^-70 times as large have rates 2^-70 times as large, to the bit.
+
+    Their products with volumes of 2^-60 m^3 (a micrometre cubed) are below single precision's least number.
+    """
+    x, values, eps, volume = (column.astype(np.float32) for column in cloud(300, 3))
+    length = np.float32(2.0**-20)
+    small = x * length, eps * length, volume * length**3
+    large, loss = strength_exchange.exchange_rows(small[0], values, *small[1:], 1e-6, order)
+    tiny, same = strength_exchange.exchange_rows(
+        small[0], values * np.float32(2.0**-70), *small[1:], 1e-6, order
+    )
+    assert np.abs(large).max() > 0
+    assert np.array_equal(tiny, large * np.float32(2.0**-70))
+    assert np.array_equal(loss, same)
+
+
 def test_exchange_conserves_the_total_and_leaves_uniform_fields_alone() -> None:
     """Antisymmetric pairs: the rates sum to round-off, 1e-14 of their sizes; equal f = alpha / V gives 0, or
     what rounding V_p alpha_q leaves of an exchange: half a unit of the last place of V f times the loss."""
