@@ -26,7 +26,7 @@ from ecs_fluid.validation_errors import nearest
 from ecs_fluid.worlds.world_recipe import shipped
 from ecs_fluid.worlds.world_tables import FLUID, TABLES
 
-BASES = (Recipe, System, Component, Solver)
+BASES = (System, Recipe, Component, Solver)
 """Base classes of what a user may write."""
 
 

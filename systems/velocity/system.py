@@ -226,11 +226,11 @@ class VelocitySystem(System):
                     f"{', '.join(IN_A_PLANE)}, or dimension = 3"
                 )
         self._solver = self._made(self.solver)
-        self.may_read = (*type(self).may_read, *self.further_reads)  # type: ignore[assignment,misc]
+        # A field of the solver's own is a flow without vortons too.
+        optional = (Strength, CoreRadius) if self._solver.own_field else ()
+        self.reads = tuple(kind for kind in type(self).reads if kind not in optional)  # type: ignore[assignment,misc]
+        self.may_read = (*type(self).may_read, *self.further_reads, *optional)  # type: ignore[misc]
         self.asks = (*type(self).asks, *self._solver.asks)  # type: ignore[assignment,misc]
-        if self._solver.own_field:  # there is a flow without vortons too
-            self.reads = (Position, Sources, Grid)  # type: ignore[assignment,misc]
-            self.may_read += (Strength, CoreRadius)  # type: ignore[assignment,misc]
         self.grid_needs = self._needs(self._solver)
 
     def added(self, world: World) -> None:
