@@ -83,6 +83,10 @@ def loaded(name: str) -> ef.World:
     velocity = world.system(ef.VelocitySystem)
     if velocity is not None:
         velocity.solver, velocity.at, velocity.tracers = "direct", "vortons", "solver"
+    boundary = world.system(ef.BoundarySystem)
+    if boundary is not None:
+        # Panels of balls, and cells in which shed vortons are joined, lie along the axes.
+        boundary.boundary = "article"
     return world
 
 

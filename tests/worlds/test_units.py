@@ -110,6 +110,8 @@ def scaled(value: Any, unit: str, units: Units) -> Any:
         return Keyed(keys=keys, between=value.between)
     if isinstance(value, Settings):
         return in_units(value, units)
+    if isinstance(value, dict) and all(isinstance(one, str) for one in value.values()):
+        return value  # names
     if isinstance(value, str):
         return formula(value, unit, units) if unit else value
     if unit.startswith("[["):  # a profile, [[m, K], ...]
