@@ -33,8 +33,14 @@ def like(world: ef.World) -> Article:
     """The article's flow from the state of a world."""
     single = np.float32
 
-    def rows(component: Any, attribute: str, populations: Sequence[ef.Entity]) -> Array:
-        found = [np.asarray(getattr(entity[component], attribute), single) for entity in populations]
+    def rows(component: Any, attribute: str, populations: Sequence[ef.Entity], absent: float = 0.0) -> Array:
+        """A column of all populations; `absent` for those without it, as what a body sheds has no heat."""
+        found = [
+            np.asarray(getattr(entity[component], attribute), single)
+            if component in entity
+            else np.full(len(entity), absent, single)
+            for entity in populations
+        ]
         return np.concatenate(found).copy()
 
     vortons, others = vortons_of(world), moved(world)
@@ -55,7 +61,7 @@ def like(world: ef.World) -> Article:
         rho = (
             rows(ef.Density, "rho", vortons)
             if dense
-            else flow.ambient * warm / rows(ef.Temperature, "T", vortons)
+            else flow.ambient * warm / rows(ef.Temperature, "T", vortons, warm)
         )
         flow.density = rho[:, None]
     fire = world.system(ef.CombustionSystem)
@@ -111,6 +117,8 @@ def lean(world: ef.World) -> ef.World:
             if isinstance(s, ARTICLES)
         ]
     )
+    if boundary := copy.system(ef.BoundarySystem):
+        boundary.boundary = "article"
     return copy
 
 
