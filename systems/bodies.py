@@ -144,7 +144,7 @@ class BodySystem(System):
         solid = bodies.shape != CONTAINER
         boundary = "panels" if world.dimension == 3 else "layer"
         velocity, still = world.system(VelocitySystem), solid & (bodies.motion == FIXED)
-        mirrors = {face.body for face in velocity.mirrors} if velocity else ()  # it tells of these itself
+        mirrors = velocity.mirror_bodies if velocity else ()  # it tells of these itself
         if winds(world) and any(
             still[rows].any() and entity.name not in mirrors for entity, rows in rows_of_each(entities)
         ):

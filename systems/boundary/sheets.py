@@ -12,7 +12,6 @@ from ecs_fluid.component import Array
 from ecs_fluid.systems.boundary.article import astray
 from ecs_fluid.systems.boundary.shed_motion import MotionMemory
 from ecs_fluid.systems.shared.body_tables import corners_of, gathered
-from ecs_fluid.systems.velocity.mirrors import mirrors_of
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.targets import Targets
 
@@ -178,7 +177,7 @@ class SheetBoundary(ABC):
         # One size for a whole body: vortons of equal cores keep their total strength when they stretch.
         size = np.concatenate([np.full(len(s.panels.area), self._size(s.panels)) for s in surfaces])
         shed = center + (self.system.offset * size)[:, None] * normal
-        mirrors = mirrors_of(self.world, self.world.require(VelocitySystem).mirrors)
+        mirrors = self.world.require(VelocitySystem).images
         for part in (0.5, 0.25, 0.0):
             # Nearer to the surface where another body is closer than that.
             lost = np.any([astray(bodies, hulls, shed), *(one.is_behind(shed) for one in mirrors)], axis=0)
@@ -208,7 +207,7 @@ class SheetBoundary(ABC):
 
         targets = Targets.at(np.ascontiguousarray(points), gradient=False)
         fill(targets)
-        for mirror in mirrors_of(self.world, system.mirrors):
+        for mirror in system.images:
             mirror.add(targets, fill)
         return targets.u
 

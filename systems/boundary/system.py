@@ -184,7 +184,7 @@ class BoundarySystem(System):
 
     def _with_sheets(self, entities: list[Entity]) -> list[Entity]:
         """Bodies that shed: those without faces that mirror, through which nothing flows anyway."""
-        mirrors = {face.body for face in self.world.require(VelocitySystem).mirrors}
+        mirrors = self.world.require(VelocitySystem).mirror_bodies
         return [entity for entity in entities if entity.name not in mirrors]
 
     def lint(self, world: World) -> list[str]:

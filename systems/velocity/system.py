@@ -38,7 +38,7 @@ from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.grid_reading import GridReading, Reading, sum_at_strays
 from ecs_fluid.systems.velocity.hybrid import HybridSolver
 from ecs_fluid.systems.velocity.lint import plane_vortices_lint, slow_sums_lint, unfelt_lint
-from ecs_fluid.systems.velocity.mirrors import MirrorFace, mirror_lint, mirrors_of
+from ecs_fluid.systems.velocity.mirrors import Mirror, MirrorFace, mirror_lint, mirrors_of
 from ecs_fluid.systems.velocity.poisson import PoissonSolver
 from ecs_fluid.systems.velocity.pppm import PppmSolver
 from ecs_fluid.systems.velocity.sampled_error import sampled_error
@@ -244,7 +244,7 @@ class VelocitySystem(System):
 
     def must_hold(self, world: World) -> None:
         """Mirrors are flat faces of fixed bodies."""
-        mirrors_of(world, self.mirrors)
+        _ = self.images  # an error where they are not
 
     # ------------------------------------------------------------------ a tick
 
@@ -444,6 +444,16 @@ class VelocitySystem(System):
         return self._solver.own_field
 
     @property
+    def images(self) -> list[Mirror]:
+        """What makes all mirror images of the vortons, by the present places of the bodies that mirror."""
+        return mirrors_of(self.world, self.mirrors)
+
+    @property
+    def mirror_bodies(self) -> set[str]:
+        """Names of the bodies and containers with faces that mirror."""
+        return {face.body for face in self.mirrors}
+
+    @property
     def further_reads(self) -> Types:
         """Component types that the flow depends on beside those of vortons: of its solver and its mirrors."""
         return (*solver_class(self.solver).reads, *(BODIES if self.mirrors else ()))
@@ -519,7 +529,7 @@ class VelocitySystem(System):
             solver.prepare(sources, grid)
             return solver.pair_fields(x)
         psi, omega, u, du = self._pair_sums(x, sources, grid)
-        for mirror in mirrors_of(self.world, self.mirrors):
+        for mirror in self.images:
             image = self._pair_sums(np.ascontiguousarray(mirror.point(x)), sources, grid)
             psi += mirror.pseudovector(image[0])
             omega += mirror.pseudovector(image[1])

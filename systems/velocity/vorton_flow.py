@@ -14,7 +14,7 @@ from ecs_fluid.entity import Entity
 from ecs_fluid.systems.partition import VORTONS
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.fmm import FmmSolver
-from ecs_fluid.systems.velocity.mirrors import Mirror, mirrors_of
+from ecs_fluid.systems.velocity.mirrors import Mirror
 from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.systems.velocity.tree import TreeSolver
 from ecs_fluid.targets import Targets
@@ -42,8 +42,8 @@ class VortonFlow:
     def by(cls, solver: Solver, sources: Sources, grid: Grid) -> Self:
         """The flow of these vortons; prepares the solver for them."""
         solver.prepare(sources, grid)
-        mirrors = mirrors_of(solver.world, solver.system.mirrors)
-        return cls(solver, sources, grid, PotentialFlow.by(solver, sources, grid), mirrors)
+        potential = PotentialFlow.by(solver, sources, grid)
+        return cls(solver, sources, grid, potential, solver.system.images)
 
     def fill(self, targets: Targets) -> None:
         """Fill the velocity, and its gradient if it is wanted, at the targets."""
