@@ -177,7 +177,7 @@ class SheetBoundary(ABC):
         # One size for a whole body: vortons of equal cores keep their total strength when they stretch.
         size = np.concatenate([np.full(len(s.panels.area), self._size(s.panels)) for s in surfaces])
         shed = center + (self.system.offset * size)[:, None] * normal
-        mirrors = self.world.require(VelocitySystem).images
+        mirrors = self.world.require(VelocitySystem).mirror_planes
         for part in (0.5, 0.25, 0.0):
             # Nearer to the surface where another body is closer than that.
             lost = np.any([astray(bodies, hulls, shed), *(one.is_behind(shed) for one in mirrors)], axis=0)
@@ -207,7 +207,7 @@ class SheetBoundary(ABC):
 
         targets = Targets.at(np.ascontiguousarray(points), gradient=False)
         fill(targets)
-        for mirror in system.images:
+        for mirror in system.mirror_planes:
             mirror.add(targets, fill)
         return targets.u
 

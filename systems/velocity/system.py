@@ -244,7 +244,7 @@ class VelocitySystem(System):
 
     def must_hold(self, world: World) -> None:
         """Mirrors are flat faces of fixed bodies."""
-        _ = self.images  # an error where they are not
+        _ = self.mirror_planes  # an error where they are not
 
     # ------------------------------------------------------------------ a tick
 
@@ -444,7 +444,7 @@ class VelocitySystem(System):
         return self._solver.own_field
 
     @property
-    def images(self) -> list[Mirror]:
+    def mirror_planes(self) -> list[Mirror]:
         """What makes all mirror images of the vortons, by the present places of the bodies that mirror."""
         return mirrors_of(self.world, self.mirrors)
 
@@ -529,7 +529,7 @@ class VelocitySystem(System):
             solver.prepare(sources, grid)
             return solver.pair_fields(x)
         psi, omega, u, du = self._pair_sums(x, sources, grid)
-        for mirror in self.images:
+        for mirror in self.mirror_planes:
             image = self._pair_sums(np.ascontiguousarray(mirror.point(x)), sources, grid)
             psi += mirror.pseudovector(image[0])
             omega += mirror.pseudovector(image[1])

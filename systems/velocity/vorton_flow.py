@@ -43,7 +43,7 @@ class VortonFlow:
         """The flow of these vortons; prepares the solver for them."""
         solver.prepare(sources, grid)
         potential = PotentialFlow.by(solver, sources, grid)
-        return cls(solver, sources, grid, potential, solver.system.images)
+        return cls(solver, sources, grid, potential, solver.system.mirror_planes)
 
     def fill(self, targets: Targets) -> None:
         """Fill the velocity, and its gradient if it is wanted, at the targets."""
