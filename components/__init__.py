@@ -7,6 +7,7 @@ from ecs_fluid.components.bodies import (
     Body as Body,
     BodyHeat as BodyHeat,
     BodyLoad as BodyLoad,
+    BodyPart as BodyPart,
     BoundaryExchange as BoundaryExchange,
     BoundaryLayer as BoundaryLayer,
     BoundVorticity as BoundVorticity,

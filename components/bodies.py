@@ -87,6 +87,37 @@ class Body(Component):
             )
 
 
+class BodyPart(Component):
+    """The row is one of the convex parts of a rigid body; the body is all adjacent rows with the same number.
+
+    Parts have the pose and motion of their body, and the polytope of a part is in axes about the body's
+    centre of mass. Body.mass of a part is its own; Body.inertia is that of its mass about the body's centre,
+    so that both add up to those of the body. parts: how many parts the body has.
+    """
+
+    body: Array = column("1", kind="int", minimum=0)
+    parts: Array = column("1", kind="int", minimum=1)
+
+    def agree(self, beside: Tables) -> None:
+        """Refuse bodies that lack a part, or whose rows are not adjacent."""
+        self.leaders()
+
+    def leaders(self) -> Array:
+        """Number (n,) of the row of the first part of each row's body.
+
+        Raises ComponentError if a body has not as many adjacent rows as it has parts.
+        """
+        new = np.diff(self.body, prepend=-1) != 0
+        first, group = np.flatnonzero(new), np.cumsum(new) - 1
+        count = np.bincount(group)
+        for row in np.flatnonzero(self.parts != count[group])[:1]:
+            raise ComponentError(
+                f"BodyPart.parts row {row} is {self.parts[row]}, but {count[group[row]]} adjacent rows are "
+                f"body {self.body[row]}; the parts of a body are adjacent, and none can be removed alone"
+            )
+        return np.asarray(first[group])
+
+
 class BallShape(Component):
     """The body is a ball."""
 

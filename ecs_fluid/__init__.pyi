@@ -27,6 +27,7 @@ from ecs_fluid.components import (
     Body as Body,
     BodyHeat as BodyHeat,
     BodyLoad as BodyLoad,
+    BodyPart as BodyPart,
     BoundaryExchange as BoundaryExchange,
     BoundaryLayer as BoundaryLayer,
     BoundVorticity as BoundVorticity,

@@ -16,6 +16,7 @@ from ecs_fluid.components.bodies import (
     Body,
     BodyHeat,
     BodyLoad,
+    BodyPart,
     ContactMemory,
     FormerPose,
     HullTable,
@@ -30,13 +31,14 @@ from ecs_fluid.keyframes import Keyed, KeyedVector, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
-from ecs_fluid.systems.shared.body_overlaps import overlap_lint
+from ecs_fluid.systems.shared.body_overlaps import overlap_lint, part_overlap_lint
 from ecs_fluid.systems.shared.body_pairs import check_pairs
 from ecs_fluid.systems.shared.body_tables import (
     SHAPES,
     body_entities,
-    column_of,
     gathered,
+    leaders_of,
+    load_of,
     row_ids,
     rows_of,
     some_of,
@@ -139,10 +141,13 @@ class BodySystem(System):
         entities = [entity for entity in body_entities(world) if len(entity)]
         bodies, hulls = gathered(entities)
         texts = [*_unused_heat_lint(world, entities), *overlap_lint(entities, bodies, hulls)]
+        texts += part_overlap_lint(entities, bodies, hulls)
         if not (entities and seen) or world.system(BoundarySystem) is not None:
             return texts
         solid = bodies.shape != CONTAINER
         boundary = "panels" if world.dimension == 3 else "layer"
+        if any(BodyPart in entity for entity in entities):
+            boundary = "article"
         velocity, still = world.system(VelocitySystem), solid & (bodies.motion == FIXED)
         mirrors = velocity.mirror_bodies if velocity else ()  # it tells of these itself
         if winds(world) and any(
@@ -200,9 +205,9 @@ class BodySystem(System):
                     f"BodySystem: a script moves {script.name!r}, but only a body with motion = 'scripted' "
                     f"(Body.motion = {SCRIPTED}) can be moved by one"
                 )
-            if len(entity) > 1:  # a body that is gone may come back
+            if (count := len(set(leaders_of([entity]).tolist()))) > 1:  # a body that is gone may come back
                 raise RecipeError(
-                    f"BodySystem: a script moves {script.name!r}, which has {len(entity)} bodies; exactly "
+                    f"BodySystem: a script moves {script.name!r}, which has {count} bodies; exactly "
                     "one is needed"
                 )
 
@@ -223,13 +228,12 @@ class BodySystem(System):
             return
         ends = self.scripted(dt)
         for entity, *_, v, spin in ends:
-            entity[RigidMotion].v[0], entity[RigidMotion].angular_velocity[0] = v, spin
+            entity[RigidMotion].v[...], entity[RigidMotion].angular_velocity[...] = v, spin
         bodies, hulls = gathered(entities)
         if across is not None:
             bodies = _kept_from_tilting(bodies, across)
         free = bodies.motion == FREE
-        brake = free * column_of(entities, BodyLoad, "brake")
-        swirl = free[:, None] * column_of(entities, BodyLoad, "swirl")
+        brake, swirl = free * load_of(entities, "brake"), free[:, None] * load_of(entities, "swirl")
         bodies, push, torque = self._loaded(entities, bodies)
         loads = push, torque
         brake_spin(bodies, brake, swirl, 0.5 * dt)
@@ -242,7 +246,7 @@ class BodySystem(System):
             _keep_in_plane(bodies, across)
         write_back(entities, bodies)
         for entity, x, q, *_ in ends:
-            entity[Pose].x[0], entity[Pose].q[0] = x, q
+            entity[Pose].x[...], entity[Pose].q[...] = x, q
 
     def _loaded(self, entities: list[Entity], bodies: Bodies) -> tuple[Bodies, Array, Array]:
         """Bodies with added mass and `kick` applied; accelerations (n, 3) m/s^2 and torques (n, 3) N m."""
@@ -250,11 +254,11 @@ class BodySystem(System):
 
         free = (bodies.motion == FREE)[:, None]
         drive = drive_of(self.world, entities, bodies)
-        kick = free * column_of(entities, BodyLoad, "kick")
+        kick = free * load_of(entities, "kick")
         if kick.any():
             apply_torque(bodies, kick, 1.0)
         bodies = bodies._replace(mass=drive.heavier)
-        return bodies, drive.push, np.where(free, column_of(entities, BodyLoad, "torque"), 0.0)
+        return bodies, drive.push, np.where(free, load_of(entities, "torque"), 0.0)
 
     def _advance(
         self,

@@ -32,6 +32,7 @@ from ecs_fluid.systems.shared.body_tables import (
     column_of,
     gathered,
     move_freely,
+    sum_of_parts,
 )
 from ecs_fluid.systems.shared.fluid_at_rest import FluidAtRest, density_of, fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.populations import rows_of_each
@@ -117,10 +118,13 @@ class BuoyancySystem(System):
         move_freely(bodies, 0.5 * dt)
         mass, moment, volume = displacement(bodies, hulls, *profile(fluid), self.world.across)
         if self.local:
-            mass += volume * column_of(entities, Surroundings, "excess")
+            all_of_it = sum_of_parts(
+                bodies.leader, volume
+            )  # the first part of a body has the excess for all of it
+            mass += all_of_it * column_of(entities, Surroundings, "excess")
             slope = column_of(entities, Surroundings, "slope")
             for i in np.flatnonzero(slope.any(axis=1)).tolist():
-                moment[i] += volume[i] * second_moment(bodies, i) @ slope[i]
+                moment[i] += all_of_it[i] * second_moment(bodies, i) @ slope[i]
         factor = _swelling(entities, fluid)
         mass, moment = mass * factor, moment * factor[:, None]
         solid = bodies.shape != CONTAINER

@@ -191,7 +191,7 @@ class CollisionSystem(System):
         former = column_of(entities, FormerPose, "x"), column_of(entities, FormerPose, "q")
         present, motion = (bodies.x, bodies.q), (bodies.v, bodies.angular_velocity)
         shapes = (bodies.shape, bodies.radius, bodies.hull)
-        return obstacles(former, present, motion, *shapes, self.clearance), hulls
+        return obstacles(former, present, motion, *shapes, self.clearance, bodies.leader), hulls
 
     def _keep_back_new(self, obstacles: Obstacles, hulls: Hulls) -> int:
         """Keep back misplaced new particles of emitters; returns their number."""

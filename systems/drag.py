@@ -21,6 +21,7 @@ from ecs_fluid.systems.shared.body_tables import (
     body_entities,
     column_of,
     gathered,
+    load_of,
     move_freely,
 )
 from ecs_fluid.systems.shared.braking import brake_spin, gained
@@ -139,8 +140,9 @@ class DragSystem(System):
         wind = bodies.v - column_of(entities, Surroundings, "u")
         move_freely(bodies, 0.5 * dt)
         rho = np.interp(bodies.x[:, 2], *profile(fluid_at_rest(self.world)))
-        added = column_of(entities, BodyLoad, "added")
+        added = load_of(entities, "added")
         free = (bodies.motion == FREE) & (bodies.shape != CONTAINER)
+        free &= bodies.leader == np.arange(len(free))  # the drag of a body acts on its first part
         if self.torque:
             factor, power = (8, 3) if across is None else (4, 2)
             slow = np.where(free, factor * np.pi * rho * nu * size**power, 0.0)
@@ -148,7 +150,7 @@ class DragSystem(System):
             add_loads(entities, brake=slow, swirl=swirl)
             brake_spin(bodies, slow, swirl, 0.5 * dt)
         gravity = self.world.gravity * (np.arange(3) != across)
-        pull = column_of(entities, BodyLoad, "force") + bodies.mass[:, None] * gravity
+        pull = load_of(entities, "force") + bodies.mass[:, None] * gravity
         inertia = bodies.mass[:, None, None] * np.eye(3) + 0.5 * (added + added.transpose(0, 2, 1))
         turned = size**3 if across is None else 2 * size**2
         lift = (self.lift * np.pi * rho * turned)[:, None] * bodies.angular_velocity

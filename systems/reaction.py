@@ -25,7 +25,14 @@ from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.boundary.system import BoundarySystem, refuse_two_spins
 from ecs_fluid.systems.collision import CollisionSystem
-from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, column_of, gathered, set_motion
+from ecs_fluid.systems.shared.body_tables import (
+    SHAPES,
+    body_entities,
+    column_of,
+    gathered,
+    set_motion,
+    sum_of_parts,
+)
 from ecs_fluid.systems.shared.fluid_at_rest import density_lint, fluid_density
 from ecs_fluid.systems.shared.populations import spread
 from ecs_fluid.systems.surroundings import volumes
@@ -153,8 +160,9 @@ class ReactionSystem(System):
         masses = mass_matrices(bodies.mass, bodies.inertia, bodies.q)
         motion = np.concatenate([bodies.v, bodies.angular_velocity], axis=1)
         matrix, given = self._meetings(bodies, hulls)
+        matrix, given = sum_of_parts(bodies.leader, matrix), sum_of_parts(bodies.leader, given)
         rest = given - np.einsum("nab,nb->na", matrix, motion)
-        by_vortons = self._from_vortons(entities)
+        by_vortons = sum_of_parts(bodies.leader, self._from_vortons(entities))
         layered = _layered(self.world)
         free = bodies.motion == FREE
         change = np.zeros((len(free), 6))

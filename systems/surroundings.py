@@ -20,6 +20,7 @@ from ecs_fluid.systems.shared.body_tables import (
     gathered,
     move_freely,
     planes_of,
+    sum_of_parts,
 )
 from ecs_fluid.systems.shared.populations import add_spread
 from ecs_fluid.systems.velocity.system import VelocitySystem
@@ -129,6 +130,7 @@ class SurroundingsSystem(System):
             excess = np.zeros(len(places))
             if inside.any():
                 excess[inside] = interpolate(places[inside], grid.origin, grid.spacing, field.excess)
+            owner = bodies.leader[owner]
             starts = np.searchsorted(owner, np.arange(len(bodies.x) + 1))
             for i in np.unique(owner[excess != 0]):
                 rows = slice(starts[i], starts[i + 1])
@@ -147,8 +149,9 @@ def radii(bodies: Bodies, hulls: Hulls, across: int | None = None) -> Array:
 
 
 def volumes(bodies: Bodies, hulls: Hulls, across: int | None = None) -> Array:
-    """Volumes (n,) m^3 of bodies; in a plane, per metre across it."""
-    return displacement(bodies, hulls, np.zeros(1), np.ones(1), across)[2]
+    """Volumes (n,) m^3 of bodies, of parts that of their body; in a plane, per metre across it."""
+    own = displacement(bodies, hulls, np.zeros(1), np.ones(1), across)[2]
+    return sum_of_parts(bodies.leader, own)[bodies.leader]
 
 
 def displacement(
@@ -184,7 +187,7 @@ def displacement(
 def probes(bodies: Bodies, hulls: Hulls, out: float, across: int | None = None) -> tuple[Array, Array]:
     """Points (m, 3) `out` m off the surfaces of solid bodies, and the number (m,) of each one's body, rising.
 
-    In a plane the points lie in it.
+    In a plane the points lie in it. None lies in another part of the same body.
     """
     from ecs_fluid.kernels.bodies.rotation import matrix_of
     from ecs_fluid.kernels.bodies.table import BALL, SOLID
@@ -193,19 +196,29 @@ def probes(bodies: Bodies, hulls: Hulls, out: float, across: int | None = None) 
     spheres = bodies.x[balls, None] + (bodies.radius[balls, None] + out)[..., None] * _directions(across)
     places, owner = [spheres.reshape(-1, 3)], [np.repeat(balls, spheres.shape[1])]
     flat = np.where(np.arange(3) == across, 0.0, 1.0)
+    parted = (np.bincount(bodies.leader, minlength=len(bodies.x)) > 1)[bodies.leader]
     for i in np.flatnonzero(bodies.shape == SOLID):
         h = bodies.hull[i]
         corners, planes = flat * corners_of(hulls, h), planes_of(hulls, h)
         sides = np.abs(planes[:, :3][:, flat == 0.0]).sum(axis=1) < 0.5
         middles = [(flat * face).mean(axis=0) for face in faces_of(hulls, h)]
-        sizes = np.linalg.norm(corners, axis=1, keepdims=True)
+        center = corners.mean(axis=0) if parted[i] else np.zeros(3)
+        arms = corners - center
+        sizes = np.linalg.norm(arms, axis=1, keepdims=True)
         beside = (np.array(middles) + out * planes[:, :3])[sides]
-        local = np.vstack([beside, corners * (1 + out / sizes)])
+        local = np.vstack([beside, center + arms * (1 + out / sizes)])
         places.append(bodies.x[i] + local @ matrix_of(bodies.q[i]).T)
         owner.append(np.full(len(local), i))
-    whose = np.concatenate(owner)
+    whose, where = np.concatenate(owner), np.concatenate(places)
     order = np.argsort(whose, kind="stable")
-    return np.concatenate(places)[order], whose[order]
+    where, whose = where[order], whose[order]
+    bare = np.ones(len(where), bool)
+    for i in np.flatnonzero(parted):
+        own = bodies.leader[whose] == bodies.leader[i]
+        planes = planes_of(hulls, bodies.hull[i])
+        local = (where[own] - bodies.x[i]) @ matrix_of(bodies.q[i])
+        bare[own] &= (local @ planes[:, :3].T > planes[:, 3]).any(axis=1)
+    return where[bare], whose[bare]
 
 
 def _directions(across: int | None) -> Array:

@@ -15,6 +15,7 @@ from ecs_fluid.components.bodies import (
     BallShape,
     Body,
     BodyHeat,
+    BodyPart,
     HullShape,
     HullTable,
     Pose,
@@ -33,12 +34,11 @@ from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.world import World
 from ecs_fluid.worlds.cells import lattice_of_at_most
-from ecs_fluid.worlds.hulls import Hull
+from ecs_fluid.worlds.hulls import Hull, about
 from ecs_fluid.worlds.parameters import Length, Point
 from ecs_fluid.worlds.regions import Box
-from ecs_fluid.worlds.shapes import AnyPolytope, AnyShape, Ball, CylinderShape
+from ecs_fluid.worlds.shapes import AnyPolytope, AnyShape, Ball, CylinderShape, Heavy, PartsShape
 
-Heavy = Annotated[float, Field(ge=1e-12, le=1e18)]
 Friction = Annotated[float, Field(ge=0, le=100)]
 AddedPart = Annotated[float, Field(ge=0, le=1e3)]
 Restitution = Annotated[float, Field(ge=0, le=1)]
@@ -137,12 +137,13 @@ class _Placed(Recipe):
         keyed = {key: getattr(self, key) for key in self._keyed()}
         return [BodySystem(scripts=[BodyScript(name=self.name, **keyed)] if keyed else []), CollisionSystem()]
 
-    def _spawn(self, world: World, default: Array, mass: float, inertia: Array, *shape: Component) -> None:
+    def _spawn(self, world: World, default: Array, mass: Array, inertia: Array, *shape: Component) -> None:
+        """Spawn the body with the masses (n,) kg and inertia tensors (n, 3, 3) kg m^2 of its parts."""
         center = default if self.center is None else value_at(self.center, 0.0)
         rotation = np.asarray(value_at(self.rotation, 0.0), np.float64)
-        moving = np.array([self.velocity]), np.array([self.angular_velocity])
-        body = np.array([mass]), inertia[None]
-        _spawn(self, world, self._motion(), center[None], rotation, *moving, *body, *shape)
+        one = np.ones((len(mass), 1))
+        moving = one * self.velocity, one * self.angular_velocity
+        _spawn(self, world, self._motion(), one * center, rotation, *moving, mass, inertia, *shape)
 
 
 def _hull_tables(hull: Hull, container: bool) -> tuple[Component, Component]:
@@ -150,7 +151,7 @@ def _hull_tables(hull: Hull, container: bool) -> tuple[Component, Component]:
 
 
 class BodyRecipe(_Placed):
-    """One rigid body: a ball or a convex polytope.
+    """One rigid body: a ball, a convex polytope, or several of these joined as parts.
 
     In a world of two dimensions it is the section of the shape by the plane through its centre of mass: a
     disk for a ball, or for a cylinder across the plane; a rectangle for a box. Its mass is that of a metre
@@ -174,6 +175,15 @@ class BodyRecipe(_Placed):
     """added mass: mass of the fluid that it takes along when accelerated along its axes x, y, z, over the
     mass that it displaces, 1; default 1/2 for a ball, 1 for a disk in a plane, 0 else"""
 
+    @model_validator(mode="after")
+    def _parts_have_no_heat(self) -> Self:
+        if self.heat is not None and isinstance(self.shape, PartsShape):
+            raise ValueError(
+                "heat of a body of shape = 'parts' is not computed, since its parts would not conduct heat "
+                "to each other; leave heat out, or use a convex shape"
+            )
+        return self
+
     def _motion(self) -> Motion:
         return self.motion
 
@@ -191,25 +201,59 @@ class BodyRecipe(_Placed):
                 mass = self.mass or self.density * np.pi * radius**2
                 arms = np.where(np.arange(3) == across, radius**2 / 2, radius**2 / 4)
                 inertia = mass * np.diag(arms)
-            self._spawn(world, np.zeros(3), mass, inertia, BallShape([radius]), *self._added())
+            tables = BallShape([radius]), *self._added(1)
+            self._spawn(world, np.zeros(3), np.array([mass]), inertia[None], *tables)
+            return
+        if isinstance(self.shape, PartsShape):
+            self._spawn_parts(world, self.shape)
             return
         hull = self.shape.hull() if across is None else self.shape.section(across)
         mass = self.mass or self.density * hull.volume
-        tables = (*_hull_tables(hull, False), *self._added())
-        self._spawn(world, hull.center, mass, hull.inertia * (mass / hull.volume), *tables)
+        inertia = hull.inertia * (mass / hull.volume)
+        tables = (*_hull_tables(hull, False), *self._added(1))
+        self._spawn(world, hull.center, np.array([mass]), inertia[None], *tables)
+
+    def _spawn_parts(self, world: World, shape: PartsShape) -> None:
+        """Spawn a body of several parts, each of which has its share of mass and inertia."""
+        from ecs_fluid.kernels.bodies.polytope import joined_hulls
+
+        hulls, mass, center = shape.hulls(self.density, world.across)
+        if self.mass is not None:
+            mass *= self.mass / mass.sum()
+        count, inertia = len(hulls), np.empty((len(hulls), 3, 3))
+        for k, hull in enumerate(hulls):
+            arm = hull.center - center
+            if world.across is not None and abs(arm[world.across]) > 1e-9 * hull.table.radius[0]:
+                raise RecipeError(
+                    f"parts of the shape have their centres of mass at different {AXES[world.across]}, part "
+                    f"{k} {arm[world.across]:g} m off; in a world of dimension = 2 all are in one plane"
+                )
+            steiner = arm @ arm * np.eye(3) - np.outer(arm, arm)
+            inertia[k] = mass[k] * (hull.inertia / hull.volume + steiner)
+        table = joined_hulls([about(hull, center) for hull in hulls])
+        numbers = np.arange(count)
+        self._spawn(
+            world, center, mass, inertia, HullShape(numbers, 0 * numbers), HullTable(**table._asdict()),
+            BodyPart(0 * numbers, count + 0 * numbers), *self._added(count),
+        )  # fmt: skip
 
     def _check_plane(self, across: int) -> None:
         """Refuse rotations and spins about an axis in the plane."""
         axis = AXES[across]
         turns = self.rotation.values if isinstance(self.rotation, Keyed) else np.array([self.rotation])
-        for name, values in (("rotation", turns), ("angular_velocity", np.array([self.angular_velocity]))):
+        rates = np.array([self.angular_velocity])
+        parts = self.shape.parts if isinstance(self.shape, PartsShape) else []
+        own = np.array([part.rotation for part in parts]).reshape(-1, 3)
+        for name, values in (("rotation", turns), ("angular_velocity", rates), ("rotation of a part", own)):
             if np.delete(values, across, axis=1).any():
                 raise RecipeError(
                     f"{name} turns the body out of the plane; only a component along {axis} is allowed"
                 )
 
-    def _added(self) -> tuple[Component, ...]:
-        return () if self.added_mass is None else (AddedMass(np.diag(self.added_mass)[None]),)
+    def _added(self, parts: int) -> tuple[Component, ...]:
+        return (
+            () if self.added_mass is None else (AddedMass(np.tile(np.diag(self.added_mass), (parts, 1, 1))),)
+        )
 
 
 class ContainerRecipe(_Placed):
@@ -243,7 +287,8 @@ class ContainerRecipe(_Placed):
     def spawn(self, world: World) -> None:
         """Spawn the container; without heat its mass has no effect, since nothing pushes it."""
         hull = self.shape.hull()
-        self._spawn(world, hull.center, self.mass or 1.0, np.eye(3), *_hull_tables(hull, True))
+        mass = np.array([self.mass or 1.0])
+        self._spawn(world, hull.center, mass, np.eye(3)[None], *_hull_tables(hull, True))
 
 
 class Spheres(Recipe):

@@ -142,9 +142,27 @@ def hull_of_mesh(file: str, scale: float = 1.0) -> Hull:
     if hull.volume > FILLED * within:
         warn(
             f"file = {file!r}: the mesh is not convex, or not closed: its faces enclose {within:.4g} m^3, "
-            f"and the body is its convex hull of {hull.volume:.4g} m^3; give convex parts as several bodies"
+            f"and the body is its convex hull of {hull.volume:.4g} m^3; cut it into convex parts, and join "
+            "these by shape = 'parts'"
         )
     return hull
+
+
+def placed(hull: Hull, turn: Array, center: Array) -> Hull:
+    """The polytope turned by the matrix `turn` (3, 3), with its centre of mass at `center` (3,) m."""
+    table = hull.table
+    planes = np.column_stack([table.planes[:, :3] @ turn.T, table.planes[:, 3]])
+    table = table._replace(planes=planes, vertices=table.vertices @ turn.T)
+    return Hull(table, center, hull.volume, turn @ hull.inertia @ turn.T)
+
+
+def about(hull: Hull, origin: Array) -> Hulls:
+    """The polytope in axes about another `origin` (3,), m, than its centre of mass."""
+    planes, arm = hull.table.planes.copy(), hull.center - origin
+    planes[:, 3] += planes[:, :3] @ arm
+    vertices = hull.table.vertices + arm
+    radius = np.array([np.linalg.norm(vertices, axis=1).max()])
+    return hull.table._replace(planes=planes, vertices=vertices, radius=radius)
 
 
 def prism_of(section: Array, across: int) -> Hull:
@@ -182,8 +200,8 @@ def warn_of_inner_points(points: Array, hull: Hull) -> None:
         first = ", ".join(f"{number:g}" for number in points[within[0]])
         warn(
             f"{len(within)} of the {len(points)} points of a body lie inside its convex hull and do not "
-            f"change it, the first, [{first}], by {depth[within[0]]:.3g} m; leave them out, or give convex "
-            "parts as several bodies"
+            f"change it, the first, [{first}], by {depth[within[0]]:.3g} m; leave them out, or join convex "
+            "parts by shape = 'parts'"
         )
 
 

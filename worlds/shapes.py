@@ -13,9 +13,11 @@ from ecs_fluid.component import Array
 from ecs_fluid.settings import Settings
 from ecs_fluid.worlds.hulls import (
     Hull,
+    about,
     hull_of_mesh,
     hull_of_planes,
     hull_of_vertices,
+    placed,
     prism_of,
     section_of,
     warn_of_inner_points,
@@ -25,6 +27,8 @@ from ecs_fluid.worlds.parameters import Coordinate, Length, Point
 from ecs_fluid.worlds.space import Space, ball
 
 GOLDEN = (1 + math.sqrt(5)) / 2
+
+Heavy = Annotated[float, Field(ge=1e-12, le=1e18)]
 
 
 class Ball(Settings):
@@ -266,7 +270,66 @@ _Polytopes = (
     | MeshShape
 )
 AnyPolytope = Annotated[_Polytopes, Field(discriminator="shape")]
-AnyShape = Annotated[Ball | _Polytopes, Field(discriminator="shape")]
+
+
+class Part(Settings):
+    """A convex part of a body, with its place in the axes of the body's shape."""
+
+    shape: AnyPolytope
+    """shape: {shape = 'box', size = [1, 1, 1]}, for example"""
+    center: Point | None = None
+    """centre of mass of the part, m; default where the shape's own coordinates have it"""
+    rotation: Point = (0.0, 0.0, 0.0)
+    """rotation vector about that centre, axis times angle, rad"""
+    density: Heavy | None = None
+    """density, kg/m^3; default that of the body"""
+
+    def hull(self, across: int | None) -> Hull:
+        """The part at its place; in a plane across an axis its section through its centre."""
+        from ecs_fluid.kernels.bodies.rotation import matrix_of, quaternion_of
+
+        hull = self.shape.hull() if across is None else self.shape.section(across)
+        center = hull.center if self.center is None else np.array(self.center)
+        return placed(hull, matrix_of(quaternion_of(np.array(self.rotation, np.float64))), center)
+
+
+class PartsShape(Settings):
+    """Convex polytopes that make one rigid body: a table, a mug, a ring that was cut into pieces.
+
+    Parts should touch but not overlap: what they share counts twice in volume and mass. In a plane all of
+    them have their centres in it.
+    """
+
+    shape: Literal["parts"] = "parts"
+    parts: list[Part] = Field(min_length=1, max_length=1000)
+    """the parts"""
+
+    def hulls(self, density: float, across: int | None = None) -> tuple[list[Hull], Array, Array]:
+        """The parts at their places, their masses (n,) kg, and the centre of mass (3,) m of all."""
+        hulls = [part.hull(across) for part in self.parts]
+        heavy = [density if part.density is None else part.density for part in self.parts]
+        mass = np.array([rho * hull.volume for rho, hull in zip(heavy, hulls, strict=True)])
+        return hulls, mass, mass @ np.array([hull.center for hull in hulls]) / mass.sum()
+
+    def space(self) -> Space:
+        """The space that the parts fill, about its centre."""
+        every = [part.hull(None) for part in self.parts]
+        volume = np.array([hull.volume for hull in every])
+        center = volume @ np.array([hull.center for hull in every]) / volume.sum()
+        tables = [about(hull, center) for hull in every]
+
+        def holds(local: Array) -> Array:
+            found = np.zeros(len(local), dtype=bool)
+            for table in tables:
+                most = table.planes[:, 3] + 1e-12 * table.radius[0]
+                found |= (local @ table.planes[:, :3].T <= most).all(axis=1)
+            return found
+
+        corners = np.concatenate([table.vertices for table in tables])
+        return Space(corners.min(axis=0), corners.max(axis=0), holds, center)
+
+
+AnyShape = Annotated[Ball | PartsShape | _Polytopes, Field(discriminator="shape")]
 
 
 def _signs() -> Array:

@@ -10,6 +10,7 @@ from ecs_fluid.components import CoreRadius, Position, Strength, Velocity, Volum
 from ecs_fluid.components.bodies import (
     Body,
     BodyLoad,
+    BodyPart,
     BoundaryExchange,
     BoundaryLayer,
     ContactMemory,
@@ -161,7 +162,7 @@ class BoundarySystem(System):
         refuse_two_spins(world)
 
     def must_hold(self, world: World) -> None:
-        """Bodies with a layer are solids, and know no images behind mirrors."""
+        """Bodies with sheets have one surface; those with a layer are solids, and know no images."""
         if self.boundary == "layer" and (mirrors := world.require(VelocitySystem).mirrors):
             raise FluidError(
                 f"BoundarySystem: boundary = 'layer' does not know mirror images, and VelocitySystem has a "
@@ -173,6 +174,11 @@ class BoundarySystem(System):
                     f"BoundarySystem: boundary = 'layer' is for solids, but {entity.name!r} is a container; "
                     "use boundary = 'panels'"
                 )
+        for entity, _ in world.entities_with(BodyPart) if self.boundary != "article" else ():
+            raise FluidError(
+                f"BoundarySystem: boundary = {self.boundary!r} needs one closed surface around each body, "
+                f"but {entity.name!r} is made of parts; use boundary = 'article', or a convex shape"
+            )
 
     def process(self, dt: float) -> None:
         """Meet the condition at all bodies."""

@@ -1,4 +1,4 @@
-"""Warnings of fixed or scripted bodies that overlap or reach into a wall, which nothing would separate."""
+"""Warnings of fixed or scripted bodies that overlap or reach into walls, and of parts of bodies that do."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.components.bodies import FREE
+from ecs_fluid.components.bodies import FREE, BodyPart
 from ecs_fluid.entity import Entity
 from ecs_fluid.systems.shared.body_tables import corners_of, planes_of, some_of
+from ecs_fluid.systems.shared.populations import rows_of_each
 
 if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.polytope import Hulls
@@ -22,6 +23,9 @@ THIN = 1e-3
 FAR = 1e-6
 """Rounding of a position in single precision, with some digits to spare, over its distance from the
 origin."""
+
+SHARED = 0.05
+"""Overlap of two parts of a body, in radii of the ball inside the thinner, above which it is told."""
 
 TOLD = 3
 """Most pairs that a sentence names."""
@@ -67,7 +71,7 @@ def overlap_lint(entities: list[Entity], bodies: Bodies, hulls: Hulls) -> list[s
     some = some_of(bodies, held)
     inner = np.where(some.shape == BALL, some.radius, hulls.inner[some.hull] if len(hulls.inner) else 0.0)
     least = THIN * inner + FAR * (np.abs(some.x).max(axis=1) + some.radius)
-    pairs = close_pairs(some.x, some.radius, some.shape, np.full(len(held), FREE))
+    pairs = close_pairs(some.x, some.radius, some.shape, np.full(len(held), FREE), some.leader)
     walls = some.shape[pairs[:, 0]] == CONTAINER
     apart: Told = {}
     within: Told = {}
@@ -88,6 +92,28 @@ def overlap_lint(entities: list[Entity], bodies: Bodies, hulls: Hulls) -> list[s
             f"BodySystem: fixed or scripted bodies reach into the wall of a container: {what}; what they "
             "push out may end up in the wall, so let them touch it at most"
         )
+    return texts
+
+
+def part_overlap_lint(entities: list[Entity], bodies: Bodies, hulls: Hulls) -> list[str]:
+    """A sentence on each entity whose bodies have parts that overlap, by how much at most."""
+    from ecs_fluid.kernels.bodies.close_bodies import close_pairs
+
+    texts = []
+    for entity, rows in rows_of_each(entities):
+        if BodyPart not in entity or len(entity) < 2:
+            continue
+        some = some_of(bodies, np.arange(rows.start, rows.stop))
+        alone, free = np.arange(len(entity)), np.full(len(entity), FREE)
+        pairs = close_pairs(some.x, some.radius, some.shape, free, alone)
+        pairs = pairs[some.leader[pairs[:, 0]] == some.leader[pairs[:, 1]]]
+        least = SHARED * np.minimum(*hulls.inner[some.hull[pairs]].T)
+        depth = _depths(some, hulls, pairs, np.zeros(len(pairs), bool))
+        if (deep := depth[depth > least]).size:
+            texts.append(
+                f"BodySystem: parts of {entity.name!r} overlap, by up to {deep.max():.3g} m; what they share "
+                "counts twice in mass and buoyancy, so let them touch at most"
+            )
     return texts
 
 

@@ -14,6 +14,7 @@ from ecs_fluid.components.bodies import (
     BallShape,
     Body,
     BodyLoad,
+    BodyPart,
     HullShape,
     HullTable,
     Pose,
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.collision.swept_bodies import Obstacles
     from ecs_fluid.world import World
 
-SHAPES = (BallShape, HullShape, HullTable)
-"""Shape components: a body has a BallShape, or both of the others."""
+SHAPES = (BallShape, HullShape, HullTable, BodyPart)
+"""Shape components: a body has a BallShape, or a HullShape and a HullTable; its rows may be parts of it."""
 
 BODIES = (Pose, RigidMotion, Body, *SHAPES)
 """Components that describe where bodies are and how they move."""
@@ -64,7 +65,10 @@ def body_entities(world: World) -> list[Entity]:
 
 
 def gathered(entities: list[Entity]) -> tuple[Bodies, Hulls]:
-    """Copies of all bodies' tables, concatenated in the order of the entities, and of their polytopes."""
+    """Copies of all bodies' tables, concatenated in the order of the entities, and of their polytopes.
+
+    Parts of a body have the mass, inertia, pose and motion of the whole.
+    """
     from ecs_fluid.kernels.bodies.polytope import joined_hulls
     from ecs_fluid.kernels.bodies.table import BALL, CONTAINER, SOLID, Bodies
 
@@ -88,12 +92,39 @@ def gathered(entities: list[Entity]) -> tuple[Bodies, Hulls]:
     x, q = (column_of(entities, Pose, name) for name in ("x", "q"))
     moving = (motion != FIXED)[:, None].astype(np.float64)
     v, spin = (moving * column_of(entities, RigidMotion, name) for name in ("v", "angular_velocity"))
-    return Bodies(x, q, v, spin, mass, inertia, motion, restitution, friction, shape, radius, hull), hulls
+    leader = leaders_of(entities)
+    mass, inertia = (sum_of_parts(leader, share)[leader] for share in (mass, inertia))
+    x, q, v, spin, motion = (column[leader] for column in (x, q, v, spin, motion))
+    return Bodies(
+        x, q, v, spin, mass, inertia, motion, restitution, friction, shape, radius, hull, leader
+    ), hulls
+
+
+def leaders_of(entities: list[Entity]) -> Array:
+    """Number (n,) of the row that each body's motion is that of: its own, or that of its first part."""
+    leader = np.arange(sum(len(entity) for entity in entities))
+    for entity, rows in rows_of_each(entities):
+        if BodyPart in entity:
+            leader[rows] = rows.start + entity[BodyPart].leaders()
+    return leader
+
+
+def sum_of_parts(leader: Array, values: Array) -> Array:
+    """Values (n, ...) of bodies: the first part of a body has the sum of all its parts, the others 0."""
+    if (leader == np.arange(len(leader))).all():
+        return values
+    out = np.zeros_like(values)
+    np.add.at(out, leader, values)
+    return out
 
 
 def some_of(bodies: Bodies, rows: Array) -> Bodies:
-    """The bodies of these rows, numbers or a mask."""
-    return type(bodies)(*(column[rows] for column in bodies))
+    """The bodies of these rows, numbers or a mask; parts follow the first part if that is among them."""
+    some = type(bodies)(*(column[rows] for column in bodies))
+    place = np.full(len(bodies.x), -1)
+    place[rows] = own = np.arange(len(some.x))
+    leader = place[some.leader]
+    return some._replace(leader=np.where(leader < 0, own, leader))
 
 
 def move_freely(bodies: Bodies, dt: float) -> None:
@@ -182,8 +213,14 @@ def added_masses(world: World, entities: list[Entity]) -> tuple[Array, Array | N
                 between, added[~known] = None, fresh[~known]
     if between is not None:
         return np.einsum("nnab->nab", between).copy(), between
-    own = column_of(entities, BodyLoad, "added")
+    own = load_of(entities, "added")
     return np.where(own.any(axis=(1, 2), keepdims=True), own, added), None
+
+
+def load_of(entities: list[Entity], name: str) -> Array:
+    """A column of all BodyLoads; parts of a body have the sum of those of all its parts."""
+    leader = leaders_of(entities)
+    return sum_of_parts(leader, column_of(entities, BodyLoad, name))[leader]
 
 
 def column_of(entities: list[Entity], kind: type[Component], name: str) -> Array:
@@ -201,13 +238,16 @@ def add_loads(entities: list[Entity], **loads: Array) -> None:
 
 
 def set_motion(entities: list[Entity], bodies: Bodies, changed: Array) -> None:
-    """Write velocities and spins of the bodies with the indices `changed` into their tables."""
-    some = np.zeros(len(bodies.x), bool)
+    """Write velocities and spins of the bodies with the indices `changed` into their tables.
+
+    Parts of a body get those of its first part.
+    """
+    some, leader = np.zeros(len(bodies.x), bool), bodies.leader
     some[changed] = True
+    some, v, spin = some[leader], bodies.v[leader], bodies.angular_velocity[leader]
     for entity, rows in rows_of_each(entities):
         motion, mine = entity[RigidMotion], some[rows]
-        motion.v[mine] = bodies.v[rows][mine]
-        motion.angular_velocity[mine] = bodies.angular_velocity[rows][mine]
+        motion.v[mine], motion.angular_velocity[mine] = v[rows][mine], spin[rows][mine]
 
 
 def resting_obstacles(bodies: Bodies, clearance: float) -> Obstacles:
@@ -215,9 +255,8 @@ def resting_obstacles(bodies: Bodies, clearance: float) -> Obstacles:
     from ecs_fluid.kernels.collision.swept_bodies import obstacles
 
     pose = (bodies.x, bodies.q)
-    return obstacles(
-        pose, pose, (bodies.v, bodies.angular_velocity), bodies.shape, bodies.radius, bodies.hull, clearance
-    )
+    motion, shapes = (bodies.v, bodies.angular_velocity), (bodies.shape, bodies.radius, bodies.hull)
+    return obstacles(pose, pose, motion, *shapes, clearance, bodies.leader)
 
 
 def depths(obstacles: Obstacles, hulls: Hulls, x: Array) -> Array:

@@ -37,7 +37,7 @@ def bodies_at(world: World, dt: float, reach: float) -> tuple[Obstacles | None, 
     # Poses at the end of the tick are needed only by the grid, which lists bodies by balls that do not turn.
     begin, end = (bodies.x, bodies.q), (bodies.x + dt * bodies.v, bodies.q)
     shapes = (bodies.shape, bodies.radius, bodies.hull)
-    swept = obstacles(begin, end, (bodies.v, bodies.angular_velocity), *shapes, reach)
+    swept = obstacles(begin, end, (bodies.v, bodies.angular_velocity), *shapes, reach, bodies.leader)
     return swept._replace(x1=swept.x0), hulls
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.components.bodies import FREE, BodyLoad
+from ecs_fluid.components.bodies import FREE
 from ecs_fluid.entity import Entity
-from ecs_fluid.systems.shared.body_tables import added_masses, column_of
+from ecs_fluid.systems.shared.body_tables import added_masses, load_of
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def drive_of(world: World, entities: list[Entity], bodies: Bodies) -> Drive:
         return Drive(np.zeros((n, 3)), np.zeros((n, 3, 3)), None, bodies.mass)
     inside = np.arange(3) != world.across
     push = np.where(free[:, None], world.gravity * inside, 0.0)
-    heavier, force = bodies.mass.copy(), column_of(entities, BodyLoad, "force")
+    heavier, force = bodies.mass.copy(), load_of(entities, "force")
     added, between = added_masses(world, entities)
     own = bodies.mass[:, None]
     light = added.any(axis=(1, 2))

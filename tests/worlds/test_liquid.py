@@ -17,7 +17,7 @@ FOLDER = Path(ecs_fluid.worlds.__file__).parent
 TANK = {"shape": "box", "size": [1.0, 1.0, 1.0]}
 WORLDS = (
     "dam_break", "sloshing_dam", "filled_container", "filling_tank", "heavy_ball_in_box", "falling_drop",
-    "splash", "syrup",
+    "loaded_boat", "splash", "syrup",
 )  # fmt: skip
 
 

@@ -163,8 +163,8 @@ def test_points_within_their_hull_are_told(
             built({"kind": "body", "name": "l", "shape": shape}, dimension=dimension)
         assert [str(each.message) for each in caught] == [
             f"1 of the {len(points)} points of a body lie inside its convex hull and do not change it, the "
-            f"first, [{', '.join(map(str, within))}], by {depth} m; leave them out, or give convex parts as "
-            "several bodies"
+            f"first, [{', '.join(map(str, within))}], by {depth} m; leave them out, or join convex parts by "
+            "shape = 'parts'"
         ] * told
 
 

@@ -23,8 +23,8 @@ def doubled(rows: Array) -> Array:
 
 
 @njit(cache=True, error_model="numpy")
-def close_pairs(x: Array, reach: Array, shape: Array, motion: Array) -> Array:
-    """Pairs (m, 2) of bodies whose balls of radius `reach` meet, one of them free.
+def close_pairs(x: Array, reach: Array, shape: Array, motion: Array, leader: Array) -> Array:
+    """Pairs (m, 2) of rows whose balls of radius `reach` meet, one of them free; not parts of one body.
 
     Containers pair with every free body, whether it is inside them or not. The order depends on the rows and
     positions only.
@@ -47,9 +47,11 @@ def close_pairs(x: Array, reach: Array, shape: Array, motion: Array) -> Array:
             d = (sx[k] - sx[m]) ** 2 + (sy[k] - sy[m]) ** 2 + (sz[k] - sz[m]) ** 2
             if d > total * total or not solid[m] or not (free[k] or free[m]):
                 continue
+            a, b = order[k], order[m]
+            if leader[a] == leader[b]:
+                continue
             if count == len(pairs):
                 pairs = doubled(pairs)
-            a, b = order[k], order[m]
             pairs[count, 0], pairs[count, 1] = min(a, b), max(a, b)
             count += 1
     for a in range(n):

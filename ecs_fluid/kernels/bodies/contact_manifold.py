@@ -82,6 +82,15 @@ def _placed(hulls: Hulls, hull: int, x: Array, turn: Array) -> PlacedHull:
 
 
 @njit(cache=True, error_model="numpy")
+def _middle(corners: Array) -> Vector:
+    """The mean of corners (v, 3)."""
+    out = (0.0, 0.0, 0.0)
+    for v in range(len(corners)):
+        out = add_scaled(out, 1.0 / len(corners), row_of(corners, v))
+    return out
+
+
+@njit(cache=True, error_model="numpy")
 def _least_along(corners: Array, normal: Vector) -> float:
     out = math.inf
     for v in range(len(corners)):
@@ -211,10 +220,11 @@ def hull_contacts(bodies: Bodies, hulls: Hulls, a: int, b: int, slack: float, ou
     """Contacts of two solid polytopes closer than `slack` m: fills out (64, 7), returns their number."""
     # In the axes of a, about its centre, so that no digits are lost far from the origin.
     x, turn = row_of(bodies.x, a), rotation_at(bodies.q, a)
-    between = rotated_back(turn, minus(row_of(bodies.x, b), x))
+    offset = rotated_back(turn, minus(row_of(bodies.x, b), x))
     first = _placed(hulls, bodies.hull[a], np.zeros(3), np.eye(3))
     relative = matrix_of(bodies.q[a]).T @ matrix_of(bodies.q[b])
-    second = _placed(hulls, bodies.hull[b], np.array(between), relative)
+    second = _placed(hulls, bodies.hull[b], np.array(offset), relative)
+    between = minus(_middle(second.corners), _middle(first.corners))
     gap_a, face_a = _best_face(first, second)
     if gap_a > slack:
         return 0

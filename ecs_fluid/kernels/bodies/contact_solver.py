@@ -284,7 +284,8 @@ def _conjugate_step(
 def solve(bodies: Bodies, contacts: Contacts, target: Array, sweeps: int) -> None:
     """Solve v_n >= target, impulse >= 0, and Coulomb's cone, by sweeps with conjugate gradients.
 
-    The `impulses` of the contacts and the velocities of the bodies are changed in place.
+    The `impulses` of the contacts and the velocities of the bodies are changed in place; parts of a body get
+    those of their `leader`.
     """
     pairs = contacts.pairs
     jacobian = contacts.jacobian
@@ -368,6 +369,10 @@ def solve(bodies: Bodies, contacts: Contacts, target: Array, sweeps: int) -> Non
             former_norm = _conjugate_step(bodies, contacts, visits, former, direction, former_norm)
     for k in range(count):
         impulses[order[k], 0] = normal_impulse[k]
+    for i in range(len(v)):
+        first = bodies.leader[i]
+        if first != i:
+            v[i], angular_velocity[i] = v[first], angular_velocity[first]
 
 
 @njit(cache=True)

@@ -145,7 +145,10 @@ def first_impact(
             + duration * length(row_of(v, i))
             + duration * duration * length(row_of(acceleration, i))
         )
-    pairs, several = close_pairs(x, reach, shape, bodies.motion), (shape == CONTAINER).sum() > 1
+    pairs, several = (
+        close_pairs(x, reach, shape, bodies.motion, bodies.leader),
+        (shape == CONTAINER).sum() > 1,
+    )
     first = math.inf
     for p in range(len(pairs)):
         a, b = pairs[p, 0], pairs[p, 1]

@@ -37,7 +37,9 @@ def are_isolated(bodies: Bodies, hulls: Hulls, acceleration: Array, dt: float) -
     reach = 1.01 * bodies.radius + 2.0 * dt * (largest_speed + dt * largest_acceleration)
     out = bodies.shape != CONTAINER
     solid = np.flatnonzero(out)
-    pairs = close_pairs(bodies.x[solid], reach[solid], bodies.shape[solid], bodies.motion[solid])
+    pairs = close_pairs(
+        bodies.x[solid], reach[solid], bodies.shape[solid], bodies.motion[solid], bodies.leader[solid]
+    )
     for p in range(len(pairs)):
         out[solid[pairs[p, 0]]] = False
         out[solid[pairs[p, 1]]] = False
@@ -51,7 +53,10 @@ def are_isolated(bodies: Bodies, hulls: Hulls, acceleration: Array, dt: float) -
                 place = rotated_back(turn, minus(row_of(bodies.x, i), row_of(bodies.x, c)))
                 if plane_bound(hulls, bodies.hull[c], place)[0] > -reach[i]:
                     out[i] = False
-    return out
+    for i in range(n):  # a body is isolated if all of its parts are
+        if not out[i]:
+            out[bodies.leader[i]] = False
+    return out & out[bodies.leader]
 
 
 @njit(cache=True, error_model="numpy")
@@ -94,9 +99,12 @@ def move_isolated(
     for i in range(len(bodies.x)):
         # Unlike max, these propagate NaN.
         largest_acceleration = np.maximum(largest_acceleration, length(row_of(acceleration, i)))
-        speed = np.maximum(speed, length(row_of(bodies.v, i)))
+        own_speed, turning = length(row_of(bodies.v, i)), length(row_of(bodies.angular_velocity, i))
+        if bodies.leader[i] != i:  # a part moves about the centre of its body
+            own_speed += turning * bodies.radius[i]
+        speed = np.maximum(speed, own_speed)
         if bodies.shape[i] != BALL:
-            angular_velocity = np.maximum(angular_velocity, length(row_of(bodies.angular_velocity, i)))
+            angular_velocity = np.maximum(angular_velocity, turning)
         if bodies.shape[i] == SOLID:
             inner = min(inner, hulls.inner[bodies.hull[i]])
     wanted = 0.0

@@ -3,7 +3,8 @@
 A polytope is the set of points x with n_k . x <= d_k for all its planes k. Inside, the largest plane distance
 n_k . x - d_k is the exact signed distance. Outside it is only a lower bound: near edges and corners the
 closest point is searched on the faces and their edges. One `Hulls` holds many polytopes end to end, each in
-its own axes with the origin inside. Everything is float64.
+its own axes with the origin inside, except for parts of a body, whose origin is the body's centre of mass.
+Everything is float64.
 
 Source: Fluid Simulation for Video Games, part 13, whose plane distance this completes.
 """
@@ -37,7 +38,8 @@ class Hulls(NamedTuple):
     planes (p, 4): outward unit normal and distance d, m. loops (l,): vertex numbers of each face, counter-
     clockwise seen from outside; face k owns loops[loop_start[k]:loop_start[k + 1]]. vertices (v, 3) m.
     edges (e, 2): vertex numbers. Vertex numbers count from the hull's own first vertex. radius (h,): of the
-    ball about the origin that holds the hull, inner (h,): of the one it holds, m.
+    ball about the origin that holds the hull, inner (h,): of the one about its own centre of mass that it
+    holds, m.
     """
 
     planes: Array

@@ -78,7 +78,10 @@ def apply_torque(bodies: Bodies, torque: Array, h: float) -> None:
 
 @njit(cache=True)
 def find_contacts(bodies: Bodies, hulls: Hulls, shift: Array, h: float) -> tuple[Array, Array]:
-    """(pairs (c, 2), points (c, 7)) of all contacts that may close while bodies move by `shift` (n, 3) m."""
+    """(pairs (c, 2), points (c, 7)) of all contacts that may close while bodies move by `shift` (n, 3) m.
+
+    Contacts of parts are those of their bodies: pairs are of `leader`s, ascending.
+    """
     x, radius, shape, q, hull = bodies.x, bodies.radius, bodies.shape, bodies.q, bodies.hull
     n = len(x)
     reach = np.empty(n)
@@ -86,7 +89,8 @@ def find_contacts(bodies: Bodies, hulls: Hulls, shift: Array, h: float) -> tuple
         reach[i] = 1.01 * radius[i] + length(row_of(shift, i))
         if shape[i] != BALL:
             reach[i] += min(length(row_of(bodies.angular_velocity, i)) * h, 2.0) * radius[i]
-    candidates, several = close_pairs(x, reach, shape, bodies.motion), (shape == CONTAINER).sum() > 1
+    candidates = close_pairs(x, reach, shape, bodies.motion, bodies.leader)
+    several, parted = (shape == CONTAINER).sum() > 1, False
     pairs = np.empty((64, 2), np.int64)
     points = np.empty((64, 7))
     buffer = np.empty((64, 7))
@@ -105,10 +109,14 @@ def find_contacts(bodies: Bodies, hulls: Hulls, shift: Array, h: float) -> tuple
         while count + added > len(pairs):
             pairs, points = doubled(pairs), doubled(points)
         for k in range(added):
-            pairs[count, 0], pairs[count, 1] = a, b
+            pairs[count, 0], pairs[count, 1] = bodies.leader[a], bodies.leader[b]
+            parted = parted or pairs[count, 0] != a or pairs[count, 1] != b
             for j in range(7):
                 points[count, j] = buffer[k, j]
             count += 1
+    if parted:
+        order = np.argsort(pairs[:count, 0] * n + pairs[:count, 1], kind="mergesort")
+        return pairs[order], points[order]
     return pairs[:count], points[:count]
 
 

@@ -28,7 +28,7 @@ class Obstacles(NamedTuple):
     """Bodies (n rows) during one tick.
 
     x0, q0, x1, q1: poses at its start and end, turn0, turn1 (n, 3, 3) their matrices. v, spin: velocities.
-    shape, radius, hull: as in `Bodies`.
+    shape, radius, hull, leader: as in `Bodies`.
     containers: rows of the containers. origin (3,), edge (3,), inverse (3,) 1/edge, cells (3,): of the
     grid; cell c lists the bodies near[start[c]:start[c + 1]].
     """
@@ -51,6 +51,7 @@ class Obstacles(NamedTuple):
     near: Array
     turn0: Array
     turn1: Array
+    leader: Array
 
 
 @njit(cache=True, error_model="numpy")
@@ -142,8 +143,12 @@ def obstacles(
     radius: Array,
     hull: Array,
     clearance: float,
+    leader: Array | None = None,
 ) -> Obstacles:
-    """The obstacles of a tick: poses (x, q) at its ends, (v, spin), and the `clearance` kept around, m."""
+    """The obstacles of a tick: poses (x, q) at its ends, (v, spin), and the `clearance` kept around, m.
+
+    Without `leader` no body has parts.
+    """
     (x0, q0), (x1, q1), (v, angular_velocity) = former, present, motion
     containers, rows, low, high, sizes = _swept(x0, x1, shape, radius, clearance)
     sizes.sort()
@@ -154,4 +159,5 @@ def obstacles(
     return Obstacles(
         x0, q0, x1, q1, v, angular_velocity, shape, radius, hull, containers,
         origin, edge, 1.0 / edge, cells, start, near, turn0, turn1,
+        np.arange(len(x0)) if leader is None else leader,
     )  # fmt: skip

@@ -114,6 +114,20 @@ def _apply_friction(
     return dot(push, along)
 
 
+@njit(cache=True, error_model="numpy")
+def _has_nearer_part(obstacles: Obstacles, hulls: Hulls, rows: Array, i: int, gap: float, p: Vector) -> bool:
+    """Whether another part, among ``rows``, of the body of part ``i`` is nearer to ``p`` than ``gap`` m."""
+    for k in range(len(rows)):
+        j = rows[k]
+        if j == i or obstacles.leader[j] != obstacles.leader[i]:
+            continue
+        local = rotated_back(matrix_at(obstacles.turn1, j), minus(p, row_of(obstacles.x1, j)))
+        other, _, _ = closest(hulls, obstacles.hull[j], local)
+        if other < gap or (other == gap and j < i):
+            return True
+    return False
+
+
 @parallel(error_model="numpy")
 def _friction(
     chunk: int,
@@ -172,6 +186,8 @@ def _friction(
                 if gap >= reach:
                     continue
                 normal = rotated(at, outward)
+            if _has_nearer_part(obstacles, hulls, near[begin:end], i, gap, p):
+                continue
             friction_rate, along, arm = _friction_of_wall(
                 table, 1, gap, reach, normal, rate, p, u, row_of(speed, i), row_of(spin, i),
                 row_of(centre, i),

@@ -6,7 +6,8 @@ polynomial between d = 1/2 and 3/2, where a lattice next to the wall has its lay
 = 2 S' (twice, since pressure acts between two particles by the gradients of both, but on a wall by that of
 one). Beyond 3/2 it falls to 0 like (1 - d / D)^3, below 1/2 it rises in the same way, and below `STRAIGHT` it
 is linear. The force - P grad G has a potential, so bodies at rest neither heat nor cool the liquid. The parts
-of several bodies add up.
+of several bodies add up. Those of the convex parts of one body (`BodyPart`) are joined like the faces of a
+container, below, but at a seam the surface goes on from one part to the next.
 
 Planes of containers that do not mirror (`kernels.sph.mirror_images`) add their parts too. The space outside a
 container is the space behind its faces, less what is behind two faces at an edge, which counts twice there,
@@ -39,6 +40,7 @@ from ecs_fluid.kernels.compiled import CHUNKS, Array
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vector3 import (
     Vector,
+    add_scaled,
     cross_of,
     dot,
     length,
@@ -64,6 +66,11 @@ gives."""
 ALONE = 0.25
 """Largest G for which walls at right angles leave exactly the product of (1 - G) free; about G at half a
 spacing."""
+
+
+SEAM = 0.25
+"""Distance in spacings of the closest point of one part of a body from another part, up to which the surface
+goes on from one to the other."""
 
 
 class WallLaw(NamedTuple):
@@ -283,6 +290,42 @@ def _corner_part(planes: Array, part: Array, rate: Array, k: int, m: int, n: int
     return by_n
 
 
+@njit(cache=True, error_model="numpy")
+def _distance_to(obstacles: Obstacles, hulls: Hulls, i: int, p: Vector) -> tuple[float, Vector]:
+    """(Signed distance of the place ``p`` from the polytope ``i``, m, point of its surface closest to p)."""
+    turn, centre = matrix_at(obstacles.turn1, i), row_of(obstacles.x1, i)
+    gap, _, point = closest(hulls, obstacles.hull[i], rotated_back(turn, minus(p, centre)))
+    return gap, add_scaled(centre, 1.0, rotated(turn, point))
+
+
+@njit(cache=True, error_model="numpy")
+def _add_part(
+    obstacles: Obstacles, hulls: Hulls, p: Vector, i: int, new: tuple[float, float, Array], body: Array,
+    gap_of: Array, value_of: Array, slope: Array, at: int, spacing: float,
+) -> float:  # fmt: skip
+    """Join part ``i`` with the parts of its body found before, the entry ``at``; returns what it adds to G.
+
+    ``new`` is its gap m, G and slope of G. Two parts share m(a, b), as walls of a container do. But where the
+    closest point of one lies on the other, at a seam, the surface goes on: they share all of the smaller G.
+    """
+    gap, value, own = new
+    before = body[at]
+    seam = spacing * SEAM
+    (_, foot), (_, other) = _distance_to(obstacles, hulls, i, p), _distance_to(obstacles, hulls, before, p)
+    apart = min(_distance_to(obstacles, hulls, before, foot)[0], _distance_to(obstacles, hulls, i, other)[0])
+    share = min(max(apart / seam, 0.0), 1.0)
+    normal, turned = row_of(slope, at), (own[0], own[1], own[2])
+    size = math.sqrt(dot(normal, normal) * dot(turned, turned))
+    cosine = dot(normal, turned) / max(size, 1e-300)
+    one, by_a, by_b = shared_part(value_of[at], value, 1.0 - share * (1.0 - max(cosine, 0.0)))
+    for k in range(3):
+        slope[at, k] = (1.0 - by_a) * slope[at, k] + (1.0 - by_b) * own[k]
+    value_of[at] += value - one
+    if gap < gap_of[at]:
+        body[at], gap_of[at] = i, gap
+    return value - one
+
+
 @parallel(error_model="numpy")
 def walls(
     chunk: int,
@@ -296,7 +339,8 @@ def walls(
         x: (n, 3) m.
         spacing: edge of the cube that a particle takes up, m. law: result of ``wall_law``.
         wall: (n,) filled with G.
-        body: (n, MOST_BODIES) filled with the numbers of the bodies that have a part in it, then -1.
+        body: (n, MOST_BODIES) filled with the numbers of the bodies that have a part in it, then -1; of a
+            body of several parts, that of the nearest.
         slope: (n, MOST_BODIES, 3) filled with the gradients of their parts, 1/m.
     """
     rows, reach = x.shape[0], law.reach * spacing
@@ -308,6 +352,7 @@ def walls(
     origin, edge, cells = obstacles.origin, obstacles.edge, obstacles.cells
     start, near = obstacles.start, obstacles.near
     own = np.empty(3)
+    leader, gap_of, value_of = obstacles.leader, np.empty(MOST_BODIES), np.empty(MOST_BODIES)
     room, part, fall = np.empty(len(planes), np.int64), np.zeros(len(planes)), np.empty(len(planes))
     rate = np.empty(len(planes))
     begin, end = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
@@ -326,7 +371,7 @@ def walls(
         for s in range(count + (many if gap[row - begin] < reach else 0)):
             i = near[first + s] if s < count else containers[s - count]
             d = minus(place, row_of(centre, i))
-            far, value = length(d), 0.0
+            far, value, gap_here = length(d), 0.0, 0.0
             if shape[i] == CONTAINER:
                 a, b = first_plane[s - count], first_plane[s - count + 1]
                 value = _container_part(
@@ -341,13 +386,22 @@ def walls(
                     gap_here, outward, _ = closest(hulls, hull[i], rotated_back(m, d))
                     value, steep = wall_part(gap_here / spacing, law)
                     own[0], own[1], own[2] = rotated(m, scaled(steep / spacing, outward))
-            if value <= 0.0 or found == MOST_BODIES:
+            if value <= 0.0:
                 continue
-            wall[row] += value
-            body[row, found] = i
-            for k in range(3):
-                slope[row, found, k] = own[k]
-            found += 1
+            to = 0
+            while to < found and leader[body[row, to]] != leader[i]:
+                to += 1
+            if to < found:  # another part of the same body
+                wall[row] += _add_part(
+                    obstacles, hulls, place, i, (gap_here, value, own), body[row], gap_of, value_of,
+                    slope[row], to, spacing,
+                )  # fmt: skip
+            elif found < MOST_BODIES:
+                wall[row] += value
+                body[row, found], gap_of[found], value_of[found] = i, gap_here, value
+                for k in range(3):
+                    slope[row, found, k] = own[k]
+                found += 1
 
 
 @parallel()

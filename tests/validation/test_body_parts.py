@@ -1,0 +1,300 @@
+"""Bodies of several convex parts: what is cut in two moves as the whole does, and hollows are hollow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ecs_fluid as ef
+from ecs_fluid.components import ContactMemory
+from ecs_fluid.kernels.bodies.rotation import matrix_of
+from ecs_fluid.worlds.shapes import PartsShape
+
+WATER = {"density": 1000.0, "viscosity": 1e-6, "gravity": [0.0, 0.0, -9.81]}
+SPINNING = {"velocity": [0.5, 0.2, 0.0], "angular_velocity": [1.0, 2.0, 0.5]}
+WHOLE = {"shape": "box", "size": [0.6, 0.3, 0.2]}
+
+
+def box(size: list[float], center: tuple[float, ...] = (0.0, 0.0, 0.0), **more: Any) -> dict[str, Any]:
+    """A box as a part."""
+    return {"shape": {"shape": "box", "size": size}, "center": center, **more}
+
+
+def parts(*every: dict[str, Any]) -> dict[str, Any]:
+    """The shape of these parts."""
+    return {"shape": "parts", "parts": every}
+
+
+CUT = parts(box([0.2, 0.3, 0.2], (-0.2, 0, 0)), box([0.4, 0.3, 0.2], (0.1, 0, 0)))
+"""The same as `WHOLE`, cut across x at -0.1."""
+
+
+def body(name: str, shape: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A body in a world file."""
+    return {"kind": "body", "name": name, "shape": shape, **more}
+
+
+def world(*entities: dict[str, Any], system: tuple[dict[str, Any], ...] = (), **tables: Any) -> ef.World:
+    """The world of these entities, in double precision."""
+    settings = {"dt": 0.01, "duration": 10.0, "precision": "double", **tables.pop("world", {})}
+    return ef.load({"world": settings, "entity": entities, "system": system, **tables})
+
+
+def motion(made: ef.World, name: str = "b") -> np.ndarray:
+    """Place, orientation, velocity and spin of a body; all of its parts have the same."""
+    pose, moving = made[name][ef.Pose], made[name][ef.RigidMotion]
+    rows = np.concatenate([pose.x, pose.q, moving.v, moving.angular_velocity], axis=1)
+    assert (rows == rows[0]).all()
+    return np.asarray(rows[0])
+
+
+FORCES: dict[str, tuple[tuple[dict[str, Any], ...], dict[str, Any]]] = {
+    "free": ((), {}),
+    "drag": (({"kind": "drag", "lift": 0.2},), {"density": 2000.0}),
+    "buoyancy": (({"kind": "buoyancy"},), {"density": 700.0, "added_mass": [0.5, 0.3, 0.8]}),
+    "both": (({"kind": "drag"}, {"kind": "buoyancy"}), {"density": 700.0, "added_mass": [0.5, 0.3, 0.8]}),
+}
+
+
+@pytest.mark.parametrize("name", FORCES)
+def test_a_box_cut_in_two_moves_as_the_whole_box(name: str) -> None:
+    """Masses, moments (by Steiner), forces and torques of parts about the common centre add up."""
+    systems, more = FORCES[name]
+    one, two = (
+        world(body("b", shape, **SPINNING, **more), system=systems, fluid=WATER) for shape in (WHOLE, CUT)
+    )
+    for each in (one, two):
+        for _ in range(30):
+            each.step()
+    assert np.abs(motion(one) - motion(two)).max() < 1e-12
+
+
+def test_excess_density_around_a_cut_box() -> None:
+    """Brine around it lifts the box by 10 of 1,000 kg/m^3 more, to what the probes at other places read."""
+    brine = {
+        "kind": "fluid_block", "name": "brine", "spacing": 0.1, "density": 1010.0,
+        "box": {"low": [-0.9, -0.8, -0.7], "high": [0.9, 0.8, 0.7]},
+    }  # fmt: skip
+    pull = []
+    for shape in (WHOLE, CUT):
+        made = world(body("b", shape), brine, system=({"kind": "buoyancy"},), fluid=WATER)
+        made.step()
+        pull.append(made["b"][ef.BodyLoad].force.sum(axis=0))
+        # The resolved excess is 0.9 to 1 of 10 kg/m^3 (docs/bodies.md, "Buoyancy and added mass").
+        assert 9.0 < pull[-1][2] / (9.81 * 0.036) - 1000.0 < 10.001
+    assert np.allclose(pull[0], pull[1], rtol=2e-4, atol=1e-3)
+
+
+def test_impulses_of_tracers_on_a_cut_box() -> None:
+    """The momentum that tracers of 1,000 kg/m^3 lose is what the body gains; both boxes stop alike."""
+    smoke = {
+        "kind": "tracers", "name": "smoke", "cell": 0.1, "per_cell": 8,
+        "box": {"low": [-0.2, -0.5, -0.5], "high": [0.9, 0.5, 0.5]},
+    }  # fmt: skip
+    reaction = {"kind": "reaction", "linear": "tracers", "angular": "tracers", "tracer_volume": 1e-4}
+    still = {**WATER, "gravity": [0.0, 0.0, 0.0]}
+    found = []
+    for shape in (WHOLE, CUT):
+        made = world(body("b", shape, velocity=[1.0, 0, 0]), smoke, system=(reaction,), fluid=still)
+        for _ in range(10):
+            made.step()
+        found.append(motion(made))
+    assert found[0][7] < 0.9  # of 1 m/s: there is something to compare
+    assert np.allclose(found[0], found[1], atol=0.01 * (1.0 - found[0][7]))
+
+
+def book(made: ef.World, *names: str) -> tuple[np.ndarray, np.ndarray, float]:
+    """Momentum, angular momentum and energy of bodies."""
+    momentum, angular, energy = np.zeros(3), np.zeros(3), 0.0
+    for name in names:
+        x, q, v, spin = np.split(motion(made, name), [3, 7, 10])
+        table = made[name][ef.Body]
+        turn, mass = matrix_of(q), float(table.mass.sum())
+        inertia = turn @ table.inertia.sum(axis=0) @ turn.T
+        momentum += mass * v
+        angular += mass * np.cross(x, v) + inertia @ spin
+        energy += 0.5 * mass * v @ v + 0.5 * spin @ inertia @ spin
+    return momentum, angular, energy
+
+
+def test_two_bent_bars_collide() -> None:
+    """Impulses keep momentum and angular momentum; elastic ones the energy, to 1 % as between polytopes."""
+    bent = parts(box([1, 0.2, 0.2], (0.5, 0, 0.1)), box([0.2, 0.2, 0.8], (0.1, 0, 0.6)))
+    smooth = {"restitution": 1.0, "friction": 0.0}
+    made = world(
+        body("a", bent, center=[-1, 0, 0], velocity=[2, 0, 0], angular_velocity=[0, 1, 0.5], **smooth),
+        body("b", bent, center=[1, 0.1, 0.2], velocity=[-1, 0, 0], rotation=[0, 0.5, 1], **smooth),
+        fluid={"gravity": [0, 0, 0]}, world={"dt": 0.005},
+    )  # fmt: skip
+    before, spin = book(made, "a", "b"), motion(made, "b")[10:]
+    for _ in range(160):
+        made.step()
+    after = book(made, "a", "b")
+    assert np.linalg.norm(motion(made, "b")[10:] - spin) > 0.5  # they met
+    assert np.allclose(after[0], before[0], atol=1e-11) and np.allclose(after[1], before[1], atol=1e-11)
+    assert np.isclose(after[2], before[2], rtol=0.01)
+
+
+def test_a_table_stands_on_its_legs() -> None:
+    """It rests at the height of its centre of mass over the legs' feet, and they bear its weight."""
+    legs = [box([0.05, 0.05, 0.6], (x, y, 0.3)) for x in (-0.4, 0.4) for y in (-0.3, 0.3)]
+    top = box([1.0, 0.8, 0.05], (0, 0, 0.625), density=500.0)
+    made = world(
+        body("table", parts(top, *legs), center=[0, 0, 0.7], rotation=[0.1, 0.05, 0]),
+        body("floor", {"shape": "box", "size": [4, 4, 1]}, center=[0, 0, -0.5], motion="fixed"),
+    )
+    for _ in range(150):
+        made.step()
+    wood, steel = 500.0 * 0.04, 1000.0 * 4 * 0.05**2 * 0.6
+    height = (wood * 0.625 + steel * 0.3) / (wood + steel)
+    assert np.isclose(motion(made, "table")[2], height, atol=1e-6)
+    assert np.abs(motion(made, "table")[7:]).max() < 1e-9
+    force = made.fluid[ContactMemory].force
+    assert np.allclose(force.sum(axis=0), [0, 0, -9.81 * (wood + steel)], atol=1e-3)  # on the floor
+
+
+def ring(radius: float, thick: float, sides: int) -> dict[str, Any]:
+    """A ring of boxes about z."""
+    long = 2 * radius * np.tan(np.pi / sides)
+    turns = 2 * np.pi * np.arange(sides) / sides
+    return parts(
+        *(
+            box(
+                [thick, long, thick],
+                (radius * np.cos(turn), radius * np.sin(turn), 0.0),
+                rotation=[0, 0, turn],
+            )
+            for turn in turns
+        )
+    )
+
+
+def test_a_ball_flies_through_a_ring_and_another_carries_it_along() -> None:
+    """Through the hole at no loss; off the axis the ball hits the ring, whose momentum is what it loses."""
+    ball = {"shape": "ball", "radius": 0.2}
+    for aside, touched in ((0.0, False), (0.35, True)):
+        made = world(
+            body("ring", ring(0.5, 0.1, 8)),
+            body("ball", ball, center=[aside, 0, 1], velocity=[0, 0, -3], restitution=1.0, friction=0.0),
+            fluid={"gravity": [0, 0, 0]},
+        )
+        before = book(made, "ball", "ring")
+        for _ in range(50):
+            made.step()
+        assert bool(np.abs(motion(made, "ring")[7:]).max() > 0.1) is touched
+        after = book(made, "ball", "ring")
+        assert all(np.allclose(a, b, atol=1e-10) for a, b in zip(after, before, strict=True))
+
+
+def test_links_of_a_chain_hang_on_each_other() -> None:
+    """Two rings, one through the other; the upper one is held. The lower swings and stays a link's inside
+    away: the tops of both inner edges touch, at a distance of twice the inner radius of centres."""
+    inner = 0.5 - 0.05
+    made = world(
+        body("held", ring(0.5, 0.1, 8), motion="fixed", rotation=[np.pi / 2, 0, 0]),
+        body("hangs", ring(0.5, 0.1, 8), center=[0, 0, -0.85], rotation=[0, np.pi / 2, 0], friction=0.8),
+        system=({"kind": "drag", "law": "constant", "coefficient": 50.0},),
+    )
+    for _ in range(200):
+        made.step()
+    x = motion(made, "hangs")[:3]
+    assert np.isclose(x[2], -2 * inner, atol=5e-3) and np.abs(x[:2]).max() < 0.05
+
+
+@pytest.mark.parametrize("height", [0.12, -0.3])
+def test_a_cut_box_floats_in_liquid_as_the_whole(height: float) -> None:
+    """At the seam the surface goes on: particles there are pushed as by one face, also under water."""
+    entities = (
+        {
+            "kind": "liquid", "name": "water", "spacing": 0.1, "viscosity": 1e-3,
+            "box": {"low": [-0.6, -0.4, -0.8], "high": [0.6, 0.4, 0.0]},
+        },
+        {
+            "kind": "container", "name": "tank", "center": [0, 0, 0.2],
+            "shape": {"shape": "box", "size": [1.2, 0.8, 2.0]},
+        },
+    )  # fmt: skip
+    found = []
+    for shape in (WHOLE, CUT):
+        made = world(body("b", shape, density=500.0, center=[0, 0, height]), *entities)
+        for _ in range(30):
+            made.step()
+        found.append(motion(made))
+    assert np.allclose(found[0], found[1], atol=1e-4)
+
+
+def test_a_cup_holds_water() -> None:
+    """Five boxes around a hollow: all particles stay in it, and come to rest."""
+    wide, high, thick = 0.4, 0.5, 0.08
+    side, out = (wide + thick) / 2, wide + 2 * thick
+    cup = parts(
+        box([out, out, thick], (0, 0, -thick / 2)),
+        *(box([thick, out, high], (x, 0, high / 2)) for x in (-side, side)),
+        *(box([wide, thick, high], (0, y, high / 2)) for y in (-side, side)),
+    )
+    low, up = [-wide / 2, -wide / 2, 0], [wide / 2, wide / 2, 0.3]
+    water = {"kind": "liquid", "name": "water", "box": {"low": low, "high": up}, "spacing": 0.05}
+    made = world(
+        body("cup", cup, motion="fixed"), water, fluid={"density": 1.2}, world={"precision": "single"}
+    )
+    for _ in range(100):
+        made.step()
+    x, speed = made["water"][ef.Position].x, np.linalg.norm(made["water"][ef.Velocity].u, axis=1)
+    assert (np.abs(x[:, :2]) < wide / 2).all() and (x[:, 2] > 0).all()
+    assert np.sqrt((speed**2).mean()) < 0.05 * np.sqrt(9.81 * 0.3)
+    load = made["cup"][ef.BodyLoad].force.sum(axis=0) if ef.BodyLoad in made["cup"] else None
+    assert load is None or abs(load[2] / (9.81 * 0.3 * wide**2 * 1000) + 1) < 0.2
+
+
+def test_mass_and_centre_of_an_l_in_a_plane() -> None:
+    """Two rectangles of 1 x 2 and 1 x 1 m: centre at ((1 + 1.5)/3 ...), moment about it by Steiner."""
+    made = world(
+        body("l", parts(box([1, 2, 1], (0.5, 1, 0)), box([1, 1, 1], (1.5, 0.5, 0), density=3000.0))),
+        world={"dimension": 2},
+    )
+    table = made["l"][ef.Body]
+    assert np.allclose(table.mass, [2000, 3000])
+    center = np.array([0.5 * 2 + 1.5 * 3, 1 * 2 + 0.5 * 3, 0]) / 5
+    assert np.allclose(made["l"][ef.Pose].x, center)
+    own = 2000 * (1 + 4) / 12 + 3000 * (1 + 1) / 12
+    steiner = 2000 * ((0.5 - 1.1) ** 2 + (1 - 0.7) ** 2) + 3000 * ((1.5 - 1.1) ** 2 + (0.5 - 0.7) ** 2)
+    assert np.isclose(table.inertia[:, 2, 2].sum(), own + steiner)
+    with pytest.raises(ef.RecipeError, match=r"part 0 -0\.5 m off; in a world of dimension = 2"):
+        world(body("l", parts(box([1, 1, 1]), box([1, 1, 1], (1, 0, 1)))), world={"dimension": 2})
+    with pytest.raises(ef.RecipeError, match="rotation of a part turns the body out of the plane"):
+        world(body("l", parts(box([1, 1, 1], rotation=[1, 0, 0]))), world={"dimension": 2})
+
+
+def test_the_space_of_parts() -> None:
+    """Two overlapping boxes fill their union: 1 + 1 - 1/2 m^3, of cells of 0.05 m exactly."""
+    shape = PartsShape.model_validate(parts(box([1, 1, 1]), box([1, 1, 1], (0.5, 0, 0))))
+    space = shape.space()
+    assert np.allclose(space.origin, [0.25, 0, 0])
+    assert np.allclose([space.low, space.high], [[-0.75, -0.5, -0.5], [0.75, 0.5, 0.5]])
+    places = np.random.default_rng(1).uniform(-1, 1, (2000, 3))
+    inside = (np.abs(places) < [0.75, 0.5, 0.5]).all(axis=1)
+    assert (space.holds(places) == inside).all()
+
+
+def test_what_parts_cannot_do_is_told() -> None:
+    """One sentence each; and a part cannot be removed alone."""
+    with pytest.raises(ef.RecipeError, match="heat of a body of shape = 'parts' is not computed"):
+        world(body("b", CUT, heat={"temperature": 400.0}))
+    for boundary in ("panels", "layer"):
+        with pytest.raises(ef.FluidError, match="needs one closed surface around each body, but 'b' is"):
+            world(body("b", CUT), system=({"kind": "boundary", "boundary": boundary},)).step()
+    made = world(body("b", CUT))
+    made["b"].kill(np.array([True, False]))
+    with pytest.raises(ef.FluidError, match="none can be removed alone"):
+        for _ in range(2):
+            made.step()
+
+
+def test_parts_that_overlap_are_told() -> None:
+    """By 0.1 m; boxes that touch, and those of `CUT`, are not."""
+    shape = parts(box([1, 1, 1]), box([1, 1, 1], (0.9, 0, 0)), box([1, 1, 1], (1.9, 0, 0)))
+    told = [[text for text in world(body("b", made)).lint() if "parts of" in text] for made in (shape, CUT)]
+    assert [len(texts) for texts in told] == [1, 0]
+    assert "parts of 'b' overlap, by up to 0.1 m; what they share counts twice" in told[0][0]
