@@ -37,7 +37,7 @@ from ecs_fluid.worlds.cells import lattice_of_at_most
 from ecs_fluid.worlds.hulls import Hull, about
 from ecs_fluid.worlds.parameters import Length, Point
 from ecs_fluid.worlds.regions import Box
-from ecs_fluid.worlds.shapes import AnyPolytope, AnyShape, Ball, CylinderShape, Heavy, PartsShape
+from ecs_fluid.worlds.shapes import AnyPolytope, AnyShape, Ball, CompoundShape, CylinderShape, Heavy
 
 Friction = Annotated[float, Field(ge=0, le=100)]
 AddedPart = Annotated[float, Field(ge=0, le=1e3)]
@@ -177,10 +177,10 @@ class BodyRecipe(_Placed):
 
     @model_validator(mode="after")
     def _parts_have_no_heat(self) -> Self:
-        if self.heat is not None and isinstance(self.shape, PartsShape):
+        if self.heat is not None and isinstance(self.shape, CompoundShape):
             raise ValueError(
-                "heat of a body of shape = 'parts' is not computed, since its parts would not conduct heat "
-                "to each other; leave heat out, or use a convex shape"
+                "heat of a body of shape = 'compound' is not computed, since its parts would not conduct "
+                "heat to each other; leave heat out, or use a convex shape"
             )
         return self
 
@@ -204,7 +204,7 @@ class BodyRecipe(_Placed):
             tables = BallShape([radius]), *self._added(1)
             self._spawn(world, np.zeros(3), np.array([mass]), inertia[None], *tables)
             return
-        if isinstance(self.shape, PartsShape):
+        if isinstance(self.shape, CompoundShape):
             self._spawn_parts(world, self.shape)
             return
         hull = self.shape.hull() if across is None else self.shape.section(across)
@@ -213,7 +213,7 @@ class BodyRecipe(_Placed):
         tables = (*_hull_tables(hull, False), *self._added(1))
         self._spawn(world, hull.center, np.array([mass]), inertia[None], *tables)
 
-    def _spawn_parts(self, world: World, shape: PartsShape) -> None:
+    def _spawn_parts(self, world: World, shape: CompoundShape) -> None:
         """Spawn a body of several parts, each of which has its share of mass and inertia."""
         from ecs_fluid.kernels.bodies.polytope import joined_hulls
 
@@ -242,7 +242,7 @@ class BodyRecipe(_Placed):
         axis = AXES[across]
         turns = self.rotation.values if isinstance(self.rotation, Keyed) else np.array([self.rotation])
         rates = np.array([self.angular_velocity])
-        parts = self.shape.parts if isinstance(self.shape, PartsShape) else []
+        parts = self.shape.parts if isinstance(self.shape, CompoundShape) else []
         own = np.array([part.rotation for part in parts]).reshape(-1, 3)
         for name, values in (("rotation", turns), ("angular_velocity", rates), ("rotation of a part", own)):
             if np.delete(values, across, axis=1).any():

@@ -143,7 +143,7 @@ def hull_of_mesh(file: str, scale: float = 1.0) -> Hull:
         warn(
             f"file = {file!r}: the mesh is not convex, or not closed: its faces enclose {within:.4g} m^3, "
             f"and the body is its convex hull of {hull.volume:.4g} m^3; cut it into convex parts, and join "
-            "these by shape = 'parts'"
+            "these by shape = 'compound'"
         )
     return hull
 
@@ -201,7 +201,7 @@ def warn_of_inner_points(points: Array, hull: Hull) -> None:
         warn(
             f"{len(within)} of the {len(points)} points of a body lie inside its convex hull and do not "
             f"change it, the first, [{first}], by {depth[within[0]]:.3g} m; leave them out, or join convex "
-            "parts by shape = 'parts'"
+            "parts by shape = 'compound'"
         )
 
 

@@ -293,14 +293,14 @@ class Part(Settings):
         return placed(hull, matrix_of(quaternion_of(np.array(self.rotation, np.float64))), center)
 
 
-class PartsShape(Settings):
+class CompoundShape(Settings):
     """Convex polytopes that make one rigid body: a table, a mug, a ring that was cut into pieces.
 
     Parts should touch but not overlap: what they share counts twice in volume and mass. In a plane all of
     them have their centres in it.
     """
 
-    shape: Literal["parts"] = "parts"
+    shape: Literal["compound"] = "compound"
     parts: list[Part] = Field(min_length=1, max_length=1000)
     """the parts"""
 
@@ -329,7 +329,7 @@ class PartsShape(Settings):
         return Space(corners.min(axis=0), corners.max(axis=0), holds, center)
 
 
-AnyShape = Annotated[Ball | PartsShape | _Polytopes, Field(discriminator="shape")]
+AnyShape = Annotated[Ball | CompoundShape | _Polytopes, Field(discriminator="shape")]
 
 
 def _signs() -> Array:

@@ -10,7 +10,7 @@ import pytest
 import ecs_fluid as ef
 from ecs_fluid.components import ContactMemory
 from ecs_fluid.kernels.bodies.rotation import matrix_of
-from ecs_fluid.worlds.shapes import PartsShape
+from ecs_fluid.worlds.shapes import CompoundShape
 
 WATER = {"density": 1000.0, "viscosity": 1e-6, "gravity": [0.0, 0.0, -9.81]}
 SPINNING = {"velocity": [0.5, 0.2, 0.0], "angular_velocity": [1.0, 2.0, 0.5]}
@@ -24,7 +24,7 @@ def box(size: list[float], center: tuple[float, ...] = (0.0, 0.0, 0.0), **more: 
 
 def parts(*every: dict[str, Any]) -> dict[str, Any]:
     """The shape of these parts."""
-    return {"shape": "parts", "parts": every}
+    return {"shape": "compound", "parts": every}
 
 
 CUT = parts(box([0.2, 0.3, 0.2], (-0.2, 0, 0)), box([0.4, 0.3, 0.2], (0.1, 0, 0)))
@@ -269,7 +269,7 @@ def test_mass_and_centre_of_an_l_in_a_plane() -> None:
 
 def test_the_space_of_parts() -> None:
     """Two overlapping boxes fill their union: 1 + 1 - 1/2 m^3, of cells of 0.05 m exactly."""
-    shape = PartsShape.model_validate(parts(box([1, 1, 1]), box([1, 1, 1], (0.5, 0, 0))))
+    shape = CompoundShape.model_validate(parts(box([1, 1, 1]), box([1, 1, 1], (0.5, 0, 0))))
     space = shape.space()
     assert np.allclose(space.origin, [0.25, 0, 0])
     assert np.allclose([space.low, space.high], [[-0.75, -0.5, -0.5], [0.75, 0.5, 0.5]])
@@ -280,7 +280,7 @@ def test_the_space_of_parts() -> None:
 
 def test_what_parts_cannot_do_is_told() -> None:
     """One sentence each; and a part cannot be removed alone."""
-    with pytest.raises(ef.RecipeError, match="heat of a body of shape = 'parts' is not computed"):
+    with pytest.raises(ef.RecipeError, match="heat of a body of shape = 'compound' is not computed"):
         world(body("b", CUT, heat={"temperature": 400.0}))
     for boundary in ("panels", "layer"):
         with pytest.raises(ef.FluidError, match="needs one closed surface around each body, but 'b' is"):

@@ -164,7 +164,7 @@ def test_points_within_their_hull_are_told(
         assert [str(each.message) for each in caught] == [
             f"1 of the {len(points)} points of a body lie inside its convex hull and do not change it, the "
             f"first, [{', '.join(map(str, within))}], by {depth} m; leave them out, or join convex parts by "
-            "shape = 'parts'"
+            "shape = 'compound'"
         ] * told
 
 
