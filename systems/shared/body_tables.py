@@ -93,8 +93,9 @@ def gathered(entities: list[Entity]) -> tuple[Bodies, Hulls]:
     moving = (motion != FIXED)[:, None].astype(np.float64)
     v, spin = (moving * column_of(entities, RigidMotion, name) for name in ("v", "angular_velocity"))
     leader = leaders_of(entities)
-    mass, inertia = (sum_of_parts(leader, share)[leader] for share in (mass, inertia))
-    x, q, v, spin, motion = (column[leader] for column in (x, q, v, spin, motion))
+    if any(BodyPart in entity for entity in entities):
+        mass, inertia = (sum_of_parts(leader, share)[leader] for share in (mass, inertia))
+        x, q, v, spin, motion = (column[leader] for column in (x, q, v, spin, motion))
     return Bodies(
         x, q, v, spin, mass, inertia, motion, restitution, friction, shape, radius, hull, leader
     ), hulls
@@ -219,8 +220,11 @@ def added_masses(world: World, entities: list[Entity]) -> tuple[Array, Array | N
 
 def load_of(entities: list[Entity], name: str) -> Array:
     """A column of all BodyLoads; parts of a body have the sum of those of all its parts."""
+    load = column_of(entities, BodyLoad, name)
+    if not any(BodyPart in entity for entity in entities):
+        return load
     leader = leaders_of(entities)
-    return sum_of_parts(leader, column_of(entities, BodyLoad, name))[leader]
+    return sum_of_parts(leader, load)[leader]
 
 
 def column_of(entities: list[Entity], kind: type[Component], name: str) -> Array:
