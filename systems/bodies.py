@@ -16,7 +16,6 @@ from ecs_fluid.components.bodies import (
     Body,
     BodyHeat,
     BodyLoad,
-    BodyPart,
     ContactMemory,
     FormerPose,
     HullTable,
@@ -146,8 +145,6 @@ class BodySystem(System):
             return texts
         solid = bodies.shape != CONTAINER
         boundary = "panels" if world.dimension == 3 else "layer"
-        if any(BodyPart in entity for entity in entities):
-            boundary = "article"
         velocity, still = world.system(VelocitySystem), solid & (bodies.motion == FIXED)
         mirrors = velocity.mirror_bodies if velocity else ()  # it tells of these itself
         if winds(world) and any(

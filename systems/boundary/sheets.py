@@ -160,8 +160,9 @@ class SheetBoundary(ABC):
         return hull_panels(hulls, hull, edge) if across is None else prism_outline(hulls, hull, edge, across)
 
     def _extent(self, bodies: Bodies, hulls: Hulls, i: int) -> float:
-        """Longest extent of body i along its axes (in a plane, along those in the plane), m."""
-        corners = _corners(bodies, hulls, i)
+        """Longest extent of the body of row i, all parts, along its axes (in a plane, of those in it), m."""
+        parts = np.flatnonzero(bodies.leader == bodies.leader[i])
+        corners = np.concatenate([_corners(bodies, hulls, k) for k in parts])
         if not len(corners):
             return 2.0 * float(bodies.radius[i])
         return float(np.ptp(corners, axis=0)[np.arange(3) != self.world.across].max())

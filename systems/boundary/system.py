@@ -162,7 +162,7 @@ class BoundarySystem(System):
         refuse_two_spins(world)
 
     def must_hold(self, world: World) -> None:
-        """Bodies with sheets have one surface; those with a layer are solids, and know no images."""
+        """Bodies with a layer are solids with one surface, and know no images behind mirrors."""
         if self.boundary == "layer" and (mirrors := world.require(VelocitySystem).mirrors):
             raise FluidError(
                 f"BoundarySystem: boundary = 'layer' does not know mirror images, and VelocitySystem has a "
@@ -174,10 +174,10 @@ class BoundarySystem(System):
                     f"BoundarySystem: boundary = 'layer' is for solids, but {entity.name!r} is a container; "
                     "use boundary = 'panels'"
                 )
-        for entity, _ in world.entities_with(BodyPart) if self.boundary != "article" else ():
+        for entity, _ in world.entities_with(BodyPart) if self.boundary == "layer" else ():
             raise FluidError(
-                f"BoundarySystem: boundary = {self.boundary!r} needs one closed surface around each body, "
-                f"but {entity.name!r} is made of parts; use boundary = 'article', or a convex shape"
+                "BoundarySystem: boundary = 'layer' needs one closed surface around each body, but "
+                f"{entity.name!r} is made of parts; use boundary = 'panels', or a convex shape"
             )
 
     def process(self, dt: float) -> None:

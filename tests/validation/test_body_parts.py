@@ -105,6 +105,20 @@ def test_impulses_of_tracers_on_a_cut_box() -> None:
     assert np.allclose(found[0], found[1], atol=0.01 * (1.0 - found[0][7]))
 
 
+def test_sheets_on_the_parts_of_a_cut_box() -> None:
+    """Each part has its sheet; at the seam they cancel but for what is too fine for panels: 5 % at 8 across."""
+    given = []
+    for shape in (WHOLE, CUT):
+        made = world(
+            body("b", shape, motion="scripted", velocity=[0.5, 0.2, 0]),
+            system=({"kind": "boundary", "boundary": "panels"},),
+            fluid={"viscosity": 1e-3, "gravity": [0, 0, 0], "stretch": {"scheme": "none"}},
+        )
+        made.step(5)
+        given.append(made["b"][ef.BoundaryExchange].impulse.sum(axis=0))
+    assert np.abs(given[1] - given[0]).max() < 0.08 * np.linalg.norm(given[0])
+
+
 def book(made: ef.World, *names: str) -> tuple[np.ndarray, np.ndarray, float]:
     """Momentum, angular momentum and energy of bodies."""
     momentum, angular, energy = np.zeros(3), np.zeros(3), 0.0
@@ -282,9 +296,8 @@ def test_what_parts_cannot_do_is_told() -> None:
     """One sentence each; and a part cannot be removed alone."""
     with pytest.raises(ef.RecipeError, match="heat of a body of shape = 'compound' is not computed"):
         world(body("b", CUT, heat={"temperature": 400.0}))
-    for boundary in ("panels", "layer"):
-        with pytest.raises(ef.FluidError, match="needs one closed surface around each body, but 'b' is"):
-            world(body("b", CUT), system=({"kind": "boundary", "boundary": boundary},)).step()
+    with pytest.raises(ef.FluidError, match="needs one closed surface around each body, but 'b' is"):
+        world(body("b", CUT), system=({"kind": "boundary", "boundary": "layer"},)).step()
     made = world(body("b", CUT))
     made["b"].kill(np.array([True, False]))
     with pytest.raises(ef.FluidError, match="none can be removed alone"):
