@@ -161,7 +161,7 @@ class SheetBoundary(ABC):
 
     def _extent(self, bodies: Bodies, hulls: Hulls, i: int) -> float:
         """Longest extent of the body of row i, all parts, along its axes (in a plane, of those in it), m."""
-        parts = np.flatnonzero(bodies.leader == bodies.leader[i])
+        parts = np.flatnonzero(bodies.leader == bodies.leader[i]).tolist()
         corners = np.concatenate([_corners(bodies, hulls, k) for k in parts])
         if not len(corners):
             return 2.0 * float(bodies.radius[i])
