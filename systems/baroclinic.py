@@ -28,6 +28,7 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.particle_mesh import TransferSystem
 from ecs_fluid.systems.shared.body_tables import BODIES
 from ecs_fluid.systems.shared.fluid_at_rest import density_at, density_slope, fluid_at_rest
+from ecs_fluid.systems.shared.fluid_walls import fluid_walls
 from ecs_fluid.systems.shared.layering import layered_part
 from ecs_fluid.systems.shared.populations import add_spread, joined, with_images
 from ecs_fluid.systems.shared.properties import (
@@ -38,7 +39,7 @@ from ecs_fluid.systems.shared.properties import (
     temperature_lint,
     volume_lint,
 )
-from ecs_fluid.systems.shared.walls import Walls, containers, mirrored, mirrors, poison
+from ecs_fluid.systems.shared.walls import Walls, mirrored, mirrors, poison
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
@@ -69,7 +70,8 @@ class BaroclinicSystem(System):
     gradient = "grid": central differences of the TransferGrid's excess mass, as in the articles; exact where
     particles fill the space around.
 
-    Walls of containers. The density does not end at a wall, though its particles do, and a cloud's edge at an
+    Walls of containers, and faces of other bodies behind which vortons have images (`mirrors` of the
+    VelocitySystem). The density does not end at a wall, though its particles do, and a cloud's edge at an
     upright wall would stir fluid that is at rest. walls = "mirror": neighbours have mirror images behind flat
     walls, so that the fluid goes on evenly; the fluid and its density slide along the wall, which lets no
     heat or mass through. In containers that particles fill, the part of the density that is layered along
@@ -99,7 +101,7 @@ class BaroclinicSystem(System):
     reach: float = Field(default=1.5, gt=0, le=10)
     """distance up to which neighbours count, core radii"""
     walls: Literal["mirror", "poison", "none"] = "mirror"
-    """how gradients treat the walls of containers"""
+    """how gradients treat the walls of containers, and faces that mirror the vortons"""
     smoothing: float = Field(default=0.2, gt=0, le=1)
     """full: weight of the newest acceleration, 1"""
 
@@ -164,7 +166,7 @@ class BaroclinicSystem(System):
         full = self.model == "full"
         reach = joined([column(tables, CoreRadius, "sigma") for tables in clouds], (), self.world.dtype)
         reach = reach * x.dtype.type(self.reach)
-        walls = containers(self.world) if self.walls != "none" else []
+        walls = fluid_walls(self.world) if self.walls != "none" else []
         layers = None
         if self.gradient == "grid":
             slope = self._from_grid(x) * volume[:, None]
@@ -256,7 +258,7 @@ class BaroclinicSystem(System):
         drops = self.gradient == "grid" or self.walls == "poison"
         if drops and self.walls != "none" and gravity.any():
             down = gravity[0] / np.linalg.norm(gravity[0])
-            for wall in mirrors(containers(world)):
+            for wall in mirrors(fluid_walls(world)):
                 part = wall.normals @ down
                 if (np.abs(part) * np.sqrt(np.maximum(0.0, 1.0 - part**2)) > LEANS).any():
                     texts.append(

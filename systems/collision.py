@@ -159,9 +159,13 @@ class CollisionSystem(System):
             bodies = self._obstacles(entities, moving=False)
             self.field(CollisionCount).cleared[0] += self._keep_back_new(*bodies)
 
-    def overlap(self, points: Array) -> Array:
-        """Depth (n,) m of points (n, 3) m inside a body or outside all containers; elsewhere <= 0."""
-        return depths(*self._obstacles(body_entities(self.world), moving=False), points)
+    def overlap(self, points: Array, reach: float = 0.0) -> Array:
+        """Depth (n,) m of points (n, 3) m inside a body or outside all containers; elsewhere <= 0.
+
+        It is minus the distance at points up to `reach` m beside a body, and farther away less than that.
+        """
+        bodies, hulls = gathered(body_entities(self.world))
+        return depths(resting_obstacles(bodies, max(reach, self.clearance)), hulls, points)
 
     def keeps(self, entity: Entity) -> bool:
         """Whether there are bodies, and this system keeps the entity's particles out of them."""

@@ -30,6 +30,7 @@ from ecs_fluid.strays import FEW_CELLS, box_around_most, sample_rows
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.body_tables import BODIES
 from ecs_fluid.systems.shared.fluid_at_rest import FluidAtRest, density_at, fluid_at_rest, temperature_at
+from ecs_fluid.systems.shared.fluid_walls import fluid_walls
 from ecs_fluid.systems.shared.populations import joined, with_images
 from ecs_fluid.systems.shared.properties import (
     CARRIED,
@@ -39,7 +40,7 @@ from ecs_fluid.systems.shared.properties import (
     particle_density,
     particle_temperature,
 )
-from ecs_fluid.systems.shared.walls import Walls, containers, fillers, mirrored, mirrors
+from ecs_fluid.systems.shared.walls import Walls, fillers, mirrored, mirrors
 from ecs_fluid.world import World
 
 MOST_CELLS, CELLS_PER_PARTICLE = 2**21, 32
@@ -83,10 +84,11 @@ class TransferSystem(System):
     default that of a particle's mean volume, and are larger where there would be too many. Strays of a
     population that would cause too many cells are left out of the fields.
 
-    Fluid continues behind the walls of containers, as in mirrors, and beyond a periodic box: points there
-    hold images, so that no ambient fluid is mixed in at a wall. The integral over all points includes the
-    images. If other particles are behind a wall, images get only the room that these leave. Where particles
-    fill nine tenths of a container or more, no ambient fluid is mixed in at all.
+    Fluid continues behind the walls of containers, as in mirrors, behind faces that mirror the vortons
+    (`mirrors` of the VelocitySystem), and beyond a periodic box: points there hold images, so that no ambient
+    fluid is mixed in at a wall. The integral over all points includes the images. If other particles are
+    behind a wall, images get only the room that these leave. Where particles fill nine tenths of a container
+    or more, no ambient fluid is mixed in at all.
 
     Between the stages of the integrator the fields are refilled only if a system reads them there
     (`filled_now`); after a finished tick they are always those of its last stage.
@@ -118,7 +120,7 @@ class TransferSystem(System):
         clouds = carrying_matter(self.world)
         with np.errstate(over="ignore", invalid="ignore"):  # the guard reports what is not finite
             load = self._enclose(self._load(fluid, clouds), clouds)
-            walls = containers(self.world)
+            walls = fluid_walls(self.world)
             alone = fillers(walls, load.x, load.volume, float(self.field(TransferGrid).spacing.max()))
             load.amounts[4, alone] = load.volume[alone]
             self._fill(fluid, self._with_images(load, mirrors(walls)), clouds)

@@ -9,7 +9,8 @@ Every particle is shared among the eight points around it by trilinear weights w
   at rest, 0 and its temperature at that height;
 * vorticity = sum w alpha / h^3 of the vortons [1/s], each as wide as `spread` says.
 
-A world without tracers shows its vortons in their place.
+A world without tracers shows its vortons in their place. In a plane all particles are in one layer of points,
+h^3 is h^2 times the metre that strengths and volumes belong to, and (s / h)^3 is (s / h)^2.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from ecs_fluid.errors import StorageError, warn
 from ecs_fluid.exports.frames import Columns, Frame, Job, flat_rows
 from ecs_fluid.input_limits import GRID_POINT, check_memory, limits
 from ecs_fluid.io.vtkhdf import POINTS
+from ecs_fluid.runs.stored_recipe import axis_across
 from ecs_fluid.strays import box_around_most
 
 MEANS = {"Velocity.u": "velocity", "Temperature.T": "temperature"}
@@ -76,6 +78,7 @@ class Volumes:
             raise StorageError(f"{job.frames.run.path} holds no particles to make a volume of")
         self.spacing = mean_spacing(x)
         self.voxel = job.voxel or self.spacing
+        self.across = axis_across(job.frames.run)
 
     def __iter__(self) -> Iterator[Volume]:
         for frame in self.frames:
@@ -101,7 +104,8 @@ class Volumes:
             what = f"voxels of {self.voxel:g} m for frame {frame.number}, {' x '.join(map(str, shape))},"
             check_memory(GRID_POINT, float(np.prod(shape.astype(float))), what, "choose a larger voxel")
         tracers = _Tracers([particles[name] for name in self.tracers], self.voxel, first, shape)
-        amount = (self.spacing / self.voxel) ** 3
+        dimension = 3 if self.across is None else 2
+        amount = (self.spacing / self.voxel) ** dimension
         # In single precision as they are made: all in double would be most of the memory.
         arrays = {"density": (amount * tracers.total(None)).astype(np.float32)}
         for label, name in AMOUNTS.items():
@@ -118,8 +122,8 @@ class Volumes:
         if self.vortons:
             total = np.zeros((*shape, 3))
             for name in self.vortons:
-                total += spread(particles[name], self.voxel, first, tuple(shape))
-            total /= self.voxel**3
+                total += spread(particles[name], self.voxel, first, tuple(shape), self.across)
+            total /= self.voxel**dimension  # in a plane times one metre
             arrays["vorticity"] = total.astype(np.float32)
         return Volume(frame, self.voxel, first, arrays, at_rest)
 
@@ -150,7 +154,9 @@ class Volumes:
         x = np.concatenate([columns[POINTS] for columns in particles.values()])
         lo, hi = (x.min(axis=0), x.max(axis=0)) if len(x) else (np.zeros(3), np.zeros(3))
         for columns in (particles[name] for name in self.vortons):
-            around = cubes(columns)[:, None]
+            around = np.repeat(edges(columns, self.across)[:, None], 3, axis=1)
+            if self.across is not None:
+                around[:, self.across] = 0.0
             if len(around):
                 lo = np.minimum(lo, (columns[POINTS] - around).min(axis=0))
                 hi = np.maximum(hi, (columns[POINTS] + around).max(axis=0))
@@ -198,26 +204,27 @@ class _Tracers:
         return out.reshape(*self.shape, *values.shape[1:])
 
 
-def cubes(vortons: Columns) -> np.ndarray:
-    """Edges (n,) [m] of cubes of the vortons' volumes; 0 without volumes, and for lines across a plane."""
-    x, alpha = vortons[POINTS], vortons["Strength.alpha"]
-    if "Volume.volume" not in vortons or any(
-        not x[:, axis].any() and not np.delete(alpha, axis, axis=1).any() for axis in range(3)
-    ):
-        return np.zeros(len(x))
-    return np.cbrt(vortons["Volume.volume"].astype(np.float64))
+def edges(vortons: Columns, across: int | None = None) -> np.ndarray:
+    """Edges (n,) [m] of cubes of the vortons' volumes, in a plane of squares a metre deep; 0 without
+    volumes."""
+    if "Volume.volume" not in vortons:
+        return np.zeros(len(vortons[POINTS]))
+    volume = vortons["Volume.volume"].astype(np.float64)
+    return np.cbrt(volume) if across is None else np.sqrt(volume)
 
 
-def spread(vortons: Columns, voxel: float, first: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def spread(
+    vortons: Columns, voxel: float, first: np.ndarray, shape: tuple[int, ...], across: int | None = None
+) -> np.ndarray:
     """Strengths of vortons at the points of a grid whose first one is at index `first` (3,): (*shape, 3).
 
     A vorton's strength is shared trilinearly among points. If the edge e of the cube of its volume is longer
     than a voxel, the strength is first spread as far as e along each axis, by the weights
     (1 - |x|/e)(1 - |y|/e)(1 - |z|/e), so that vortons on a lattice add up to an even vorticity. Strength and
-    its first moment are kept.
+    its first moment are kept. In a plane nothing is spread along the axis `across` it.
     """
     place = vortons[POINTS].astype(np.float64) / voxel - first
-    alpha, edge = vortons["Strength.alpha"].astype(np.float64), cubes(vortons) / voxel
+    alpha, edge = vortons["Strength.alpha"].astype(np.float64), edges(vortons, across) / voxel
     narrow = edge <= 1.0
     wide = np.flatnonzero(~narrow)
     out = scatter(place[narrow], alpha[narrow], shape).reshape(*shape, 3)
@@ -226,15 +233,19 @@ def spread(vortons: Columns, voxel: float, first: np.ndarray, shape: tuple[int, 
         rows = wide[doublings == size]
         points = math.floor(2.0 * edge[rows].max()) + 3
         for some in np.array_split(rows, math.ceil(3 * points * len(rows) / AT_ONCE)):
-            _add_spread(place[some], edge[some], alpha[some], points, out)
+            _add_spread(place[some], edge[some], alpha[some], points, across, out)
     return out
 
 
-def _add_spread(place: np.ndarray, edge: np.ndarray, alpha: np.ndarray, points: int, out: np.ndarray) -> None:
+def _add_spread(
+    place: np.ndarray, edge: np.ndarray, alpha: np.ndarray, points: int, across: int | None, out: np.ndarray
+) -> None:
     """Add values (n, 3) at places (n, 3), spread over edges (n,), in cells, to `points` points per axis."""
     start = np.ceil(place - edge[:, None]).astype(np.int64) - 1
     away = start[:, :, None] + np.arange(points) - place[:, :, None]
     weight = _tent(away, edge[:, None, None])
+    if across is not None:
+        weight[:, across] = np.maximum(1.0 - np.abs(away[:, across]), 0.0)
     first, last = np.maximum(start, 0), np.minimum(start + points, out.shape[:3])  # beyond, the weight is 0
     for row, a, b in zip(range(len(place)), first.tolist(), last.tolist(), strict=True):
         x, y, z = (weight[row, k, a[k] - start[row, k] : b[k] - start[row, k]] for k in range(3))

@@ -11,6 +11,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.world_files import tables_in
+from ecs_fluid.world_options import WorldOptions
 
 
 def tables_of(run: RunFolder) -> dict[str, Any]:
@@ -28,3 +29,12 @@ def temperatures_at_rest(run: RunFolder) -> Callable[[Array], Array]:
     with suppress(FluidError, TypeError, ValueError):  # a damaged recipe does not hide the particles
         world.set_fluid(**FluidTable(**tables_of(run).get("fluid", {})).constants())
     return partial(temperature_at, fluid_at_rest(world))
+
+
+def axis_across(run: RunFolder) -> int | None:
+    """Axis across the plane of a run in two dimensions, 1 (y) or 2 (z); None in space, or if the world file
+    is damaged."""
+    with suppress(FluidError, TypeError, ValueError):
+        table = tables_of(run).get("world", {})
+        return WorldOptions(**{key: table[key] for key in ("dimension", "plane") if key in table}).across
+    return None

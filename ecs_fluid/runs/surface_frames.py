@@ -60,7 +60,7 @@ def stored_surface(folder: Path, tick: int) -> FieldFrame:
         )
     field = read_field(folder, NAME, ticks[-1])
     phi = field.arrays.get("phi")
-    if phi is None or phi.ndim != 3 or min(phi.shape) < 2 or not np.isfinite(phi).all():
+    if phi is None or phi.ndim != 3 or sorted(phi.shape)[1] < 2 or not np.isfinite(phi).all():
         raise StorageError(
             f"the signed distance of tick {ticks[-1]} in {folder} is damaged: it is not a grid of finite "
             "numbers"

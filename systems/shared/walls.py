@@ -31,7 +31,10 @@ would overlap behind their edge."""
 
 
 class Walls(NamedTuple):
-    """Walls of a container: outward normals (k, 3), offsets (k,) m, volume in m^3 and corners (m, 3) m."""
+    """Walls of a container: outward normals (k, 3), offsets (k,) m, volume in m^3 and corners (m, 3) m.
+
+    Planes that enclose nothing have an infinite volume and no corners.
+    """
 
     normals: Array
     offsets: Array
@@ -49,7 +52,8 @@ class Walls(NamedTuple):
         then the images of the neighbours.
         """
         cosines = np.abs(self.normals @ self.normals.T)
-        widths = self.offsets - (self.corners @ self.normals.T).min(axis=0)
+        least = (self.corners @ self.normals.T).min(axis=0) if len(self.corners) else -np.inf
+        widths = self.offsets - least
         box = np.minimum(cosines, np.abs(1 - cosines)).max() < EVEN and widths.min() > reach
         return bool(box and self.inside(x).all())
 

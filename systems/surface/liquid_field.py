@@ -10,6 +10,7 @@ from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.errors import FluidError
 from ecs_fluid.input_limits import GRID_POINT, check_memory
 from ecs_fluid.systems.shared.populations import joined
+from ecs_fluid.systems.shared.walls import containers, mirrored, mirrors
 from ecs_fluid.world import World
 
 
@@ -23,7 +24,8 @@ def filled_part(world: World) -> tuple[Array, Array, Array]:
 
     Every particle shares its volume at rest among the points of a lattice with the particles' spacing, by
     linear weights and a slight blur: a mean over some ten particles, so that their disorder hardly shows. The
-    liquid's surface is where the fraction is one half. Without particles nothing is filled.
+    liquid's surface is where the fraction is one half. Behind walls of containers it goes on by mirror
+    images, or edges and corners would be round. Without particles nothing is filled.
 
     Raises:
         FluidError: no entity is a liquid, or its particles are too far apart.
@@ -41,6 +43,9 @@ def filled_part(world: World) -> tuple[Array, Array, Array]:
     x = joined([position.x for position, _ in tables], (3,), world.dtype).astype(np.float64)
     volume = joined([liquid.volume for _, liquid in tables], (), world.dtype).astype(np.float64)
     spacing = float(volume.mean()) ** (1 / 3)
+    if walls := mirrors(containers(world)):
+        rows, images, _ = mirrored(walls, x, 2.0 * spacing, turned=False)
+        x, volume = np.concatenate([x, images]), np.concatenate([volume, volume[rows]])
     flat = np.zeros(3, dtype=bool)
     _, cells = lattice_box(x, spacing, flat)
     what = f"grid points of {spacing:g} m for SurfaceSystem around the liquid"

@@ -33,6 +33,7 @@ class Motion:
             u += self.world.velocity(x)
         return np.asarray(u + self.wind)
 
-    def depth(self, x: Array) -> Array | None:
-        """Depth (n,) m of points (n, 3) m in solid bodies or outside all containers; None without bodies."""
-        return None if self.collision is None else self.collision.overlap(np.asarray(x, np.float64))
+    def depth(self, x: Array, reach: float = 0.0) -> Array | None:
+        """Depth (n,) m of points (n, 3) m in solid bodies or outside all containers, and beside them, up to
+        `reach` m, minus the distance; None without bodies."""
+        return None if self.collision is None else self.collision.overlap(np.asarray(x, np.float64), reach)

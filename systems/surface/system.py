@@ -66,8 +66,8 @@ class SurfaceSystem(System):
     Distances are computed anew after each step, and with `keep_volume` the surface is moved along its normal
     so that its volume stays. Parts merge and split by themselves; what is thinner than two cells is lost, and
     its volume goes to the rest. What moves all particles moves the surface too: winds and bodies. It never
-    overlaps bodies; the volume that they take goes to the rest. (Operations on some entities only, by `on`,
-    do not move it.)
+    overlaps bodies, nor does one that is found; the volume that they take goes to the rest. (Operations on
+    some entities only, by `on`, do not move it.)
 
     `method` = "facets" measures distances beside the surface to facets at the value midway between `inside`
     and `outside`, "crossings" along the axes by the article's rule. All other distances come from fast
@@ -176,11 +176,17 @@ class SurfaceSystem(System):
         if self._of_liquid():
             origin, spacing, values = filled_part(self.world)
             outside, inside = self.outside or 0.0, 1.0 if self.inside is None else self.inside
+            solid = self._depth_in_solids(values, outside, origin, spacing)
         else:
             grid, values = self._values()
             origin, spacing, outside = grid.origin, grid.spacing, self._outside_value()
-            of_grid = full_value if self.method == "crossings" else _mean_inside
-            inside = of_grid(values, outside) if self.inside is None else self.inside
+            solid = self._depth_in_solids(values, outside, origin, spacing)
+            if self.inside is not None:
+                inside = self.inside
+            elif self.method == "crossings":
+                inside = full_value(values, outside)
+            else:
+                inside = _mean_inside(values if solid is None else values[solid <= 0], outside)
         if abs(inside - outside) <= 1e-5 * max(abs(inside), abs(outside)):
             # The field is the same everywhere, to single precision: nothing is inside.
             inside = outside + max(1.0, abs(outside))
@@ -193,7 +199,28 @@ class SurfaceSystem(System):
             phi, pinned = facet_distances(field, spacing)
         level = Level(phi, origin.astype(self.world.dtype), spacing.astype(self.world.dtype))
         found = distances(phi, pinned, spacing, self.order, self._distance_limit(level))
-        return level._replace(phi=found.phi), found.surface
+        if solid is None or not found.surface:
+            return level._replace(phi=found.phi), found.surface
+        phi = np.maximum(found.phi, solid.astype(found.phi.dtype))
+        return level._replace(phi=phi), bool((phi < 0).any())
+
+    def _depth_in_solids(self, values: Array, outside: float, origin: Array, spacing: Array) -> Array | None:
+        """Depth (px, py, pz) m in bodies or outside containers at the points of a field, which goes on there
+        by images of the particles; minus the distance beside them. -inf more than a cell away from all that
+        differs from outside, None without bodies."""
+        from scipy.ndimage import binary_dilation
+
+        from ecs_fluid.kernels.surface.level_set import grid_rows
+
+        some = binary_dilation(values != outside, np.ones((3, 3, 3), bool))
+        depth = Motion(self.world, self.world.dt).depth(
+            grid_rows(values, origin, spacing, some), 2.0 * float(spacing.max())
+        )
+        if depth is None:
+            return None
+        solid = np.full(values.shape, -np.inf)
+        solid[some] = depth
+        return solid
 
     def _of_liquid(self) -> bool:
         """Whether the surface is that of a SphSystem's particles, which bring nothing to the fields."""
@@ -267,9 +294,9 @@ class SurfaceSystem(System):
 def _mean_inside(values: Array, outside: float) -> float:
     """Mean of a field, each point weighted by what it differs from outside: empty space has no weight."""
     above = np.asarray(values, np.float64) - outside
-    sign = 1.0 if above.max() >= -above.min() else -1.0
+    sign = 1.0 if above.max(initial=0.0) >= -above.min(initial=0.0) else -1.0
     above = np.maximum(sign * above, 0.0)
-    most = above.max()
+    most = above.max(initial=0.0)
     if most == 0.0:
         return outside
     parts = above / most  # whose squares do not overflow

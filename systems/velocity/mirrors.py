@@ -34,6 +34,10 @@ class MirrorFace(Settings):
     for the floor of a container"""
 
 
+DEEP = 0.1
+"""Vortons this far behind a plane, in core radii, are told; those that are nearer may be off by rounding."""
+
+
 @dataclass
 class Mirror:
     """Mirror images of points and vectors in one plane, or in two or three at right angles in turn."""
@@ -87,6 +91,21 @@ def _along(v: Array, normal: Array) -> Array:
     return np.asarray(v[..., 0] * normal[0] + v[..., 1] * normal[1] + v[..., 2] * normal[2])
 
 
+def behind_lint(mirrors: Sequence[Mirror], x: Array, sigma: Array) -> list[str]:
+    """Warn of vortons at x (n, 3) m with core radii (n,) m that lie behind a plane, where no fluid is."""
+    if not mirrors:
+        return []
+    every = mirrors[-1]
+    behind = int(every.is_behind(x + (DEEP * sigma)[:, None] * every.normals.sum(axis=0)).sum())
+    if not behind:
+        return []
+    return [
+        f"VelocitySystem: {behind} vortons lie behind the plane of a mirror, so their images lie in the "
+        "fluid in front of it; place and emit vortons in front of it, or make the body that mirrors so large "
+        "that it keeps them there"
+    ]
+
+
 def mirrors_of(world: World, faces: Sequence[MirrorFace]) -> list[Mirror]:
     """The mirrors that together make all images behind these faces.
 
@@ -107,6 +126,11 @@ def mirrors_of(world: World, faces: Sequence[MirrorFace]) -> list[Mirror]:
     numbers = range(len(faces))
     sets = itertools.chain.from_iterable(itertools.combinations(numbers, k + 1) for k in numbers)
     return [Mirror(normals[list(some)], offsets[list(some)]) for some in sets]
+
+
+def is_container(world: World, face: MirrorFace) -> bool:
+    """Whether a face is a wall of a container."""
+    return bool(world[face.body][HullShape].container[0])
 
 
 def _plane_of(world: World, face: MirrorFace) -> tuple[Array, float]:
@@ -131,7 +155,7 @@ def _plane_of(world: World, face: MirrorFace) -> tuple[Array, float]:
         )
     normal = matrix_of(entity[Pose].q[0]) @ planes[found[0], :3]
     offset = float(planes[found[0], 3] + normal @ entity[Pose].x[0])
-    return (-normal, -offset) if entity[HullShape].container[0] else (normal, offset)
+    return (-normal, -offset) if is_container(world, face) else (normal, offset)
 
 
 def mirror_lint(world: World, faces: Sequence[MirrorFace]) -> list[str]:

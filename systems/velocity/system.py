@@ -38,7 +38,7 @@ from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.grid_reading import GridReading, Reading, sum_at_strays
 from ecs_fluid.systems.velocity.hybrid import HybridSolver
 from ecs_fluid.systems.velocity.lint import plane_vortices_lint, slow_sums_lint, unfelt_lint
-from ecs_fluid.systems.velocity.mirrors import Mirror, MirrorFace, mirror_lint, mirrors_of
+from ecs_fluid.systems.velocity.mirrors import Mirror, MirrorFace, behind_lint, mirror_lint, mirrors_of
 from ecs_fluid.systems.velocity.poisson import PoissonSolver
 from ecs_fluid.systems.velocity.pppm import PppmSolver
 from ecs_fluid.systems.velocity.sampled_error import sampled_error
@@ -274,6 +274,8 @@ class VelocitySystem(System):
             self._fill_others(flow, at_others, vortons, others)
         if world.stage.c == 0.0:
             self.velocity_error = sampled_error(flow, vortons, others) if self._is_recorded else None
+            for text in behind_lint(flow.mirrors, sources.x.T, sources.sigma) if self._is_recorded else ():
+                self.warn(text, "mirrors")
 
     def _populations(self) -> tuple[list[Population], list[Population]]:
         """The populations of vortons, and all other populations that have a velocity."""
@@ -553,14 +555,23 @@ class VelocitySystem(System):
 
     def lint(self, world: World) -> list[str]:
         """Poor parameters, too coarse a grid, slow sums, and constants of the fluid that nothing uses."""
-        solver, (_, (x, alpha)) = self._solver, self.joined(Position, Strength)
+        solver, (_, (x, alpha, sigma)) = self._solver, self.joined(Position, Strength, CoreRadius)
         if solver.on_grid:
             texts = solver.grid_lint(*world.require(PartitionSystem).present())
         else:
             texts = slow_sums_lint(self, len(x))
         self._warned.update([solver.name] if texts else [])
         plane = plane_vortices_lint(x, alpha) if world.dimension == 3 else ()
-        return [*texts, *solver.lint(), *mirror_lint(world, self.mirrors), *unfelt_lint(world), *plane]
+        behind = behind_lint(self.mirror_planes, x, sigma)
+        self._warned.update(["mirrors"] if behind else [])
+        return [
+            *texts,
+            *solver.lint(),
+            *mirror_lint(world, self.mirrors),
+            *behind,
+            *unfelt_lint(world),
+            *plane,
+        ]
 
     def _warn_once(self, solver: Solver, sources: Sources, grid: Grid) -> None:
         """Warn of an unsuitable grid, or of slow direct sums, once for each solver."""

@@ -115,6 +115,41 @@ def test_ring_above_the_ground_is_half_of_a_pair(tracers: str) -> None:
         assert 2 * records[0][name] == pytest.approx(records[1][name], rel=1e-12)
 
 
+@pytest.mark.parametrize("model", ["boussinesq", "full"])
+def test_warm_cloud_at_a_wall_is_half_of_one(model: str) -> None:
+    """Half a warm cloud at an upright mirror rises as it does beside its mirror image, and looks as warm.
+
+    An edge of the cloud at the wall would make five times the vorticity of its middle there, and dye at it
+    would be 38 K too cold. The temperatures are read on grids that lie 0.5 K apart.
+    """
+    warm = {
+        "kind": "fluid_block", "name": "air", "box": {"low": [0.0, -0.4, -0.4], "high": [0.4, 0.4, 0.4]},
+        "spacing": 0.2, "temperature": "300 + 150*exp(-((abs(x)-0.1)**2 + y**2 + z**2)/0.09)",
+    }  # fmt: skip
+    both = warm | {"box": {"low": [-0.4, -0.4, -0.4], "high": [0.4, 0.4, 0.4]}}
+    dye = DYE | {"box": {"low": [0.0, -0.2, -0.2], "high": [0.2, 0.2, 0.2]}, "cell": 0.1}
+    del dye["fills"]
+    wall = GROUND | {"shape": {"shape": "box", "size": [1.0, 8.0, 8.0]}, "center": [-0.5, 0.0, 0.0]}
+    worlds = []
+    for entities, mirrors in (([wall, warm, dye], [{"body": "ground", "side": "+x"}]), ([both, dye], [])):
+        world = world_of(entities, {"tracers": "solver", "mirrors": mirrors}, dt=0.05)
+        world.set_fluid(law="ideal_gas")
+        world.add_systems([ef.BaroclinicSystem(model=model), ef.SamplingSystem()])
+        world.step(3)
+        worlds.append(world)
+    before = [world["air"][ef.Position].x[:, 0] > 0.0 for world in worlds]
+    for name, kind, column, most in (
+        ("air", ef.Strength, "alpha", 1e-12), ("air", ef.Position, "x", 1e-12),
+        ("dye", ef.Position, "x", 1e-12), ("dye", ef.Temperature, "T", 0.5),
+    ):  # fmt: skip
+        found, wanted = (
+            getattr(world[name][kind], column)[rows if name == "air" else ...]
+            for world, rows in zip(worlds, before, strict=True)
+        )
+        assert np.allclose(found, wanted, rtol=0, atol=most)
+    assert worlds[0]["air"][ef.Velocity].u[:, 2].max() > 0.1
+
+
 def test_gas_that_swells_does_not_go_through_the_ground() -> None:
     """The source flow of a vorton that swells by rate Q, at height h: Q r / (2 pi (r^2 + h^2)^1.5) along it.
 
@@ -270,6 +305,18 @@ def test_wind_through_the_ground_is_told() -> None:
     assert [text for text in world.lint() if "wind" in text] == [
         "VelocitySystem: the wind blows through the mirror of 'ground'; let it blow along the plane"
     ]
+
+
+def test_vortons_behind_a_mirror_are_told() -> None:
+    """Those of an upright ring that reaches below the top of a slab narrower than itself."""
+    slab = GROUND | {"shape": {"shape": "box", "size": [0.2, 0.2, 1.0]}}
+    for height in (1.5, 0.9):
+        ring = RING | {"center": [0.0, 0.0, height], "axis": [1.0, 0.0, 0.0]}
+        world = world_of([slab, ring], ON_GROUND)
+        below = int((world["ring"][ef.Position].x[:, 2] < -0.1 * world["ring"][ef.CoreRadius].sigma).sum())
+        told = [f"VelocitySystem: {below} vortons lie behind the plane of a mirror"] if below else []
+        assert [text.split(",")[0] for text in world.lint() if "behind" in text] == told
+    assert below > 1
 
 
 def test_run_resumes_with_its_mirrors(tmp_path: Path) -> None:

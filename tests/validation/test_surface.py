@@ -92,6 +92,43 @@ def test_the_surface_does_not_depend_on_the_empty_space_around_it() -> None:
         assert world.history[-1]["surface_volume"] == pytest.approx(1e-3 * len(x), rel=0.04)
 
 
+@pytest.mark.parametrize("wall,carried", [("room", False), ("slab", True)])
+def test_surface_ends_at_a_wall(wall: str, carried: bool) -> None:
+    """Half a ball of heavy fluid on a floor has half the volume of the whole ball, to 3 %.
+
+    The field has images below the floor, which are no fluid: with them it was a third too much. The floor is
+    that of a room, or the top of a slab that mirrors the vortons, beside another body.
+    """
+    volumes = []
+    for low in (-0.5, 0.0):
+        ball = {
+            "kind": "fluid_block", "name": "ball", "spacing": 0.1, "density": "1.2 + exp(-(r/0.3)**2)",
+            "box": {"low": [-0.5, -0.5, low], "high": [0.5, 0.5, 0.5]},
+        }  # fmt: skip
+        dust = {"kind": "tracers", "name": "dust", "points": [[0.0, 0.0, 0.1]]}
+        other = {
+            "kind": "body",
+            "name": "other",
+            "shape": {"shape": "ball", "radius": 0.1},
+            "motion": "fixed",
+        }
+        floor = {"kind": "container", "name": "floor", "shape": {"shape": "box", "size": [4.0, 4.0, 4.0]}}
+        centre = 2.0
+        if wall == "slab":
+            floor, centre = other | {"name": "floor", "shape": floor["shape"]}, -2.0
+        table = {"entity": [ball, dust, other | {"center": [0.9, 0.9, 0.9]}]}
+        if low == 0.0:
+            table["entity"].append(floor | {"center": [0.0, 0.0, centre]})
+            if wall == "slab":
+                table["fluid"] = {"velocity": {"mirrors": [{"body": "floor", "side": "+z"}]}}
+        world = ef.load(table)
+        world.add_system(ef.SurfaceSystem(of="density", carried=carried))
+        world.step(2)
+        volumes.append(world.history[-1]["surface_volume"])
+    assert world.fluid[ef.SurfaceMesh].x[:, 2].min() == pytest.approx(0.0, abs=1e-6)
+    assert volumes[1] == pytest.approx(0.5 * volumes[0], rel=0.03)
+
+
 def test_crossings_method() -> None:
     """Part 17's rule gives a surface within a cell of the facets'."""
     found = {}
@@ -128,6 +165,19 @@ def test_flat_world() -> None:
     assert table.phi.shape[2] == 1
     assert record["surface_volume"] == pytest.approx(len(world["water"]) * 0.01, rel=0.08)
     assert mesh.faces.shape[1] == 2 and len(mesh.faces) == len(mesh.x) > 20
+
+
+def test_run_in_a_plane_has_its_surface(tmp_path: Path) -> None:
+    """A stored frame has the distances of one layer of points, and exports leave out its line."""
+    disc = {"kind": "fluid_block", "name": "disc", "sphere": {"radius": 0.4}, "spacing": 0.1, "density": 2.0}
+    dust = {"kind": "tracers", "name": "dust", "points": [[0.0, 0.0, 0.0]]}
+    world = ef.load({"world": {"dimension": 2}, "entity": [disc, dust]})
+    world.add_system(ef.SurfaceSystem(of="density"))
+    run = ef.run(world, ticks=1, out=tmp_path / "run", progress=False)
+    table, stored = world.fluid[ef.SignedDistance], run[-1].distances
+    assert stored is not None and stored.arrays["phi"].shape[2] == 1
+    assert np.array_equal(stored.arrays["phi"], table.phi)
+    assert (run.export("ply", out=tmp_path / "ply") / "disc.00001.ply").exists()
 
 
 def test_a_surface_misses_only_what_its_field_is_of() -> None:

@@ -7,7 +7,9 @@ import pytest
 from surface_flows import sampled
 
 import ecs_fluid as ef
+from ecs_fluid.kernels.bodies.rotation import matrix_of, quaternion_of
 from ecs_fluid.kernels.surface import level_set, shapes
+from ecs_fluid.systems.surface.motion import Motion
 from ecs_fluid.worlds import ContainerRecipe
 
 
@@ -74,6 +76,25 @@ def test_a_liquid_has_a_surface() -> None:
         assert inside.tolist() == [True, True, False]
 
 
+def test_liquid_ends_at_the_walls_of_its_tank() -> None:
+    """In a tank that leans the surface ends at the walls, and reaches the corners to 3/4 of a spacing.
+
+    Distances are read linearly, which cuts corners off. Without images behind the walls corners were off by
+    1.04 spacings, and the surface was up to 0.28 spacings beyond the walls.
+    """
+    turn = (0.1, 0.2, 0.3)
+    box = {"shape": "box", "size": [1.0, 0.5, 0.8]}
+    tank = {"kind": "container", "name": "tank", "shape": box, "rotation": turn}
+    water = {"kind": "liquid", "name": "water", "fills": "tank", "level": 0.0, "spacing": 0.05}
+    world = ef.load({"world": {"dt": 0.01, "integrator": "euler"}, "entity": [tank, water]})
+    world.add_system(ef.SurfaceSystem(of="liquid"))
+    world.step(10)
+    x = world.fluid[ef.SurfaceMesh].x @ matrix_of(quaternion_of(np.array(turn)))
+    corners = [(a, b, -0.4) for a in (-0.5, 0.5) for b in (-0.25, 0.25)]
+    assert np.abs(x).max(axis=0) == pytest.approx([0.5, 0.25, 0.4], abs=1e-5)
+    assert all(np.linalg.norm(x - corner, axis=1).min() < 0.75 * 0.05 for corner in corners)
+
+
 @pytest.mark.parametrize("side", ["outside", "inside"])
 def test_a_surface_holds_particles_back(side: str) -> None:
     """Random flights beside and in a torus: at the end nobody is nearer than the gap, to 1/20 of a cell,
@@ -102,3 +123,15 @@ def test_a_surface_holds_particles_back(side: str) -> None:
     assert off.max() < 0.02 * h and (off < 1e-9).mean() > 0.98
     # Sliding takes speed and gives none.
     assert (np.linalg.norm(own, axis=1) <= np.linalg.norm(v, axis=1) + 1e-9).all()
+
+
+def test_distances_beside_bodies() -> None:
+    """Places beside a ball among others have minus their distance, in whichever cell of the bodies' list."""
+    places = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.3], [2.0, 1.0, 0.0], [0.5, 0.5, 1.0]]
+    ball = {"kind": "spheres", "name": "balls", "radius": 0.12, "centers": places, "motion": "fixed"}
+    dust = {"kind": "tracers", "name": "dust", "points": [[0.5, 0.1, 0.1]]}
+    world = ef.load({"entity": [ball, dust], "world": {"precision": "double"}})
+    ways = np.random.default_rng(0).standard_normal((500, 3))
+    ways /= np.linalg.norm(ways, axis=1, keepdims=True)
+    found = Motion(world, world.dt).depth(0.18 * ways, 0.2)
+    assert found == pytest.approx(np.full(500, -0.06), abs=1e-12)
