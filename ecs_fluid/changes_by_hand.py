@@ -54,8 +54,8 @@ class ChangesByHand:
         for kind, table in tables.items():
             if kind.derived:
                 continue
-            for field, array in table.items():
-                if not field.allows(array) and not may_leave_range(kind):
+            for field, array in () if may_leave_range(kind) else table.items():
+                if not field.allows(array):
                     _check_given(entity, field, array)
             if not has_to_agree(kind):
                 continue

@@ -416,12 +416,13 @@ def refuse_other_lengths(table: Component, *names: str) -> None:
             )
 
 
-def refuse_no_component(kind: object) -> None:
+def refuse_no_component(*kinds: object) -> None:
     """Raise ComponentError for anything but a class of components, such as its name or a table."""
-    if not (isinstance(kind, type) and issubclass(kind, Component)):
-        raise ComponentError(
-            f"{shown(kind)} is not a component class; pass a class such as ef.Position, without quotes"
-        )
+    for kind in kinds:
+        if not (isinstance(kind, type) and issubclass(kind, Component)):
+            raise ComponentError(
+                f"{shown(kind)} is not a component class; pass a class such as ef.Position, without quotes"
+            )
 
 
 class RowId(Component):

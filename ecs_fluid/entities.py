@@ -253,9 +253,9 @@ class Entities:
 
     def entities_with(self, *types: type[Component]) -> Iterator[tuple[Entity, Any]]:
         """Pairs (entity, tables) of entities that have all the `types`, in the order of creation."""
-        for kind in types:
-            refuse_no_component(kind)
-            if self._running is not None:
+        refuse_no_component(*types)
+        if self._running is not None:
+            for kind in types:
                 self._running.check_declared(kind)
         wanted = set(types)
         every = [(entity, self._visible_tables[entity.number]) for entity in self._entities.values()]

@@ -25,7 +25,7 @@ from ecs_fluid.further_components import attach_component, component_of
 from ecs_fluid.own_code import remember_code
 from ecs_fluid.plane import check_dimension
 from ecs_fluid.plugins import import_path, kind_of, refuse_shipped_name, without_kind
-from ecs_fluid.settings import Settings
+from ecs_fluid.settings import Settings, plain_data
 from ecs_fluid.system import System
 from ecs_fluid.validation_errors import COLOR, NAME, shown, validated
 from ecs_fluid.world import World
@@ -69,14 +69,8 @@ class Recipe(Settings):
     def table(self) -> dict[str, Any]:
         """Plain data of the ``[[entity]]`` table that `entity_recipe` turns into this recipe again."""
         unused = None if self.component else {"component"}
-        try:
-            plain = self.model_dump(mode="json", exclude_none=True, exclude=unused)
-        except ValueError as error:
-            raise RecipeError(
-                f"[[entity]] {self.name!r}: a parameter is not plain data ({error}); "
-                "numbers, text, lists and tables are allowed"
-            ) from None
-        return {"kind": self.kind, **plain}
+        place = f"[[entity]] {self.name!r}"
+        return {"kind": self.kind, **plain_data(self, place, exclude_none=True, exclude=unused)}
 
     def build(self, world: World) -> None:
         """Make the entity in `world`: its rows, and then its further components."""

@@ -14,7 +14,7 @@ from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_core.core_schema import no_info_before_validator_function
 
 from ecs_fluid.attribute_docs import attribute_docstrings
-from ecs_fluid.errors import RecipeError
+from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.validation_errors import nearest, sentence
 
 LARGEST = 1e30
@@ -117,3 +117,18 @@ class Settings(BaseModel):
             if text and name in properties:
                 properties[name]["description"] = text
         return schema
+
+
+def plain_data(
+    model: Settings, place: str, error: type[FluidError] = RecipeError, **options: Any
+) -> dict[str, Any]:
+    """Values of a model as plain data, for files; `options` of pydantic's dump say which.
+
+    Raises `error`, which names the `place`, for objects that no file can hold.
+    """
+    try:
+        return model.model_dump(mode="json", **options)
+    except ValueError as reason:
+        raise error(
+            f"{place}: a parameter is not plain data ({reason}); numbers, text, lists and tables are allowed"
+        ) from None

@@ -11,6 +11,7 @@ from ecs_fluid.errors import StorageError
 from ecs_fluid.io.provenance import provenance
 from ecs_fluid.own_code import code_named_in
 from ecs_fluid.plugins import import_path, is_shipped
+from ecs_fluid.settings import plain_data
 from ecs_fluid.world import World
 
 VERSION = 4
@@ -43,14 +44,7 @@ def packed_world(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
     world._ticker.between_ticks("save")
     systems = []
     for system in world.systems:
-        try:
-            parameters = system.parameters.model_dump(mode="json")
-        except ValueError as error:
-            name = type(system).__name__
-            raise StorageError(
-                f"{name} cannot be saved: a parameter is not plain data ({error}); "
-                "use numbers, text, lists and tables as parameters"
-            ) from None
+        parameters = plain_data(system.parameters, f"{type(system).__name__} cannot be saved", StorageError)
         # Implied: added by another system, so one that the user adds replaces it, and lint ignores it.
         systems.append({"class": type(system).path(), "parameters": parameters, "implied": system._implied})
     classes = {

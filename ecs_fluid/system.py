@@ -212,8 +212,7 @@ class System(esper.Processor):
                 raise FluidError(f"{type(self).__name__}: {name} cannot be changed once the system is made")
             if self._world is not None:
                 self.world._ticker.between_ticks(f"a change of {type(self).__name__}.{name}", "observers")
-        given_names = self.parameters.model_fields_set
-        values = {key: old for key, old in self.parameters if key in given_names} | parameters
+        values = self._given() | parameters
         remaining = self.parameters_for(values, type(self).__name__).model_fields
         values = {key: values[key] for key in values if key in remaining or key in parameters}
         if self._world is None or self.world._joining_system is self:
@@ -221,6 +220,11 @@ class System(esper.Processor):
         else:
             with self.world._rejoining([self]):
                 self._set_parameters(values)
+
+    def _given(self) -> dict[str, Any]:
+        """The parameters that it was given, without those that have their default."""
+        names = self.parameters.model_fields_set
+        return {name: value for name, value in self.parameters if name in names}
 
     def _sets_itself(self) -> bool:
         """Whether the attribute is being set by a method of this system."""

@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from ecs_fluid.component import Array
+from ecs_fluid.errors import FluidError
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
     from ecs_fluid.kernels.biot_savart.target_blocks import Blocks
+    from ecs_fluid.world import World
+
+RANGE = 1 / 32
+"""Largest coordinate of a point, in m and in the smallest core radius, as a fraction of the square root of
+the largest number that the precision holds."""
 
 
 class Population(NamedTuple):
@@ -78,3 +84,19 @@ class Targets:
         self.u[rows] = some.u
         if self.du is not None:
             self.du[rows] = some.du
+
+
+def in_range(points: Array, world: World, sigma: Array) -> Array:
+    """Points (m, 3) m in the world's precision; refused where a squared distance overflows.
+
+    ``sigma`` (n,) m are the core radii of the vortons; distances are measured in the smallest of them.
+    """
+    most = float(RANGE * np.sqrt(np.finfo(world.dtype).max) * min(1.0, sigma.min(initial=1.0)))
+    beyond = np.argwhere(np.abs(points) > most)
+    if len(beyond):
+        row, axis = beyond[0]
+        raise FluidError(
+            f"points row {row} has a coordinate of {points[row, axis]:g} m; in "
+            f"{world.options.precision} precision up to {most:.2g} m are allowed"
+        )
+    return points.astype(world.dtype)

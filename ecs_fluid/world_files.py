@@ -14,6 +14,9 @@ from ecs_fluid.input_limits import check_limit
 from ecs_fluid.io.untrusted import read_bytes
 from ecs_fluid.validation_errors import COLOR, shown
 
+LookName = Literal["smoke", "paper", "dye", "temperature", "fire", "vorticity", "liquid"]
+"""Looks of pictures, by the names that a world file uses."""
+
 _PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _DOTTED = re.compile(rf"(?<![\w.-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART})++")
 """A key of several parts, anywhere in a TOML file; no quantifier backtracks, so any text is read once."""

@@ -12,7 +12,7 @@ from ecs_fluid.systems.conduction import ConductionSystem as ConductionSystem
 from ecs_fluid.systems.diagnostics import DiagnosticsSystem as DiagnosticsSystem
 from ecs_fluid.systems.diffusion import DiffusionSystem as DiffusionSystem
 from ecs_fluid.systems.drag import DragSystem as DragSystem
-from ecs_fluid.systems.emission import EmissionSystem as EmissionSystem, Emitter as Emitter
+from ecs_fluid.systems.emission import EmissionSystem as EmissionSystem
 from ecs_fluid.systems.inflow import Inflow as Inflow, InflowSystem as InflowSystem
 from ecs_fluid.systems.lifetime import (
     AgeLimitSystem as AgeLimitSystem,
@@ -32,6 +32,7 @@ from ecs_fluid.systems.pedrizzetti import AlignmentSystem as AlignmentSystem
 from ecs_fluid.systems.reaction import ReactionSystem as ReactionSystem
 from ecs_fluid.systems.reformulation import ReformulationSystem as ReformulationSystem
 from ecs_fluid.systems.remesh import RemeshSystem as RemeshSystem
+from ecs_fluid.systems.shared.emitters import Emitter as Emitter
 from ecs_fluid.systems.sph import SphSystem as SphSystem
 from ecs_fluid.systems.stretch import StretchSystem as StretchSystem
 from ecs_fluid.systems.subfilter import (

@@ -116,23 +116,25 @@ class DiffusionSystem(System):
         if nu == 0.0:
             return
         if self.method == "core_spreading":
-            from ecs_fluid.kernels.biot_savart.regularisation import CODES, record
-
-            kernel = next(other.kernel for other in self.world.systems if isinstance(other, VelocitySystem))
-            variance = record(CODES[kernel]).variance
-            if not 0 < variance < np.inf:
-                raise FluidError(
-                    "DiffusionSystem: method = 'core_spreading' needs blobs with a positive, finite "
-                    f"variance, but that of kernel = {kernel!r} is {variance:g}; use another kernel, or "
-                    "another method"
-                )
-            growth = self.world.dtype(2.0 * nu / variance)
-            for (rate,) in self.query(CoreRadiusRate):
-                rate.dsigma2[:] += growth
+            self._spread_cores(nu)
         elif self.method == "pse":
             self._exchange(dt, nu)
         else:
             self._exchange_in_index_space(dt)
+
+    def _spread_cores(self, nu: float) -> None:
+        from ecs_fluid.kernels.biot_savart.regularisation import CODES, record
+
+        kernel = self.world.require(VelocitySystem).kernel
+        variance = record(CODES[kernel]).variance
+        if not 0 < variance < np.inf:
+            raise FluidError(
+                "DiffusionSystem: method = 'core_spreading' needs blobs with a positive, finite variance, "
+                f"but that of kernel = {kernel!r} is {variance:g}; use another kernel, or another method"
+            )
+        growth = self.world.dtype(2.0 * nu / variance)
+        for (rate,) in self.query(CoreRadiusRate):
+            rate.dsigma2[:] += growth
 
     def _exchange(self, dt: float, nu: float) -> None:
         from ecs_fluid.kernels.vorticity.strength_exchange import stable_step

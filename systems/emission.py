@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from ecs_fluid import further_components
 from ecs_fluid.component import Array, Component, RowId, Tables
 from ecs_fluid.components import (
     Age,
@@ -26,20 +25,19 @@ from ecs_fluid.components import (
 )
 from ecs_fluid.components.bodies import CollisionCount, Pose
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.fluid import LAWS, Fluid, key_values
+from ecs_fluid.fluid import LAWS, Fluid
 from ecs_fluid.further_components import component_from, refuse_lists
 from ecs_fluid.input_limits import TRACER, VORTON
-from ecs_fluid.keyframes import KeyedNumber, KeyedVector, value_at
-from ecs_fluid.recipe import Name
-from ecs_fluid.settings import Settings
+from ecs_fluid.keyframes import value_at
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.lifetime import LifetimeSystem
 from ecs_fluid.systems.operations import InertiaSystem
-from ecs_fluid.systems.shared.births import births, refuse_early_stop
+from ecs_fluid.systems.shared.births import births
 from ecs_fluid.systems.shared.body_tables import BODIES, rows_of
 from ecs_fluid.systems.shared.carriers import Carriers, carriers, follow, own_velocity
+from ecs_fluid.systems.shared.emitters import OWN, Emitter, further
 from ecs_fluid.systems.shared.fluid_at_rest import (
     density_at,
     density_of,
@@ -52,112 +50,11 @@ from ecs_fluid.systems.shared.populations import Growth
 from ecs_fluid.systems.shared.properties import column
 from ecs_fluid.systems.shared.puffs import Puffs, puff_rows, refuse_twice
 from ecs_fluid.systems.shared.random_numbers import stream
-from ecs_fluid.systems.shared.ranges import Fraction
 from ecs_fluid.tables import refuse_contradiction
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
     from ecs_fluid.row_changes import NewRows
-
-Place = Annotated[float, Field(ge=-1e9, le=1e9)]
-Width = Annotated[float, Field(ge=0, le=1e9)]
-Point = tuple[Place, Place, Place]
-Widths = tuple[Width, Width, Width]
-
-
-OWN = (Position, Pose, Strength, CoreRadius, Volume, InertialVelocity, Density, Temperature, Species)
-"""Components whose values an emitter's parameters set, or that can carry an emitter."""
-
-
-OF_ONE = ("strength", "strength_spread", "core", "volume", "velocity", "velocity_spread")
-"""Parameters of single particles that a puff's recipe replaces."""
-
-
-class Emitter(Settings):
-    """An emitter: what it releases, where and when."""
-
-    name: Name
-    into: Name
-    """entity that gets the particles"""
-    rate: KeyedNumber = 60.0
-    """particles (or puffs) per second, 1/s, 0 to 1e9; may be keyed in time"""
-    center: KeyedVector = (0.0, 0.0, 0.0)
-    """middle of the emitter, m; may be keyed in time"""
-    shape: Literal["box", "sphere", "disc"] = "box"
-    """region of birth: box or ellipsoid of the size `spread`, disc across z"""
-    spread: Widths = (0.0, 0.0, 0.0)
-    """full widths of the region along x, y, z, m"""
-    velocity: Point = (0.0, 0.0, 0.0)
-    """own velocity of inertial particles, m/s, as seen from the emitter"""
-    velocity_spread: Widths = (0.0, 0.0, 0.0)
-    """full widths of its random part, m/s"""
-    strength: Point = (0.0, 0.0, 0.0)
-    """strength of a vorton, m^3/s"""
-    strength_spread: Widths = (0.0, 0.0, 0.0)
-    """full widths of its random part, m^3/s"""
-    core: float = Field(default=0.1, ge=1e-6, le=1e6)
-    """core radius of a vorton, m"""
-    volume: float | None = Field(default=None, gt=0, le=1e18)
-    """volume of a vorton, m^3; default 4/3 pi core^3, in a plane pi core^2 times a metre"""
-    density: KeyedNumber | None = None
-    """density, kg/m^3, may be keyed in time; default ambient, or by the temperature"""
-    temperature: KeyedNumber | None = None
-    """temperature, K; may be keyed in time; default ambient"""
-    fuel: Fraction = 0.0
-    """mass fraction of fuel, 1"""
-    flame: Fraction = 0.0
-    """mass fraction of flame, 1"""
-    smoke: Fraction = 0.0
-    """mass fraction of smoke, 1"""
-    puff: dict[str, Any] | None = None
-    """what is given off in place of one particle, all at once: the rows of an entity about `center`, such as
-    { kind = "vortex_ring", radius = 0.1, core = 0.03, circulation = 0.05 }"""
-    attached: Name | None = None
-    """entity that carries the emitter along: center, region, velocities, strengths and puffs are in the axes
-    of a body, as it stands at the moment of each birth; relative to a particle they are along the world's
-    axes"""
-    attached_by: Literal["each", "mean"] = "each"
-    """each: its bodies or particles carry the emitter in turn; mean: it is at their mean place, along the
-    world's axes"""
-    inherit: float = Field(default=1.0, ge=0, le=100)
-    """part of the emitter's velocity, by keys of `center` and by what carries it, that inertial particles
-    have beside their own, 1"""
-    start: float = Field(default=0.0, ge=0, le=1e9)
-    """time of the first particle, s"""
-    stop: float | None = Field(default=None, gt=0, le=1e9)
-    """time of the last particle, s; default never"""
-    limit: int | None = Field(default=None, ge=0, le=50_000_000)
-    """most particles (or puffs) given off in all; default no limit"""
-    component: tuple[dict[str, Any], ...] = ()
-    """further components of the particles, such as { kind = "Age", t = 0.0 }, or your own"""
-
-    @property
-    def fractions(self) -> dict[str, float]:
-        """Mass fractions of the species, 1."""
-        return {name: getattr(self, name) for name in Species.columns}
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        for rate in key_values(self.rate):
-            if not 0 <= rate <= 1e9:
-                raise ValueError(f"rate = {rate}; a number from 0 to 1e9 per second is needed")
-        for key in ("density", "temperature"):
-            for value in key_values(getattr(self, key)):
-                if not 0 < value <= 1e9:
-                    raise ValueError(f"{key} = {value}; a number above 0 and at most 1e9 is needed")
-        total = sum(self.fractions.values())
-        if total > 1 + 1e-12:
-            raise ValueError(f"{' + '.join(Species.columns)} is {total:g}; at most 1 is allowed")
-        refuse_early_stop(self.start, self.stop)
-        if self.attached is None and self.attached_by != "each":
-            raise ValueError(
-                f"attached_by = {self.attached_by!r} needs attached, the name of what carries the emitter"
-            )
-        # Compared with the defaults, not with the fields that were set: a stored recipe sets all of them.
-        of_one = [key for key in OF_ONE if getattr(self, key) != Emitter.model_fields[key].default]
-        if self.puff is not None and of_one:
-            raise ValueError(f"{of_one[0]} is for single particles, but a puff has its own; leave it out")
-        return self
 
 
 class EmissionSystem(System):
@@ -466,11 +363,6 @@ class EmissionSystem(System):
                 end = np.where(clear[:, None], end, start)
                 end[clear] = system.followed(start[clear], end[clear])
         return end
-
-
-def further(emitter: Emitter) -> list[tuple[type[Component], dict[str, Any]]]:
-    """Classes of the further components of an emitter's particles, and their tables."""
-    return further_components.classes_of(emitter.component, f"emitter {emitter.name!r}", OWN)
 
 
 def _birth_column(puff: Tables, kind: type[Component], name: str, value: Any, moments: Array) -> Array | None:

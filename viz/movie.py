@@ -60,7 +60,7 @@ def movie(
     scene = partial(Scene, view, chosen, velocity_of=velocity_of)
     if chosen.needs_velocity and isinstance(frames, Sequence):
         looking = scene()
-        view = replace(view, flow=looking.flow_range(frames))
+        view = replace(view, flow=looking.flow.range_of(looking, frames))
         looking.close()
         scene = partial(Scene, view, chosen, velocity_of=velocity_of)
     drawing = Drawing(frames, scene, fps, first_sets_colours=chosen.needs_velocity)

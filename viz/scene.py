@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,25 +18,23 @@ from ecs_fluid.errors import FluidError
 from ecs_fluid.exports.bodies import Placed
 from ecs_fluid.exports.colours import SOLID, Colour
 from ecs_fluid.viz.arrows import glyphs
-from ecs_fluid.viz.bodies import bodies_in, fluid_within, surface, wires
+from ecs_fluid.viz.bodies import bodies_in, surface, wires
 from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, Camera, corners
 from ecs_fluid.viz.camera_motion import Aim
 from ecs_fluid.viz.camera_path import CameraPath
 from ecs_fluid.viz.canvas import Canvas
 from ecs_fluid.viz.colours import HEAT, PAINTED, Paint, colours_of_bodies, paint, spray_colours
 from ecs_fluid.viz.columns import (
-    AXES,
-    FIELDS,
     Columns,
     Frame,
     drawable,
     has_scalar,
     scalar,
     title,
-    unknown_name,
 )
-from ecs_fluid.viz.fields import Velocity, field_slice, streamlines, velocity_slice
+from ecs_fluid.viz.fields import Velocity
 from ecs_fluid.viz.film import write_png
+from ecs_fluid.viz.flow_layers import FlowLayers
 from ecs_fluid.viz.labels import bar_title, scalar_bar
 from ecs_fluid.viz.layers import Flame, GlossyMesh, PlainMesh, Smoke, Spheres, Streaks, Surface
 from ecs_fluid.viz.liquid_surface import DROPS, FOAM, clear, foam, foaming, liquid_surface, whitened
@@ -44,7 +42,6 @@ from ecs_fluid.viz.shared_limits import (
     TimedFrame,
     View,
     drawn,
-    evenly,
     hides_vortons,
     is_cloud,
     is_signed,
@@ -52,7 +49,6 @@ from ecs_fluid.viz.shared_limits import (
     is_vortons,
     is_whitewater,
     kept,
-    limits,
     rest_spacing,
     survey,
     velocity_of,
@@ -65,9 +61,7 @@ _supersampled: weakref.WeakSet[pv.Plotter] = weakref.WeakSet()
 
 STREAK = 0.02  # length of the streaks of the fastest, over the diagonal of the view
 SPOT = 0.002  # the same of what is at rest
-FLOWS = 8  # frames of a movie by which the colours of its slices or streamlines are chosen
 DROP = 0.3  # radius of a lonely particle of liquid, in spacings
-SLICE_COLOURS = ("speed", "vorticity_normal", "u.x", "u.y", "u.z")
 
 
 def render(
@@ -139,8 +133,8 @@ class Scene(Canvas):
         self.plotter.camera.view_angle = VIEW_ANGLE
         self._bars: dict[str, Any] = {}
         self._coloured: list[str] = []
-        self._flow = view.flow
-        self._span: tuple[float, float] | None = None
+        self.flow = FlowLayers(view.flow)
+        """The slice or the streamlines"""
         self._blend_in_floating_point()
 
     def _aimed(self, camera: Camera | CameraPath, aspect: float) -> Aim:
@@ -148,10 +142,10 @@ class Scene(Canvas):
         view, orbit = self.view, self.options.orbit
         if self.options.what in ("particles", "glyphs"):
             return Aim(camera, orbit, view.lo, view.hi, aspect, view.points)
-        lo, hi = self._box(0.15)
+        lo, hi = self.box(0.15)
         return Aim(camera, orbit, lo, hi, aspect, corners(lo, hi))
 
-    def _box(self, share: float) -> tuple[NDArray, NDArray]:
+    def box(self, share: float) -> tuple[NDArray, NDArray]:
         """The view's box, wider by a share of its longest side; around a single particle, by its size."""
         view = self.view
         pad = share * float((view.hi - view.lo).max()) or 5.0 * max(view.radii.values(), default=0.1)
@@ -185,10 +179,10 @@ class Scene(Canvas):
         populations = bodies_in(kept(frame, self.options), self.options.hulls or {})
         bodies = [body for _, found in populations for body in found]
         if what == "slice" and velocity is not None:
-            self._slice(velocity, bodies)
+            self.flow.show_slice(self, velocity, bodies)
         else:
             if what == "streamlines" and velocity is not None:
-                self._streamlines(velocity, bodies)
+                self.flow.show_streamlines(self, velocity, bodies)
             hides = self.view.puff is not None and hides_vortons(self.options)
             clouds = [
                 (x, self._paint(name, columns))
@@ -225,7 +219,7 @@ class Scene(Canvas):
         self._layers.clear()
         self._bars.clear()
         self._tables.clear()
-        self.view, self._flow = view, view.flow
+        self.view, self.flow = view, FlowLayers(view.flow)
         if np.allclose(self.plotter.camera.position, self._camera[0], rtol=1e-6, atol=0.0):
             self._aim = self._aimed(*self._wanted_camera)
 
@@ -308,7 +302,7 @@ class Scene(Canvas):
         """Colours (n, 3) of bodies, as bytes: their own, those of the picture's temperatures, or glowing."""
         span = None
         if self.options.what == "slice":
-            span = self._flow if self.options.color_by == "temperature" else None
+            span = self.flow.range if self.options.color_by == "temperature" else None
         elif PAINTED.get(self.look.paint) == HEAT and HEAT in self._coloured:
             span = self.view.painted
         return np.rint(255.0 * colours_of_bodies(self.look, bodies, self.view.colors, span)).astype(np.uint8)
@@ -322,7 +316,7 @@ class Scene(Canvas):
     def _paint(self, name: str, columns: Columns) -> Paint:
         painted = PAINTED.get(self.look.paint, "")
         if painted in columns and self.options.color_by is None and self.options.what == "particles":
-            self._colours(painted, self.view.painted)  # for its scalar bar
+            self.colours(painted, self.view.painted)  # for its scalar bar
         return paint(self.look, columns, self.view.tint(self.look, name), self.view.painted)
 
     def _population(self, name: str, columns: Columns, x: NDArray) -> bool:
@@ -333,13 +327,13 @@ class Scene(Canvas):
             coloured = False
         if what == "glyphs" and is_vortons(columns):
             mesh = glyphs(columns, 5.0 * self.view.radii.get(name, 0.1), colour)
-            table = self._colours(colour or "strength", self.view.limits)
-            self._surface(name, table, True).update(mesh, mesh.point_data["color"])
+            table = self.colours(colour or "strength", self.view.limits)
+            self.surface_layer(name, table, True).update(mesh, mesh.point_data["color"])
             return True
         if not coloured and is_cloud(columns) and self.view.puff is not None:
             return False
         if coloured and colour is not None:
-            colours, values = self._colours(colour, self.view.limits), scalar(columns, colour)
+            colours, values = self.colours(colour, self.view.limits), scalar(columns, colour)
         else:
             colours, values = None, None
         if is_whitewater(columns) and self._of_liquid(what) and colours is None:
@@ -390,70 +384,15 @@ class Scene(Canvas):
         largest = 1.0 if self.look.paint == "vorticity" else SMALL
         return largest * np.cbrt(np.clip(values / self.view.limits[1], 0.0, 1.0))
 
-    def _slice(self, velocity: Velocity, bodies: Sequence[Placed]) -> None:
-        colour, field = self.options.color_by or "speed", getattr(velocity, "field", None)
-        where = self._box(0.15), self.options.normal, self.options.origin, self.options.resolution
-        if colour in FIELDS and field is not None:
-            plane = field_slice(partial(field, colour), colour, *where)
-        elif colour in SLICE_COLOURS:
-            plane = velocity_slice(velocity, *where)
-        else:
-            raise unknown_name("colour of a slice", colour, (*SLICE_COLOURS, *FIELDS))
-        # In a container, only the part inside it; bodies are drawn over the part inside them.
-        if (within := fluid_within([body for body in bodies if body.container])) is not None:
-            plane = plane.extract_points(within(np.asarray(plane.points)), adjacent_cells=False)
-            if not plane.n_points:
-                return
-        mesh = plane.extract_surface(algorithm="dataset_surface")  # which may reorder the points
-        if colour.startswith("u."):
-            values = mesh.point_data["u"][:, AXES[colour[2:]]]
-        else:
-            values = mesh.point_data[colour]
-        self._surface("slice", self._flow_colours(colour, values), False).update(mesh, values)
-
-    def _streamlines(self, velocity: Velocity, bodies: Sequence[Placed]) -> None:
-        if self.options.color_by not in (None, "speed"):
-            raise unknown_name("colour of streamlines", str(self.options.color_by), ("speed",))
-        within = fluid_within(bodies)
-        lines = streamlines(velocity, self._box(0.35), self.options.seeds, within=within)
-        if not lines.n_points:
-            return
-        table = self._flow_colours("speed", lines.point_data["speed"])
-        size = np.linalg.norm(self.view.hi - self.view.lo) or np.linalg.norm(np.ptp(self._box(0.35), axis=0))
-        tubes = lines.tube(radius=0.0016 * float(size), n_sides=8)
-        self._surface("streamlines", table, True).update(tubes, tubes.point_data["speed"])
-
-    def _flow_colours(self, colour: str, values: NDArray) -> pv.LookupTable:
-        """Colour table of a velocity picture; its range is that of the view, or of the first frame.
-
-        For carried quantities it is the whole range, since a flame is a small part of a slice; for
-        velocities, which have spikes, it leaves out a hundredth of the values.
-        """
-        if self._flow is None:
-            lo, hi = np.percentile(values, [0, 100] if colour in FIELDS else [0.5, 99.5])
-            self._span = float(lo), float(hi)
-            self._flow = limits(colour, *self._span)
-        return self._colours(colour, self._flow)
-
-    def flow_range(self, frames: Iterable[TimedFrame]) -> tuple[float, float] | None:
-        """Range of the colours of velocity pictures of some frames, `FLOWS` of a sequence; None for none."""
-        spans = list[tuple[float, float]]()
-        for timed in evenly(frames, FLOWS):
-            self._flow = self._span = None
-            self.show_timed(timed, 0.0)
-            spans += [] if self._span is None else [self._span]
-        if not spans:
-            return None
-        return limits(self.options.color_by or "speed", min(spans)[0], max(high for _, high in spans))
-
-    def _surface(self, name: str, table: pv.LookupTable, lit: bool) -> Surface:
+    def surface_layer(self, name: str, table: pv.LookupTable, lit: bool) -> Surface:
+        """The layer of a coloured mesh."""
         return self._layer(f"{name} surface", lambda: Surface(table, lit))
 
     def _order(self, key: str) -> Any:
         """Flame shines through smoke, and comes last."""
         return key == "flame", key
 
-    def _colours(self, name: str, span: tuple[float, float]) -> pv.LookupTable:
+    def colours(self, name: str, span: tuple[float, float]) -> pv.LookupTable:
         """The colour table of that name, made with its scalar bar when the first thing is coloured by it."""
         self._coloured.append(name)
         if name not in self._tables:

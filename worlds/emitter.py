@@ -25,7 +25,8 @@ from ecs_fluid.errors import RecipeError
 from ecs_fluid.further_components import component_from
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.system import System
-from ecs_fluid.systems.emission import EmissionSystem, Emitter, further
+from ecs_fluid.systems.emission import EmissionSystem
+from ecs_fluid.systems.shared.emitters import Emitter, further
 from ecs_fluid.systems.shared.puffs import recipe_of_puff, rows_of_puff
 from ecs_fluid.world import World
 from ecs_fluid.worlds.parameters import Extent

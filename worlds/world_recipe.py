@@ -17,7 +17,7 @@ from ecs_fluid.errors import FluidError, RecipeError, sentences, warn
 from ecs_fluid.input_limits import check_bytes, check_limit
 from ecs_fluid.plugins import is_shipped, kind_of, searching, users_code, without_kind
 from ecs_fluid.recipe import Recipe, entity_recipe
-from ecs_fluid.settings import Settings
+from ecs_fluid.settings import Settings, plain_data
 from ecs_fluid.shipped_worlds import SHIPPED as SHIPPED, shipped as shipped
 from ecs_fluid.system import System
 from ecs_fluid.systems.advection import AdvectionSystem
@@ -53,7 +53,7 @@ class WorldRecipe(Settings):
     entity: tuple[Any, ...] = ()
     """entity recipes, in the order in which they are made"""
     system: tuple[Any, ...] = ()
-    """further systems: {kind = ..., parameters}"""
+    """further systems: {kind = ..., parameters}; or systems, as which each world gets one of its own"""
     output: OutputTable = Field(default_factory=OutputTable)
     _folder: Path | None = PrivateAttr(None)
     _allow_code: bool = PrivateAttr(False)
@@ -145,7 +145,7 @@ class WorldRecipe(Settings):
             "world": self.world.given(mode="json"),
             "fluid": self.fluid.model_dump(mode="json", exclude_unset=True),
             "entity": [item.table() for item in self.entity],
-            "system": [dict(item) for item in self.system],
+            "system": [_table_of(item, f"[[system]] {k}") for k, item in enumerate(self.system, start=1)],
             "output": self.output.model_dump(mode="json", exclude_unset=True),
         }
         return {key: value for key, value in plain.items() if value or key == "preset"}
@@ -182,7 +182,7 @@ class WorldRecipe(Settings):
         chosen: list[Request] = []
         for number, item in enumerate(checked.system, start=1):
             place = f"[[system]] {number}"
-            chosen.append((place, _system_of(item, place, self._allow_code)(**without_kind(item))))
+            chosen.append((place, _system_of(item, place, self._allow_code)(**_parameters_of(item))))
         # All at once: a system that another one requires is found in the list, in any order.
         systems = merged(checked._fluid_systems(), needed, chosen)
         world.add_systems(systems)
@@ -279,19 +279,36 @@ def named_systems() -> dict[str, type[System]]:
 
 
 def _system_of(item: Any, place: str, allow_code: bool) -> type[System]:
-    """The class of a [[system]] table, whose parameters are checked."""
-    name = item.get("kind") if isinstance(item, dict) else None
-    if isinstance(name, str) and name in FLUID:
+    """The class of a [[system]] table, whose parameters are checked, or of a system made in Python."""
+    made = isinstance(item, System)
+    name = item.kind if made else item.get("kind") if isinstance(item, dict) else None
+    if isinstance(name, str) and name in FLUID and not (made and type(item) is not FLUID[name]):
         raise RecipeError(
             f"{place}: kind = {name!r} belongs in the [fluid] table; write {name} = {{ ... }} under [fluid], "
             f"or set fluid.{name}.NAME=VALUE"
         )
+    if made:
+        return type(item)
     kind = kind_of(item, place, System, named_systems(), allow_code)
     place, parameters = f"{place} {shown(item['kind'])}", without_kind(item)
     if allow_code:
         kind.load_code(parameters, place)
     validated(kind.parameters_for(parameters, place), parameters, place)
     return kind
+
+
+def _parameters_of(item: dict[str, Any] | System) -> dict[str, Any]:
+    """The parameters that a [[system]] table, or a system made in Python, was given."""
+    return item._given() if isinstance(item, System) else without_kind(item)
+
+
+def _table_of(item: dict[str, Any] | System, place: str) -> dict[str, Any]:
+    """Plain data of a [[system]] table, or of a system made in Python."""
+    if not isinstance(item, System):
+        return dict(item)
+    kind = type(item)
+    name = kind.kind if named_systems().get(kind.kind) is kind else kind.path()
+    return {"kind": name, **plain_data(item.parameters, f"{place} {name!r}", exclude_unset=True)}
 
 
 def read(source: str | Path, settings: tuple[str, ...] = (), allow_code: bool = False) -> WorldRecipe:

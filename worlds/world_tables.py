@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -15,6 +15,7 @@ from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.stretch import StretchSystem
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.validation_errors import validated
+from ecs_fluid.world_files import LookName
 from ecs_fluid.world_options import WorldOptions
 
 FLUID: dict[str, type[System]] = {
@@ -133,7 +134,7 @@ class OutputTable(Settings):
     """ticks from one stored frame to the next; steps_per_frame of [world] if not given"""
     checkpoint_seconds: float = Field(default=60.0, ge=0)
     """wall-clock time between checkpoints, s; 0 writes one after every tick"""
-    look: Literal["smoke", "paper", "dye", "temperature", "fire", "vorticity", "liquid"] | None = None
+    look: LookName | None = None
     """look of pictures; default liquid in worlds with a liquid and without tracers and emitters, else
     smoke"""
 

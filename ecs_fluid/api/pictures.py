@@ -40,7 +40,7 @@ from ecs_fluid.viz.film import is_sequence
 from ecs_fluid.viz.flow import Flow
 from ecs_fluid.viz.probe import require_gl
 from ecs_fluid.world import World
-from ecs_fluid.world_files import colors_in
+from ecs_fluid.world_files import LookName, colors_in
 from ecs_fluid.world_options import WorldOptions
 
 if TYPE_CHECKING:
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from ecs_fluid.viz.surfaces import Distances
 
 What = Literal["particles", "glyphs", "slice", "streamlines", "sdf", "sdf_slice"]
-LookName = Literal["smoke", "paper", "dye", "temperature", "fire", "vorticity", "liquid"]
 SURFACES = ("sdf", "sdf_slice")
 FLOW = tuple(what for what in get_args(What) if what not in SURFACES)
 

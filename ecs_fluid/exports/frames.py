@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from ecs_fluid.arguments import check_progress, is_whole, names_of
 from ecs_fluid.errors import StorageError
-from ecs_fluid.exports.names import declared, free_name, unit
+from ecs_fluid.exports.names import declared, free_name, plain_names, unit
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.io.vtkhdf import POINTS, Column
 from ecs_fluid.runs.surface_frames import surface_ticks
@@ -109,6 +109,14 @@ class Frames:
     def unit(self, label: str) -> str:
         """SI unit of a column; empty if neither the run nor a component that is loaded says it."""
         return unit(label, self.declared)
+
+    def told(self, name: str, held: Container[str] | None = None) -> dict[str, dict[str, str]]:
+        """What ``export.json`` says of the columns of a population that the files have: `held`, or all."""
+        return {
+            plain: {"column": label, "unit": self.unit(label)}
+            for label, plain in plain_names(self.columns(name)).items()
+            if held is None or label in held
+        }
 
     def kind(self, label: str) -> str:
         """Kind of a column's numbers, see `component.column`; empty if neither says it."""

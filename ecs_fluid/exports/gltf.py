@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 import struct
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,18 +25,24 @@ from ecs_fluid.exports.surfaces import Surfaces
 from ecs_fluid.exports.target import frame_file
 
 _FLOAT, _UINT, _VERTICES, _INDICES = 5126, 5125, 34962, 34963
+MOTION = ("RigidMotion.v", "RigidMotion.angular_velocity")
+"""Columns of bodies that stand beside the place of each, as extras"""
 _Y_UP = [-math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)]
 
 
 def write(job: Job) -> dict[str, Any]:
     """Write ``NAME.NUMBER.glb``."""
-    surfaces, files = Surfaces(job.frames), []
-    for frame in job.frames:
-        file = frame_file(job.frames.name, frame.file, "glb")
+    frames, surfaces, files = job.frames, Surfaces(job.frames), []
+    held: dict[str, Sequence[str]] = {
+        name: [label for label, column in frames.columns(name).items() if _is_held(label, column.shape)]
+        for name in frames.particles
+    }
+    for frame in frames:
+        file = frame_file(frames.name, frame.file, "glb")
         scene = _Scene(frame)
         for name, columns in frame.particles.items():
             if len(columns["Position.x"]):
-                scene.add_points(name, columns)
+                scene.add_points(name, columns, held[name])
         for body in surfaces.bodies(frame):
             scene.add_body(body)
         liquid = surfaces.liquid(frame)
@@ -43,7 +50,14 @@ def write(job: Job) -> dict[str, Any]:
             scene.add_mesh(liquid.label, liquid.mesh)
         (job.folder / file).write_bytes(scene.packed())
         files.append(file)
-    return {"files": files, "up_axis": "y"}
+    held |= dict.fromkeys(frames.bodies, MOTION)
+    told = {name: frames.told(name, labels) for name, labels in held.items()}
+    return {"files": files, "up_axis": "y", "populations": told}
+
+
+def _is_held(label: str, shape: tuple[int, ...]) -> bool:
+    """Whether points have a column as an attribute, or three."""
+    return label != "RowId.id" and shape in ((), (3,))
 
 
 class _Scene:
@@ -58,14 +72,15 @@ class _Scene:
         self._known: dict[tuple[int, bool], int] = {}
         self.extras = {"frame": frame.number, "tick": frame.tick, "time": frame.time}
 
-    def add_points(self, name: str, columns: Columns) -> None:
+    def add_points(self, name: str, columns: Columns, held: Container[str]) -> None:
+        """Add a population with those columns that are `held`."""
         attributes = {"POSITION": self._accessor(columns["Position.x"], bounds=True)}
         for label, plain in plain_names(columns).items():
-            if label == "RowId.id":
+            if label not in held:
                 continue
             if columns[label].ndim == 1:
                 attributes[f"_{plain.upper()}"] = self._accessor(columns[label])
-            elif columns[label].shape[1:] == (3,):
+            else:
                 for axis, numbers in zip("XYZ", columns[label].T, strict=True):
                     attributes[f"_{plain.upper()}_{axis}"] = self._accessor(numbers)
         self.meshes.append({"name": name, "primitives": [{"mode": 0, "attributes": attributes}]})

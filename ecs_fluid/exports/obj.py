@@ -43,7 +43,7 @@ def write(job: Job) -> dict[str, Any]:
             first += len(surface.mesh.vertices)
         (job.folder / file).write_text("\n".join(lines) + "\n", encoding="ascii")
         files.append(file)
-    return {"files": files}
+    return {"files": files, "populations": {}}
 
 
 def _lines(name: str, points: np.ndarray, mesh: Mesh, first: int) -> list[str]:

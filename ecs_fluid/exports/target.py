@@ -13,7 +13,6 @@ from typing import Any
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.exports.frames import Frames
-from ecs_fluid.exports.names import plain_names
 from ecs_fluid.io.disk import make_folder, storage_error, temporary_name
 from ecs_fluid.io.lock import alive
 
@@ -85,7 +84,10 @@ def _is_export(folder: Path) -> bool:
 
 
 def write_manifest(folder: Path, to: str, frames: Frames, more: dict[str, Any]) -> None:
-    """Say in ``export.json`` what the files mean: units, up axis, frame rate, times, columns."""
+    """Say in ``export.json`` what the files mean: units, up axis, frame rate, times, columns.
+
+    ``more`` is what the format's module says of its files, in place of these or beside them.
+    """
     document = {
         "format": FORMAT,
         "version": 1,
@@ -101,13 +103,7 @@ def write_manifest(folder: Path, to: str, frames: Frames, more: dict[str, Any]) 
                 frames.numbers, frames.ticks, frames.times, frames.codes, frames.files, strict=True
             )
         ],
-        "populations": {
-            name: {
-                plain: {"column": label, "unit": frames.unit(label)}
-                for label, plain in plain_names(frames.columns(name)).items()
-            }
-            for name in (*frames.particles, *frames.bodies)
-        },
+        "populations": {name: frames.told(name) for name in (*frames.particles, *frames.bodies)},
         "surface": frames.surface,
         **more,
     }

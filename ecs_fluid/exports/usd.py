@@ -102,7 +102,8 @@ class _Stage:
                 self.stage.GetRootLayer().Save()
                 pending = 0
         self.stage.GetRootLayer().Save()
-        return self.volume.volumes.about() if self.volume else {}
+        about = self.volume.volumes.about() if self.volume else {}
+        return about | {"populations": {name: self.frames.told(name) for name in self.clouds}}
 
     def paint(self, prim: Any, population: str, colour: Colour, kind: str = "", **inputs: float) -> None:
         """Give a prim the material of its population, in that colour unless the recipe names another.

@@ -91,7 +91,7 @@ class Volumes:
         if self.vortons:
             have.add("vorticity")
         fields = {name: unit for name, unit in UNITS.items() if name in have}
-        return {"voxel": self.voxel, "spacing": self.spacing, "fields": fields}
+        return {"voxel": self.voxel, "spacing": self.spacing, "fields": fields, "populations": {}}
 
     def of(self, frame: Frame) -> Volume:
         """The volume of one frame."""

@@ -382,22 +382,10 @@ class LayerBoundary(SheetBoundary):
         """Put the vortons, and sheets of these strengths (p, 3), on the lattice for the next tick."""
         from scipy import ndimage
 
-        from ecs_fluid.kernels.grids.lattice import to_lattice
         from ecs_fluid.kernels.vorticity.strength_moments import with_moments
 
-        covered, spacing, pieces = tick.covered, tick.spacing, tick.pieces
-        places = np.concatenate([tick.new.x, pieces.x])
-        alpha = np.concatenate([tick.new.alpha, pieces.shares(strengths)])
-        points = np.prod(np.where(self._flat, 1.0, np.ptp(places, axis=0) / spacing + 2 * MARGIN + 4))
-        what = (
-            f"lattice points of {spacing:g} m for BoundarySystem, in one box for all bodies and their wake,"
-        )
-        check_memory(GRID_POINT, float(points), what, "use a larger lattice, or bodies closer together")
-        low, field = to_lattice("m4_prime", places, alpha, spacing, self._flat)
-        if self.world.across is not None:
-            field = field.take([0], axis=self.world.across)
-        margin = np.where(self._flat, 0, MARGIN)
-        low, field = low - margin, np.pad(field, [*np.stack([margin, margin], axis=1), (0, 0)])
+        covered, spacing = tick.covered, tick.spacing
+        low, field = self._shared_out(tick, strengths)
         strength = field.reshape(-1, 3)
         size = np.sqrt((strength**2).sum(axis=1))
         strong = _all_but_weakest(size, self.system.loss).reshape(field.shape[:3])
@@ -428,6 +416,24 @@ class LayerBoundary(SheetBoundary):
             Volume(np.full(n, cell)),
             BoundaryLayer(within[stay], body[stay]),
         )
+
+    def _shared_out(self, tick: LayerTick, strengths: Array) -> tuple[Array, Array]:
+        """The lowest lattice index (3,), and the strengths (px, py, pz, 3) of the lattice's points."""
+        from ecs_fluid.kernels.grids.lattice import to_lattice
+
+        spacing, pieces = tick.spacing, tick.pieces
+        places = np.concatenate([tick.new.x, pieces.x])
+        alpha = np.concatenate([tick.new.alpha, pieces.shares(strengths)])
+        points = np.prod(np.where(self._flat, 1.0, np.ptp(places, axis=0) / spacing + 2 * MARGIN + 4))
+        what = (
+            f"lattice points of {spacing:g} m for BoundarySystem, in one box for all bodies and their wake,"
+        )
+        check_memory(GRID_POINT, float(points), what, "use a larger lattice, or bodies closer together")
+        low, field = to_lattice("m4_prime", places, alpha, spacing, self._flat)
+        if self.world.across is not None:
+            field = field.take([0], axis=self.world.across)
+        margin = np.where(self._flat, 0, MARGIN)
+        return low - margin, np.pad(field, [*np.stack([margin, margin], axis=1), (0, 0)])
 
 
 def _all_but_weakest(size: Array, loss: float) -> Array:

@@ -17,7 +17,7 @@ from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
-    from ecs_fluid.systems.emission import Emitter
+    from ecs_fluid.systems.shared.emitters import Emitter
 
 
 def recipe_of_puff(emitter: Emitter, **more: Any) -> Recipe:

@@ -24,7 +24,7 @@ from ecs_fluid.systems.shared.populations import rows_of_each
 from ecs_fluid.systems.shared.walls import EVEN
 from ecs_fluid.systems.velocity.core_levels import levels
 from ecs_fluid.systems.velocity.poisson import LEAST_PER_CORE, THIN, scattered
-from ecs_fluid.systems.velocity.solver import Solver
+from ecs_fluid.systems.velocity.solver import PairFields, Solver
 from ecs_fluid.targets import Targets
 
 if TYPE_CHECKING:
@@ -135,8 +135,8 @@ class ContainerSolver(Solver):
             targets.du[...] = box.axes @ du @ box.axes.T
             targets.du[outside] = 0.0
 
-    def pair_fields(self, x: Array) -> tuple[Array, Array, Array, Array]:
-        """Vector potential, vorticity of the blobs, velocity and its gradient at (m, 3) points."""
+    def pair_fields(self, x: Array) -> PairFields:
+        """The fields at x (m, 3) m, with all images; the velocity includes that of the box."""
         from ecs_fluid.kernels.grids.cubic import interpolate
         from ecs_fluid.kernels.poisson.between_walls import ALONG, reflected_out
 
@@ -148,7 +148,7 @@ class ContainerSolver(Solver):
             value = np.empty_like(y)
             interpolate(y, *self._mesh[:2], reflected_out(field, GHOSTS, ALONG), value)
             found.append((value @ self._box.axes.T).astype(x.dtype))
-        return found[0], found[1], targets.u, targets.du
+        return PairFields(found[0], found[1], targets.u, targets.du)
 
     def lint(self) -> list[str]:
         """Warn of too coarse a grid and of vortons outside the box; FluidError where there is no box."""

@@ -107,6 +107,36 @@ class GridReading:
             cubic.interpolate(x, *mesh, values, out, self._cubics)
 
 
+def readings(flow: VortonFlow, u: Array, how: Reading) -> tuple[GridReading, GridReading]:
+    """How vortons read the velocity field u (px, py, pz, 3) m/s, and how other particles read it.
+
+    With a solver on the grid, vortons read with the weights by which it shared out their strengths: that
+    keeps the total strength.
+    """
+    solver, grid = flow.solver, flow.grid
+    if not solver.on_grid:
+        return 2 * (GridReading(grid, u, how),)
+    shared: Reading = "spline" if solver.by_spline else "convolution"
+    others = GridReading(grid, u, "convolution" if how == "spline" else how)
+    return GridReading(grid, u, shared), others
+
+
+def read_at_vortons(reading: GridReading, flow: VortonFlow, vortons: Sequence[Population]) -> None:
+    """Read velocity and gradient at the vortons, in the order of their cells where one process runs."""
+    first, shared = 0, bool(flow.solver.world.processes.bounds)
+    for _, x, u, du in vortons:
+        if du is None:
+            reading.velocity(x, u)
+            continue
+        rows = flow.sources.order
+        if shared:  # another machine may have sorted these rows
+            rows = np.arange(len(x))
+        elif len(x) < len(rows):
+            rows = rows[(rows >= first) & (rows < first + len(x))] - first
+        reading.velocity_gradient(x, rows, u, du)
+        first += len(x)
+
+
 def sum_at_strays(flow: VortonFlow, populations: Sequence[Population]) -> None:
     """Evaluate the sums of the flow at those particles of the populations that lie outside of its grid."""
     from ecs_fluid.kernels.compiled.columns import inside

@@ -16,7 +16,7 @@ from ecs_fluid.systems.remesh import RemeshSystem, narrow_lattice
 from ecs_fluid.systems.shared.populations import total_strength
 from ecs_fluid.systems.velocity.core_levels import Level, levels
 from ecs_fluid.systems.velocity.direct import DirectSolver
-from ecs_fluid.systems.velocity.solver import Solver
+from ecs_fluid.systems.velocity.solver import PairFields, Solver
 from ecs_fluid.systems.velocity.solver_times import keep_times
 from ecs_fluid.targets import Targets
 from ecs_fluid.world import World
@@ -173,17 +173,19 @@ class PoissonSolver(Solver):
         field, across = unfolded(field, GHOSTS, self.world.periods > 0), self.world.across
         return field if across is None else np.repeat(field, 2, axis=across)
 
-    def pair_fields(self, x: Array) -> tuple[Array, Array, Array, Array]:
-        """Vector potential, blobs' vorticity, velocity and gradient at (m, 3) points of one period."""
+    def pair_fields(self, x: Array) -> PairFields | None:
+        """The fields at x (m, 3) m of one period, with all images; None in unbounded space."""
         from ecs_fluid.kernels.grids.cubic import interpolate
 
+        if not self.has_images:
+            return None
         fourier, mesh = self._fourier(), (self.grid.origin, self.grid.spacing)
         targets = Targets.at(x, gradient=True)
         self.fill(targets)
         assert targets.du is not None
         fields = (self._unfolded(field) for field in (fourier.potential(), fourier.vorticity()))
         psi, omega = (interpolate(x, *mesh, field) for field in fields)
-        return psi, omega, targets.u, targets.du
+        return PairFields(psi, omega, targets.u, targets.du)
 
     def lint(self) -> list[str]:
         """Warn of vorticity with a mean, which a world that repeats along all its axes cannot have."""

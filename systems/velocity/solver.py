@@ -8,7 +8,7 @@ from collections.abc import Callable
 from copy import copy
 from functools import cached_property, lru_cache, wraps
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 from pydantic import create_model
@@ -28,6 +28,19 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.biot_savart.regularisation import Code
     from ecs_fluid.systems.velocity.system import VelocitySystem
     from ecs_fluid.world import World
+
+
+class PairFields(NamedTuple):
+    """Fields of vortons at m points, by sums over all pairs."""
+
+    psi: Array
+    """(m, 3) m^2/s, vector potential"""
+    omega: Array
+    """(m, 3) 1/s, vorticity of the blobs"""
+    u: Array
+    """(m, 3) m/s, velocity"""
+    du: Array
+    """(m, 3, 3) 1/s, velocity gradient du_i/dx_j"""
 
 
 class Solver:
@@ -148,6 +161,10 @@ class Solver:
     def lint(self) -> list[str]:
         """Sentences about parameters that look wrong."""
         return []
+
+    def pair_fields(self, x: Array) -> PairFields | None:
+        """The fields at x (m, 3) m of a solver that `has_images`, for diagnostics; None: sums over pairs."""
+        return None
 
     def grid_lint(self, sources: Sources, grid: Grid) -> list[str]:
         """Sentences about a field grid that does not suit these vortons; for a solver `on_grid`."""

@@ -15,7 +15,7 @@ from ecs_fluid.components import CoreRadius, Position, SolverTimes, Strength, Ve
 from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.velocity.pppm import relative_error, size
 from ecs_fluid.systems.velocity.solver import solver_class, solver_names
-from ecs_fluid.systems.velocity.solver_times import NEVER, SHAPE, SIZES, SOLVERS, TOLERANCES
+from ecs_fluid.systems.velocity.solver_times import NEVER, SHAPE, SIZES, TIMED, TOLERANCES
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 from ecs_fluid.world_options import Precision
@@ -94,7 +94,7 @@ def calibrate(precision: Precision, say: Callable[[str], None]) -> Array:
     for turn, (i, n) in itertools.product(range(PASSES), enumerate(SIZES)):
         say(f"pass {turn + 1} of {PASSES}, {precision} precision, {n} vortons")
         for (k, gradient), (t, tolerance), s in itertools.product(
-            enumerate((False, True)), enumerate(TOLERANCES), range(len(SOLVERS))
+            enumerate((False, True)), enumerate(TOLERANCES), range(len(TIMED))
         ):
             if s == 0 and t > 0:
                 seconds[k, t, s, i] = seconds[k, 0, s, i]

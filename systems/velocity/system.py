@@ -22,40 +22,40 @@ from ecs_fluid.components import (
     VelocityGradient,
     Volume,
 )
-from ecs_fluid.errors import FluidError, RecipeError
-from ecs_fluid.periodic import axes_of
-from ecs_fluid.plane import check_dimension
+from ecs_fluid.errors import RecipeError
 from ecs_fluid.plugins import import_path
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System, Types
 from ecs_fluid.systems.partition import VORTONS, GridNeeds, PartitionSystem
 from ecs_fluid.systems.shared.body_tables import BODIES
-from ecs_fluid.systems.velocity.auto import AutoSolver
 from ecs_fluid.systems.velocity.cell_reading import CellReading
-from ecs_fluid.systems.velocity.container import ContainerSolver
 from ecs_fluid.systems.velocity.direct import DirectSolver
-from ecs_fluid.systems.velocity.fmm import FmmSolver
-from ecs_fluid.systems.velocity.grid_reading import GridReading, Reading, sum_at_strays
-from ecs_fluid.systems.velocity.hybrid import HybridSolver
+from ecs_fluid.systems.velocity.grid_reading import (
+    GridReading,
+    Reading,
+    read_at_vortons,
+    readings,
+    sum_at_strays,
+)
 from ecs_fluid.systems.velocity.lint import plane_vortices_lint, slow_sums_lint, unfelt_lint
 from ecs_fluid.systems.velocity.mirrors import Mirror, MirrorFace, behind_lint, mirror_lint, mirrors_of
-from ecs_fluid.systems.velocity.poisson import PoissonSolver
-from ecs_fluid.systems.velocity.pppm import PppmSolver
 from ecs_fluid.systems.velocity.sampled_error import sampled_error
-from ecs_fluid.systems.velocity.solver import SHIPPED, Solver, SolverName, model_with, solver_class
-from ecs_fluid.systems.velocity.tree import TreeSolver
+from ecs_fluid.systems.velocity.solver import (
+    SHIPPED,
+    PairFields,
+    Solver,
+    SolverName,
+    model_with,
+    solver_class,
+)
+from ecs_fluid.systems.velocity.solvers import fitting, solver_named
 from ecs_fluid.systems.velocity.vorton_flow import PotentialFlow, VortonFlow
-from ecs_fluid.targets import Population, Targets
+from ecs_fluid.targets import Population, Targets, in_range
 from ecs_fluid.validation_errors import nearest
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
     from ecs_fluid.kernels.biot_savart.regularisation import Code
-
-SOLVERS = (
-    DirectSolver, TreeSolver, FmmSolver, PppmSolver, PoissonSolver, HybridSolver, ContainerSolver, AutoSolver,
-)  # fmt: skip
-"""Solvers that ship."""
 
 SHIPPED_KERNELS = Literal["winckelmans", "gaussian", "rankine", "rosenhead_moore"]
 
@@ -65,10 +65,6 @@ KernelName = SHIPPED_KERNELS | str
 FEW_PAIRS = 2**22
 """Up to this many pairs of point and vorton, `velocity_at_few` takes the direct sum: a few milliseconds, less
 than it takes to sort the vortons and build a tree for so few points."""
-
-RANGE = 1 / 32
-"""Largest coordinate of a point, in m and in the smallest core radius, as a fraction of the square root of
-the largest number that the precision holds."""
 
 
 class VelocitySystem(System):
@@ -225,7 +221,7 @@ class VelocitySystem(System):
                     f"VelocitySystem: kernel = {self.kernel!r} is not for a world of dimension = 2; use "
                     f"{', '.join(IN_A_PLANE)}, or dimension = 3"
                 )
-        self._solver = self._made(self.solver)
+        self._solver = solver_named(self.solver, self)
         # A field of the solver's own is a flow without vortons too.
         optional = (Strength, CoreRadius) if self._solver.own_field else ()
         self.reads = tuple(kind for kind in type(self).reads if kind not in optional)  # type: ignore[assignment,misc]
@@ -252,14 +248,14 @@ class VelocitySystem(System):
         """Fill velocities, gradients and, if particles interpolate it, the velocity field."""
         world, sources, grid = self.world, self.field(Sources), self.field(Grid)
         vortons, others = self._populations()
-        solver = self._fitting(self._solver, sources, grid)
+        solver = fitting(self._solver, sources, grid)
         if solver.on_grid or self.solver == "direct":
             self._warn_once(solver, sources, grid)
         flow = VortonFlow.by(solver, sources, grid)
         from_grid = self._from_grid(solver)
         others_read = bool(others) and self.tracers == "grid" and not solver.own_field
         if from_grid or others_read or not len(sources.sigma):
-            self._fill_grid(flow)
+            flow.fill_grid(self.field(VelocityField))
         if not from_grid:
             x = world.processes.vorton_targets(sources, vortons)
             targets = Targets.at(x, self.gradient, "vortons")
@@ -267,9 +263,9 @@ class VelocitySystem(System):
             flow.complete(targets)
             world.processes.to_rows(sources.order, vortons, targets)
         if from_grid or others:
-            at_vortons, at_others = self._readings(solver, grid)
+            at_vortons, at_others = readings(flow, self.field(VelocityField).u, self.read_by)
             if from_grid:
-                self._read_at_vortons(at_vortons, sources, vortons)
+                read_at_vortons(at_vortons, flow, vortons)
                 sum_at_strays(flow, vortons)
             self._fill_others(flow, at_others, vortons, others)
         if world.stage.c == 0.0:
@@ -291,57 +287,6 @@ class VelocitySystem(System):
             if entity not in summed and total([entity], len(position.x))
         ]
         return vortons, others
-
-    def _fill_grid(self, flow: VortonFlow) -> None:
-        """Fill the velocity field, at all points of the grid."""
-        from ecs_fluid.kernels.grids.grid import grid_points
-
-        field, processes, number = self.field(VelocityField), self.world.processes, self.world.dtype
-        solver, grid = flow.solver, flow.grid
-        if solver.on_grid and flow.potential is None:
-            field.u = solver.grid_velocity
-            return
-        mesh = grid.origin, grid.spacing, grid.cells
-        (points,) = processes.once("grid points", lambda: [grid_points(mesh, number)])
-        field.u = processes.result_array(
-            "velocity field", field.u, points.shape, number, solver.divides_targets
-        )
-        targets = Targets(
-            points.reshape(-1, 3), field.u.reshape(-1, 3), place="grid", points=points.shape[:3]
-        )
-        if solver.on_grid:
-            field.u[...] = solver.grid_velocity
-            flow.complete(targets)
-        else:
-            flow.fill_mollified(targets)
-
-    def _readings(self, solver: Solver, grid: Grid) -> tuple[GridReading, GridReading]:
-        """How vortons read the velocity field, and how other particles read it.
-
-        With a solver on the grid, vortons read with the weights by which it shared out their strengths: that
-        keeps the total strength.
-        """
-        how, field = self.read_by, self.field(VelocityField).u
-        if not solver.on_grid:
-            return 2 * (GridReading(grid, field, how),)
-        shared: Reading = "spline" if solver.by_spline else "convolution"
-        others = GridReading(grid, field, "convolution" if how == "spline" else how)
-        return GridReading(grid, field, shared), others
-
-    def _read_at_vortons(self, reading: GridReading, sources: Sources, vortons: list[Population]) -> None:
-        """Read velocity and gradient at the vortons, in the order of their cells where one process runs."""
-        first, shared = 0, bool(self.world.processes.bounds)
-        for _, x, u, du in vortons:
-            if du is None:
-                reading.velocity(x, u)
-                continue
-            rows = sources.order
-            if shared:  # another machine may have sorted these rows
-                rows = np.arange(len(x))
-            elif len(x) < len(rows):
-                rows = rows[(rows >= first) & (rows < first + len(x))] - first
-            reading.velocity_gradient(x, rows, u, du)
-            first += len(x)
 
     def _fill_others(
         self, flow: VortonFlow, reading: GridReading, vortons: list[Population], others: list[Population]
@@ -376,42 +321,6 @@ class VelocitySystem(System):
         return record is not None and record.every > 0 and (world.tick + 1) % record.every == 0
 
     # ------------------------------------------------------------------ the solver
-
-    def _made(self, name: str) -> Solver:
-        """A new solver of that name; in a periodic world ``auto`` means the PoissonSolver."""
-        kind, periods = solver_class(name), self.world.periods
-        check_dimension(kind, self.world, RecipeError, f"solver = {kind.name!r}")
-        if self.mirrors and (kind.on_grid or kind.own_field):
-            raise RecipeError(
-                f"VelocitySystem: mirrors is for solvers of unbounded space, and solver = {name!r} is none; "
-                "use 'direct', 'tree', 'fmm', 'pppm' or 'auto'"
-            )
-        if self.mirrors and periods.any():
-            raise RecipeError(
-                f"VelocitySystem: mirrors is not for a world that repeats, and this one does along "
-                f"{axes_of(periods)}"
-            )
-        if periods.any() and kind is AutoSolver:
-            return PoissonSolver(self)
-        if periods.any() and not kind.periodic:
-            able = " or ".join(repr(own.name) for own in SOLVERS if own.periodic or own is AutoSolver)
-            raise RecipeError(
-                f"VelocitySystem: solver = {name!r} is not for a world that repeats, and this one does "
-                f"along {axes_of(periods)}; use solver = {able}"
-            )
-        return kind(self)
-
-    def _fitting(self, solver: Solver, sources: Sources, grid: Grid) -> Solver:
-        """The solver, or the one that replaces it for these vortons.
-
-        Without vortons that is the direct sum (which gives zeros), unless the solver has a field of its own.
-        A flat population in three dimensions has a grid of one layer, on which Poisson's equation would have
-        another Green's function, so ``auto`` replaces a solver on the grid there.
-        """
-        if not (len(sources.sigma) or solver.own_field):
-            return DirectSolver(self)
-        flat = solver.on_grid and self.world.dimension == 3 and grid.flat.any()
-        return AutoSolver(self) if flat and not solver.has_images else solver
 
     def _needs(self, solver: Solver) -> GridNeeds:
         """What the solver needs of the grid. If it needs room around vortons, no vorton may lie outside."""
@@ -484,28 +393,16 @@ class VelocitySystem(System):
         """
         if self.world.across is not None:
             points = np.where(np.arange(3) == self.world.across, 0.0, points)
-        made = self._solver if solver is None else self._made(solver)
+        made = self._solver if solver is None else solver_named(solver, self)
         needs = None if made.name == self._solver.name else self._needs(made)
         around = points if self.world.periods.any() else None
         sources, grid = self.world.require(PartitionSystem).present(needs, around)
-        targets = Targets.at(self._in_range(points, sources.sigma), gradient)
-        made = self._fitting(made, sources, grid)
+        targets = Targets.at(in_range(points, self.world, sources.sigma), gradient)
+        made = fitting(made, sources, grid)
         if made.on_grid:
             self._warn_once(made, sources, grid)
         VortonFlow.by(made, sources, grid).fill(targets)
         return targets
-
-    def _in_range(self, points: Array, sigma: Array) -> Array:
-        """The points in the world's precision; refused if so far away that a squared distance overflows."""
-        most = float(RANGE * np.sqrt(np.finfo(self.world.dtype).max) * min(1.0, sigma.min(initial=1.0)))
-        beyond = np.argwhere(np.abs(points) > most)
-        if len(beyond):
-            row, axis = beyond[0]
-            raise FluidError(
-                f"points row {row} has a coordinate of {points[row, axis]:g} m; in "
-                f"{self.world.options.precision} precision up to {most:.2g} m are allowed"
-            )
-        return points.astype(self.world.dtype)
 
     def velocity_at_few(self, points: Array) -> Array:
         """Like `velocity_at`, but by the direct sum for up to FEW_PAIRS pairs, without building a tree."""
@@ -517,39 +414,20 @@ class VelocitySystem(System):
         vortons = partition.unsorted(most) if pairs_alone else None
         if vortons is None:
             return self.velocity_at(points)
-        x = self._in_range(points, vortons[2])
+        x = in_range(points, self.world, vortons[2])
         u = np.empty_like(x)
         direct.velocity(self.code, x, *vortons, u)
         return u
 
-    def pair_fields(self, x: Array) -> tuple[Array, Array, Array, Array]:
-        """Vector potential, blob vorticity, velocity and gradient at (m, 3) points by the direct sum."""
+    def pair_fields(self, x: Array) -> PairFields:
+        """Potential, vorticity, velocity and gradient of the present vortons at x (m, 3) m, by all pairs."""
         sources, grid = self.world.require(PartitionSystem).present()
-        x = np.ascontiguousarray(x)
-        solver = self._solver
-        if isinstance(solver, PoissonSolver | ContainerSolver) and solver.has_images and len(sources.sigma):
+        x, solver = np.ascontiguousarray(x), self._solver
+        if solver.has_images and len(sources.sigma):
             solver.prepare(sources, grid)
-            return solver.pair_fields(x)
-        psi, omega, u, du = self._pair_sums(x, sources, grid)
-        for mirror in self.mirror_planes:
-            image = self._pair_sums(np.ascontiguousarray(mirror.point(x)), sources, grid)
-            psi += mirror.pseudovector(image[0])
-            omega += mirror.pseudovector(image[1])
-            u += mirror.vector(image[2])
-            du += mirror.gradient(image[3])
-        return psi, omega, u, du
-
-    def _pair_sums(self, x: Array, sources: Sources, grid: Grid) -> tuple[Array, Array, Array, Array]:
-        """`pair_fields` of the vortons without images."""
-        from ecs_fluid.kernels.biot_savart import direct
-
-        psi, omega, u = np.empty_like(x), np.empty_like(x), np.empty_like(x)
-        du = np.empty((len(x), 3, 3), x.dtype)
-        direct.potential_vorticity(self.code, x, sources.x, sources.alpha, sources.sigma, psi, omega)
-        direct.velocity_gradient(self.code, x, sources.x, sources.alpha, sources.sigma, u, du)
-        if potential := PotentialFlow.by(DirectSolver(self), sources, grid):
-            potential.add(Targets(x, u, du))
-        return psi, omega, u, du
+            if (fields := solver.pair_fields(x)) is not None:
+                return fields
+        return VortonFlow.by(DirectSolver(self), sources, grid).pair_fields(x)
 
     # ------------------------------------------------------------------ warnings
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.components import Dilatation, Grid, Position, Sources, Volume
+from ecs_fluid.components import Dilatation, Grid, Position, Sources, VelocityField, Volume
 from ecs_fluid.entity import Entity
 from ecs_fluid.systems.partition import VORTONS
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.mirrors import Mirror
-from ecs_fluid.systems.velocity.solver import Solver
+from ecs_fluid.systems.velocity.solver import PairFields, Solver
 from ecs_fluid.systems.velocity.tree import TreeSolver
 from ecs_fluid.targets import Targets
 
@@ -74,6 +74,52 @@ class VortonFlow:
         widened.sigma = np.maximum(self.sources.sigma, floor)
         type(self).by(self.solver, widened, self.grid).fill(targets)
         self.solver.prepare(self.sources, self.grid)
+
+    def fill_grid(self, field: VelocityField) -> None:
+        """Fill the velocity field, at all points of the grid."""
+        from ecs_fluid.kernels.grids.grid import grid_points
+
+        solver, grid, world = self.solver, self.grid, self.solver.world
+        if solver.on_grid and self.potential is None:
+            field.u = solver.grid_velocity
+            return
+        mesh = grid.origin, grid.spacing, grid.cells
+        (points,) = world.processes.once("grid points", lambda: [grid_points(mesh, world.dtype)])
+        field.u = world.processes.result_array(
+            "velocity field", field.u, points.shape, world.dtype, solver.divides_targets
+        )
+        targets = Targets(
+            points.reshape(-1, 3), field.u.reshape(-1, 3), place="grid", points=points.shape[:3]
+        )
+        if solver.on_grid:
+            field.u[...] = solver.grid_velocity
+            self.complete(targets)
+        else:
+            self.fill_mollified(targets)
+
+    def pair_fields(self, x: Array) -> PairFields:
+        """The fields at x (m, 3) m by sums over all pairs, whatever the solver; images included."""
+        fields = self._unmirrored_pair_fields(x)
+        for mirror in self.mirrors:
+            image = self._unmirrored_pair_fields(np.ascontiguousarray(mirror.point(x)))
+            fields.psi[...] += mirror.pseudovector(image.psi)
+            fields.omega[...] += mirror.pseudovector(image.omega)
+            fields.u[...] += mirror.vector(image.u)
+            fields.du[...] += mirror.gradient(image.du)
+        return fields
+
+    def _unmirrored_pair_fields(self, x: Array) -> PairFields:
+        """`pair_fields` of the vortons without their images."""
+        from ecs_fluid.kernels.biot_savart import direct
+
+        code, vortons = self.solver.code, (self.sources.x, self.sources.alpha, self.sources.sigma)
+        psi, omega, targets = np.empty_like(x), np.empty_like(x), Targets.at(x, gradient=True)
+        assert targets.du is not None
+        direct.potential_vorticity(code, x, *vortons, psi, omega)
+        direct.velocity_gradient(code, x, *vortons, targets.u, targets.du)
+        if self.potential:
+            self.potential.add(targets)
+        return PairFields(psi, omega, targets.u, targets.du)
 
 
 class PotentialFlow:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -425,3 +426,17 @@ def test_a_resumed_world_knows_which_systems_nobody_chose(tmp_path):
     assert again.lint() == world.lint() == []
     again.add_system(ef.VelocitySystem(solver="tree"))  # takes the place of the one that came with the file
     assert [system.solver for system in again.systems if isinstance(system, ef.VelocitySystem)] == ["tree"]
+
+
+def test_lints_are_told_once_for_all_stretches_of_a_run(tmp_path: Path) -> None:
+    """Later they would be about another state: what an unbroken run does not say, a resumed one does not."""
+    ball = {"kind": "body", "name": "it", "shape": {"shape": "ball", "radius": 0.5}, "velocity": [1, 0, 0]}
+    smoke = {"kind": "tracers", "name": "smoke", "points": [[0.2, 0.2, 0.9]]}
+    world = ef.load({"entity": [ball, smoke]})
+    world.save(tmp_path / "begin.npz")
+    for begins in (world, ef.resume(tmp_path / "begin.npz")):
+        with pytest.warns(ef.FluidWarning, match="without setting the fluid in motion"):
+            begins.step()
+    world.save(tmp_path / "later.npz")
+    with warnings.catch_warnings(action="error"):
+        ef.resume(tmp_path / "later.npz").step()

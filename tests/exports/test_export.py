@@ -130,6 +130,20 @@ def test_manifest_tells_units_times_and_rate(run: Path, tmp_path: Path) -> None:
     assert told["populations"]["ring"]["strength"]["unit"] == "m^3/s"
 
 
+def test_manifest_tells_only_of_columns_that_the_files_have(run: Path, tmp_path: Path) -> None:
+    """Bodies of USD and OBJ are places and shapes; those of glTF have their velocities beside these."""
+    told = {}
+    for to in ("usd", "gltf", "obj", "vti", "ply"):
+        target = ef.export(run, to, frames=3, out=tmp_path / to)
+        told[to] = json.loads((target / "export.json").read_text())["populations"]
+    assert told["obj"] == told["vti"] == {}
+    assert told["gltf"]["balls"].keys() == {"velocity", "angular_velocity"}
+    assert told["usd"].keys() == {"ring", "smoke"}
+    assert told["usd"]["smoke"] == told["ply"]["smoke"]
+    assert told["gltf"]["smoke"].keys() == told["ply"]["smoke"].keys() - {"id"}
+    assert told["ply"].keys() == {"ring", "smoke", "balls", "box"}
+
+
 @pytest.mark.parametrize(
     ("frames", "files"), [(None, range(11)), ("4:7", (4, 5, 6)), ("::5", (0, 1, 2)), ("1::3", (0, 1, 2, 3))]
 )

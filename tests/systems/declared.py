@@ -164,10 +164,11 @@ def _mentioned(source: Source, within: str, helpers: bool = False) -> list[tuple
     found: list[tuple[FunctionType, type | None]] = []
     for node in source.parts():
         value = source.meaning(node)
-        if isinstance(value, type) and value.__module__.startswith(within):
-            if not issubclass(value, Component | System):
-                found += methods(value, [name for name in dir(value) if name not in FREE[:3]])
-        elif isinstance(value, FunctionType) and not helpers:
+        for kind in value if isinstance(value, tuple) else (value,):
+            followed = isinstance(kind, type) and not issubclass(kind, Component | System)
+            if followed and kind.__module__.startswith(within):
+                found += methods(kind, [name for name in dir(kind) if name not in FREE[:3]])
+        if isinstance(value, FunctionType) and not helpers:
             found.append((value, source.owner if isinstance(node, ast.Attribute) else None))
         elif isinstance(value, property | staticmethod | classmethod) and not helpers:
             found += methods(source.owner or object, [node.attr] if isinstance(node, ast.Attribute) else [])

@@ -13,7 +13,7 @@ NAMES = {"fuel", "flame", "smoke"}
 TOLD = {
     "components/particles.py",  # Species, and their rates
     "components/fields.py",  # their fields
-    "systems/emission.py",  # what an emitter may be told
+    "systems/shared/emitters.py",  # what an emitter may be told
     "worlds/fluid_block.py",  # what a block may be told
 }
 MEANT = {
@@ -96,7 +96,7 @@ volume, before = world["wet"][ef.Volume].volume, world["wet"][ef.Species].steam.
 world.step(2)
 after, seen = world["wet"][ef.Species].steam, world["seen"][ef.Species]
 try:
-    ef.systems.emission.Emitter(name="a", into="b", rate=1, steam=0.6, smoke=0.6)
+    ef.systems.Emitter(name="a", into="b", rate=1, steam=0.6, smoke=0.6)
 except ef.errors.RecipeError as error:
     refused = str(error)
 print(json.dumps({

@@ -13,7 +13,7 @@ from solids import balls, box, room, solid
 from thread_hashes import printed_hashes
 
 import ecs_fluid as ef
-from ecs_fluid.systems.emission import Emitter
+from ecs_fluid.systems.shared.emitters import Emitter
 
 Array = np.ndarray
 PLATONIC = ("tetrahedron", "octahedron", "cube", "dodecahedron", "icosahedron")

@@ -144,3 +144,19 @@ def test_two_systems_of_one_class_in_a_file() -> None:
     assert [(wind.velocity[1], wind.on) for wind in found] == [(1.0, ("a",)), (2.0, ())]
     with pytest.raises(ef.ScheduleError, match=r"^there are two systems BodySystem, .*; keep one of them$"):
         built(TANK, system=({"kind": "body"}, {"kind": "body"})).step()
+
+
+def test_systems_made_in_python_are_as_their_tables() -> None:
+    """Each world gets one of its own; a file holds them as tables."""
+    table = {"kind": "wind", "velocity": [1.0, 0.0, 0.0], "on": ["dust"]}
+    dust = {"kind": "tracers", "name": "dust", "points": [[0.0, 0.0, 0.0]]}
+    wind = ef.WindSystem(velocity=(1, 0, 0), on=("dust",))
+    recipe = ef.WorldRecipe(entity=(dust,), system=(wind, Heavier(substeps=2)))
+    assert recipe.tables()["system"] == [table, {"kind": "heavier", "substeps": 2}]
+    first, second = recipe.build(), recipe.build()
+    assert only(first, ef.WindSystem) is not only(second, ef.WindSystem)
+    assert only(first, ef.WindSystem).parameters == wind.parameters
+    assert only(second, Heavier).substeps == 2
+    assert first.recipe == recipe.tables()
+    with pytest.raises(RecipeError, match="'diffusion' belongs in the \\[fluid\\] table"):
+        ef.WorldRecipe(entity=(dust,), system=(ef.DiffusionSystem(),)).build()

@@ -79,15 +79,12 @@ into an entity without liquid."""
 
 SMALL = {
     "lock_exchange": 1e-5,
-    "rotating_container": 1e-11,
-    "sloshing_container": 1e-11,
     "stratified_ring": 1e-5,
     "two_layers": 1e-20,
 }
-"""How far worlds may be off among whose strengths are some of 1e-25 m^3/s, near single precision's least; in
-lock_exchange products of these, 1e-20 at most, which the subfilter averages; in stratified_ring squares of
-1e-16 m^3/s far from the ring, in units in which they are 1e-44. Around the drop of two_layers strengths fall
-off to nothing."""
+"""How far worlds may be off in the smaller units, in which some of their numbers are below the least of
+single precision: in lock_exchange products that the subfilter averages, 1e-20 at most; in stratified_ring
+squares of 1e-16 m^3/s far from the ring. Around the drop of two_layers strengths fall off to nothing."""
 
 OWN = ("SolverTimes", "SolverMeshes")
 """Components not compared: the computer's clock, and notes on meshes with several units in one column."""

@@ -329,3 +329,27 @@ def test_flow_of_a_stored_frame_is_that_in_the_container(folder: Path) -> None:
     world, places = ef.load(table), [[0.1, 0.0, 0.0], [0.0, 0.2, 0.1]]
     run = ef.run(world, out=folder / "tank", progress=False)
     np.testing.assert_allclose(run[-1].flow.velocity(places), world.velocity(places), atol=1e-6)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_solver_with_images_gives_the_sums_of_pairs() -> None:
+    """E = 1/2 sum alpha . psi, with psi = (1, 2, 3) everywhere; and the gradient that it tells."""
+
+    class Imaged(ef.Solver):
+        has_images = True
+
+        def prepare(self, sources: ef.Sources, grid: ef.Grid) -> None:
+            """Nothing to keep."""
+
+        def fill(self, targets: ef.Targets) -> None:
+            targets.u[...] = 0.0
+            if targets.du is not None:
+                targets.du[...] = 0.0
+
+        def pair_fields(self, x: Array) -> Any:
+            return np.tile([1.0, 2.0, 3.0], (len(x), 1)), 0 * x, 0 * x, np.full((len(x), 3, 3), 4.0)
+
+    world = rings(solver="imaged")
+    found, alpha = world.diagnostics(), world["above"][ef.Strength].alpha
+    assert found["energy"] == pytest.approx(0.5 * (alpha @ [1.0, 2.0, 3.0]).sum(), rel=1e-12)
+    assert found["dt_grad_u"] == pytest.approx(0.01 * 12.0)  # the Frobenius norm of nine fours
