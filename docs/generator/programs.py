@@ -1,10 +1,11 @@
 """Python programs in processes of their own, forked from one that has imported what takes long.
 
 numba, SciPy, matplotlib and pyvista take two seconds to be imported, by each of a hundred programs that
-draw. Here one process imports them, and nothing of ours; asked for a program it forks, and the fork runs it
-as Python would: with a folder, words and variables of its own, and what it prints and returns. Of
-variables that those libraries read when they are imported, numba's alone have an effect. Where there is no
-Linux, Python itself is started.
+draw, and what checks tables and commands takes a tenth, by each that runs a world. Here one process
+imports them, and nothing of ours; asked for a program it forks, and the fork runs it as Python would:
+with a folder, words and variables of its own, and what it prints and returns. Of variables that those
+libraries read when they are imported, numba's alone have an effect. Where there is no Linux, Python
+itself is started.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ for name in sys.argv[1:]:
 numba.njit(lambda: None)()  # which loads what numba needs to compile
 gc.collect()
 gc.freeze()  # or the fork would copy all that a search for garbage marks
+gc.set_threshold(10_000)  # as while a function is compiled
 for line in sys.stdin:
     asked = json.loads(line)
     child = os.fork()
@@ -68,8 +70,9 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 well = True
 '''
 
-LIBRARIES = ("h5py", "matplotlib.pyplot", "pydantic", "pyvista.plotting", "scipy.interpolate")
-LIBRARIES += ("scipy.ndimage", "scipy.spatial.transform", "scipy.stats")
+LIBRARIES = ("cyclopts", "esper", "filelock", "h5py", "matplotlib.pyplot", "pydantic.main", "pydantic.types")
+LIBRARIES += ("pyvista.plotting", "rich.progress", "scipy.interpolate", "scipy.ndimage")
+LIBRARIES += ("scipy.spatial.transform", "scipy.stats", "tomli_w")
 
 
 def run(program: Path, *words: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -365,11 +365,15 @@ def test_control_c_while_the_command_is_imported_is_a_word(module: str) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="no process sends itself a Ctrl-C there")
 @pytest.mark.parametrize(("command", "code"), [("worlds", 0), ("worlds nothing", 2)])
 def test_ctrl_c_while_python_ends_is_no_traceback(command: str, code: int) -> None:
-    """All is done then; loaded libraries make the end take a tenth of a second."""
+    """All is done then; loaded libraries make the end take a tenth of a second.
+
+    A search for garbage would make it two: what is there is not looked at any more.
+    """
     program = (
-        "import atexit, os, signal, sys\n"
+        "import atexit, gc, os, signal, sys\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "atexit.register(os.kill, os.getpid(), signal.SIGINT)\n"
+        "atexit.register(lambda: print(gc.get_threshold()[0], len(gc.get_objects()) < 10_000, flush=True))\n"
         f"sys.argv = ['ecs-fluid', *{command.split()}]\n"
         "from ecs_fluid.__main__ import main\n"
         "sys.exit(main())\n"
@@ -377,6 +381,7 @@ def test_ctrl_c_while_python_ends_is_no_traceback(command: str, code: int) -> No
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == code and "Traceback" not in done.stderr, done.stderr
     assert len(done.stderr.splitlines()) == (code != 0), done.stderr
+    assert done.stdout.splitlines()[-1] == "10000 True"
     scripts = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["scripts"]
     assert scripts == {"ecs-fluid": "ecs_fluid.__main__:main"}
 

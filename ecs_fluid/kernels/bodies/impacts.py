@@ -163,8 +163,10 @@ def first_impact(
         angular_velocity = length(row_of(bodies.angular_velocity, a)) if shape[a] != BALL else 0.0
         if shape[a] != CONTAINER:
             if speed + angular_velocity * radius[a] >= ROUNDING_MARGIN * least_bounce:
+                wall = int(np.int64(0))  # of a literal 0 numba would compile what is called once more
                 first = min(
-                    first, _impact(bodies, hulls, a, b, 0, acceleration, min(duration, first), least_bounce)
+                    first,
+                    _impact(bodies, hulls, a, b, wall, acceleration, min(duration, first), least_bounce),
                 )
             continue
         d = minus(row_of(x, b), row_of(x, a))

@@ -48,7 +48,7 @@ class Columns(NamedTuple):
 
 def columns_of(faces: Array) -> Columns:
     """Triangles (m, 3, 3) m, one at least, for `windings`."""
-    faces = np.ascontiguousarray(faces, np.float64)
+    faces = np.array(faces, np.float64, order="C")  # for one that is read-only numba would compile all anew
     low, high = faces.min(axis=(0, 1)), faces.max(axis=(0, 1))
     per_axis = min(max(math.isqrt(len(faces)), 1), COLUMNS)
     while True:

@@ -176,7 +176,8 @@ def _trace_path(
     for _ in range(MOST_SURFACES):
         count = _bodies_near(obstacles, p, end, pad + margin, near)
         number = count if count >= 0 else len(obstacles.shape)
-        first, hit = 2.0, -1
+        # Of a literal -1 numba would compile what is called with it once more.
+        first, hit = 2.0, int(np.int64(-1))
         for k in range(number + len(held)):
             i = near[k] if count >= 0 and k < number else k
             if k >= number:
