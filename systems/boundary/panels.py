@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ from ecs_fluid.systems.boundary.article import exchange_of, flow_at, record_exch
 from ecs_fluid.systems.boundary.coupling import inner_angular_momentum
 from ecs_fluid.systems.boundary.shed_motion import FormerMotion, SpinVortons, return_impulses
 from ecs_fluid.systems.boundary.sheets import Covered, Sheet, SheetBoundary, rms, strengths_of_rings
+from ecs_fluid.systems.boundary.turning import middles_of, turning_strengths
 from ecs_fluid.systems.boundary.wake import WAKE_COLUMNS, WakeVortons, shed_sheets
 from ecs_fluid.systems.shared.body_tables import gathered, rows_of
 
@@ -58,24 +60,34 @@ class PanelBoundary(SheetBoundary):
             return
         covered = self.covered(*gathered(entities))
         bodies, sheet, volume = covered.bodies, covered.sheet, covered.volumes
-        bound = ((bodies.shape != CONTAINER) & (bodies.motion != FIXED))[sheet.owner]
+        solid = (bodies.shape != CONTAINER)[:, None]
+        bound = (solid[:, 0] & (bodies.motion != FIXED))[sheet.owner]
         carried = self._carried(former)
-        placed = SpinVortons(sheet.center[bound], sheet.around(former.spin)[bound], sheet.owner[bound])
+        placed = SpinVortons(sheet.center[bound], sheet.solid(former.spin)[bound], sheet.owner[bound])
         returned = return_impulses(self.world, bodies.x, carried, placed)
-        flow = self._update_bound(bodies, sheet, np.flatnonzero(bound)) + flow_at(self.world, sheet.center)
+        middles = middles_of(covered)
+        places = np.concatenate([sheet.center, middles.x])
+        flow = self._update_bound(bodies, sheet, np.flatnonzero(bound), places) + flow_at(self.world, places)
         if len(released.x):
-            flow += self.velocity_at(sheet.center, released.x, released.alpha, released.sigma)
+            flow += self.velocity_at(places, released.x, released.alpha, released.sigma)
         # Closes the lines of the bound vorticity: the total stays zero even though the flow stretches it.
         spin = _solid_spin(bodies)
         spun = -sheet.around(spin - summed(carried.alpha, carried.owner, len(spin)) / (2.0 * volume[:, None]))
         number = np.bincount(sheet.owner[bound], minlength=len(bodies.x))
         self.memory.keep(former, bodies.v, spin, number)
-        slip = flow - sheet.wall
-        rings = self._ring_strengths(covered, sheet.wall - flow, spun)
-        strengths, nothing = spun + rings, np.zeros_like(rings)
+        slip = flow[: len(sheet.center)] - sheet.wall
+        flow += self._flow_of_sheet(sheet, places, spun)
+        lack = np.where(solid & self.system.friction, spin - middles.rotation(flow[len(sheet.center) :]), 0.0)
+        turning = turning_strengths(sheet, middles, partial(self._flow_of_sheet, sheet), lack)
+        missing = -slip - self._flow_of_sheet(sheet, sheet.center, spun + turning)
+        rings = self._ring_strengths(covered, slip, missing)
+        strengths, nothing = spun + turning + rings, np.zeros_like(rings)
         shed = (nothing, nothing), (sheet.shed, rings)
         impulse, moment, found = exchange_of(self.world, bodies.x, sheet.owner, *shed, slip)
         moment += inner_angular_momentum(bodies, volume, spin - former.spin)
+        # Torque of friction, by the rotation that it took from the fluid; a new body has had none yet.
+        friction = summed(np.cross(sheet.arm, np.cross(sheet.arm, turning)), sheet.owner, len(spin))
+        moment += np.where(former.known[:, None], friction, 0.0)
         record_exchange(entities, impulse + returned, moment, found)
         # Numbers that are not finite are in BoundaryExchange too, where the guard finds them.
         if np.isfinite(strengths).all():
@@ -118,31 +130,29 @@ class PanelBoundary(SheetBoundary):
         x, alpha = (column[there].astype(np.float64) for column in columns)
         return SpinVortons(x, alpha, owner[there])
 
-    def _update_bound(self, bodies: Bodies, sheet: Sheet, solid: Array) -> Array:
+    def _update_bound(self, bodies: Bodies, sheet: Sheet, solid: Array, places: Array) -> Array:
         """Bring the bound vortons up to date; returns the velocity (p, 3) m/s of those not in the tables yet.
 
         Outside a turning body, its vorticity 2 spin acts like the sheet n x (spin x r) on its surface, of the
         same total strength 2 spin V. The sheet lies on the panels `solid` (s,) of bodies that may turn.
         """
-        strength = sheet.around(bodies.angular_velocity)[solid]
+        strength = sheet.solid(bodies.angular_velocity)[solid]
         place, core = sheet.center[solid], sheet.sigma[solid]
         entity = self.world[self.bound_name]
         if len(entity) == len(solid):
             entity[Position].x, entity[Strength].alpha, entity[CoreRadius].sigma = place, strength, core
-            return np.zeros_like(sheet.arm)
+            return np.zeros_like(places)
         # The new rows are spawned when the tick ends; until then their velocity is summed here.
         entity[Strength].alpha = np.zeros_like(entity[Strength].alpha)
         entity.kill(np.ones(len(entity), bool))
         entity.spawn(Position(place), Strength(strength), CoreRadius(core))
-        return self.velocity_at(sheet.center, place, strength, core)
+        return self.velocity_at(places, place, strength, core)
 
     # ------------------------------------------------------------------ solution
 
-    def _ring_strengths(self, covered: Covered, missing: Array, given: Array) -> Array:
+    def _ring_strengths(self, covered: Covered, slip: Array, missing: Array) -> Array:
         """Strengths (p, 3) m^3/s of the rings that produce, as vortons, the normal velocity that is
         `missing`.
-
-        The rings and the vortons `given` (p, 3) m^3/s together must produce `missing` (p, 3) m/s.
 
         The matrix of the rings is that of a sheet on the surface. But the vortons have cores and lie off the
         surface, and those of other bodies act too, so a residual is left, which is solved for again: a sweep.
@@ -156,8 +166,8 @@ class PanelBoundary(SheetBoundary):
         ends early.
         """
         sheet = covered.sheet
-        scale = max(rms(missing, sheet.area), 1e-300)
-        left = self._missing_normal(sheet, missing, given)
+        scale = max(rms(slip, sheet.area), 1e-300)
+        left = (missing * sheet.normal).sum(axis=1)
         size, strengths = rms(left[:, None], sheet.area) / scale, np.zeros_like(missing)
         for _ in range(self.system.sweeps):
             if size <= self.system.tolerance:
@@ -182,12 +192,12 @@ class PanelBoundary(SheetBoundary):
         surfaces = covered.surfaces
         mu = [ring_circulations(s.panels, s.factors, s.outward * asked[s.rows]) for s in surfaces]
         strengths = strengths_of_rings(surfaces, mu)
-        return strengths, -self._missing_normal(covered.sheet, np.zeros_like(strengths), strengths)
+        flow = self._flow_of_sheet(covered.sheet, covered.sheet.center, strengths)
+        return strengths, np.asarray((flow * covered.sheet.normal).sum(axis=1))
 
-    def _missing_normal(self, sheet: Sheet, missing: Array, strengths: Array) -> Array:
-        """Normal velocity (p,) m/s that is still missing after vortons of these strengths are shed."""
-        flow = self.velocity_at(sheet.center, sheet.shed, strengths, sheet.sigma)
-        return np.asarray(((missing - flow) * sheet.normal).sum(axis=1))
+    def _flow_of_sheet(self, sheet: Sheet, places: Array, strengths: Array) -> Array:
+        """Velocity (m, 3) m/s at places (m, 3) of the sheets' vortons with strengths (p, 3) m^3/s."""
+        return self.velocity_at(places, sheet.shed, strengths, sheet.sigma)
 
 
 def _solid_spin(bodies: Bodies) -> Array:

@@ -69,6 +69,23 @@ class Sheet(NamedTuple):
         V."""
         return np.asarray(self.area[:, None] * np.cross(self.normal, np.cross(spin[self.owner], self.arm)))
 
+    def solid(self, spin: Array) -> Array:
+        """Strengths 2 n (spin . r) A (p, 3) for spins (n, 3); a closed surface's sum is 2 spin V.
+
+        They make the same flow as the vorticity 2 spin in the body. With chi, 1 in the body and 0 outside,
+        the two differ by the gradient of 2 (spin . r) chi, and by Biot and Savart's law gradients make none.
+        """
+        along = (spin[self.owner] * self.arm).sum(axis=1)
+        return np.asarray((2.0 * self.area * along)[:, None] * self.normal)
+
+    def turning(self, spin: Array) -> Array:
+        """Strengths (p, 3), in all 0, that have the vorticity 2 spin in the bodies and none outside.
+
+        They make the flow spin x r in a body, which ends with the sheet -n x (spin x r). Where spin x r has a
+        component along the normal of the surface, there is potential flow besides.
+        """
+        return self.solid(spin) - self.around(spin)
+
 
 class Covered(NamedTuple):
     """All bodies at their present places, and the panels that cover them."""

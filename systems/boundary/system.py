@@ -65,6 +65,8 @@ class BoundarySystem(System):
     are joined, and those far from all bodies in ever coarser cells once there are more than `most`. The
     vorticity of bodies that spin is in the entity `wake`-bound; the total of both is zero. That of a body
     which is taken out of the world goes to the wake: fluid that turns as the body did fills its place.
+    With `friction`, the rotation d that the fluid in a body lacks is shed at every tick too, as the strength
+    2 n (d . r) - n x (d x r) per area: this turns what is in the body, and makes no vorticity outside.
     Containers act on the fluid in them; one that moves slips along it, but lets none through.
 
     layer: the sheet of `panels` and all of the wake are vortons on a lattice, whose spacing resolves the
@@ -127,6 +129,8 @@ class BoundarySystem(System):
     """panels: most solutions per tick"""
     merge: float = Field(default=0.5, gt=0, le=4)
     """panels: edge of the cells in which shed vortons are joined, core radii"""
+    friction: bool = False
+    """panels: whether friction turns the fluid at a body with it; for bodies past which nothing flows"""
     lattice: float | None = Field(default=None, gt=0, le=1e6)
     """layer: spacing of the lattice, m; default: smallest body's extent/20"""
     loss: float = Field(default=1e-4, ge=0, le=0.1)
