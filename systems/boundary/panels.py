@@ -60,13 +60,13 @@ class PanelBoundary(SheetBoundary):
             return
         covered = self.covered(*gathered(entities))
         bodies, sheet, volume = covered.bodies, covered.sheet, covered.volumes
-        solid = (bodies.shape != CONTAINER)[:, None]
-        bound = (solid[:, 0] & (bodies.motion != FIXED))[sheet.owner]
+        solid = bodies.shape != CONTAINER
+        bound = (solid & (bodies.motion != FIXED))[sheet.owner]
         carried = self._carried(former)
         placed = SpinVortons(sheet.center[bound], sheet.solid(former.spin)[bound], sheet.owner[bound])
         returned = return_impulses(self.world, bodies.x, carried, placed)
-        middles = middles_of(covered)
-        places = np.concatenate([sheet.center, middles.x])
+        middles = middles_of(covered) if self.system.friction else None
+        places = sheet.center if middles is None else np.concatenate([sheet.center, middles.x])
         flow = self._update_bound(bodies, sheet, np.flatnonzero(bound), places) + flow_at(self.world, places)
         if len(released.x):
             flow += self.velocity_at(places, released.x, released.alpha, released.sigma)
@@ -76,9 +76,11 @@ class PanelBoundary(SheetBoundary):
         number = np.bincount(sheet.owner[bound], minlength=len(bodies.x))
         self.memory.keep(former, bodies.v, spin, number)
         slip = flow[: len(sheet.center)] - sheet.wall
-        flow += self._flow_of_sheet(sheet, places, spun)
-        lack = np.where(solid & self.system.friction, spin - middles.rotation(flow[len(sheet.center) :]), 0.0)
-        turning = turning_strengths(sheet, middles, partial(self._flow_of_sheet, sheet), lack)
+        turning = np.zeros_like(spun)
+        if middles is not None:
+            flow += self._flow_of_sheet(sheet, places, spun)
+            lack = np.where(solid[:, None], spin - middles.rotation(flow[len(slip) :]), 0.0)
+            turning = turning_strengths(sheet, middles, partial(self._flow_of_sheet, sheet), lack)
         missing = -slip - self._flow_of_sheet(sheet, sheet.center, spun + turning)
         rings = self._ring_strengths(covered, slip, missing)
         strengths, nothing = spun + turning + rings, np.zeros_like(rings)

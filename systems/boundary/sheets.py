@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ecs_fluid.component import Array
+from ecs_fluid.components.bodies import RigidMotion
 from ecs_fluid.systems.boundary.article import astray
 from ecs_fluid.systems.boundary.shed_motion import MotionMemory
 from ecs_fluid.systems.shared.body_tables import corners_of, gathered
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.panels.panels import Panels
     from ecs_fluid.systems.boundary.system import BoundarySystem
     from ecs_fluid.world import World
+
+
+PAST = 0.1
+"""Speed of the fluid past a body, over its spin times its extent, above which `friction` is told."""
 
 
 class Surface(NamedTuple):
@@ -135,6 +140,18 @@ class SheetBoundary(ABC):
         bodies, hulls = gathered(entities)
         speed = np.linalg.norm(wind_at(self.world, self.world.time) - bodies.v, axis=1)
         return speed, np.array([self._extent(bodies, hulls, i) for i in range(len(speed))])
+
+    def friction_lint(self, entities: list[Entity]) -> list[str]:
+        """Warn of `friction` where fluid flows past bodies."""
+        past, extent = self.speeds_and_extents(entities)
+        spins = [np.linalg.norm(entity[RigidMotion].angular_velocity, axis=1) for entity in entities]
+        fast = past > PAST * extent * np.concatenate([np.zeros(0), *spins])
+        if not fast.any():
+            return []
+        return [
+            "BoundarySystem: friction = true is for bodies that turn on the spot, but fluid flows past one "
+            f"at {past[fast].max():.3g} m/s, and would get energy that no body loses; leave friction out"
+        ]
 
     def covered(self, bodies: Bodies, hulls: Hulls) -> Covered:
         """All bodies with their panels."""

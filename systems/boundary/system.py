@@ -141,6 +141,10 @@ class BoundarySystem(System):
     """panels, layer: entity that gets the vortons"""
 
     @property
+    def _has_friction(self) -> bool:
+        return self.boundary == "panels" and self.friction
+
+    @property
     def sheds(self) -> tuple[str, ...]:
         """Entities whose vortons carry vorticity alone."""
         return () if self.boundary == "article" else (self.wake,)
@@ -183,6 +187,11 @@ class BoundarySystem(System):
                 "BoundarySystem: boundary = 'layer' needs one closed surface around each body, but "
                 f"{entity.name!r} is made of parts; use boundary = 'panels', or a convex shape"
             )
+        for entity, _ in world.entities_with(BodyPart) if self._has_friction else ():
+            raise FluidError(
+                f"BoundarySystem: friction = true is for balls and convex bodies, but {entity.name!r} is "
+                "made of parts; leave friction out"
+            )
 
     def process(self, dt: float) -> None:
         """Meet the condition at all bodies."""
@@ -207,6 +216,8 @@ class BoundarySystem(System):
                 "no vortons, so the fluid flows through its bodies; with boundary = 'panels' bodies make "
                 "their own",
             ]
+        if self._has_friction:
+            texts += self._sheets.friction_lint(self._with_sheets(body_entities(world)))
         stretch, diffusion = world.system(StretchSystem), world.system(DiffusionSystem)
         viscosity = diffusion.total if diffusion is not None else 0.0
         if isinstance(self._sheets, LayerBoundary):

@@ -298,6 +298,9 @@ def test_what_parts_cannot_do_is_told() -> None:
         world(body("b", CUT, heat={"temperature": 400.0}))
     with pytest.raises(ef.FluidError, match="needs one closed surface around each body, but 'b' is"):
         world(body("b", CUT), system=({"kind": "boundary", "boundary": "layer"},)).step()
+    with pytest.raises(ef.FluidError, match="friction = true is for balls and convex bodies, but 'b' is"):
+        rubbing = {"kind": "boundary", "boundary": "panels", "friction": True}
+        world(body("b", CUT), system=(rubbing,)).step()
     made = world(body("b", CUT))
     made["b"].kill(np.array([True, False]))
     with pytest.raises(ef.FluidError, match="none can be removed alone"):

@@ -721,3 +721,16 @@ def test_advice_on_a_boundary_without_vortons() -> None:
     assert any("with boundary = 'panels' bodies make their own" in text for text in world.lint())
     world.spawn("gas", ef.Position([[1.0, 0.0, 0.0]]), ef.Strength([[0.0, 0.0, 1.0]]), ef.CoreRadius([0.1]))
     assert not any("bodies make their own" in text for text in world.lint())
+
+
+def test_friction_is_told_where_fluid_flows_past() -> None:
+    """A ball of 0.5 m at 2 rad/s that goes at 1 m/s, more than a tenth of 2 m/s; not one on the spot."""
+    told = []
+    for v in ([0.0, 0, 0], [1.0, 0, 0]):
+        world = empty_world()
+        ball = balls(world, "ball", [0.0, 0, 0], radius=0.5, motion="scripted", v=v)
+        ball[ef.RigidMotion].angular_velocity[0] = [0, 0, 2.0]
+        run_systems(world, boundary="panels", panels_across=4, friction=True)
+        told.append([text for text in world.lint() if "bodies that turn on the spot" in text])
+    assert [len(texts) for texts in told] == [0, 1]
+    assert "fluid flows past one at 1 m/s" in told[1][0]
