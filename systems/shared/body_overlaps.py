@@ -105,7 +105,12 @@ def part_overlap_lint(entities: list[Entity], bodies: Bodies, hulls: Hulls) -> l
             continue
         some = some_of(bodies, np.arange(rows.start, rows.stop))
         alone, free = np.arange(len(entity)), np.full(len(entity), FREE)
-        pairs = close_pairs(some.x, some.radius, some.shape, free, alone)
+        corners = [_solid(some, hulls, k).corners for k in range(len(entity))]
+        middle = np.array([each.mean(axis=0) for each in corners])
+        reach = np.array(
+            [np.linalg.norm(each - x, axis=1).max() for each, x in zip(corners, middle, strict=True)]
+        )
+        pairs = close_pairs(middle, reach, some.shape, free, alone)
         pairs = pairs[some.leader[pairs[:, 0]] == some.leader[pairs[:, 1]]]
         least = SHARED * np.minimum(*hulls.inner[some.hull[pairs]].T)
         depth = _depths(some, hulls, pairs, np.zeros(len(pairs), bool))

@@ -120,7 +120,7 @@ def test_an_entity_made_in_python() -> None:
         Speck(nam="a")  # type: ignore[call-arg]
 
 
-SHAPES = "known: airfoil, ball, box, cube, cylinder, dodecahedron, icosahedron, mesh, octahedron, planes, "
+SHAPES = "known: airfoil, ball, box, compound, cube, cylinder, dodecahedron, icosahedron, mesh, octahedron, "
 
 
 @pytest.mark.parametrize(
