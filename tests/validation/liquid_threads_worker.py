@@ -31,6 +31,7 @@ WORLDS: dict[str, tuple[int, tuple[str, ...]]] = {
     "dam_break/held": (3, ("water.spacing=0.1", "system.sph.walls=no_slip")),
     "falling_drop/tense": (3, ("pool.spacing=0.1", "drop.spacing=0.1", "system.sph.surface_tension=1.0")),
     "splash": (60, ("water.spacing=0.1",)),
+    "loaded_boat": (30, ("water.spacing=0.08",)),
     "filled_container": (3, ("water.spacing=0.125",)),
     "drops_merge": (8, ("oil.spacing=0.0025",)),
     "drop_oscillates": (8, ("oil.spacing=0.0025",)),
