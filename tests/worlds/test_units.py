@@ -78,13 +78,16 @@ UNTOLD = {"filling_tank": "nozzle.density=1000"}
 into an entity without liquid."""
 
 SMALL = {
+    "curve_ball": 1e-30,
     "lock_exchange": 1e-5,
+    "spinning_ball": 1e-30,
     "stratified_ring": 1e-5,
     "two_layers": 1e-20,
 }
 """How far worlds may be off in the smaller units, in which some of their numbers are below the least of
 single precision: in lock_exchange products that the subfilter averages, 1e-20 at most; in stratified_ring
-squares of 1e-16 m^3/s far from the ring. Around the drop of two_layers strengths fall off to nothing."""
+squares of 1e-16 m^3/s far from the ring. Around the drop of two_layers strengths fall off to nothing. The
+bound strengths 2 n (spin . r) A of balls that turn are rounding, 1e-20 m^3/s, where panels face across."""
 
 OWN = ("SolverTimes", "SolverMeshes")
 """Components not compared: the computer's clock, and notes on meshes with several units in one column."""
