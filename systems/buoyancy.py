@@ -118,13 +118,12 @@ class BuoyancySystem(System):
         move_freely(bodies, 0.5 * dt)
         mass, moment, volume = displacement(bodies, hulls, *profile(fluid), self.world.across)
         if self.local:
-            all_of_it = sum_of_parts(
-                bodies.leader, volume
-            )  # the first part of a body has the excess for all of it
-            mass += all_of_it * column_of(entities, Surroundings, "excess")
+            # The first part of a body has the excess for all of it.
+            whole = sum_of_parts(bodies.leader, volume)
+            mass += whole * column_of(entities, Surroundings, "excess")
             slope = column_of(entities, Surroundings, "slope")
             for i in np.flatnonzero(slope.any(axis=1)).tolist():
-                moment[i] += all_of_it[i] * second_moment(bodies, i) @ slope[i]
+                moment[i] += whole[i] * second_moment(bodies, i) @ slope[i]
         factor = _swelling(entities, fluid)
         mass, moment = mass * factor, moment * factor[:, None]
         solid = bodies.shape != CONTAINER
@@ -134,8 +133,8 @@ class BuoyancySystem(System):
         add_loads(entities, force=force, torque=torque)
         if self.added_mass:
             ball = 0.5 if self.world.dimension == 3 else 1.0
-            whole = _coefficients(entities, bodies, ball) * (mass * solid)[:, None, None]
-            add_loads(entities, force=np.einsum("nij,nj->ni", whole, flow), added=whole)
+            added = _coefficients(entities, bodies, ball) * (mass * solid)[:, None, None]
+            add_loads(entities, force=np.einsum("nij,nj->ni", added, flow), added=added)
 
     def lint(self, world: World) -> list[str]:
         """Warn of warm particles that lift nothing, and of the flow that a boundary makes inside bodies."""

@@ -19,8 +19,8 @@ from ecs_fluid.systems.shared.body_tables import (
     faces_of,
     gathered,
     move_freely,
+    of_whole,
     planes_of,
-    sum_of_parts,
 )
 from ecs_fluid.systems.shared.populations import add_spread
 from ecs_fluid.systems.velocity.system import VelocitySystem
@@ -151,7 +151,7 @@ def radii(bodies: Bodies, hulls: Hulls, across: int | None = None) -> Array:
 def volumes(bodies: Bodies, hulls: Hulls, across: int | None = None) -> Array:
     """Volumes (n,) m^3 of bodies, of parts that of their body; in a plane, per metre across it."""
     own = displacement(bodies, hulls, np.zeros(1), np.ones(1), across)[2]
-    return sum_of_parts(bodies.leader, own)[bodies.leader]
+    return of_whole(bodies.leader, own)
 
 
 def displacement(

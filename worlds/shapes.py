@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -25,6 +25,9 @@ from ecs_fluid.worlds.hulls import (
 from ecs_fluid.worlds.meshes import check_closed, inside, read_mesh
 from ecs_fluid.worlds.parameters import Coordinate, Length, Point
 from ecs_fluid.worlds.space import Space, ball
+
+if TYPE_CHECKING:
+    from ecs_fluid.kernels.bodies.polytope import Hulls
 
 GOLDEN = (1 + math.sqrt(5)) / 2
 
@@ -53,16 +56,9 @@ class Polytope(Settings):
     def space(self) -> Space:
         """The space that it fills, about its centre of mass: inside all planes or, to rounding, on them."""
         hull = self.hull()
-        planes, corners = hull.table.planes, hull.table.vertices
-        most = planes[:, 3] + 1e-12 * hull.table.radius[0]
-
-        def holds(local: Array) -> Array:
-            found = np.ones(len(local), dtype=bool)
-            for normal, distance in zip(planes[:, :3], most, strict=True):
-                found[found] = local[found] @ normal <= distance
-            return found
-
-        return Space(corners.min(axis=0), corners.max(axis=0), holds, hull.center)
+        corners = hull.table.vertices
+        low, high = corners.min(axis=0), corners.max(axis=0)
+        return Space(low, high, lambda local: _within(hull.table, local), hull.center)
 
     def section(self, across: int) -> Hull:
         """The prism on its section by the plane through its centre of mass across an axis."""
@@ -317,19 +313,24 @@ class CompoundShape(Settings):
         volume = np.array([hull.volume for hull in every])
         center = volume @ np.array([hull.center for hull in every]) / volume.sum()
         tables = [about(hull, center) for hull in every]
+        corners = np.concatenate([table.vertices for table in tables])
 
         def holds(local: Array) -> Array:
-            found = np.zeros(len(local), dtype=bool)
-            for table in tables:
-                most = table.planes[:, 3] + 1e-12 * table.radius[0]
-                found |= (local @ table.planes[:, :3].T <= most).all(axis=1)
-            return found
+            return np.asarray(np.any([_within(table, local) for table in tables], axis=0))
 
-        corners = np.concatenate([table.vertices for table in tables])
         return Space(corners.min(axis=0), corners.max(axis=0), holds, center)
 
 
 AnyShape = Annotated[Ball | CompoundShape | _Polytopes, Field(discriminator="shape")]
+
+
+def _within(table: Hulls, local: Array) -> Array:
+    """Mask (n,) of the places (n, 3) m inside all planes of a polytope or, to rounding, on them."""
+    most = table.planes[:, 3] + 1e-12 * table.radius[0]
+    found = np.ones(len(local), dtype=bool)
+    for normal, distance in zip(table.planes[:, :3], most, strict=True):
+        found[found] = local[found] @ normal <= distance
+    return found
 
 
 def _signs() -> Array:

@@ -11,7 +11,7 @@ from ecs_fluid.components import CoreRadius, Position, Strength, Velocity, Volum
 from ecs_fluid.components.bodies import FREE, BoundaryExchange, RigidMotion
 from ecs_fluid.plane import impulse_factors
 from ecs_fluid.systems.operations import wind_at
-from ecs_fluid.systems.shared.body_tables import depths, gathered, resting_obstacles, sum_of_parts
+from ecs_fluid.systems.shared.body_tables import depths, gathered, of_whole, resting_obstacles
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_density
 from ecs_fluid.systems.shared.populations import joined, rows_of_each, spread
 from ecs_fluid.systems.velocity.system import VelocitySystem
@@ -62,7 +62,7 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
         spread(strengths, [strength.alpha for _, _, strength, *_ in tables])
     record_exchange(entities, *exchange)
     gained = np.einsum("nij,nj->ni", turn, summed(change, near.body, len(bodies.x)))
-    gained = sum_of_parts(bodies.leader, gained)[bodies.leader]
+    gained = of_whole(bodies.leader, gained)
     for entity, rows in rows_of_each(entities):
         entity[RigidMotion].angular_velocity -= gained[rows]
 

@@ -93,9 +93,8 @@ def gathered(entities: list[Entity]) -> tuple[Bodies, Hulls]:
     moving = (motion != FIXED)[:, None].astype(np.float64)
     v, spin = (moving * column_of(entities, RigidMotion, name) for name in ("v", "angular_velocity"))
     leader = leaders_of(entities)
-    if any(BodyPart in entity for entity in entities):
-        mass, inertia = (sum_of_parts(leader, share)[leader] for share in (mass, inertia))
-        x, q, v, spin, motion = (column[leader] for column in (x, q, v, spin, motion))
+    mass, inertia = of_whole(leader, mass), of_whole(leader, inertia)
+    x, q, v, spin, motion = (column[leader] for column in (x, q, v, spin, motion))
     return Bodies(
         x, q, v, spin, mass, inertia, motion, restitution, friction, shape, radius, hull, leader
     ), hulls
@@ -117,6 +116,12 @@ def sum_of_parts(leader: Array, values: Array) -> Array:
     out = np.zeros_like(values)
     np.add.at(out, leader, values)
     return out
+
+
+def of_whole(leader: Array, values: Array) -> Array:
+    """Values (n, ...) of bodies, where each part has the sum of all parts of its body."""
+    total = sum_of_parts(leader, values)
+    return values if total is values else total[leader]
 
 
 def some_of(bodies: Bodies, rows: Array) -> Bodies:
@@ -220,11 +225,7 @@ def added_masses(world: World, entities: list[Entity]) -> tuple[Array, Array | N
 
 def load_of(entities: list[Entity], name: str) -> Array:
     """A column of all BodyLoads; parts of a body have the sum of those of all its parts."""
-    load = column_of(entities, BodyLoad, name)
-    if not any(BodyPart in entity for entity in entities):
-        return load
-    leader = leaders_of(entities)
-    return sum_of_parts(leader, load)[leader]
+    return of_whole(leaders_of(entities), column_of(entities, BodyLoad, name))
 
 
 def column_of(entities: list[Entity], kind: type[Component], name: str) -> Array:

@@ -145,10 +145,8 @@ def first_impact(
             + duration * length(row_of(v, i))
             + duration * duration * length(row_of(acceleration, i))
         )
-    pairs, several = (
-        close_pairs(x, reach, shape, bodies.motion, bodies.leader),
-        (shape == CONTAINER).sum() > 1,
-    )
+    pairs = close_pairs(x, reach, shape, bodies.motion, bodies.leader)
+    several = (shape == CONTAINER).sum() > 1
     first = math.inf
     for p in range(len(pairs)):
         a, b = pairs[p, 0], pairs[p, 1]

@@ -49,6 +49,7 @@ from ecs_fluid.kernels.compiled.vector3 import (
 )
 from ecs_fluid.kernels.sph.forces import lattice_weight
 from ecs_fluid.kernels.sph.mirror_images import container_planes, find_containers, mirroring_planes
+from ecs_fluid.kernels.sph.wall_pressure import distance_to
 
 NEAREST_WALL = 0.134
 """Distance from a wall, in reaches, below which friction grows no further (0.4 spacings at the default
@@ -121,8 +122,7 @@ def _has_nearer_part(obstacles: Obstacles, hulls: Hulls, rows: Array, i: int, ga
         j = rows[k]
         if j == i or obstacles.leader[j] != obstacles.leader[i]:
             continue
-        local = rotated_back(matrix_at(obstacles.turn1, j), minus(p, row_of(obstacles.x1, j)))
-        other, _, _ = closest(hulls, obstacles.hull[j], local)
+        other, _ = distance_to(obstacles, hulls, j, p)
         if other < gap or (other == gap and j < i):
             return True
     return False

@@ -291,7 +291,7 @@ def _corner_part(planes: Array, part: Array, rate: Array, k: int, m: int, n: int
 
 
 @njit(cache=True, error_model="numpy")
-def _distance_to(obstacles: Obstacles, hulls: Hulls, i: int, p: Vector) -> tuple[float, Vector]:
+def distance_to(obstacles: Obstacles, hulls: Hulls, i: int, p: Vector) -> tuple[float, Vector]:
     """(Signed distance of the place ``p`` from the polytope ``i``, m, point of its surface closest to p)."""
     turn, centre = matrix_at(obstacles.turn1, i), row_of(obstacles.x1, i)
     gap, _, point = closest(hulls, obstacles.hull[i], rotated_back(turn, minus(p, centre)))
@@ -311,8 +311,8 @@ def _add_part(
     gap, value, own = new
     before = body[at]
     seam = spacing * SEAM
-    (_, foot), (_, other) = _distance_to(obstacles, hulls, i, p), _distance_to(obstacles, hulls, before, p)
-    apart = min(_distance_to(obstacles, hulls, before, foot)[0], _distance_to(obstacles, hulls, i, other)[0])
+    (_, foot), (_, other) = distance_to(obstacles, hulls, i, p), distance_to(obstacles, hulls, before, p)
+    apart = min(distance_to(obstacles, hulls, before, foot)[0], distance_to(obstacles, hulls, i, other)[0])
     share = min(max(apart / seam, 0.0), 1.0)
     normal, turned = row_of(slope, at), (own[0], own[1], own[2])
     size = math.sqrt(dot(normal, normal) * dot(turned, turned))
