@@ -43,9 +43,11 @@ def small(name: str) -> ef.World:
 
 def odd_values(array: Any, every: bool) -> Iterator[Callable[[Any], None]]:
     """What is done to a column: all or the first number of it is another, its sign or its order."""
-    few = (-1, 2**63 - 1) if array.dtype.kind == "i" else (-1.0, 3.0)
+    one, other = (2**63 - 1, -1) if array.dtype.kind == "i" else (3.0, -1.0)
+    yield lambda column: column.fill(one)
+    yield lambda column: column.reshape(-1).__setitem__(0, other)
     more = (0, 1, 2, 10**6, -(2**63)) if array.dtype.kind == "i" else (np.nan, 0.0, np.inf, 1e-3, 0.7, 1e30)
-    for value in few + (more if every else ()):
+    for value in (one, other, *more) if every else ():
         yield lambda column, value=value: column.fill(value)
         yield lambda column, value=value: column.reshape(-1).__setitem__(0, value)
     yield lambda column: np.copyto(column, column[::-1].copy()) if column.ndim else None
@@ -108,7 +110,7 @@ def tried(name: str, place: Path, every: bool) -> tuple[int, int]:
 def test_what_is_set_is_refused_or_resumed(name: str, tmp_path: Path) -> None:
     refused, taken = tried(name, tmp_path, every=False)
     assert refused > 10
-    assert taken > 30
+    assert taken > 20
 
 
 @pytest.mark.nightly

@@ -287,26 +287,30 @@ def test_a_gust_takes_bodies_along(heavy: float, integrator: Any) -> None:
     assert body[ef.RigidMotion].v[0, 0] == pytest.approx(1.5 / (heavy + 0.5), rel=1e-12)
 
 
-def in_a_vortex(heavy: float, dt: float, wind: float = 0.0, drag: bool = False) -> tuple[ef.World, float]:
-    """A small disk 0.4 m from a vortex in a plane, as fast as the flow there; the time s of a turn."""
+def in_a_vortex(*heavy: float, dt: float, wind: float = 0.0, drag: bool = False) -> tuple[ef.World, float]:
+    """Small disks, so heavy beside the fluid, 0.4 m around a vortex in a plane, as fast as the flow there;
+    the time s of a turn."""
     world = ef.World(dt=dt, precision="double", dimension=2)
     world.set_fluid(density=1.2, viscosity=0.01, gravity=(0.0, 0.0, 0.0))
     vortex = ef.Position(np.zeros((1, 3))), ef.Strength(np.array([[0.0, 0.0, 4.0]]))
     world.spawn("vortex", *vortex, ef.CoreRadius(np.array([0.5])))
     shape = {"shape": "ball", "radius": 0.02 if drag else 0.002}
-    disk = solid(world, "disk", shape, center=(0.4, 0.0, 0.0), density=1.2 * heavy)
+    places = 0.4 * np.array([[np.cos(angle), np.sin(angle), 0.0] for angle in range(len(heavy))])
+    for number, (place, ratio) in enumerate(zip(places, heavy, strict=True)):
+        solid(world, f"disk-{number}", shape, center=tuple(place), density=1.2 * ratio)
     world.add_systems([ef.VelocitySystem(solver="direct"), ef.WindSystem(velocity=(wind, 0.0, 0.0))])
     world.add_system(ef.BuoyancySystem(local=False, acceleration=True))
     if drag:
         world.add_system(ef.DragSystem())
-    u = world.velocity(np.array([[0.4, 0.0, 0.0]]))[0]
-    disk[ef.RigidMotion].v[0] = u + np.array([wind, 0.0, 0.0])
-    return world, float(2 * np.pi * 0.4 / np.linalg.norm(u))
+    flow = world.velocity(places)
+    for number, u in enumerate(flow):
+        world[f"disk-{number}"][ef.RigidMotion].v[0] = u + np.array([wind, 0.0, 0.0])
+    return world, float(2 * np.pi * 0.4 / np.linalg.norm(flow[0]))
 
 
-def distance(world: ef.World) -> float:
-    """Of the disk from the vortex, m."""
-    return float(np.linalg.norm(world["disk"][ef.Pose].x[0] - world["vortex"][ef.Position].x[0]))
+def distance(world: ef.World, number: int = 0) -> float:
+    """Of a disk from the vortex, m."""
+    return float(np.linalg.norm(world[f"disk-{number}"][ef.Pose].x[0] - world["vortex"][ef.Position].x[0]))
 
 
 @pytest.mark.parametrize(("wind", "most"), [(0.0, 2e-4), (1.5, 2e-3)])
@@ -317,21 +321,21 @@ def test_a_neutral_body_goes_with_a_vortex(wind: float, most: float) -> None:
     first order. Half the step leaves a quarter of the error, and a half.
     """
     off = []
-    for dt in (0.01, 0.005):
-        world, turn = in_a_vortex(1.0, dt, wind)
+    for dt in (0.02, 0.01):
+        world, turn = in_a_vortex(1.0, dt=dt, wind=wind)
         world.step(round(turn / dt))
         off.append(abs(distance(world) / 0.4 - 1))
-    assert off[0] < most
+    print(off)
+    assert off[1] < most
     assert off[1] < off[0] * (0.3 if wind == 0.0 else 0.6)
 
 
 def test_a_vortex_draws_bubbles_in_and_throws_stones_out() -> None:
     """Drag takes both along; before Du/Dt counted, it threw out bubbles and what is as dense as the fluid."""
-    after = []
-    for heavy in (0.01, 1.0, 3.0):
-        world, _ = in_a_vortex(heavy, 0.01, drag=True)
-        world.step(200)
-        after.append(distance(world))
+    world, _ = in_a_vortex(0.01, 1.0, 3.0, dt=0.01, drag=True)
+    world.step(200)
+    after = [distance(world, number) for number in range(3)]
+    print(after)
     assert after[0] < 0.3 and after[1] == pytest.approx(0.4, rel=5e-3) and after[2] > 0.5
 
 

@@ -683,7 +683,7 @@ def heavy_ball_in_box() -> float:
 @measure
 def loaded_boat() -> float:
     """With larger particles."""
-    world, heights = march(ef.load("loaded_boat", "water.spacing=0.06"), 2.0), []
+    world, heights = march(ef.load("loaded_boat", "water.spacing=0.08"), 2.0), []
     while world.time < 3.0 - 1e-9:
         world.step()
         heights.append(float(world["boat"][ef.Pose].x[0, 2]))
