@@ -54,10 +54,11 @@ class EmitterRecipe(Recipe, Emitter):
     second along the ring's axis. The population then has the columns of those rows, and `population` must be
     left out.
 
-    An emitter that is `attached` to a body moves and turns with it: all of this is in the axes of the body.
-    Several bodies, or particles, of an entity carry the emitter in turn; `rate` is then that of all of them
-    together, and the emitter ends when they are gone. The velocity of the emitter is added to that of
-    inertial particles, as when something is thrown from a car; `inherit` is the part of it that they get.
+    An emitter that is `attached` to a body moves and turns with it: all of this is in the axes of the body,
+    and `center` is seen from its centre of mass. Several bodies, or particles, of an entity carry the emitter
+    in turn; `rate` is then that of all of them together, and the emitter ends when they are gone. The
+    velocity of the emitter is added to that of inertial particles, as when something is thrown from a car;
+    `inherit` is the part of it that they get.
 
     A `density`, a `temperature` or a mass fraction of a species makes the population carry that quantity
     (BaroclinicSystem, ThermalSystem and CombustionSystem work on them).
