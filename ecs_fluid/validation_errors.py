@@ -25,32 +25,32 @@ _PATTERNS = {COLOR: COLORS, NAME: "a name of letters a to z, digits, _ and - tha
 
 
 OTHER_WORDS = {
-    "sphere": "ball",
-    "ball": "sphere",
-    "disk": "ball",
-    "circle": "ball",
-    "block": "box",
-    "cuboid": "box",
-    "rectangle": "box",
-    "polytope": "points",
-    "polygon": "points",
-    "smoke": "tracers",
-    "particles": "tracers",
-    "water": "liquid",
-    "obstacle": "body",
-    "collider": "body",
-    "solid": "body",
-    "source": "emitter",
-    "position": "center",
-    "location": "center",
-    "length": "duration",
-    "size": "shape",
-    "radius": "shape",
-    "alembic": "usd",
-    "abc": "usd",
-    "glb": "gltf",
+    "sphere": ("ball",),
+    "ball": ("sphere",),
+    "disk": ("ball",),
+    "circle": ("ball",),
+    "block": ("box",),
+    "cuboid": ("box",),
+    "rectangle": ("box",),
+    "polytope": ("points",),
+    "polygon": ("points",),
+    "smoke": ("tracers",),
+    "particles": ("tracers",),
+    "water": ("liquid",),
+    "obstacle": ("body",),
+    "collider": ("body",),
+    "solid": ("body",),
+    "source": ("emitter",),
+    "position": ("center",),
+    "location": ("center",),
+    "length": ("duration",),
+    "size": ("spread", "shape"),
+    "radius": ("size", "spread", "shape"),
+    "alembic": ("usd",),
+    "abc": ("usd",),
+    "glb": ("gltf",),
 }
-"""Words of other programs, and what the things are called here."""
+"""Words of other programs, and what the things may be called here, the best first."""
 
 MANY = 24
 """Most names that a sentence lists; it counts the rest."""
@@ -62,8 +62,9 @@ def closest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | Non
     Close is another word for it, the same letters in another order, or a likeness (0 to 1) of at least that.
     """
     known = sorted(known)
-    if (other := OTHER_WORDS.get(name.lower())) in known:
-        return other
+    for other in OTHER_WORDS.get(name.lower(), ()):
+        if other in known:
+            return other
     # Two swapped letters of a short word share little in order, so the same letters count as close too.
     swapped = [word for word in known if sorted(word) == sorted(name)]
     return next(iter(swapped or difflib.get_close_matches(name, known, n=1, cutoff=likeness)), None)

@@ -104,6 +104,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
         "did you mean 'tetrahedron' or 'octahedron' or 'cube' or 'dodecahedron' or 'icosahedron'?",
     ),
     ({"kind": "body", "shape": {"shape": "PlateShape"}}, "did you mean 'plate'?"),
+    ({"kind": "inflow", "radius": 0.1}, "unknown key 'radius'; did you mean 'size'?"),
     ({"kind": "body", "radius": 0.1}, "unknown key 'radius'; did you mean 'shape'?"),
     ({"kind": "container", "size": [1, 1, 1]}, "unknown key 'size'; did you mean 'shape'?"),
     (
