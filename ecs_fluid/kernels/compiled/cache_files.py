@@ -18,7 +18,7 @@ import warnings
 import zlib
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from numba.core import caching
 
@@ -28,6 +28,9 @@ CHECKSUM = 4
 
 class CacheFiles(caching.IndexDataCacheFile):  # type: ignore[misc]
     """Index and compiled code of one function."""
+
+    read: ClassVar[int] = 0
+    """How many files of compiled code this process has read."""
 
     def save(self, key: Any, data: Any) -> None:
         """Store the code for the types and the processor of `key`; warn once if the disk has no room."""
@@ -47,6 +50,7 @@ class CacheFiles(caching.IndexDataCacheFile):  # type: ignore[misc]
 
     def _load_data(self, name: str) -> Any:
         data = Path(self._data_path(name)).read_bytes()
+        CacheFiles.read += 1
         if _checksum(data[:-CHECKSUM]) != data[-CHECKSUM:]:
             raise FileNotFoundError(f"{name} is damaged")  # numba then compiles anew
         return pickle.loads(data)
