@@ -11,7 +11,7 @@ from ecs_fluid.errors import ComponentError, FluidError
 from ecs_fluid.fluid import Fluid, check_fluid
 from ecs_fluid.plugins import users_method
 from ecs_fluid.system import System
-from ecs_fluid.tables import has_to_agree, may_leave_range, refuse_contradiction
+from ecs_fluid.tables import refuse_contradiction
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -52,12 +52,12 @@ class ChangesByHand:
     def _check_entity(self, entity: str, tables: Tables) -> None:
         """Check the ranges of an entity's tables, and whether tables agree if they have changed."""
         for kind, table in tables.items():
-            if kind.derived:
+            if kind.derived or kind.may_leave_range:
                 continue
-            for field, array in () if may_leave_range(kind) else table.items():
+            for field, array in table.items():
                 if not field.allows(array):
                     _check_given(entity, field, array)
-            if not has_to_agree(kind):
+            if kind.agree is Component.agree:
                 continue
             now = [array.tobytes() for _, array in table.items()]
             if self._agreed.get((entity, kind)) != now:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ecs_fluid.arguments import is_number, is_whole
 from ecs_fluid.errors import ComponentError
-from ecs_fluid.own_code import remember_code
+from ecs_fluid.own_code import is_shipped, remember_code
 from ecs_fluid.validation_errors import shown
 
 Array = NDArray[Any]
@@ -259,8 +259,9 @@ class Component:
     given: ClassVar[tuple[type[Component], ...]] = ()
     rate_of: ClassVar[type[Component] | None] = None
     squared: ClassVar[bool] = False
-    overshoots: ClassVar[bool] = False
-    """Whether a rate advances it, which may take it out of its range; a rate of its square does not"""
+    may_leave_range: ClassVar[bool] = False
+    """Whether rounding, overshoot or a user's system may take values out of their range; of shipped
+    components, those that are integrated, except by their squares: systems keep the others in their range"""
     registry: ClassVar[dict[str, type[Component]]] = {}
 
     def __init_subclass__(
@@ -291,13 +292,14 @@ class Component:
             )
         cls.columns = {name: value for name, value in vars(cls).items() if isinstance(value, Column)}
         cls.derived = derived or rate_of is not None
+        cls.may_leave_range = not is_shipped(cls)
         # A component without columns is a tag: it has no rows to keep in step with.
         cls.per_row = per_row and bool(cls.columns)
         cls.given, cls.rate_of, cls.squared = given, rate_of, squared
         if rate_of is not None:
             cls.given = given or (rate_of,)
             _check_rate(cls, rate_of)
-            rate_of.overshoots = rate_of.overshoots or not squared
+            rate_of.may_leave_range = rate_of.may_leave_range or not squared
         other = Component.registry.get(cls.__name__)
         if other is not None and other.__module__ != cls.__module__:
             raise ComponentError(
@@ -370,8 +372,8 @@ class Component:
         """Raise ComponentError if columns contradict one another, or the entity's other tables, `beside`.
 
         For components to override. It is called for tables that are given, for those of a resumed world, and
-        between ticks. If values may leave their range in a tick (`tables.may_leave_range`), it is called only
-        for tables that are given.
+        between ticks. If values may leave their range in a tick (`may_leave_range`), it is called only for
+        tables that are given.
         """
 
     @property

@@ -9,7 +9,8 @@ import numpy as np
 
 from ecs_fluid.component import Component
 from ecs_fluid.errors import ComponentError, RecipeError
-from ecs_fluid.plugins import is_shipped, kind_of, without_kind
+from ecs_fluid.own_code import is_shipped
+from ecs_fluid.plugins import kind_of, without_kind
 from ecs_fluid.validation_errors import nearest, shown
 from ecs_fluid.world import World
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ecs_fluid.component import Array, Component
 from ecs_fluid.errors import DivergedError
-from ecs_fluid.plugins import is_shipped
+from ecs_fluid.own_code import is_shipped
 from ecs_fluid.system import System
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from typing import TYPE_CHECKING
 
 from ecs_fluid.errors import FluidError, ScheduleError
+from ecs_fluid.own_code import is_shipped
 from ecs_fluid.periodic import check_periodic
 from ecs_fluid.plane import check_dimension
-from ecs_fluid.plugins import is_shipped, users_method
+from ecs_fluid.plugins import users_method
 from ecs_fluid.system import System
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def _set_up(world: World, systems: Sequence[System]) -> None:
         world._joining_system = system
         on = getattr(system, "on", ())
         for name in on if isinstance(on, tuple) else ():
-            world[name]
+            world[name]  # an error without one
         with users_method(type(system), "added"):
             system.added(world)
     for system in systems:

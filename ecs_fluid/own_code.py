@@ -24,6 +24,11 @@ def digest(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
+def is_shipped(kind: type) -> bool:
+    """Whether a class comes with ecs_fluid."""
+    return kind.__module__.startswith("ecs_fluid.")
+
+
 def remember_code(kind: type) -> None:
     """Take the digests of the modules of a user's class when it is defined, before somebody edits them."""
     code_named_in(f"{kind.__module__}:{kind.__qualname__}")

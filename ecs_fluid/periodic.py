@@ -9,7 +9,7 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import ScheduleError
-from ecs_fluid.plugins import is_shipped
+from ecs_fluid.own_code import is_shipped
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World

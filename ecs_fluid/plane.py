@@ -8,8 +8,8 @@ import numpy as np
 
 from ecs_fluid.component import Component
 from ecs_fluid.errors import ComponentError, FluidError
+from ecs_fluid.own_code import is_shipped
 from ecs_fluid.periodic import AXES
-from ecs_fluid.plugins import is_shipped
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ecs_fluid.errors import FluidError, RecipeError
+from ecs_fluid.own_code import is_shipped
 from ecs_fluid.validation_errors import nearest, shown
 
 T = TypeVar("T")
@@ -81,11 +82,6 @@ def users_method(kind: type, name: str) -> AbstractContextManager[None]:
 def import_path(kind: type) -> str:
     """``module:Class``, the name of a class in checkpoints and world files."""
     return f"{kind.__module__}:{kind.__qualname__}"
-
-
-def is_shipped(kind: type) -> bool:
-    """Whether a class comes with ecs_fluid."""
-    return kind.__module__.startswith("ecs_fluid.")
 
 
 def refuse_shipped_name(kind: type, name: str, known: Mapping[str, type]) -> None:

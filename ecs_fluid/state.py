@@ -9,8 +9,8 @@ from typing import Any
 from ecs_fluid.arguments import path_of
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.provenance import provenance
-from ecs_fluid.own_code import code_named_in
-from ecs_fluid.plugins import import_path, is_shipped
+from ecs_fluid.own_code import code_named_in, is_shipped
+from ecs_fluid.plugins import import_path
 from ecs_fluid.settings import plain_data
 from ecs_fluid.world import World
 

@@ -8,7 +8,7 @@ from ecs_fluid.component import Component, RowId, Tables
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import ComponentError
 from ecs_fluid.fluid import Fluid
-from ecs_fluid.plugins import is_shipped, users_method
+from ecs_fluid.plugins import users_method
 
 
 def checked_tables(
@@ -61,14 +61,9 @@ def checked_tables(
             )
         tables[kind] = kind.blank(rows or 0, dtype)
     for kind in tables:
-        if has_to_agree(kind, given):
+        if given or not kind.may_leave_range:
             refuse_contradiction(name, kind, {**(beside or {}), **tables})
     return tables
-
-
-def has_to_agree(kind: type[Component], given: bool = False) -> bool:
-    """Whether `agree` must be called for a table of this component, which is `given` or filled by systems."""
-    return kind.agree is not Component.agree and (given or not may_leave_range(kind))
 
 
 def refuse_contradiction(name: str, kind: type[Component], tables: Tables) -> None:
@@ -78,15 +73,6 @@ def refuse_contradiction(name: str, kind: type[Component], tables: Tables) -> No
             tables[kind].agree(tables)
     except ComponentError as error:
         raise ComponentError(f"entity {name!r}: {error}") from None
-
-
-def may_leave_range(kind: type[Component]) -> bool:
-    """Whether rounding, overshoot or a user's system may take values of a component out of their range.
-
-    Of shipped components, it is true for those that are integrated, except by their squares; systems keep the
-    others in their range.
-    """
-    return kind.overshoots or not is_shipped(kind)
 
 
 def _cast_copy(name: str, item: Component, dtype: type[np.floating]) -> Component:

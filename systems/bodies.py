@@ -325,6 +325,12 @@ class BodySystem(System):
             ends.append((entity, target, turned, v, spin))
         return ends
 
+    def set_scripted_motion(self, entities: list[Entity], bodies: Bodies, dt: float) -> None:
+        """Set the velocities that scripted bodies have in a tick of `dt` s in the table of these entities."""
+        rows = {entity.name: rows for entity, rows in rows_of_each(entities)}
+        for entity, *_, v, spin in self.scripted(dt):
+            bodies.v[rows[entity.name]], bodies.angular_velocity[rows[entity.name]] = v, spin
+
 
 def _unused_heat_lint(world: World, entities: list[Entity]) -> list[str]:
     """Warn of bodies whose `heat` no system uses."""

@@ -101,7 +101,7 @@ class CollisionSystem(System):
     def added(self, world: World) -> None:
         """Add the systems that it needs, and remove particles that are misplaced at the start."""
         for name in self.on:
-            world[name][Position]
+            world[name][Position]  # an error without one
         world.require(BodySystem)
         world.require(DepartureSystem)
         if CollisionCount not in world.fluid:

@@ -23,10 +23,10 @@ from ecs_fluid.recipe import Name
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
+from ecs_fluid.systems.liquid.openings import Opening
+from ecs_fluid.systems.liquid.places import LEAST_ACROSS
 from ecs_fluid.systems.shared.births import births, refuse_early_stop
 from ecs_fluid.systems.shared.body_tables import BODIES
-from ecs_fluid.systems.shared.liquid_places import LEAST_ACROSS
-from ecs_fluid.systems.shared.openings import Opening
 from ecs_fluid.systems.shared.populations import Growth
 from ecs_fluid.systems.shared.ranges import Length, LiquidDensity, LiquidViscosity
 from ecs_fluid.tables import checked_rows
@@ -203,9 +203,9 @@ class InflowSystem(System):
         for inflow in self.inflows:
             if names.count(inflow.name) > 1:
                 raise RecipeError(f"two inflows are called {inflow.name!r}; every inflow needs its own name")
-            world[inflow.into][Liquid]
+            world[inflow.into][Liquid]  # an error without one
             if inflow.attached is not None:
-                world[inflow.attached][Pose]
+                world[inflow.attached][Pose]  # likewise
             for kind, table in _further_components(inflow):
                 refuse_lists(kind, table, f"inflow {inflow.name!r}", f"{inflow.into!r} may get")
             layers = inflow.fastest * world.dt / inflow.thickness

@@ -182,7 +182,7 @@ class PartitionSystem(System):
 
         world, (entities, (x, alpha, sigma)) = self.world, self.joined(*VORTONS)
         processes = world.processes
-        vortons = [(entity, position.x) for entity, (position, *_) in self.entities(*VORTONS)]
+        vortons = [(entity, entity[Position].x) for entity in entities]
         count = processes.total(entities, len(x))
         box = processes.enclosing(*bounds(x))
         wanted = max(1, round(count / self.vortons_per_cell))

@@ -115,7 +115,7 @@ class ReactionSystem(System):
             world.require(BoundarySystem, reaction="none")
         refuse_two_spins(world)
         for name in self.on:
-            world[name][Position]
+            world[name][Position]  # an error without one
         for entity in self._tracers(world):
             if Contact not in entity:
                 world.attach(entity.name, Contact)

@@ -17,10 +17,10 @@ from ecs_fluid.input_limits import TRACER, check_memory
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
+from ecs_fluid.systems.liquid.constants import densest
+from ecs_fluid.systems.liquid.heads import largest_head
+from ecs_fluid.systems.liquid.places import bodies_at
 from ecs_fluid.systems.shared.body_tables import BODIES
-from ecs_fluid.systems.shared.liquid_constants import densest
-from ecs_fluid.systems.shared.liquid_places import bodies_at
-from ecs_fluid.systems.shared.liquid_start import largest_head
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.systems.sph import SphSystem
 from ecs_fluid.world import World
@@ -146,7 +146,7 @@ class WhitewaterSystem(System):
     def added(self, world: World) -> None:
         """Check the entity."""
         world.require(SphSystem)
-        world[self.into][Whitewater]
+        world[self.into][Whitewater]  # an error without one
         check_memory(TRACER, self.most, "particles of whitewater", "use a smaller most")
 
     def process(self, dt: float) -> None:
@@ -236,7 +236,7 @@ class WhitewaterSystem(System):
             lives = np.array([self.spray_life, self.foam_life, self.bubble_life])
             carry(
                 position.x, inertial.v, white.kind, white.life, share, walls, flow, AIR, WATER, dt, pull,
-                _gliding(self.drag, dt), rise, _following(late, dt), dt / lives,
+                _drag_factors(self.drag, dt), rise, _relaxation_factors(late, dt), dt / lives,
             )  # fmt: skip
             # Only for frames and pictures: the integrator clears it before it is used again.
             velocity.u += inertial.v
@@ -250,17 +250,17 @@ class WhitewaterSystem(System):
 
         closing, speed = self._ranges()
         square = (v.astype(np.float64) ** 2).sum(axis=1)
-        kinetic = _rising(square, speed[0] ** 2, speed[1] ** 2)
+        kinetic = _ramp(square, speed[0] ** 2, speed[1] ** 2)
         if not kinetic.any():
             return kinetic
         flow = properties_at(liquid.search, x, v)
-        rates = self.trapped_air * _rising(flow.closing, *closing)
+        rates = self.trapped_air * _ramp(flow.closing, *closing)
         if self.wave_crests:
             normals = liquid.normals(x, flow.slope)
             ahead = (normals[: len(x), :3] * v).sum(axis=1)
             rows = np.flatnonzero((kinetic > 0) & (ahead >= FORWARD * np.sqrt(square)))
             bent = crests(liquid.search, rows, normals)
-            rates[rows] += self.wave_crests * _rising(bent, *self.crest)
+            rates[rows] += self.wave_crests * _ramp(bent, *self.crest)
         return np.asarray(kinetic * rates)
 
     def _give_off(self, dt: float, liquid: _LiquidAround, x: Array, v: Array) -> None:
@@ -282,7 +282,7 @@ class WhitewaterSystem(System):
             return
         drawn, life = draw.random((len(rows), 3)), draw.standard_exponential(len(rows))
         way = v[rows].astype(np.float64)
-        across = _across(way, drawn[:, 0], drawn[:, 1])
+        across = _disc_points(way, drawn[:, 0], drawn[:, 1])
         width = (3 * liquid.law.volume / (4 * math.pi)) ** (1 / 3)
         place = x[rows] + width * across - dt * drawn[:, 2:] * way
         own = way + self.spread * np.linalg.norm(way, axis=1, keepdims=True) * across
@@ -333,12 +333,12 @@ class _LiquidAround(NamedTuple):
         return found
 
 
-def _rising(value: Array, low: float, high: float) -> Array:
+def _ramp(value: Array, low: float, high: float) -> Array:
     """Linear ramp (n,) from 0 at `low` to 1 at `high`, clipped."""
     return np.asarray(np.clip((value.astype(np.float64) - low) / (high - low), 0.0, 1.0))
 
 
-def _gliding(drag: float, dt: float) -> Array:
+def _drag_factors(drag: float, dt: float) -> Array:
     """Factors e, a, b of the solution of dv/dt = g - drag v after `dt` s: v = e v + a g, x += a v + b g."""
     lost = drag * dt
     if lost < 1e-4:  # by series, to 1e-9 of them
@@ -347,7 +347,7 @@ def _gliding(drag: float, dt: float) -> Array:
     return np.array([1 - gone, gone / drag, (dt - gone / drag) / drag])
 
 
-def _following(late: float, dt: float) -> Array:
+def _relaxation_factors(late: float, dt: float) -> Array:
     """Factors e, a of the solution of dv/dt = (w - v) / late after `dt` s: v - w becomes e (v - w), and its
     integral is a (v - w)."""
     if not late:
@@ -356,7 +356,7 @@ def _following(late: float, dt: float) -> Array:
     return np.array([1 - gone, late * gone])
 
 
-def _across(axis: Array, radius: Array, angle: Array) -> Array:
+def _disc_points(axis: Array, radius: Array, angle: Array) -> Array:
     """Points (n, 3) of unit discs across `axis` (n, 3): uniform if `radius` and `angle` (n,) are, in 0 to
     1."""
     length = np.linalg.norm(axis, axis=1, keepdims=True)

@@ -15,8 +15,8 @@ from ecs_fluid.errors import RecipeError, warn
 from ecs_fluid.input_limits import VORTON
 from ecs_fluid.recipe import Name, Recipe
 from ecs_fluid.system import System
+from ecs_fluid.systems.liquid.places import LEAST_ACROSS
 from ecs_fluid.systems.shared.body_tables import corners_of, planes_of
-from ecs_fluid.systems.shared.liquid_places import LEAST_ACROSS
 from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.systems.shared.ranges import Length, LiquidDensity, LiquidViscosity

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from importlib.metadata import entry_points
 from typing import Any, get_args
 
-from ecs_fluid.plugins import group_of, is_shipped
+from ecs_fluid.own_code import is_shipped
+from ecs_fluid.plugins import group_of
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.system import System
 from ecs_fluid.systems.velocity.solver import SHIPPED

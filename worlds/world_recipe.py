@@ -15,7 +15,8 @@ from ecs_fluid.arguments import path_of
 from ecs_fluid.components import InertialVelocity, Liquid
 from ecs_fluid.errors import FluidError, RecipeError, sentences, warn
 from ecs_fluid.input_limits import check_bytes, check_limit
-from ecs_fluid.plugins import is_shipped, kind_of, searching, users_code, without_kind
+from ecs_fluid.own_code import is_shipped
+from ecs_fluid.plugins import kind_of, searching, users_code, without_kind
 from ecs_fluid.recipe import Recipe, entity_recipe
 from ecs_fluid.settings import Settings, plain_data
 from ecs_fluid.shipped_worlds import SHIPPED as SHIPPED, shipped as shipped

@@ -25,7 +25,8 @@ from ecs_fluid.io.fields import field_ticks
 from ecs_fluid.io.lock import WriterLock
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.io.trajectory import Trajectory
-from ecs_fluid.plugins import is_shipped, searching, without_kind
+from ecs_fluid.own_code import is_shipped
+from ecs_fluid.plugins import searching, without_kind
 from ecs_fluid.runs.stored_recipe import tables_of
 from ecs_fluid.runs.surface_frames import NAME, stored_surface
 from ecs_fluid.viz.flow import Flow

@@ -19,7 +19,7 @@ from ecs_fluid.own_code import code_named_in
 from ecs_fluid.plugins import imported
 from ecs_fluid.state import VERSION
 from ecs_fluid.system import System
-from ecs_fluid.tables import checked_tables, may_leave_range
+from ecs_fluid.tables import checked_tables
 from ecs_fluid.validation_errors import LONGEST_NAME, NAME, validated
 from ecs_fluid.world import World
 
@@ -186,7 +186,7 @@ def _not_loaded(path: Any, what: str, name: str) -> StorageError:
 def _clipped(kind: type[Component], columns: dict[str, Array]) -> dict[str, Array]:
     """Those columns that are out of range, and may be, clipped to it; without the others."""
     found: dict[str, Array] = {}
-    if may_leave_range(kind):
+    if kind.may_leave_range:
         for key, array in columns.items():
             field = kind.columns[key]
             low, high = field.minimum, field.maximum

@@ -164,7 +164,7 @@ class BoundarySystem(System):
                 "use boundary = 'layer'"
             )
         for name in self.on:
-            world[name][Strength]
+            world[name][Strength]  # an error without one
         world.require(VelocitySystem)
         world.require(BodySystem)
         refuse_two_spins(world)

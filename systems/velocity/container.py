@@ -20,7 +20,6 @@ from ecs_fluid.systems.shared.body_tables import (
     move_freely,
     planes_of,
 )
-from ecs_fluid.systems.shared.populations import rows_of_each
 from ecs_fluid.systems.shared.walls import EVEN
 from ecs_fluid.systems.velocity.core_levels import levels
 from ecs_fluid.systems.velocity.poisson import LEAST_PER_CORE, THIN, scattered
@@ -227,9 +226,7 @@ def box_of(world: World) -> Box:
     (i,) = numbers
     system = world.system(BodySystem)
     if system is not None:
-        rows = {entity.name: rows for entity, rows in rows_of_each(entities)}
-        for entity, *_, v, spin in system.scripted(world.dt):
-            bodies.v[rows[entity.name]], bodies.angular_velocity[rows[entity.name]] = v, spin
+        system.set_scripted_motion(entities, bodies, world.dt)
         move_freely(bodies, world.stage.c * world.dt)
     corners = corners_of(hulls, bodies.hull[i]) @ axes
     low, high, turned = corners.min(axis=0), corners.max(axis=0), matrix_of(bodies.q[i]) @ axes

@@ -115,8 +115,6 @@ def mirrors_of(world: World, faces: Sequence[MirrorFace]) -> list[Mirror]:
         FluidError: if a body has no such face, is not fixed, or if planes are not at right angles.
     """
     planes = [_plane_of(world, face) for face in faces]
-    if not planes:
-        return []
     normals, offsets = np.array([normal for normal, _ in planes]), np.array([offset for _, offset in planes])
     if (np.abs(normals @ normals.T - np.eye(len(faces))) > EVEN).any():
         raise FluidError(

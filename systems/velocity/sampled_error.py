@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.plugins import is_shipped
+from ecs_fluid.own_code import is_shipped
 from ecs_fluid.strays import sample_rows
 from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.shared.populations import some_rows

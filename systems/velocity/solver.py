@@ -17,8 +17,9 @@ from pydantic_core import PydanticUndefined
 from ecs_fluid.component import Array, Component
 from ecs_fluid.components import Grid, Sources
 from ecs_fluid.errors import FluidError, RecipeError
+from ecs_fluid.own_code import is_shipped
 from ecs_fluid.parameter_models import parameter_model
-from ecs_fluid.plugins import class_named, group_of, import_path, is_shipped, refuse_shipped_name
+from ecs_fluid.plugins import class_named, group_of, import_path, refuse_shipped_name
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
 from ecs_fluid.systems.partition import GridNeeds

@@ -31,7 +31,6 @@ from ecs_fluid.systems.shared.body_tables import BODIES
 from ecs_fluid.systems.velocity.cell_reading import CellReading
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.grid_reading import (
-    GridReading,
     Reading,
     read_at_vortons,
     readings,
@@ -253,7 +252,7 @@ class VelocitySystem(System):
             self._warn_once(solver, sources, grid)
         flow = VortonFlow.by(solver, sources, grid)
         from_grid = self._from_grid(solver)
-        others_read = bool(others) and self.tracers == "grid" and not solver.own_field
+        others_read = bool(others) and self._others_read(solver)
         if from_grid or others_read or not len(sources.sigma):
             flow.fill_grid(self.field(VelocityField))
         if not from_grid:
@@ -262,16 +261,23 @@ class VelocitySystem(System):
             solver.fill(targets)  # not flow.fill: keeps the stack above the kernel three frames deep
             flow.complete(targets)
             world.processes.to_rows(sources.order, vortons, targets)
-        if from_grid or others:
+        if from_grid or others_read:
             at_vortons, at_others = readings(flow, self.field(VelocityField).u, self.read_by)
             if from_grid:
                 read_at_vortons(at_vortons, flow, vortons)
                 sum_at_strays(flow, vortons)
-            self._fill_others(flow, at_others, vortons, others)
+            if others_read:
+                for other in others:
+                    at_others.velocity(other.x, other.u)
+                sum_at_strays(flow, others)
+        if not others_read:
+            self._sum_at_others(flow, vortons, others)
         if world.stage.c == 0.0:
-            self.velocity_error = sampled_error(flow, vortons, others) if self._is_recorded else None
-            for text in behind_lint(flow.mirrors, sources.x.T, sources.sigma) if self._is_recorded else ():
-                self.warn(text, "mirrors")
+            self.velocity_error = None
+            if self._is_recorded:
+                self.velocity_error = sampled_error(flow, vortons, others)
+                for text in behind_lint(flow.mirrors, sources.x.T, sources.sigma):
+                    self.warn(text, "mirrors")
 
     def _populations(self) -> tuple[list[Population], list[Population]]:
         """The populations of vortons, and all other populations that have a velocity."""
@@ -288,29 +294,16 @@ class VelocitySystem(System):
         ]
         return vortons, others
 
-    def _fill_others(
-        self, flow: VortonFlow, reading: GridReading, vortons: list[Population], others: list[Population]
-    ) -> None:
-        """Fill velocities of other populations: read between points of the grid, or summed at their rows."""
-        processes, solver = self.world.processes, flow.solver
-        if not (len(flow.sources.sigma) or solver.own_field):
-            for other in others:
-                other.u[:] = 0.0
-            return
-        if self.tracers == "solver" or solver.own_field:
-            read = False
-        elif self.tracers == "cells" and not self._from_grid(solver):
+    def _sum_at_others(self, flow: VortonFlow, vortons: list[Population], others: list[Population]) -> None:
+        """Fill velocities of other populations by sums at their rows, or at the points that they read."""
+        processes = self.world.processes
+        if self.tracers == "cells" and others and not flow.solver.own_field:
             held = sum(len(population.x) for population in vortons)
             count = processes.total([population.entity for population in vortons], held)
-            read = bool(others) and self._cells.fill(flow, count, others)
-        else:
-            read = True
-            for other in others:
-                reading.velocity(other.x, other.u)
-            sum_at_strays(flow, others)
-        if not read:
-            for number, (entity, x, u, _) in enumerate(others):
-                processes.at_rows(entity, Targets(x, u, place="others", number=number), flow.fill)
+            if self._cells.fill(flow, count, others):
+                return
+        for number, (entity, x, u, _) in enumerate(others):
+            processes.at_rows(entity, Targets(x, u, place="others", number=number), flow.fill)
 
     @property
     def _is_recorded(self) -> bool:
@@ -328,7 +321,13 @@ class VelocitySystem(System):
         return needs._replace(all_inside=needs.all_inside or needs.padding > 0.0 or solver.on_grid)
 
     def _from_grid(self, solver: Solver) -> bool:
+        """Whether vortons read the field grid."""
         return solver.on_grid or (self.at == "grid" and not solver.own_field)
+
+    def _others_read(self, solver: Solver) -> bool:
+        """Whether other particles read the field grid, at all points of which the velocity is then known."""
+        known = self.tracers == "grid" or (self.tracers == "cells" and self._from_grid(solver))
+        return known and not solver.own_field
 
     # ------------------------------------------------------------------ for other systems
 
@@ -357,7 +356,7 @@ class VelocitySystem(System):
     @property
     def mirror_planes(self) -> list[Mirror]:
         """What makes all mirror images of the vortons, by the present places of the bodies that mirror."""
-        return mirrors_of(self.world, self.mirrors)
+        return mirrors_of(self.world, self.mirrors) if self.mirrors else []
 
     @property
     def mirror_bodies(self) -> set[str]:

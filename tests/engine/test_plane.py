@@ -10,7 +10,7 @@ import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.errors import ComponentError, RecipeError, ScheduleError
-from ecs_fluid.plugins import is_shipped
+from ecs_fluid.own_code import is_shipped
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.system import System
 from ecs_fluid.worlds.world_recipe import WorldRecipe

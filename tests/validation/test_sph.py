@@ -676,9 +676,14 @@ def test_viscosity_is_the_liquids_own() -> None:
 
 
 def test_without_gravity_a_speed_of_sound_is_asked_for() -> None:
-    world, _ = tank(None, {"sphere": {"radius": 0.1}, "spacing": 0.04}, gravity=(0, 0, 0))
-    with pytest.raises(ef.RecipeError, match="sound_speed"):
-        world.step()
+    """Refused, the liquid is as before: once it moves at 2 m/s, its sound has the default of 20 m/s."""
+    world, system = tank(None, {"sphere": {"radius": 0.1}, "spacing": 0.04}, gravity=(0, 0, 0))
+    for refused in (world.step, system.measure):
+        with pytest.raises(ef.RecipeError, match="sound_speed"):
+            refused()
+    world["water"][ef.InertialVelocity].v[:, 0] = 2.0
+    system.measure()
+    assert world.fluid[ef.LiquidModel].stiffness[0] == pytest.approx(1000 * 20.0**2 / 7)
 
 
 def test_particles_of_very_different_size_are_refused() -> None:

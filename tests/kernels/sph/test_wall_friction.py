@@ -8,7 +8,7 @@ import pytest
 from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
 from ecs_fluid.kernels.sph.step import evaluate
 from ecs_fluid.kernels.sph.wall_friction import NEAREST_WALL, friction_table, wall_friction
-from ecs_fluid.systems.shared.liquid_steps import HELD
+from ecs_fluid.systems.liquid.steps import HELD
 from tests.kernels.sph.liquid_clouds import EDGE, LAW, SUPPORT, bodies, box_table, cloud
 
 NU = 0.7

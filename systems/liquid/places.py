@@ -9,18 +9,19 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.shared.body_tables import body_entities, depths, gathered
-from ecs_fluid.systems.shared.populations import rows_of_each
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.polytope import Hulls
     from ecs_fluid.kernels.collision.swept_bodies import Obstacles
 
+    Bodies = tuple[Obstacles | None, Hulls | None]
+
 LEAST_ACROSS = 4
 """A liquid counts as too coarse with fewer particles than this across its thinnest part."""
 
 
-def bodies_at(world: World, dt: float, reach: float) -> tuple[Obstacles | None, Hulls | None]:
+def bodies_at(world: World, dt: float, reach: float) -> Bodies:
     """Bodies as a tick of `dt` s begins, and as they move in it, with the liquid's `reach`, m, around them;
     None without bodies."""
     from ecs_fluid.kernels.collision.swept_bodies import obstacles
@@ -30,10 +31,8 @@ def bodies_at(world: World, dt: float, reach: float) -> tuple[Obstacles | None, 
         return None, None
     bodies, hulls = gathered(entities)
     mover = world.system(BodySystem)
-    moved = {entity.name: motion for entity, _, _, *motion in mover.scripted(dt)} if mover and dt else {}
-    for entity, rows in rows_of_each(entities):
-        if entity.name in moved:
-            bodies.v[rows], bodies.angular_velocity[rows] = moved[entity.name]
+    if mover is not None and dt:
+        mover.set_scripted_motion(entities, bodies, dt)
     # Poses at the end of the tick are needed only by the grid, which lists bodies by balls that do not turn.
     begin, end = (bodies.x, bodies.q), (bodies.x + dt * bodies.v, bodies.q)
     shapes = (bodies.shape, bodies.radius, bodies.hull)

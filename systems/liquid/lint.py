@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,10 +13,14 @@ from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.systems.drag import DragSystem
 from ecs_fluid.systems.inflow import inflows
-from ecs_fluid.systems.shared.liquid_steps import capillary_step
+from ecs_fluid.systems.liquid.constants import common_viscosity
+from ecs_fluid.systems.liquid.steps import capillary_step
 from ecs_fluid.systems.shared.populations import joined, rows_of_each
 from ecs_fluid.systems.shared.walls import Walls, containers, outside_all
 from ecs_fluid.world import World
+
+if TYPE_CHECKING:
+    from ecs_fluid.systems.sph import SphSystem
 
 HEAVY_AROUND = 0.1
 """The weight of the surroundings matters from this ratio of their density to the liquid's."""
@@ -31,7 +36,21 @@ CLOSEST = 2.0
 its walls."""
 
 
-def surroundings_lint(world: World, lifted: bool) -> list[str]:
+def liquid_lint(sph: SphSystem, world: World) -> list[str]:
+    """Warn of constants of the Fluid that look like the liquid's, of walls and steps, and of misplaced
+    liquid."""
+    texts = _surroundings_lint(world, sph.density_around > 0)
+    if sph.walls == "no_slip" and sph.artificial == 0 and common_viscosity(world) == 0:
+        texts.append(
+            "walls = 'no_slip' acts by the viscosity of the liquid, which has none; give the liquid a "
+            "viscosity, or set SphSystem.artificial"
+        )
+    if sph.surface_tension and sph.steps:
+        texts += _capillary_lint(world, sph.surface_tension, sph.steps)
+    return texts + _misplaced_lint(world, sph.support)
+
+
+def _surroundings_lint(world: World, lifted: bool) -> list[str]:
     """Warn of constants of the Fluid that look like the liquid's; `lifted`: its weight is taken off the
     liquid."""
     around, texts = world.fluid[Fluid], list[str]()
@@ -51,7 +70,7 @@ def surroundings_lint(world: World, lifted: bool) -> list[str]:
     return texts
 
 
-def capillary_lint(world: World, tension: float, steps: int) -> list[str]:
+def _capillary_lint(world: World, tension: float, steps: int) -> list[str]:
     """Warn if a tick of that many `steps` is too long for the surface tension `tension`, N/m."""
     liquids = [liquid for _, (liquid,) in world.entities_with(Liquid) if len(liquid.mass)]
     masses = [float(liquid.mass.min()) for liquid in liquids]
@@ -78,7 +97,7 @@ def _liquids(world: World) -> list[tuple[str, float, float]]:
     return found + [(f"the liquid of {inflow.name!r}", inflow.rho, inflow.nu) for inflow in yet]
 
 
-def misplaced_lint(world: World, support: float) -> list[str]:
+def _misplaced_lint(world: World, support: float) -> list[str]:
     """Warn of misplaced liquid, and of particles that lie on one another.
 
     Misplaced is liquid outside containers, in two containers that are too close, or in one that is almost a

@@ -11,9 +11,9 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import Position
 from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.keyframes import integral, value_at
+from ecs_fluid.systems.liquid.places import near_solids
 from ecs_fluid.systems.shared.births import births
 from ecs_fluid.systems.shared.carriers import bodies, own_velocity
-from ecs_fluid.systems.shared.liquid_places import near_solids
 from ecs_fluid.systems.shared.walls import containers
 from ecs_fluid.world import World
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError
-from ecs_fluid.systems.shared.liquid_places import bodies_at, near_solids
-from ecs_fluid.world import World
+from ecs_fluid.systems.liquid.places import bodies_at, near_solids
+from ecs_fluid.systems.liquid.tick_warnings import warn_of_speed
 
 if TYPE_CHECKING:
     from ecs_fluid.kernels.sph.step import LiquidLaw
+    from ecs_fluid.systems.liquid.all_liquid import AllLiquid
 
 MOST_STEPS = 1000
 
@@ -44,35 +45,43 @@ def capillary_step(mass: float, tension: float) -> float:
     return CAPILLARY * math.sqrt(mass / (2 * math.pi * tension))
 
 
-class StepLimits(NamedTuple):
+class StepLimits:
     """What limits the steps of a tick.
 
     sound: largest speed of sound c at rest, m/s. pull: largest acceleration by gravity and other pushes,
-    m/s^2. courant: step over the time that sound takes for half a reach. stride: with implicit pressure, the
-    way in a step over the reach, of the fastest particle that meets another; 0 with explicit pressure. most:
-    steps per tick that the user set, or 0. lightest: least mass of a particle, kg.
+    m/s^2. stride: with implicit pressure, the way in a step over the reach, of the fastest particle that
+    meets another; 0 with explicit pressure.
     """
 
-    world: World
-    law: LiquidLaw
-    sound: float
-    pull: float
-    courant: float
-    stride: float
-    most: int
-    lightest: float = 1.0
+    def __init__(self, liquid: AllLiquid, law: LiquidLaw, pull: Array) -> None:
+        """The accelerations `pull` (n, 3) m/s^2 are those beside the forces."""
+        from ecs_fluid.kernels.compiled.columns import max_norm
 
-    def steps_needed(self, left: float, done: int, x: Array, v: Array, speed: float, peak: float) -> int:
-        """Number of steps for the `left` s of a tick, after `done` steps.
+        self.liquid, self.law, self.sph, self.world = liquid, law, liquid.sph, liquid.world
+        _, _, mass, size, _ = liquid.particles
+        # A light liquid beside a heavy one is equally stiff, so sound is faster in it.
+        self.sound = math.sqrt(7 * law.stiffness * law.volume * float((size / mass).max()))
+        if liquid.push is None:
+            self.pull = liquid.largest_weight(liquid.density) * float(np.linalg.norm(self.world.gravity))
+        else:
+            self.pull = max_norm(pull)
+        self.stride = self.sph.stride if self.sph.pressure == "implicit" else 0.0
+        self._lightest = float(mass.min())
 
-        ``x`` and ``v`` (n, 3) are in m and m/s; ``speed`` is the largest speed and ``peak`` the largest
-        compression. Raises FluidError if more steps are needed than are allowed.
+    def steps_needed(self, left: float, done: int, peak: float) -> int:
+        """Number of steps for the `left` s of a tick, after `done` steps; `peak` is the largest compression.
+
+        Raises FluidError if more steps are needed than are allowed.
         """
+        from ecs_fluid.kernels.compiled.columns import max_norm
+
+        most, speed = self.sph.steps, max_norm(self.liquid.particles.v)
+        warn_of_speed(self.sph, speed, self.sound)
         if self.stride:
-            longest = self._implicit_step(self._meeting_speed(left, speed, x, v))
+            longest = self._implicit_step(self._meeting_speed(left, speed))
         else:
             # By Tait's law the speed of sound grows as the third power of the compression.
-            way = 0.5 * self.courant * self.law.reach
+            way = 0.5 * self.sph.courant * self.law.reach
             longest = way / (self.sound * max(peak, 1.0) ** 3 + speed)
         if self.pull > 0:
             longest = min(longest, math.sqrt(0.06 * self.law.reach / self.pull))
@@ -80,20 +89,20 @@ class StepLimits(NamedTuple):
             stiffest = HELD if self.law.no_slip else STIFFEST
             longest = min(longest, self.law.reach**2 / (stiffest * self.law.viscosity))
         if self.law.tension > 0:
-            longest = min(longest, capillary_step(self.lightest, self.law.tension))
+            longest = min(longest, capillary_step(self._lightest, self.law.tension))
         # The guard reports a speed that is not finite.
         steps = math.ceil(left / longest * (1 - 1e-9)) if math.isfinite(longest) and longest > 0 else 1
         steps = max(steps, 1)
-        if done + steps > (self.most or MOST_STEPS):
+        if done + steps > (most or MOST_STEPS):
             raise FluidError(self._step_error(longest))
-        return self.most - done if self.most else steps
+        return most - done if most else steps
 
     def _implicit_step(self, meeting: float) -> float:
         """Longest step of implicit pressure, s, for the speed `meeting`, m/s, of particles that meet."""
         meeting = max(meeting + self.pull * self.world.dt, 1e-9 * self.sound)
         return self.law.reach * min(MOST_SOUND / self.sound, self.stride / meeting)
 
-    def _meeting_speed(self, left: float, speed: float, x: Array, v: Array) -> float:
+    def _meeting_speed(self, left: float, speed: float) -> float:
         """The speed that limits an implicit step, m/s.
 
         It is half the relative speed of two particles that meet in the `left` s of the tick, or the speed of
@@ -104,6 +113,7 @@ class StepLimits(NamedTuple):
         from ecs_fluid.kernels.sph.mirror_images import container_planes
 
         dt, reach = self.world.dt, self.law.reach
+        x, v, *_ = self.liquid.particles
         enough = self.stride * reach / left - self.pull * dt
         if not enough < speed < math.inf:
             return speed
@@ -127,13 +137,13 @@ class StepLimits(NamedTuple):
         return min(found, speed)
 
     def _step_error(self, longest: float) -> str:
-        dt, wanted = self.world.dt, math.ceil(self.world.dt / longest)
-        said = f"steps = {self.most}" if self.most else f"at most {MOST_STEPS} steps"
+        dt, most, wanted = self.world.dt, self.sph.steps, math.ceil(self.world.dt / longest)
+        said = f"steps = {most}" if most else f"at most {MOST_STEPS} steps"
         what = "pressure waves would overtake the particles and throw them apart"
         if self.stride:
             what = "particles would go through others unseen"
         return (
             f"SphSystem: dt = {dt:.4g} s with {said} makes steps longer than {longest:.3g} s, in which "
-            f"{what}; use dt <= {longest * (self.most or MOST_STEPS):.2g} s"
+            f"{what}; use dt <= {longest * (most or MOST_STEPS):.2g} s"
             f"{f' or steps = {wanted}' if wanted <= MOST_STEPS else ''}"
         )

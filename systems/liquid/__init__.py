@@ -1,0 +1,1 @@
+"""Parts of the SphSystem and the InflowSystem: the liquid, its steps, its start, and what is measured."""

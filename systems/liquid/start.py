@@ -1,0 +1,134 @@
+"""The start of a liquid: what is removed, the speed of sound, excess at surfaces, compressed columns."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import InertialVelocity, Position
+from ecs_fluid.components.liquid import Liquid, LiquidModel
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.fluid import Fluid
+from ecs_fluid.systems.inflow import inflows
+from ecs_fluid.systems.liquid.all_liquid import AllLiquid
+from ecs_fluid.systems.liquid.constants import densest, mean_volume
+from ecs_fluid.systems.liquid.heads import head_of_push, largest_head
+from ecs_fluid.systems.liquid.places import near_solids
+from ecs_fluid.systems.shared.populations import rows_of_each
+from ecs_fluid.world import World
+
+if TYPE_CHECKING:
+    from ecs_fluid.systems.sph import SphSystem
+
+NEAREST_START = 0.4
+"""Least distance from solid bodies at the start, in spacings; the recipe minds the walls of containers."""
+
+
+def remove_in_solids(world: World) -> None:
+    """Remove liquid in solid bodies, or so near to them that pressure would throw it away."""
+    for entity, (position, liquid) in world.entities_with(Position, Liquid):
+        if len(entity):
+            lost = near_solids(world, position.x, NEAREST_START * float(liquid.volume.mean()) ** (1 / 3))
+            if lost.any():
+                entity.kill(lost)
+
+
+def fill_model(sph: SphSystem) -> None:
+    """Fill the LiquidModel before the first tick, and update the stiffness if gravity has changed."""
+    world, model, gravity = sph.world, sph.field(LiquidModel), sph.field(Fluid).gravity
+    first = not model.reach[0]
+    if not first and (np.array_equal(model.gravity, gravity) or not gravity.any()):
+        return
+    c = sph.sound_speed or _default_sound(AllLiquid(sph))
+    if first:
+        mean = mean_volume(world)
+        model.volume[0], model.reach[0] = mean, sph.support * mean ** (1 / 3)
+    model.stiffness[0], model.gravity = densest(world) * c**2 / 7, gravity.copy()
+    if first:
+        _compress(AllLiquid(sph))
+        # A crowded start needs short steps from the first one on.
+        model.peak[0] = AllLiquid(sph).forces().nu.max()
+
+
+def _default_sound(liquid: AllLiquid) -> float:
+    """10 sqrt(g H), the largest by all keys of gravity and the strongest push; without these, 10 times the
+    largest velocity."""
+    sph, world = liquid.sph, liquid.world
+    weight = max(liquid.largest_weight(own.mass / own.volume) for (own,) in sph.query(Liquid))
+    pulls = [weight * gravity for gravity in sph.field(Fluid).gravity]
+    most = largest_head(world, pulls, liquid.particles.x, liquid.spacing)
+    if liquid.push is not None:
+        most = max(most, head_of_push(liquid, liquid.push))
+    if most == 0.0:
+        own = (velocity.v for _, velocity in sph.query(Liquid, InertialVelocity))
+        fastest = [float((v.astype(np.float64) ** 2).sum(axis=1).max(initial=0.0)) for v in own]
+        most = max([*fastest, *(inflow.fastest**2 for inflow in inflows(world))])
+    # Capillary pressure over density of the smallest drops that are resolved, 4 sigma / (rho 4 a).
+    most = max(most, sph.surface_tension / (densest(world) * liquid.spacing))
+    if most == 0.0:
+        raise RecipeError(
+            "SphSystem: sound_speed has no default without gravity and velocities; set it to 10 times "
+            "the largest velocity that you expect"
+        )
+    return 10 * math.sqrt(most)
+
+
+def _compress(liquid: AllLiquid) -> None:
+    """Compress the `hydrostatic` entities, and set the excess that their surfaces need."""
+    sph, world = liquid.sph, liquid.world
+    if not sph.hydrostatic:
+        return
+    stiffness = float(sph.field(LiquidModel).stiffness[0])
+    nu = liquid.forces().nu.astype(np.float64) / liquid.particles.size
+    for entity, rows in rows_of_each(entity for entity, _ in sph.entities(Position, Liquid)):
+        if entity.name not in sph.hydrostatic:
+            continue
+        x, own, down = entity[Position].x, entity[Liquid], world.gravity + liquid.mean_push
+        own.excess = surface_deficit(world, x, nu[rows], down, liquid.spacing, sph.support)
+        weight = sph.weight_left(float((own.mass.astype(np.float64) / own.volume).mean()))
+        compress_column(x, own, weight * world.gravity + liquid.mean_push, stiffness)
+
+
+def surface_deficit(world: World, x: Array, nu: Array, down: Array, spacing: float, support: float) -> Array:
+    """What the compression `nu` (n,), a sum over neighbours at places x (n, 3) m, lacks at the upper surface.
+
+    `down` (3,) m/s^2 is the acceleration. At most the deficit of a lattice that ends at the surface counts;
+    next to bodies, which cut the lattice anywhere, all of it. Free sides keep their deficit, since liquid at
+    rest has no free sides.
+    """
+    from ecs_fluid.kernels.sph.wall_pressure import lattice_deficit, wall_law
+
+    pull = float(np.linalg.norm(down))
+    if not len(x) or pull == 0.0:
+        return np.zeros(len(x))
+    height = x.astype(np.float64) @ (-down / pull)
+    depth = (height.max() - height) / spacing + 0.5
+    lacks = np.where(near_solids(world, x, wall_law(support).reach * spacing), 1 - nu, 0.0)
+    top = (lacks == 0.0) & (depth < support)
+    lacks[top] = np.minimum(np.maximum(1 - nu[top], 0.0), lattice_deficit(depth[top], support)[0])
+    return lacks
+
+
+def compress_column(x: Array, liquid: Liquid, pull: Array, stiffness: float) -> None:
+    """Compress a column at `x` (n, 3) m, in place, so that its pressure carries its weight.
+
+    dz/dz_0 = 1/nu and p(nu) = rho g (H - z_0), where g is the size of the acceleration `pull` (3,) m/s^2, and
+    z points against it; `stiffness` is in Pa.
+    """
+    g = float(np.linalg.norm(pull))
+    if not len(x) or g == 0.0:
+        return
+    rho = liquid.mass.astype(np.float64) / liquid.volume
+    up = -pull / g
+    z = x @ up
+    half = 0.5 * float(liquid.volume[0]) ** (1 / 3)
+    low, high = float(z.min()) - half, float(z.max()) + half
+    place = np.linspace(low, high, 2001)
+    # The mean density is used at every height: an entity is one liquid.
+    pressure = float(rho.mean()) * g * (high - place)
+    strain = 1 - (1 + pressure / stiffness) ** (-1 / 7)
+    sunk = np.concatenate([[0.0], np.cumsum(0.5 * (strain[1:] + strain[:-1]) * np.diff(place))])
+    x -= (np.interp(z, place, sunk)[:, None] * up).astype(x.dtype)
