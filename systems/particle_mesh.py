@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -120,10 +120,36 @@ class TransferSystem(System):
         clouds = carrying_matter(self.world)
         with np.errstate(over="ignore", invalid="ignore"):  # the guard reports what is not finite
             load = self._enclose(self._load(fluid, clouds), clouds)
-            walls = fluid_walls(self.world)
-            alone = fillers(walls, load.x, load.volume, float(self.field(TransferGrid).spacing.max()))
-            load.amounts[4, alone] = load.volume[alone]
-            self._fill(fluid, self._with_images(load, mirrors(walls)), clouds)
+            self._fill(fluid, self._between_walls(load), clouds)
+
+    def present_amounts(self) -> tuple[CarriedAmounts, float, Array]:
+        """Amounts of the particles where they are now, with their images, as far as the present grid reaches.
+
+        Also the edge of its cells, m, and which axes it does not have, bool (3,).
+        """
+        from ecs_fluid.kernels.compiled.columns import inside
+
+        grid = self.field(TransferGrid)
+        load = self._load(fluid_at_rest(self.world), carrying_matter(self.world))
+        if len(load.x):
+            seen = inside(load.x, grid.origin, grid.origin + grid.spacing * grid.cells)
+            load = CarriedAmounts(load.x[seen], load.volume[seen], load.amounts[:, seen])
+            load = self._between_walls(load)
+        return load, float(grid.spacing.max()), grid.flat != 0
+
+    def mixed(self, shared: Array, z: Array) -> Array:
+        """Fields (5 + species, rows, points): density, excess, temperature, species, luminosity and opacity.
+
+        They are made of amounts per volume `shared` (rows, points, 5 + species) and of ambient fluid at the
+        heights `z` (points,) m.
+        """
+        from ecs_fluid.kernels.grids.mixture import mix
+
+        around, light, dark = self._around(fluid_at_rest(self.world), z, carrying_matter(self.world))
+        out = np.empty((shared.shape[2] + 2, *shared.shape[:2]), shared.dtype)
+        number = self.world.dtype
+        mix(shared, *around, number(0.0), number(np.inf), light, dark, False, out)
+        return out
 
     def filled_now(self) -> bool:
         """Whether the fields are refilled in this stage: the last of a tick, or one in which they are read.
@@ -199,6 +225,13 @@ class TransferSystem(System):
         grid.origin = np.where(flat, lo, (lo + hi - grid.cells * edge) / 2)
         return load
 
+    def _between_walls(self, load: CarriedAmounts) -> CarriedAmounts:
+        """The amounts, those that fill a container told, with those of images behind walls."""
+        walls = fluid_walls(self.world)
+        alone = fillers(walls, load.x, load.volume, float(self.field(TransferGrid).spacing.max()))
+        load.amounts[4, alone] = load.volume[alone]
+        return self._with_images(load, mirrors(walls))
+
     def _with_images(self, load: CarriedAmounts, walls: list[Walls]) -> CarriedAmounts:
         """The amounts, with those of periodic images and of images behind containers' walls in the grid."""
         from ecs_fluid.kernels.compiled.columns import inside
@@ -241,28 +274,37 @@ class TransferSystem(System):
 
         grid, number = self.field(TransferGrid), self.world.dtype
         shape = tuple(int(n) + 1 for n in grid.cells)
-        z = (grid.origin[2] + grid.spacing[2] * np.arange(shape[2])).astype(number)
-        rest, warm = density_at(fluid, z), temperature_at(fluid, z)
+        around, light, dark = self._around(
+            fluid, grid.origin[2] + grid.spacing[2] * np.arange(shape[2]), clouds
+        )
         mesh = grid.origin, grid.spacing, grid.cells
         start, order = partition(load.x, *mesh)
         inverse = 1.0 / float(np.prod(grid.spacing[grid.flat == 0]))
-        own = [column(tables, Temperature, "T") for tables in clouds if Temperature in tables]
-        around = rest, warm, *extremes([warm, *own])
         names = list(Species.columns)
-        light = tuple(number(4 * self.absorption * STEFAN_BOLTZMANN * (name == "flame")) for name in names)
-        dark = tuple(number(self.extinction * (name == "smoke")) for name in names)
         fields = np.empty((MEANS + len(names) + 2, *shape), number)
         out = fields.reshape(len(fields), -1, shape[2])
         if self.kernel == "linear":
             share(load.x, load.amounts, start, order, *mesh, inverse, *around, light, dark, out)
         else:
             shared = self._smoothly(load.x, load.amounts, start, order, inverse)
-            thin, thick = extremes([rest, *(particle_density(tables, fluid) for tables in clouds)])
+            thin, thick = extremes([around[0], *(particle_density(tables, fluid) for tables in clouds)])
             mix(shared, *around, number(thin), number(thick), light, dark, True, out)
         density, fire = self.field(DensityField), self.field(FireField)
         density.rho, density.excess, self.field(TemperatureField).T = fields[:MEANS]
         self.field(SpeciesField).__dict__.update(zip(names, fields[MEANS:], strict=False))
         fire.luminosity, fire.opacity = fields[-2:]
+
+    def _around(self, fluid: FluidAtRest, z: Array, clouds: list[Tables]) -> tuple[Any, Any, Any]:
+        """Ambient density and temperature at the heights `z` (n,) m, with the least and the largest
+        temperature that there is; and for each species what it emits and what it absorbs."""
+        number = self.world.dtype
+        z = z.astype(number)
+        warm = temperature_at(fluid, z)
+        own = [column(tables, Temperature, "T") for tables in clouds if Temperature in tables]
+        names = list(Species.columns)
+        light = tuple(number(4 * self.absorption * STEFAN_BOLTZMANN * (name == "flame")) for name in names)
+        dark = tuple(number(self.extinction * (name == "smoke")) for name in names)
+        return (density_at(fluid, z), warm, *extremes([warm, *own])), light, dark
 
     def _smoothly(self, x: Array, amounts: Array, start: Array, order: Array, inverse: float) -> Array:
         """Amounts per cell volume by M4', (rows of points, nz+1, amounts)."""

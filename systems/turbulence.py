@@ -9,7 +9,11 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import Position, Velocity
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
+from ecs_fluid.systems.shared.body_tables import BODIES, body_entities
 from ecs_fluid.systems.shared.random_numbers import stream
+from ecs_fluid.systems.velocity.mirrors import mirrors_of
+from ecs_fluid.systems.velocity.system import VelocitySystem
+from ecs_fluid.world import World
 
 
 class TurbulenceSystem(System):
@@ -19,10 +23,18 @@ class TurbulenceSystem(System):
     |k|^(-5/6) (with wave numbers spread evenly in their logarithm that is Kolmogorov's spectrum |k|^(-5/3)),
     scaled to the root mean square `speed`; frequencies |k| speed / 2 let eddies change. Everything follows
     from the world's seed and `scale`, so a resumed run goes on with the same wind.
+
+    Behind the `mirrors` of the VelocitySystem the wind goes on as its mirror image, so that none blows
+    through these planes: u(x) + sum_i M_i u(M_i x) over the root of the number of terms, M_i the mirrors.
+    Away from planes, where the terms have nothing to do with each other, it has the same root mean square; in
+    a plane, where they agree, sqrt(4/3) of it, all along the plane. Other bodies and containers only stop
+    particles.
+
     Source: Kraichnan, Phys. Fluids 13 (1970); Fung et al., J. Fluid Mech. 236 (1992).
     """
 
     reads = (Position,)
+    may_read = BODIES
     adds = (Velocity,)
     phase = "rates"
     periodic = False
@@ -38,19 +50,36 @@ class TurbulenceSystem(System):
     on: tuple[Name, ...] = ()
     """entities it blows on; default all"""
 
+    def lint(self, world: World) -> list[str]:
+        """Warn of bodies and containers that the wind blows through."""
+        velocity = world.system(VelocitySystem)
+        mirrors = velocity.mirror_bodies if velocity else ()
+        names = [repr(one.name) for one in body_entities(world) if len(one) and one.name not in mirrors]
+        if not names or self.speed == 0.0:
+            return []
+        return [
+            f"TurbulenceSystem: its wind blows through {' and '.join(names)}, which only stop particles at "
+            "the surface; name flat faces in mirrors of the fluid's velocity, or entities away from them in "
+            "'on'"
+        ]
+
     def process(self, dt: float) -> None:
         """Add the wind at this time."""
-        from ecs_fluid.kernels.compiled.columns import add_products
-
+        velocity = self.world.system(VelocitySystem)
+        mirrors = mirrors_of(self.world, velocity.mirrors) if velocity else []
         waves, amplitude, phase = self._waves()
         number = self.world.dtype
         frequency = 0.5 * self.speed * np.linalg.norm(waves, axis=1)
         shift = (phase + frequency * self.world.time) % (2 * np.pi)
-        for entity, (position, velocity) in self.chosen(Position, Velocity):
+        amplitude /= np.sqrt(1 + len(mirrors))
+        sums = waves.T.astype(number), shift.astype(number), amplitude.astype(number)
+        for entity, (position, column) in self.chosen(Position, Velocity):
             if len(entity):
-                angle = position.x @ waves.T.astype(number)
-                angle += shift.astype(number)
-                add_products(np.cos(angle, out=angle), amplitude.astype(number), velocity.u)
+                _add_waves(position.x, *sums, column.u)
+                for mirror in mirrors:
+                    image = np.zeros_like(column.u)
+                    _add_waves(mirror.point(position.x), *sums, image)
+                    column.u += mirror.vector(image)
 
     def _waves(self) -> tuple[Array, Array, Array]:
         """Wave vectors (m, 3) 1/m, amplitudes (m, 3) m/s and phases (m,)."""
@@ -65,3 +94,13 @@ class TurbulenceSystem(System):
         # A wave a cos() has the mean square a^2 / 2.
         size *= self.speed / np.sqrt((size**2).sum() / 2)
         return number[:, None] * direction, size[:, None] * across, draw.random(self.modes) * 2 * np.pi
+
+
+def _add_waves(x: Array, waves: Array, shift: Array, amplitude: Array, u: Array) -> None:
+    """Add to u (n, 3) m/s at x (n, 3) m the sum of waves (3, m) 1/m with amplitudes (m, 3) m/s and shifts
+    (m,)."""
+    from ecs_fluid.kernels.compiled.columns import add_products
+
+    angle = x @ waves
+    angle += shift
+    add_products(np.cos(angle, out=angle), amplitude, u)

@@ -37,7 +37,7 @@ ALLOWED = {
     "worlds": {"foundation", "engine", "components", "systems", "kernels", "worlds"},
     "runs": {"foundation", "engine", "components", "systems", "kernels", "io", "worlds", "runs"},
     "ranks": {"foundation", "engine", "components", "kernels", "io", "runs", "ranks"},
-    "exports": {"foundation", "engine", "components", "io", "runs", "exports"},
+    "exports": {"foundation", "engine", "components", "systems", "io", "runs", "exports"},
     "viz": {"foundation", "engine", "components", "systems", "kernels", "io", "runs", "exports", "viz"},
     "sweeps": {"foundation", "engine", "io", "runs", "worlds", "sweeps"},
     "api": {

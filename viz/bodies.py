@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyvista as pv
 
-from ecs_fluid.exports.bodies import Mesh, Placed, Polytopes, placed, polytopes
+from ecs_fluid.exports.bodies import Mesh, Placed, Polytopes, depth_in_solids, placed, polytopes
 from ecs_fluid.viz.columns import Array, Frame
 
 
@@ -48,30 +48,7 @@ def fluid_within(bodies: Sequence[Placed]) -> Callable[[Array], Array] | None:
     if not bodies:
         return None
 
-    def within(x: Array) -> Array:
-        containers = [_inside(body, x) for body in bodies if body.container]
-        found = np.full(len(x), not containers)
-        for inside in containers:
-            found |= inside
-        for body in bodies:
-            if not body.container:
-                found &= ~_inside(body, x)
-        return found
-
-    return within
-
-
-def _inside(body: Placed, x: Array) -> Array:
-    """Which of points (m, 3) m are inside a convex body."""
-    if body.ball:
-        near: Array = np.linalg.norm(x - body.x, axis=1) < body.scale
-        return near
-    vertices = body.vertices
-    a, b, c = (vertices[body.mesh.corners[body.mesh.starts[:-1] + k]] for k in range(3))
-    normals = np.cross(b - a, c - b)
-    outward = np.sign(np.einsum("ij,ij->i", normals, a - vertices.mean(axis=0)))[:, None] * normals
-    held: Array = (x @ outward.T <= np.einsum("ij,ij->i", outward, a)).all(axis=1)
-    return held
+    return lambda x: depth_in_solids(bodies, x) <= 0.0
 
 
 def surface(bodies: Sequence[Placed]) -> pv.PolyData | None:

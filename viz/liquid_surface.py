@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 import numpy as np
 import pyvista as pv
 from numpy.typing import NDArray
-from scipy import ndimage
 from scipy.spatial import cKDTree
 
-from ecs_fluid.exports.volumes import scatter
-from ecs_fluid.systems.surface.contour import contour
+from ecs_fluid.exports.bodies import Placed
+from ecs_fluid.exports.particle_surface import surface_of_particles
 from ecs_fluid.viz.columns import Array, Columns
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-BLUR = 0.75  # of the particles, in spacings
-FULL = 0.5  # at the surface
-CELL = 0.5  # of the lattice on which particles are counted, in spacings
-REACH = int(4.0 * BLUR / CELL + 0.5) + 1  # of a particle's blur, in cells
-BLOCK = 64  # cells along the side of a block of the lattice: 4 MB with its surroundings
-FEWEST = 4  # particles that a surface can enclose
-LONELY = 4.0  # spacings around a particle without FEWEST in it: there is no surface near, and next to no blur
 NEIGHBOURS = 32  # within two spacings, in a full lattice
-AROUND = np.array(list(np.ndindex(3, 3, 3))) - 1
 FOAM = (0.93, 0.96, 0.98)
 # Whitewater: radius of a particle of each kind, and how far it whitens the surface, in spacings; how much one
 # of each kind does there, and at most how many are looked at.
@@ -35,96 +26,18 @@ WHITENS, SEEN = (0.0, 0.15, 0.1), 32
 STIRRED, TORN = (0.35, 0.85), (0.05, 0.2)
 
 
-def liquid_surface(x: Array, spacing: float) -> tuple[pv.PolyData, NDArray[np.bool_]]:
-    """Surface (with normals) of particles at `x` (n, 3) m that are `spacing` m apart, and its drops (n,).
-
-    Their number per volume, smoothed by a Gaussian of 3/4 of a spacing, is 1 where a lattice is full; the
-    surface is where it is a half, as at the face of a block. A single particle has
-    (2 pi)^(-3/2) (4/3)^3 = 0.15 of that at most. Drops are particles that the surface leaves out: it is more
-    than half a spacing away, as in a torn sheet. Those at edges of a block are outside of the surface, but
-    beside it.
-
-    The lattice of half spacings is the same in all frames, and only its blocks with particles are made: what
-    flies far away makes the surface elsewhere no coarser.
-    """
-    x = np.asarray(x, np.float64)
-    cell = CELL * spacing
-    drops = np.ones(len(x), bool)
-    apart, _ = cKDTree(x).query(x, k=[FEWEST], distance_upper_bound=LONELY * spacing)
-    together = np.flatnonzero(np.isfinite(apart))
-    parts = [(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3), np.int64))]
-    for first, fullness, rows, place in _blocks(x[together] / cell):
-        beside = np.rint(place).astype(np.int64)[:, None] + AROUND
-        drops[together[rows]] = fullness[tuple(np.moveaxis(beside, -1, 0))].max(axis=1) < FULL
-        points, faces = contour(-fullness[1:-1, 1:-1, 1:-1], np.ones(3), np.ones(3), -FULL, closed=False)
-        if len(points):
-            parts.append((first + np.asarray(points, np.float64), _normals(fullness, points), faces))
-    counts = np.cumsum([0, *(len(points) for points, *_ in parts)])
-    points, normals, faces = (np.concatenate(one) for one in zip(*parts, strict=True))
-    faces = faces + np.repeat(counts[:-1], [len(one) for *_, one in parts])[:, None]
-    if not len(points):
-        return pv.PolyData(), drops
-    same = _welded(points)
-    kept = same == np.arange(len(points))
-    faces = (np.cumsum(kept) - 1)[same[faces]]
-    mesh = pv.PolyData(cell * points[kept], np.column_stack((np.full(len(faces), 3), faces)).ravel())
-    mesh.point_data["Normals"] = normals[kept]
+def liquid_surface(
+    x: Array, spacing: float, bodies: Sequence[Placed] = ()
+) -> tuple[pv.PolyData, NDArray[np.bool_]]:
+    """Mesh with normals, and mask (n,) of the drops; see `exports.particle_surface`."""
+    found = surface_of_particles(x, spacing, bodies)
+    if not len(found.points):
+        return pv.PolyData(), found.drops
+    corners = np.column_stack((np.full(len(found.triangles), 3), found.triangles))
+    mesh = pv.PolyData(found.points, corners.ravel())
+    mesh.point_data["Normals"] = found.normals
     mesh.point_data.active_normals_name = "Normals"
-    return mesh, drops
-
-
-def _blocks(place: Vector) -> Iterator[tuple[Vector, NDArray[np.float32], Rows, Vector]]:
-    """Density of particles at `place` (n, 3), in cells, over that of a full lattice, block by block.
-
-    Each has the index of its first point, the fullness with one point more than the block has on each side,
-    and the particles in it, as rows and by their place in that array.
-    """
-    cube = np.floor(place / BLOCK).astype(np.int64)
-    order = np.lexsort(cube.T)
-    starts = np.flatnonzero(np.diff(cube[order], axis=0, prepend=cube[order[:1]] - 1).any(axis=1))
-    cubes = cube[order[starts]]
-    in_cube = dict(zip(map(tuple, cubes.tolist()), np.split(order, starts[1:]), strict=False))
-    for block in np.unique((cubes[:, None] + AROUND).reshape(-1, 3), axis=0):
-        rows = np.sort(
-            np.concatenate([in_cube.get(tuple(one), order[:0]) for one in (block + AROUND).tolist()])
-        )
-        local = place[rows] - BLOCK * block
-        near = ((local >= -REACH - 1) & (local < BLOCK + REACH + 1)).all(axis=1)
-        rows, local = rows[near], local[near]
-        if len(rows) < FEWEST:
-            continue
-        low = np.maximum(np.floor(local.min(axis=0)) - REACH - 1, -REACH - 1)
-        high = np.minimum(np.floor(local.max(axis=0)) + REACH + 2, BLOCK + REACH + 1)
-        shape = tuple((high - low).astype(np.int64) + 1)
-        total = scatter(local - low, np.ones((len(rows), 1)), shape).reshape(shape)
-        fullness = ndimage.gaussian_filter(total, BLUR / CELL, mode="constant") / CELL**3
-        start, end = np.maximum(low, -1.0), np.minimum(high, BLOCK + 1.0)
-        if (end - start < 3.0).any():
-            continue
-        core = tuple(slice(int(a), int(b) + 1) for a, b in zip(start - low, end - low, strict=True))
-        inside = ((local >= 0.0) & (local < BLOCK)).all(axis=1)
-        yield BLOCK * block + start, fullness[core].astype(np.float32), rows[inside], local[inside] - start
-
-
-def _welded(points: Vector) -> Rows:
-    """Of points (n, 3), in cells, each on an edge of the lattice, the first one on the same edge (n,)."""
-    edge = (np.floor(points) + np.ceil(points)).astype(np.int64)
-    seam = np.flatnonzero((edge % (2 * BLOCK) == 0).any(axis=1))
-    same = np.arange(len(points))
-    _, one, which = np.unique(edge[seam], axis=0, return_index=True, return_inverse=True)
-    same[seam] = seam[one][which.ravel()]
-    return same
-
-
-def _normals(fullness: NDArray[np.float32], points: Array) -> Vector:
-    """Outward directions (n, 3) at points (n, 3), in cells: down the slope of the fullness."""
-
-    def at(where: Array) -> Vector:
-        return np.asarray(ndimage.map_coordinates(fullness, where.T, np.float64, order=1, mode="nearest"))
-
-    slope = np.stack([at(points + step) - at(points - step) for step in np.eye(3)], axis=1)
-    length = np.linalg.norm(slope, axis=1, keepdims=True)
-    return -slope / np.where(length > 0.0, length, 1.0)
+    return mesh, found.drops
 
 
 def foam(x: Array, u: Array, drops: NDArray[np.bool_], spacing: float, rows: Rows) -> Vector:

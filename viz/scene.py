@@ -17,6 +17,7 @@ from vtkmodules.vtkRenderingOpenGL2 import vtkRenderStepsPass, vtkToneMappingPas
 from ecs_fluid.errors import FluidError
 from ecs_fluid.exports.bodies import Placed
 from ecs_fluid.exports.colours import SOLID, Colour
+from ecs_fluid.exports.particle_surface import rest_spacing
 from ecs_fluid.viz.arrows import glyphs
 from ecs_fluid.viz.bodies import bodies_in, surface, wires
 from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, Camera, corners
@@ -49,7 +50,6 @@ from ecs_fluid.viz.shared_limits import (
     is_vortons,
     is_whitewater,
     kept,
-    rest_spacing,
     survey,
     velocity_of,
 )
@@ -190,7 +190,8 @@ class Scene(Canvas):
                 if not (hides and is_vortons(columns)) and not self._population(name, columns, x)
             ]
             if self._of_liquid(what):
-                self._liquid(frame)
+                around = bodies_in(frame, self.options.hulls or {})
+                self._liquid(frame, [body for _, found in around for body in found])
             elif clouds and (puff := self.view.puff) is not None:
                 camera, focal, _ = (np.array(point) for point in self._camera)
                 self._layer("smoke", partial(Smoke, self.look, puff)).update(clouds, camera, focal)
@@ -227,8 +228,8 @@ class Scene(Canvas):
         """Whether the picture draws liquid as a surface, in this frame or in others."""
         return self.look.paint == "liquid" and what == "particles" and self.view.puff is not None
 
-    def _liquid(self, frame: Frame) -> None:
-        """Tracers as the surface of a liquid, and its whitewater.
+    def _liquid(self, frame: Frame, bodies: Sequence[Placed]) -> None:
+        """Tracers as the surface of a liquid among bodies, and its whitewater.
 
         All liquids have one common surface, in their colours: where they mix, none has a closed surface
         alone.
@@ -244,22 +245,23 @@ class Scene(Canvas):
                 surfaces.setdefault(key, []).append((name, columns, x))
         for key, parts in surfaces.items():
             spacing = max(rest_spacing(columns) or self.view.puff.spacing for _, columns, _ in parts)
-            self._liquid_surface(key, parts, spacing, whitewater)
+            self._liquid_surface(key, parts, spacing, whitewater, bodies)
         for name, columns, x in drawable(shown):
             if is_whitewater(columns) and not self._is_coloured(columns):
                 layer = self._layer(f"{name} whitewater", partial(Spheres, spacing, None, FOAM))
                 layer.update(x, None, np.array(DROPS)[columns["Whitewater.kind"]])
 
     def _liquid_surface(
-        self, key: str, parts: list[tuple[str, Columns, NDArray]], spacing: float, whitewater: list[Columns]
-    ) -> None:
+        self, key: str, parts: list[tuple[str, Columns, NDArray]], spacing: float, whitewater: list[Columns],
+        bodies: Sequence[Placed],
+    ) -> None:  # fmt: skip
         """One surface of populations (name, columns, places), with drops where they are few.
 
         It is white where foam lies, or, without whitewater, where it is torn.
         """
         x = np.concatenate([x for _, _, x in parts])
         u = np.concatenate([columns.get("Velocity.u", np.zeros_like(x)) for _, columns, x in parts])
-        mesh, drops = liquid_surface(x, spacing)
+        mesh, drops = liquid_surface(x, spacing, bodies)
         # Drops are white, as foam is, but of a liquid with a colour of its own.
         counts = [len(x) for *_, x in parts]
         water, white = (

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ecs_fluid.components import Species
 from ecs_fluid.errors import FluidError
+from ecs_fluid.exports.particle_surface import rest_spacing
 from ecs_fluid.exports.volumes import mean_spacing
 from ecs_fluid.viz.camera import corners
 from ecs_fluid.viz.camera_motion import Aim
@@ -315,9 +316,3 @@ def _radius(columns: Columns) -> float:
     if "CoreRadius.sigma" in columns:
         return 0.25 * float(np.median(columns["CoreRadius.sigma"]))
     return 0.22 * (rest_spacing(columns) or mean_spacing(columns["Position.x"]))
-
-
-def rest_spacing(columns: Columns) -> float | None:
-    """Distance of neighbours [m] in a liquid that is whole, whatever its spray is apart; None: no liquid."""
-    volume = columns.get("Liquid.volume")
-    return None if volume is None or not len(volume) else float(np.cbrt(np.median(volume)))

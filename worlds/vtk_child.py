@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import re
 import sys
 from typing import Any, Literal
 
@@ -62,14 +63,21 @@ SIZES = {
 
 
 def is_cut_short(path: str) -> bool:
-    """Whether a .ply or .stl holds less than it says; VTK reads that, or memory that it has not written."""
+    """Whether a .ply, .stl or .obj holds less than it says; VTK reads that, or memory it has not written.
+
+    Of .obj files only our own exports say how much they hold, in a comment.
+    """
     ending = path.lower().rpartition(".")[2]
-    if ending not in ("ply", "stl"):
+    if ending not in ("ply", "stl", "obj"):
         return False
     with open(path, "rb") as file:
         content = file.read()
     if ending == "ply":
         return _is_ply_cut_short(content)
+    if ending == "obj":
+        said = re.search(rb"^# (\d+) vertices, (\d+) faces\r?$", content[:1000], re.MULTILINE)
+        held = [len(re.findall(rb"^%b .*\n" % kind, content, re.MULTILINE)) for kind in (b"v", b"f")]
+        return said is not None and any(n < int(most) for n, most in zip(held, said.groups(), strict=True))
     start = content[:100_000].lstrip().lower()
     if start.startswith(b"solid") and b"facet" in start:
         return b"endsolid" not in content[-100_000:].lower()

@@ -25,12 +25,14 @@ FORMATS = {
     "xdmf": "XDMF files onto the run's own HDF5, nothing copied",
     "npz": "one NumPy archive per frame, exactly the stored numbers",
     "gltf": "one binary glTF (.glb) per frame: points and bodies, for the web and game engines",
-    "obj": "meshes of the bodies, one .obj per frame",
-    "ply": "points with all their columns and meshes of the bodies, one .ply each per frame",
+    "obj": "meshes of the bodies and liquids, one .obj per frame",
+    "ply": "points with all their columns and meshes of bodies and liquids, one .ply each per frame",
 }
 """What each format is for; the module of its name writes it."""
 HOLDS = {"obj": "surfaces", "vti": "volumes of particles", "vdb": "volumes of particles"}
 """What those formats hold that do not hold all populations."""
+SURFACES = ("usd", "vtp", "gltf", "obj", "ply")
+"""Formats that hold surfaces; where a run stored none of its liquid, it is made from the particles."""
 VOLUMES = ("usd", *(name for name, held in HOLDS.items() if held != HOLDS["obj"]))
 """Formats for which the edge of a voxel matters."""
 
@@ -73,7 +75,7 @@ def export(
     if to not in FORMATS:
         raise StorageError(f"unknown format {to!r}; {nearest(str(to), FORMATS)}")
     folder = RunFolder.open(run)
-    chosen = Frames(folder, frames, only, progress)
+    chosen = Frames(folder, frames, only, progress, of_particles=to in SURFACES)
     if voxel is not None and not (is_number(voxel) and 0.0 < voxel < float("inf")):
         raise StorageError(f"voxel = {shown(voxel)}; the edge of a voxel in m, above 0, is needed")
     if to in HOLDS:

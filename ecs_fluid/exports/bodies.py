@@ -10,6 +10,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from ecs_fluid.errors import StorageError
+from ecs_fluid.systems.shared.walls import Walls
 
 _TABLE = ("vertices", "loops", "loop_start", "plane_start", "vertex_start")
 
@@ -175,3 +176,41 @@ def unit_ball() -> Mesh:
         vertices += [point / np.linalg.norm(point) for point in points]
         faces = cut
     return Mesh(np.array(vertices), np.array(faces).ravel(), np.arange(0, 3 * len(faces) + 1, 3))
+
+
+def depth_in_solids(bodies: Sequence[Placed], x: np.ndarray) -> np.ndarray:
+    """Depth (m,) m of points (m, 3) m in solid bodies or outside all containers; elsewhere below 0.
+
+    The depth is that below the nearest plane of a polytope, so less than the distance beside its edges.
+    """
+    containers = [body for body in bodies if body.container]
+    found = np.full(len(x), np.inf if containers else -np.inf)
+    for body in containers:
+        found = np.minimum(found, -_depth(body, x))
+    for body in bodies:
+        if not body.container:
+            found = np.maximum(found, _depth(body, x))
+    return found
+
+
+def _depth(body: Placed, x: np.ndarray) -> np.ndarray:
+    """Depth (m,) m of points (m, 3) m in a convex body, below 0 outside."""
+    if body.ball:
+        return np.asarray(body.scale - np.linalg.norm(x - body.x, axis=1))
+    normals, offsets = _planes(body)
+    return np.asarray((offsets - x @ normals.T).min(axis=1))
+
+
+def _planes(body: Placed) -> tuple[np.ndarray, np.ndarray]:
+    """Outward normals (k, 3) and offsets (k,) m of the faces of a convex body."""
+    vertices = body.vertices
+    a, b, c = (vertices[body.mesh.corners[body.mesh.starts[:-1] + k]] for k in range(3))
+    normals = np.cross(b - a, c - b)
+    normals *= np.sign(np.einsum("ij,ij->i", normals, a - vertices.mean(axis=0)))[:, None]
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    return normals, np.einsum("ij,ij->i", normals, a)
+
+
+def walls_of(bodies: Sequence[Placed]) -> list[Walls]:
+    """Walls of the containers among bodies."""
+    return [Walls(*_planes(body), np.inf, body.vertices) for body in bodies if body.container]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 import numpy as np
 
@@ -61,6 +61,15 @@ def named_colours(run: RunFolder) -> dict[str, str]:
 def colours_of_run(run: RunFolder) -> Mapping[str, Colour]:
     """Colours that the recipe of a run gives to populations."""
     return {name: by_name(color) for name, color in named_colours(run).items()}
+
+
+def of_points(columns: Container[str]) -> Colour:
+    """Colour of points with these columns whose recipe names none: of balls, vortons, water or smoke."""
+    if "BallShape.radius" in columns:
+        return SOLID
+    if "Liquid.mass" in columns:
+        return WATER
+    return PLAIN if "Strength.alpha" in columns else LIT
 
 
 def linear(colour: Colour) -> Colour:

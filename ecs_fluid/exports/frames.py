@@ -30,7 +30,8 @@ class Frame:
 
     ``code`` is the time divided by the usual time between exported frames. ``file`` is the number in file
     names: the whole part of the first code, and one more for each frame. Programs that play sequences need
-    numbers without gaps, and Blender looks for the volumes of a USD stage by time code.
+    numbers without gaps, and Blender looks for the volumes of a USD stage by time code. ``everything`` has
+    the populations that were not chosen, too.
     """
 
     number: int
@@ -40,6 +41,7 @@ class Frame:
     file: int
     particles: dict[str, Columns]
     bodies: dict[str, Columns]
+    everything: dict[str, Columns]
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,8 @@ class Frames:
     ``declared`` is what the run says of its columns (`RunFolder.columns`). ``numbers``, ``ticks``, ``times``
     [s], ``codes`` and ``files`` describe the frames, as in `Frame`; ``rate`` [1/s] is the number of frames
     per second of simulated time. ``particles`` and ``bodies`` name the populations; ``surface`` names that of
-    a liquid's surface, None if the run stored none.
+    a liquid's surface, which the run stored at ``surface_ticks``; if at none, and with ``of_particles``, it
+    is that of the particles of ``liquids``. It is None without either.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class Frames:
         chosen: str | int | slice | None = None,
         only: Sequence[str] = (),
         progress: Callable[[int], None] | None = None,
+        of_particles: bool = True,
     ) -> None:
         self.run, self._progress = run, progress
         self.declared = run.columns()
@@ -82,7 +86,10 @@ class Frames:
         self.rate = float(f"{1.0 / self.interval:.9g}")  # 25, not 24.999999999999996
         self.codes = _rounded(self.times / self.interval)
         self.files = tuple(range(int(self.codes[0]), int(self.codes[0]) + len(rows)))
-        self.surface = self._surface_name()
+        self.surface_ticks = surface_ticks(self.run.fields)
+        self.liquids = self._liquids() if of_particles and not self.surface_ticks else ()
+        has_surface = self.surface_ticks or self.liquids
+        self.surface = free_name("surface", self.stored.populations) if has_surface else None
         known = [*self.stored.populations, *([self.surface] if self.surface else [])]
         only = names_of(only, "only")
         check_progress(progress)
@@ -90,17 +97,18 @@ class Frames:
             if name not in known:
                 raise StorageError(f"{run.path} stores no population {name!r}; {nearest(name, known)}")
         if only and self.surface not in only:
-            self.surface = None
+            self.surface, self.liquids = None, ()
         names = [name for name in self.stored.populations if name in only or not only]
         self.bodies = tuple(name for name in names if POSE in self.columns(name))
         self.particles = tuple(name for name in names if name not in self.bodies)
-        for name in names:
+        self.around = tuple(name for name in self.stored.populations if POSE in self.columns(name))
+        self._read = tuple(dict.fromkeys([*names, *(self.around if self.liquids else ()), *self.liquids]))
+        for name in self._read:
             self._check(name)
 
-    def _surface_name(self) -> str | None:
-        """Name of the population of a liquid's surface, None if the run stored none."""
-        self.surface_ticks = surface_ticks(self.run.fields)
-        return free_name("surface", self.stored.populations) if self.surface_ticks else None
+    def _liquids(self) -> tuple[str, ...]:
+        needed = {POINTS, "Liquid.volume"}
+        return tuple(name for name in self.stored.populations if needed <= set(self.columns(name)))
 
     def columns(self, name: str) -> dict[str, Column]:
         """Type and row shape of every column of a population."""
@@ -136,7 +144,7 @@ class Frames:
         """Read the chosen frame number ``which``, from 0. Raises StorageError, also for NaN as a place."""
         number = self.numbers[which]
         columns = self.stored.frame(number)
-        self._refuse_nan(number, {name: columns[name][POINTS] for name in (*self.particles, *self.bodies)})
+        self._refuse_nan(number, {name: columns[name][POINTS] for name in self._read})
         return Frame(
             number,
             int(self.ticks[which]),
@@ -145,6 +153,7 @@ class Frames:
             self.files[which],
             {name: columns[name] for name in self.particles},
             {name: columns[name] for name in self.bodies},
+            columns,
         )
 
     def fullest(self, names: Sequence[str]) -> np.ndarray:

@@ -3,9 +3,10 @@
 glTF has no point clouds whose number changes, so there is one file per frame. A root node turns our z up into
 its y up. Columns are attributes such as ``_TEMPERATURE`` and ``_VELOCITY_X``: one number each, because
 Blender 5.0 fails on a mesh whose attributes differ in width. glTF has no 64-bit numbers: ids are left out,
-other whole numbers are floats, exact up to 2^24.
+other whole numbers are floats, exact up to 2^24. Each population has a material, in the colour of its recipe.
 
-Source: Khronos glTF 2.0 specification, sections 3.6 (accessors), 3.7 (meshes) and 4.4 (GLB).
+Source: Khronos glTF 2.0 specification, sections 3.6 (accessors), 3.7 (meshes), 3.9 (materials)
+and 4.4 (GLB).
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ecs_fluid.exports.bodies import Mesh, Placed
+from ecs_fluid.exports.colours import SOLID, WATER, Colour, colours_of_run, linear, of_points
 from ecs_fluid.exports.frames import Columns, Frame, Job
 from ecs_fluid.exports.names import plain_names
 from ecs_fluid.exports.surfaces import Surfaces
@@ -33,21 +35,22 @@ _Y_UP = [-math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)]
 def write(job: Job) -> dict[str, Any]:
     """Write ``NAME.NUMBER.glb``."""
     frames, surfaces, files = job.frames, Surfaces(job.frames), []
+    colours = colours_of_run(frames.run)
     held: dict[str, Sequence[str]] = {
         name: [label for label, column in frames.columns(name).items() if _is_held(label, column.shape)]
         for name in frames.particles
     }
     for frame in frames:
         file = frame_file(frames.name, frame.file, "glb")
-        scene = _Scene(frame)
+        scene = _Scene(frame, colours)
         for name, columns in frame.particles.items():
             if len(columns["Position.x"]):
                 scene.add_points(name, columns, held[name])
-        for body in surfaces.bodies(frame):
+        for body in surfaces.placed(frame.bodies):
             scene.add_body(body)
         liquid = surfaces.liquid(frame)
         if liquid is not None and len(liquid.mesh.corners):
-            scene.add_mesh(liquid.label, liquid.mesh)
+            scene.add_liquid(liquid.label, liquid.mesh)
         (job.folder / file).write_bytes(scene.packed())
         files.append(file)
     held |= dict.fromkeys(frames.bodies, MOTION)
@@ -63,13 +66,15 @@ def _is_held(label: str, shape: tuple[int, ...]) -> bool:
 class _Scene:
     """A glTF document and its binary part under construction."""
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, frame: Frame, colours: Mapping[str, Colour]) -> None:
         self.buffer = bytearray()
         self.nodes: list[dict[str, Any]] = [{"name": "z_up", "rotation": _Y_UP, "children": []}]
         self.meshes: list[dict[str, Any]] = []
         self.views: list[dict[str, Any]] = []
         self.accessors: list[dict[str, Any]] = []
-        self._known: dict[tuple[int, bool], int] = {}
+        self.materials: list[dict[str, Any]] = []
+        self._colours = colours
+        self._known: dict[tuple[int, int], int] = {}
         self.extras = {"frame": frame.number, "tick": frame.tick, "time": frame.time}
 
     def add_points(self, name: str, columns: Columns, held: Container[str]) -> None:
@@ -83,15 +88,22 @@ class _Scene:
             else:
                 for axis, numbers in zip("XYZ", columns[label].T, strict=True):
                     attributes[f"_{plain.upper()}_{axis}"] = self._accessor(numbers)
-        self.meshes.append({"name": name, "primitives": [{"mode": 0, "attributes": attributes}]})
+        primitive = {
+            "mode": 0,
+            "attributes": attributes,
+            "material": self._material(name, of_points(columns)),
+        }
+        self.meshes.append({"name": name, "primitives": [primitive]})
         self._add_node({"name": name, "mesh": len(self.meshes) - 1})
 
     def add_body(self, body: Placed) -> None:
+        """Add a body; containers are transparent, so that what is inside is seen."""
+        material = self._material(body.population, SOLID, 0.15 if body.container else 1.0)
         w, x, y, z = (body.q / np.linalg.norm(body.q)).tolist()
         self._add_node(
             {
                 "name": body.label,
-                "mesh": self._mesh(body.mesh, body.ball, body.container),
+                "mesh": self._mesh(body.mesh, material, body.ball),
                 "translation": body.x.tolist(),
                 "rotation": [x, y, z, w],
                 "scale": [body.scale] * 3,
@@ -102,12 +114,24 @@ class _Scene:
             }
         )
 
-    def add_mesh(self, name: str, mesh: Mesh) -> None:
-        self._add_node({"name": name, "mesh": self._mesh(mesh, ball=False, container=False)})
+    def add_liquid(self, name: str, mesh: Mesh) -> None:
+        """Add the surface of a liquid."""
+        self._add_node({"name": name, "mesh": self._mesh(mesh, self._material(name, WATER), ball=False)})
 
-    def _mesh(self, mesh: Mesh, ball: bool, container: bool) -> int:
-        """Number of a mesh, which bodies of one shape share."""
-        key = (id(mesh), container)
+    def _material(self, population: str, colour: Colour, opacity: float = 1.0) -> int:
+        """Number of a population's material: in that colour unless the recipe names another."""
+        base = [*linear(self._colours.get(population, colour)), opacity]
+        surface = {"baseColorFactor": base, "metallicFactor": 0.0}
+        made: dict[str, Any] = {"name": population, "pbrMetallicRoughness": surface}
+        if opacity < 1.0:
+            made["alphaMode"] = "BLEND"
+        if made not in self.materials:
+            self.materials.append(made)
+        return self.materials.index(made)
+
+    def _mesh(self, mesh: Mesh, material: int, ball: bool) -> int:
+        """Number of a mesh, which bodies of one population and shape share; it has the name of its material."""
+        key = (id(mesh), material)
         if key not in self._known:
             attributes = {"POSITION": self._accessor(mesh.vertices, bounds=True)}
             if ball:  # without normals a viewer shows flat faces, which is right for polytopes only
@@ -115,9 +139,9 @@ class _Scene:
             primitive = {
                 "attributes": attributes,
                 "indices": self._accessor(mesh.triangles.ravel(), indices=True),
-                "material": int(container),
+                "material": material,
             }
-            self.meshes.append({"primitives": [primitive]})
+            self.meshes.append({"name": self.materials[material]["name"], "primitives": [primitive]})
             self._known[key] = len(self.meshes) - 1
         return self._known[key]
 
@@ -154,13 +178,9 @@ class _Scene:
             "nodes": self.nodes,
         }
         if self.meshes:
-            glass = {"baseColorFactor": [0.8, 0.9, 1.0, 0.15]}
             document |= {
                 "meshes": self.meshes,
-                "materials": [
-                    {"name": "body"},
-                    {"name": "container", "alphaMode": "BLEND", "pbrMetallicRoughness": glass},
-                ],
+                "materials": self.materials,
                 "accessors": self.accessors,
                 "bufferViews": self.views,
                 "buffers": [{"byteLength": len(self.buffer)}],

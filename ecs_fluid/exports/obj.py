@@ -1,6 +1,7 @@
 """Wavefront OBJ: all surfaces of a frame, of bodies and of a liquid, each an object; z is up.
 
-OBJ knows surfaces only: particles go to PLY, USD or VTK.
+OBJ knows surfaces only: particles go to PLY, USD or VTK. It has no place for how much a file holds, so a
+comment says it, by which our own reader knows a file that was cut short.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ecs_fluid.errors import StorageError, warn
+from ecs_fluid.errors import StorageError
 from ecs_fluid.exports.bodies import Mesh
 from ecs_fluid.exports.frames import Job
 from ecs_fluid.exports.surfaces import Surfaces
@@ -20,27 +21,22 @@ from ecs_fluid.exports.target import frame_file
 def write(job: Job) -> dict[str, Any]:
     """Write ``NAME.NUMBER.obj``; vertices in m in the world. Refuses a run without surfaces."""
     frames = job.frames
-    liquids = [name for name in frames.particles if "Liquid.mass" in frames.columns(name)]
-    to_do = "particles go to ply, usd, vtp or gltf"
-    if liquids and frames.surface is None:
-        to_do = (
-            f"for one add [[system]] with kind = 'surface', of = 'liquid' to its world and run it; {to_do}"
-        )
     if not frames.bodies and frames.surface is None:
-        raise StorageError(f"{frames.run.path} stores no surfaces, and OBJ holds surfaces only; {to_do}")
-    if liquids and frames.surface is None:
-        warn(
-            f"{frames.run.path} stores no surface of its liquid, and OBJ holds surfaces only, so "
-            f"{', '.join(liquids)} is left out; {to_do}"
+        raise StorageError(
+            f"{frames.run.path} has no surfaces, and OBJ holds surfaces only; particles go to ply, usd, vtp "
+            "or gltf"
         )
     surfaces, files = Surfaces(frames), []
     for frame in frames:
         file = frame_file(frames.name, frame.file, "obj")
-        lines = [f"# ecs_fluid {frames.name}, frame {frame.number}, t = {frame.time!r} s, metres, z up"]
-        first = 1  # OBJ counts vertices from 1 through the whole file
+        lines: list[str] = []
+        first, faces = 1, 0  # OBJ counts vertices from 1 through the whole file
         for surface in surfaces.of(frame):
             lines += _lines(surface.label, surface.vertices, surface.mesh, first)
             first += len(surface.mesh.vertices)
+            faces += len(surface.mesh.sizes)
+        head = [f"# ecs_fluid {frames.name}, frame {frame.number}, t = {frame.time!r} s, metres, z up"]
+        lines = [*head, f"# {first - 1} vertices, {faces} faces", *lines]
         (job.folder / file).write_text("\n".join(lines) + "\n", encoding="ascii")
         files.append(file)
     return {"files": files, "populations": {}}

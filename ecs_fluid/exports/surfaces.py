@@ -1,4 +1,4 @@
-"""The surfaces in a frame: of bodies, and of a liquid, contoured from the distances that the run stored."""
+"""The surfaces in a frame: of bodies, and of a liquid, by stored distances or by its particles."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ecs_fluid.errors import StorageError
 from ecs_fluid.exports.bodies import Mesh, Placed, Polytopes, placed, polytopes
 from ecs_fluid.exports.frames import Frame, Frames
 from ecs_fluid.exports.names import plain_names
+from ecs_fluid.exports.particle_surface import rest_spacing, surface_of_particles
 from ecs_fluid.runs.surface_frames import stored_mesh
 
 Columns = Mapping[str, np.ndarray]
@@ -50,7 +51,8 @@ class Surfaces:
     def __init__(self, frames: Frames) -> None:
         self._frames = frames
         self.polytopes: Polytopes = {}
-        names = [name for name in frames.bodies if "HullShape.hull" in frames.columns(name)]
+        bodies = frames.around if frames.liquids else frames.bodies
+        names = [name for name in bodies if "HullShape.hull" in frames.columns(name)]
         if names:
             try:
                 self.polytopes = polytopes(frames.run.newest_checkpoint().arrays)
@@ -61,7 +63,7 @@ class Surfaces:
 
     def of(self, frame: Frame) -> Iterator[Surface]:
         """All surfaces of a frame: bodies by population, then the liquid."""
-        yield from self.bodies(frame)
+        yield from self.placed(frame.bodies)
         liquid = self.liquid(frame)
         if liquid is not None:
             yield liquid
@@ -74,21 +76,45 @@ class Surfaces:
             found[surface.population].append(surface)
         return found
 
-    def bodies(self, frame: Frame) -> Iterator[Placed]:
-        """Every body of a frame."""
-        for name, columns in frame.bodies.items():
+    def placed(self, bodies: Mapping[str, Columns]) -> Iterator[Placed]:
+        """Every body of these populations."""
+        for name, columns in bodies.items():
             if "BallShape.radius" not in columns and name not in self.polytopes:
                 raise StorageError(f"the bodies {name!r} of {self._frames.run.path} have no stored shape")
             yield from placed(name, columns, self.polytopes.get(name, ()))
 
     def liquid(self, frame: Frame) -> Liquid | None:
-        """The surface of the liquid in a frame, None if the run stored none then."""
-        if self._frames.surface is None or frame.tick not in self._frames.surface_ticks:
+        """The surface of the liquid in a frame, None if there is none."""
+        frames = self._frames
+        if frames.surface is None:
             return None
-        vertices, triangles = stored_mesh(self._frames.run.fields, frame.tick)
-        starts = np.arange(0, 3 * len(triangles) + 1, 3)
-        mesh = Mesh(vertices, triangles.ravel(), starts)
-        return Liquid(self._frames.surface, mesh, velocity_near(frame.particles.values(), vertices))
+        if frames.liquids:
+            return self._of_particles(frame, frames.surface)
+        if frame.tick not in frames.surface_ticks:
+            return None
+        mesh = stored_mesh(frames.run.fields, frame.tick)
+        return _liquid(frames.surface, *mesh, frame.particles.values())
+
+    def _of_particles(self, frame: Frame, name: str) -> Liquid:
+        """One surface of all liquids: where they mix, none has a closed surface alone."""
+        liquids = [frame.everything[one] for one in self._frames.liquids]
+        x = np.concatenate([columns["Position.x"] for columns in liquids])
+        spacing = max((rest_spacing(columns) or 0.0 for columns in liquids), default=0.0)
+        if not len(x):
+            return _liquid(name, np.empty((0, 3)), np.empty((0, 3), np.int64), ())
+        if not 0.0 < spacing < np.inf:
+            raise StorageError(
+                f"frame {frame.number} of {self._frames.run.path}: Liquid.volume has a median of "
+                f"{spacing**3:g} m^3; volumes above 0 are needed"
+            )
+        bodies = self.placed({body: frame.everything[body] for body in self._frames.around})
+        found = surface_of_particles(x, spacing, list(bodies))
+        return _liquid(name, found.points, found.triangles, liquids)
+
+
+def _liquid(name: str, vertices: np.ndarray, triangles: np.ndarray, particles: Iterable[Columns]) -> Liquid:
+    mesh = Mesh(vertices, triangles.ravel(), np.arange(0, 3 * len(triangles) + 1, 3))
+    return Liquid(name, mesh, velocity_near(particles, vertices))
 
 
 def of_vertices(columns: Columns, surfaces: Sequence[Surface]) -> dict[str, np.ndarray]:

@@ -23,7 +23,7 @@ import numpy as np
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.exports.bodies import Placed
-from ecs_fluid.exports.colours import LIT, PLAIN, SOLID, WATER, Colour, colours_of_run, linear
+from ecs_fluid.exports.colours import SOLID, WATER, Colour, colours_of_run, linear, of_points
 from ecs_fluid.exports.frames import Columns, Frame, Job
 from ecs_fluid.exports.names import free_name, plain_names
 from ecs_fluid.exports.surfaces import Liquid, Surfaces
@@ -136,8 +136,7 @@ class _Stage:
             else:
                 one_by_one[name] = columns
         seen = set()
-        small = Frame(frame.number, frame.tick, frame.time, frame.code, frame.file, {}, one_by_one)
-        for body in self.surfaces.bodies(small):
+        for body in self.surfaces.placed(one_by_one):
             key = (body.population, body.row_id)
             seen.add(key)
             if key not in self.bodies:
@@ -156,8 +155,7 @@ class _Cloud:
         self.name, self.frames = name, stage.frames
         self.points = UsdGeom.Points.Define(stage.stage, stage.root.GetPath().AppendChild(stage.prims[name]))
         columns = stage.frames.columns(name)
-        colour = SOLID if "BallShape.radius" in columns else PLAIN if "Strength.alpha" in columns else LIT
-        stage.paint(self.points, name, WATER if "Liquid.mass" in columns else colour)
+        stage.paint(self.points, name, of_points(columns))
         self.names = plain_names(columns)
         self.ids: np.ndarray | None = None
         self.width: float | None = None

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import (
-    DensityField,
     Liquid,
     Position,
     SignedDistance,
     Species,
-    SpeciesField,
     SurfaceMesh,
     Temperature,
-    TemperatureField,
     TransferGrid,
     Volume,
 )
@@ -30,22 +27,23 @@ from ecs_fluid.systems.shared.body_tables import BODIES
 from ecs_fluid.systems.shared.fluid_at_rest import density_at, fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.properties import CARRIED, carrying_matter
 from ecs_fluid.systems.surface.contour import contour
-from ecs_fluid.systems.surface.liquid_field import filled_part, has_liquid
 from ecs_fluid.systems.surface.motion import Motion
+from ecs_fluid.systems.surface.smooth_field import filled_part, has_liquid, mixed_field
 from ecs_fluid.systems.surface.tracking import Level, advanced, count_parts, depth_in_obstacles, with_volume
 from ecs_fluid.world import World
 
-FIELDS = {
-    "density": (DensityField, "rho", ()),
-    "temperature": (TemperatureField, "T", (Temperature,)),
-    **{name: (SpeciesField, name, (Species,)) for name in Species.columns},
+FIELDS: dict[str, Types] = {
+    "density": (),
+    "temperature": (Temperature,),
+    **dict.fromkeys(Species.columns, (Species,)),
 }
-"""Table and column of each field, and the components by which particles carry it; liquids, too, have a
-density."""
+"""Fields, and the components by which particles carry them; liquids, too, have a density."""
 AT_REST = {"density": density_at, "temperature": temperature_at}
 """Fields that are layered where the fluid at rest is, and functions of their values at each height."""
-FILLED = (Fluid, TransferGrid, DensityField, TemperatureField, SpeciesField)
-"""What a TransferSystem fills; a surface of the flow or of a liquid does without it."""
+FILLED = (Fluid, TransferGrid)
+"""What a field needs besides particles; a surface of the flow or of a liquid does without it."""
+NEAR = 3.5
+"""Distance from the surface, in half cells, up to which distances are found at half cells."""
 if TYPE_CHECKING:
     FieldName = str
 else:
@@ -58,16 +56,17 @@ class SurfaceSystem(System):
     The liquid is where a field `of` the particles (see TransferSystem) is nearer to `inside` than to
     `outside`. With `of` = "liquid" (and with "density", where nothing else has one) it is where the particles
     of a SphSystem fill more than half of space. With `of` = "flow" it is given by the SignedDistance that was
-    attached to the `fluid` entity.
+    attached to the `fluid` entity. For `facets` (below) a particle is spread as the cubic B-spline that is a
+    cell of the TransferGrid wide (for a liquid, as wide as a particle) and read at half cells, so that the
+    surface goes with the particles, wherever the grid's points are.
 
-    Without `carried` the surface is found anew every `every` ticks, from the field of the tick's last
-    evaluation (before its last move). With it, that is done once, and from then on the flow carries the
-    surface in every tick: d phi / dt + u . grad phi = 0, semi-Lagrangian, on a grid that follows the surface.
-    Distances are computed anew after each step, and with `keep_volume` the surface is moved along its normal
-    so that its volume stays. Parts merge and split by themselves; what is thinner than two cells is lost, and
-    its volume goes to the rest. What moves all particles moves the surface too: winds and bodies. It never
-    overlaps bodies, nor does one that is found; the volume that they take goes to the rest. (Operations on
-    some entities only, by `on`, do not move it.)
+    Without `carried` the surface is found anew every `every` ticks. With it, that is done once, and from then
+    on the flow carries the surface in every tick: d phi / dt + u . grad phi = 0, semi-Lagrangian, on a grid
+    that follows the surface. Distances are computed anew after each step, and with `keep_volume` the surface
+    is moved along its normal so that its volume stays. Parts merge and split by themselves; what is thinner
+    than two cells is lost, and its volume goes to the rest. What moves all particles moves the surface too:
+    winds and bodies. It never overlaps bodies, nor does one that is found; the volume that they take goes to
+    the rest. (Operations on some entities only, by `on`, do not move it.)
 
     `method` = "facets" measures distances beside the surface to facets at the value midway between `inside`
     and `outside`, "crossings" along the axes by the article's rule. All other distances come from fast
@@ -82,7 +81,7 @@ class SurfaceSystem(System):
     dimensions = (2, 3)
     writes = (SignedDistance, SurfaceMesh)
     may_read = (*BODIES, *CARRIED, *FILLED, Position, Volume, Liquid)
-    asks = (CollisionSystem, "VelocitySystem", "WindSystem")
+    asks = (CollisionSystem, TransferSystem, "VelocitySystem", "WindSystem")
     # Its numbers join the record of the same tick.
     after = ("DiagnosticsSystem",)
 
@@ -114,8 +113,7 @@ class SurfaceSystem(System):
         """Set which components are read; require what fills the field, and a place for the distances."""
         reads: Types = (Position, Liquid) if self.of == "liquid" else ()
         if self.of in FIELDS:
-            field, _, carried = FIELDS[self.of]
-            reads = (Fluid, TransferGrid, field, *carried)
+            reads = (*FILLED, *FIELDS[self.of])
         self.reads = reads  # type: ignore[misc]  # the schedule asks the instance
         if self.of == "flow" and not self.carried:
             raise RecipeError(
@@ -173,36 +171,47 @@ class SurfaceSystem(System):
         from ecs_fluid.kernels.surface.facets import facet_distances
         from ecs_fluid.kernels.surface.grid_crossings import crossing_distances, full_value
 
+        # Part 17's rule takes the surface to where the field ends, so its particles are a cell wide.
+        smooth, inside = self.method == "facets", self.inside
         if self._of_liquid():
-            origin, spacing, values = filled_part(self.world)
-            outside, inside = self.outside or 0.0, 1.0 if self.inside is None else self.inside
-            solid = self._depth_in_solids(values, outside, origin, spacing)
+            origin, step, values = filled_part(self.world, smooth)
+            outside, inside = self.outside or 0.0, 1.0 if inside is None else inside
         else:
-            grid, values = self._values()
-            origin, spacing, outside = grid.origin, grid.spacing, self._outside_value()
-            solid = self._depth_in_solids(values, outside, origin, spacing)
-            if self.inside is not None:
-                inside = self.inside
-            elif self.method == "crossings":
-                inside = full_value(values, outside)
+            origin, step, values = self._values(smooth)
+            outside = self._outside_value()
+        # Of a smooth field every second point is one of the surface's grid.
+        every = (slice(None, None, 2 if smooth else 1),) * 3
+        spacing, coarse = step * every[0].step, np.ascontiguousarray(values[every])
+        solid = self._depth_in_solids(coarse, outside, origin, spacing)
+        if inside is None:
+            if smooth and solid is None:
+                inside = _mean_inside(values, outside)
+            elif smooth:
+                # A point at a wall stands for half a cell of fluid.
+                inside = _mean_inside(coarse, outside, np.clip(0.5 - solid / spacing.max(), 0.0, 1.0))
             else:
-                inside = _mean_inside(values if solid is None else values[solid <= 0], outside)
+                inside = full_value(values, outside)
         if abs(inside - outside) <= 1e-5 * max(abs(inside), abs(outside)):
             # The field is the same everywhere, to single precision: nothing is inside.
             inside = outside + max(1.0, abs(outside))
-        if self.method == "crossings":
-            phi, pinned = crossing_distances(values, outside, inside, spacing)
-        else:
+        if smooth:
             # In parts of the full value, so that nothing overflows and inside is negative.
             middle, scale = 0.5 * (inside + outside), 1.0 / (outside - inside)
             field = ((values - values.dtype.type(middle)) * values.dtype.type(scale)).astype(values.dtype)
-            phi, pinned = facet_distances(field, spacing)
+            phi, pinned = facet_distances(field, step)
+        else:
+            phi, pinned = crossing_distances(values, outside, inside, step)
+        if smooth:
+            # Beside the surface distances are found between the points of the grid as well.
+            near = NEAR * float(step[np.array(phi.shape) > 1].max(initial=0.0))
+            phi = np.ascontiguousarray(distances(phi, pinned, step, self.order, near).phi[every])
+            pinned = np.abs(phi) < near
         level = Level(phi, origin.astype(self.world.dtype), spacing.astype(self.world.dtype))
         found = distances(phi, pinned, spacing, self.order, self._distance_limit(level))
-        if solid is None or not found.surface:
-            return level._replace(phi=found.phi), found.surface
-        phi = np.maximum(found.phi, solid.astype(found.phi.dtype))
-        return level._replace(phi=phi), bool((phi < 0).any())
+        phi = found.phi
+        if solid is not None and found.surface:
+            phi = np.maximum(phi, solid.astype(phi.dtype))
+        return level._replace(phi=phi), found.surface and bool((phi < 0).any())
 
     def _depth_in_solids(self, values: Array, outside: float, origin: Array, spacing: Array) -> Array | None:
         """Depth (px, py, pz) m in bodies or outside containers at the points of a field, which goes on there
@@ -228,17 +237,14 @@ class SurfaceSystem(System):
             return True
         return self.of == "density" and not carrying_matter(self.world) and has_liquid(self.world)
 
-    def _values(self) -> tuple[Any, Array]:
-        """The grid, and the values on it without the ambient's layers; a flat world has a single layer."""
-        grid = self.field(TransferGrid)
-        kind, name, _ = FIELDS[self.of]
-        values = getattr(self.field(kind), name)
+    def _values(self, smooth: bool) -> tuple[Array, Array, Array]:
+        """Origin, spacing and values of the field, without the ambient's layers; a flat world has a single
+        layer of points."""
+        origin, spacing, values = mixed_field(self.world, self.of, self._outside_value(), smooth)
         if self.outside is None and self.of in AT_REST and (fluid := fluid_at_rest(self.world)).layered:
-            z = (grid.origin[2] + grid.spacing[2] * np.arange(values.shape[2])).astype(values.dtype)
+            z = (origin[2] + spacing[2] * np.arange(values.shape[2])).astype(values.dtype)
             values = values - (AT_REST[self.of](fluid, z) - values.dtype.type(self._outside_value()))
-        for axis in np.flatnonzero(grid.flat):
-            values = np.take(values, [0], axis=axis)
-        return grid, np.ascontiguousarray(values)
+        return origin, spacing, np.ascontiguousarray(values)
 
     def _outside_value(self) -> float:
         if self.outside is not None:
@@ -291,13 +297,15 @@ class SurfaceSystem(System):
         return {"surface_volume": volume, "surface_area": area, "surface_parts": count_parts(table.phi)}
 
 
-def _mean_inside(values: Array, outside: float) -> float:
-    """Mean of a field, each point weighted by what it differs from outside: empty space has no weight."""
+def _mean_inside(values: Array, outside: float, share: Array | float = 1.0) -> float:
+    """Mean of a field, each point weighted by what it differs from outside: empty space has no weight.
+
+    `share` is the part of each point's surroundings that counts, 0 to 1.
+    """
     above = np.asarray(values, np.float64) - outside
     sign = 1.0 if above.max(initial=0.0) >= -above.min(initial=0.0) else -1.0
     above = np.maximum(sign * above, 0.0)
     most = above.max(initial=0.0)
-    if most == 0.0:
-        return outside
-    parts = above / most  # whose squares do not overflow
-    return outside + sign * float(most * (parts**2).sum() / parts.sum())
+    parts = above / (most or 1.0)  # whose squares do not overflow
+    total = (share * parts).sum()
+    return outside + sign * float(most * (share * parts**2).sum() / total) if total > 0.0 else outside

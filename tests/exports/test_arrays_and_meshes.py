@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,11 @@ from vtkmodules.vtkIOGeometry import vtkGLTFReader, vtkOBJReader
 from vtkmodules.vtkIOPLY import vtkPLYReader
 
 import ecs_fluid as ef
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.exports.colours import SOLID, TINTS
 from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.worlds.meshes import read_mesh
+from ecs_fluid.worlds.vtk_child import is_cut_short
 from tests.exports.made_run import CORNERS, SIZE, box_vertices, frame_of, time_of
 
 
@@ -160,6 +165,66 @@ def test_gltf_says_what_the_specification_asks(run: Path, tmp_path: Path) -> Non
             assert position["min"] == columns["Position.x"].min(axis=0).tolist()
         assert document["nodes"][names.index("balls_1001")]["scale"] == [0.25] * 3
         assert np.abs(CORNERS).max() == pytest.approx(0.4)
+
+
+def test_gltf_has_the_colours_of_recipes(tmp_path: Path) -> None:
+    """In linear light, as the format asks, by the curve of sRGB; trimesh reads them back as bytes.
+
+    Bodies of one shape and two colours are two meshes. What names no colour has that of its kind. Points have
+    a material too, which trimesh does not read.
+    """
+    trimesh = pytest.importorskip("trimesh")
+    ball, box = {"shape": "ball", "radius": 0.1}, {"shape": "box", "size": [2.0, 2.0, 2.0]}
+    body = {"kind": "body", "density": 1e3, "shape": ball}
+    made = [
+        body | {"name": "one", "color": "#ff8000"},
+        body | {"name": "other", "center": [0.5, 0.0, 0.0]},
+        {"kind": "container", "name": "room", "shape": box, "color": "#00ff00"},
+        {"kind": "tracers", "name": "smoke", "points": [[0.0, 0.0, 0.5]], "color": "red"},
+    ]
+    run = ef.run({"world": {"dt": 0.1}, "entity": made}, ticks=1, out=tmp_path / "run", progress=False)
+    path = run.export("gltf") / "run.00001.glb"
+    scene = trimesh.load(path)
+    materials = {}
+    for node in scene.graph.nodes_geometry:
+        material = getattr(scene.geometry[scene.graph[node][1]].visual, "material", None)
+        materials[node.partition("_")[0]] = material
+
+    def light(color: Sequence[float]) -> list[float]:
+        return [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color]
+
+    expected = {
+        "one": (*light((1.0, 128 / 255, 0.0)), 1.0),
+        "other": (*light(SOLID), 1.0),
+        "room": (0.0, 1.0, 0.0, 0.15),
+    }
+    for name, colour in expected.items():
+        assert materials[name].name == name
+        np.testing.assert_allclose(materials[name].baseColorFactor / 255, colour, atol=0.5 / 255 + 1e-9)
+    assert [materials[name].alphaMode for name in expected] == [None, None, "BLEND"]
+    data = path.read_bytes()
+    document = json.loads(data[20 : 20 + struct.unpack("<I", data[12:16])[0]])
+    (points,) = (mesh for mesh in document["meshes"] if mesh.get("name") == "smoke")
+    smoke = document["materials"][points["primitives"][0]["material"]]
+    found = smoke["pbrMetallicRoughness"]["baseColorFactor"]
+    np.testing.assert_allclose(found, [*light(TINTS["red"][0]), 1.0], rtol=1e-9)
+
+
+def test_an_obj_that_is_cut_short_is_refused_wherever_it_is_cut(run: Path, tmp_path: Path) -> None:
+    """Between two lines it was read as what is left. Files of others, which do not say how much they hold,
+    and any with another comment in that place, are read as before."""
+    path = ef.export(run, "obj", out=tmp_path / "out") / "small_run.00006.obj"
+    content = path.read_bytes()
+    assert b" vertices, " in content.splitlines()[1]
+    assert not is_cut_short(str(path))
+    start = content.index(b"faces") + 6
+    for size in range(start, len(content), 7):
+        path.write_bytes(content[:size])
+        assert is_cut_short(str(path)), size
+    with pytest.raises(RecipeError, match=r"is not a readable \.obj file: it is cut short"):
+        read_mesh(str(path), 1.0)
+    path.write_bytes(content.replace(b"# ", b"# about ")[:-200])
+    assert not is_cut_short(str(path))
 
 
 def test_whitewater_has_its_kind_in_points_of_every_format(tmp_path: Path) -> None:

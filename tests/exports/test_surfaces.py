@@ -18,6 +18,7 @@ from vtkmodules.vtkIOXML import vtkXMLPolyDataReader
 import ecs_fluid as ef
 from ecs_fluid.io.runfolder import RunFolder
 from tests.exports.made_run import BALL_CENTER as CENTER, GRID as H, make_liquid_run, radius
+from tests.exports.test_arrays_and_meshes import volume_of
 
 
 @pytest.fixture(scope="module")
@@ -54,27 +55,59 @@ READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
 }
 
 
-def test_obj_tells_of_a_liquid_without_a_surface(tmp_path: Path) -> None:
-    """A tank with water was written as the tank alone, without a word."""
+@pytest.fixture(scope="module")
+def half_full(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tank of 1 m^3, half full of water around a block of 0.4 m on its floor, without a SurfaceSystem."""
+    block = {"shape": "box", "size": [0.4, 0.4, 0.4]}
     tables = {
-        "world": {"dt": 0.01, "duration": 0.01},
+        "world": {"dt": 0.001, "duration": 0.001, "integrator": "euler"},
         "entity": [
             {"kind": "container", "name": "tank", "shape": {"shape": "box", "size": [1, 1, 1]}},
-            {"kind": "liquid", "name": "water", "fills": "tank", "spacing": 0.25},
+            {"kind": "body", "name": "block", "shape": block, "center": [0, 0, -0.3], "motion": "fixed"},
+            {"kind": "liquid", "name": "water", "fills": "tank", "level": 0.0, "spacing": 0.1},
         ],
-        "system": [{"kind": "sph"}],
     }
-    run = ef.run(tables, out=tmp_path / "run")
-    with pytest.warns(ef.FluidWarning, match="stores no surface of its liquid.*so water is left out"):
-        ef.export(run.path, "obj", out=tmp_path / "obj")
+    return ef.run(tables, out=tmp_path_factory.mktemp("half") / "full").path
 
 
-def test_obj_says_how_a_liquid_gets_a_surface(tmp_path: Path) -> None:
-    """Without bodies either; it named formats of particles alone."""
-    water = {"Position.x": np.zeros((1, 3)), "Liquid.mass": np.ones(1)}
+@pytest.mark.parametrize("to", READERS)
+def test_liquid_without_stored_distances_has_the_surface_of_its_particles(
+    half_full: Path, tmp_path: Path, to: str
+) -> None:
+    """Closed, and as large as the water: 1 m x 1 m x 0.5 m less the block, (0.5 - 0.064) m^3.
+
+    Of an edge in the corner of two walls half a cell of 0.05 m is cut off, so (0.025 m)^2 / 2 of 4 + 4 m of
+    edges on the floor and up the walls, 0.3 %; at the block the surface is flat within some 5 % of a spacing.
+    """
+    target = ef.export(half_full, to, out=tmp_path / "out", only=["surface"], frames="0")
+    name, read = READERS[to]
+    data = read(target / name.replace("ball", "full").format(0))
+    edges = vtkFeatureEdges()
+    edges.SetInputData(data)
+    edges.FeatureEdgesOff()
+    edges.ManifoldEdgesOff()
+    edges.Update()
+    assert edges.GetOutput().GetNumberOfCells() == 0
+    assert volume_of(data) == pytest.approx(0.5 - 0.4**3, rel=0.03)
+    low, high = np.reshape(data.GetBounds(), (3, 2)).T
+    np.testing.assert_allclose(low, -0.5, atol=0.005)
+    np.testing.assert_allclose(high, [0.5, 0.5, 0.0], atol=0.01)
+
+
+def test_particles_alone_have_no_surface(half_full: Path, tmp_path: Path) -> None:
+    target = ef.export(half_full, "ply", out=tmp_path / "ply", only=["water", "tank"], frames="0")
+    files = ["export.json", "tank.00000.ply", "water.00000.ply"]
+    assert sorted(path.name for path in target.iterdir()) == files
+    target = ef.export(half_full, "npz", out=tmp_path / "npz")
+    assert json.loads((target / "export.json").read_text())["surface"] is None
+
+
+@pytest.mark.parametrize("volume", [0.0, -1.0, np.nan, np.inf])
+def test_volumes_that_are_none_are_a_sentence(volume: float, tmp_path: Path) -> None:
+    water = {"Position.x": np.random.default_rng(1).random((9, 3)), "Liquid.volume": np.full(9, volume)}
     with RunFolder.create(tmp_path / "run", "", {}) as run, run.write_trajectory() as trajectory:
         trajectory.append(0, 0.0, {"water": water})
-    with pytest.raises(ef.StorageError, match=r"add \[\[system\]\] with kind = 'surface', of = 'liquid'"):
+    with pytest.raises(ef.StorageError, match=r"frame 0 of .*Liquid.volume has a median of .*above 0"):
         ef.export(tmp_path / "run", "obj", out=tmp_path / "obj")
 
 

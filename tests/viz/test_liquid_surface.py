@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
-from ecs_fluid.viz import liquid_surface as module
+from ecs_fluid.exports import particle_surface as module
+from ecs_fluid.exports.bodies import Mesh, Placed, unit_ball
 from ecs_fluid.viz.liquid_surface import FOAM, foam, foaming, liquid_surface, whitened
 from ecs_fluid.viz.scene import pixels, render
 from ecs_fluid.viz.shared_limits import survey
@@ -34,6 +37,62 @@ def test_a_block_keeps_its_faces_and_points_outward() -> None:
     assert 0.93 * side**3 < mesh.volume < side**3
     outward = np.einsum("ij,ij->i", mesh.point_data["Normals"], mesh.points - 0.5 * side)
     assert (outward > 0.0).all()
+
+
+def placed(mesh: Mesh, x: tuple[float, ...], scale: float = 1.0, **kind: bool) -> Placed:
+    """A body at rest."""
+    flags = {"ball": False, "container": False} | kind
+    zero = np.zeros(3)
+    return Placed(
+        "b", 0, mesh, np.array(x), np.array([1.0, 0, 0, 0]), scale, zero, zero, **flags, temperature=np.nan
+    )
+
+
+def box(size: tuple[float, ...]) -> Mesh:
+    """A box about the origin."""
+    corners = np.array(list(np.ndindex(2, 2, 2))) - 0.5
+    faces = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
+    return Mesh(corners * size, np.ravel(faces), np.arange(0, 25, 4))
+
+
+def test_liquid_in_a_tank_ends_at_its_walls() -> None:
+    """Flat at the walls, with sharp edges there: an edge is cut off over half a cell, of a quarter of a
+    spacing, and the whole 12 x 0.5 x 0.25^2 / 12^2 = 0.3 %. A tank that is turned has the same liquid."""
+    side = 12 * SPACING
+    tank = placed(box((side, side, 2.0 * side)), (0.5 * side, 0.5 * side, side), container=True)
+    mesh, drops = liquid_surface(block(), SPACING, [tank])
+    assert not drops.any() and mesh.is_manifold and mesh.n_open_edges == 0
+    np.testing.assert_allclose(mesh.bounds[:5], [0.0, side, 0.0, side, 0.0], atol=1e-6)
+    assert 0.997 * side**3 < mesh.volume < 1.0001 * side**3
+    turn = Rotation.from_rotvec([0.3, 0.2, 0.1])
+    leaning = replace(tank, x=turn.apply(tank.x), q=np.roll(turn.as_quat(), 1))
+    turned, _ = liquid_surface(turn.apply(block()), SPACING, [leaning])
+    assert turned.volume == pytest.approx(side**3, rel=0.01)
+    back = turn.inv().apply(turned.points)
+    # No vertex is nearer to a point than a fullness of 1e-3 makes it: 1e-3 sqrt(2 pi) 3/4 spacings.
+    off = 1.9e-3 * SPACING
+    assert back.min() > -off and back[:, :2].max() < side + off
+
+
+def test_liquid_stays_out_of_bodies() -> None:
+    """A ball and a box that stand in the way: the surface goes around them, up to what facets cut."""
+    bodies = [
+        placed(unit_ball(), (0.3, 0.3, 0.55), 0.15, ball=True), placed(box((0.2, 0.2, 0.3)), (0.6, 0.3, 0.3))
+    ]  # fmt: skip
+    mesh, _ = liquid_surface(block(), SPACING, bodies)
+    points = np.asarray(mesh.points, np.float64)
+    # A facet as long as the diagonal of a cell of 0.025 m lies within its square / (8 R) of the ball.
+    assert np.linalg.norm(points - (0.3, 0.3, 0.55), axis=1).min() > 0.15 - 3 * 0.025**2 / (8 * 0.15)
+    inside = (np.abs(points - (0.6, 0.3, 0.3)) < (0.0999, 0.0999, 0.1499)).all(axis=1)
+    assert not inside.any() and mesh.is_manifold and mesh.n_open_edges == 0
+
+
+def test_a_drop_at_a_wall_is_a_drop() -> None:
+    """With its image it fills 0.3 at most."""
+    tank = placed(box((1.0, 1.0, 1.0)), (0.0, 0.0, 0.0), container=True)
+    x = np.array([[0.49, 0.1 * k, 0.0] for k in range(-3, 4)])
+    mesh, drops = liquid_surface(x, SPACING, [tank])
+    assert mesh.n_points == 0 and drops.all()
 
 
 def test_two_blocks_are_two_surfaces_and_a_lonely_particle_is_a_drop() -> None:

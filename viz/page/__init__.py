@@ -66,7 +66,7 @@ def page(
     if title is not None and any("\ud800" <= letter <= "\udfff" for letter in title):  # bytes of no text
         raise FluidError(f"the title {title!a} is not text in UTF-8, which is needed")
     folder = RunFolder.open(run)
-    chosen = Frames(folder, frames, only, progress)
+    chosen = Frames(folder, frames, only, progress, of_particles=False)  # which it draws as beads
     target = path_of(out, "out") if out is not None else default_folder(folder.path, "page")
     with new_folder(target, replace) as made:
         summary = write(made, chosen, fields, color_by, look, title or chosen.name)

@@ -28,7 +28,7 @@ class Solids:
         Shape 0 is the ball of radius 1, k and -k are polytope k as a solid and as a container.
         """
         rows: dict[str, list[list[float]]] = {name: [] for name in self._names}
-        bodies = list(self._surfaces.bodies(frame))
+        bodies = list(self._surfaces.placed(frame.bodies))
         for body, colour in zip(bodies, self._colours(bodies), strict=True):
             shape = 0 if body.ball else self._number(body.mesh) * (-1 if body.container else 1)
             rows[body.population].append([*body.x, *body.q, body.scale, shape, *colour])
