@@ -130,7 +130,7 @@ class _Scene:
         return self.materials.index(made)
 
     def _mesh(self, mesh: Mesh, material: int, ball: bool) -> int:
-        """Number of a mesh, which bodies of one population and shape share; it has the name of its material."""
+        """Number of a mesh, which bodies of one population and shape share; named as its material."""
         key = (id(mesh), material)
         if key not in self._known:
             attributes = {"POSITION": self._accessor(mesh.vertices, bounds=True)}
