@@ -16,6 +16,7 @@ from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.shared.carried_quantities import Cargo
+from ecs_fluid.systems.shared.divergence import ROOM, less_divergence
 from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
 from ecs_fluid.systems.shared.populations import of_bodies
 from ecs_fluid.world import World
@@ -23,6 +24,9 @@ from ecs_fluid.world import World
 ROUNDING = 1e-13
 """Points that together hold less than this fraction of sum |alpha| are empty: it is rounding of the
 weights."""
+
+ROUNDS = 3
+"""How often vortons are asked for a smaller part of what would leave the range of values."""
 
 MOST_MISSED, FEWER = 1e-14, 4.0
 """Allowed error of the moments, see `with_moments`; and the factor on `loss` for another pass if the points
@@ -43,6 +47,11 @@ class _Lattice(NamedTuple):
     flat: Array
     """(3,) whether the axis is across the plane of a world of two dimensions"""
 
+    @property
+    def cell(self) -> float:
+        """Volume of a cell, m^3, or its area in a plane, m^2."""
+        return self.spacing ** int(3 - self.flat.sum()) * float(np.prod(self.edges / self.spacing))
+
 
 class RemeshSystem(System):
     """Remeshing: every `every` ticks new vortons on a lattice, `overlap` spacings wide, replace all.
@@ -51,13 +60,14 @@ class RemeshSystem(System):
     the vorticity between them is lost. The new vortons stand at multiples of `spacing` and take the strengths
     by M4' weights, which keep the moments 0, 1 and 2 of every strength component, and so total strength and
     both impulses, to rounding. (Weights `linear` keep moments 0 and 1 and spread by h^2/6 on average;
-    `m6_prime`, for vortons without matter, keep moments 0 to 4, at 216 points in place of 64. A wave of
-    0.8/h loses 0.5 % of itself by M4' each time and 0.06 % by M6', and twice that of its energy.)
+    `m6_prime`, for vortons without matter or with `fill`, keep moments 0 to 4, at 216 points in place of 64.
+    A wave of 0.8/h loses 0.5 % of itself by M4' each time and 0.06 % by M6', and twice that of its energy.)
 
     The weakest new vortons, together at most the fraction `loss` of sum |alpha| (and of the volume, if they
-    carry matter), are left out. The others compensate the change of the moments, by alpha += |alpha| times a
-    quadratic polynomial of the position: the least change in the sense of sum |change|^2/|alpha|. If too few
-    are left for that, fewer are left out. `report` holds counts and figures of the last remeshing, by entity.
+    carry matter, or with `fill` of what they carry), are left out. The others compensate the change of the
+    moments, by alpha += |alpha| times a quadratic polynomial of the position: the least change in the sense
+    of sum |change|^2/|alpha|. If too few are left for that, fewer are left out. Matter goes to the nearest of
+    them. `report` holds counts and figures of the last remeshing, by entity.
 
     Core radii become overlap times spacing. By default the spacing is such that the mean square core radius,
     weighted by |alpha|, stays. With a `spacing` that makes cores narrower, remeshing undoes core spreading.
@@ -70,13 +80,20 @@ class RemeshSystem(System):
     time. New rows get new RowIds; tracers are left alone. Remeshing is for filled cores: a line of single
     vortons becomes a bundle of lines.
 
+    Vortons that share their volume still end where they did, and neither heat nor vorticity can spread
+    beyond. With `fill` the vorton of a point stands for all of its cell instead, and what the old ones lack
+    of it is fluid at rest. What they have beyond such fluid (heat, species, excess density) keeps its totals.
+    It is shared by `weights`, as far as no value leaves its range by that. Fluid at rest that neither turns
+    nor carries anything is left out.
+
     Where a CollisionSystem keeps vortons out of bodies and in containers, lattice points where no vorton may
     be are moved to the surface, and the others compensate that change of the moments too.
 
     In a periodic world the spacing is adjusted so that a period is a whole number of it. Points between two
     others become vortons even without strength, since exchange needs them; those that get no matter get the
     mean age. `solenoidal` removes the part of the strengths that is a gradient, which grows where vortons are
-    stretched, and adds energy to the flow.
+    stretched. It moves nothing by itself, but it is stretched as well: that adds energy in a periodic box,
+    and takes impulse in open space.
 
     It runs after all observers, on the finished state of the tick, and the next tick starts from the lattice.
     Source: Cottet and Koumoutsakos, Vortex Methods (2000), chapter 7; Monaghan, J. Comput. Phys. 60 (1985).
@@ -100,10 +117,13 @@ class RemeshSystem(System):
     """how strengths are shared"""
     loss: float = Field(default=1e-4, ge=0, le=0.1)
     """part of sum |alpha| up to which the weakest new vortons are left out, 1"""
+    fill: bool = False
+    """let vortons that carry matter fill space: what they lack of a lattice point's cell is fluid at rest"""
     solenoidal: bool = False
-    """in a world that repeats along all axes: remove the divergence of the new strengths. The correction
-    falls off as r^-3, so all of the box gets weak vortons unless `loss` is some 1e-3 (which takes 0.02 % of
-    the energy in `reconnection`)"""
+    """remove the divergence of the new strengths. In a world that repeats along all axes, all of it: the
+    correction falls off as r^-3, so all of the box gets weak vortons unless `loss` is some 1e-3 (which takes
+    0.02 % of the energy in `reconnection`). Elsewhere that of short waves, by changes within eight spacings
+    that keep total strength and impulse; there too a `loss` of some 1e-3 keeps their number down"""
     on: tuple[Name, ...] = ()
     """entities it works on; default all vortons but those of bodies"""
 
@@ -111,11 +131,11 @@ class RemeshSystem(System):
         self.report: dict[str, dict[str, float]] = {}
 
     def added(self, world: World) -> None:
-        """Refuse `solenoidal` unless all axes repeat: Fourier sums split off the gradient only there."""
-        if self.solenoidal and not world.periods.all():
+        """Refuse `solenoidal` in a plane, where strengths across it have no divergence."""
+        if self.solenoidal and world.dimension == 2:
             raise RecipeError(
-                "RemeshSystem: solenoidal = true is for worlds that repeat along x, y and z; leave it out, "
-                "or give the world three periods"
+                "RemeshSystem: solenoidal = true is for worlds of three dimensions; leave it out, since "
+                "strengths in a plane have no divergence"
             )
 
     def process(self, dt: float) -> None:
@@ -126,6 +146,11 @@ class RemeshSystem(System):
         for entity, _ in self.chosen(Position, Strength, CoreRadius):
             if len(entity) and (self.on or not of_bodies(entity)):
                 made.append((entity, *self._remesh(entity)))
+        if self.fill and len(made) > 1:
+            raise FluidError(
+                f"RemeshSystem: fill = true lets one population fill space, but {made[0][0].name!r} and "
+                f"{made[1][0].name!r} are remeshed; name one of them in 'on'"
+            )
         _share_volume([(tables[0].x, tables[-1].volume) for _, tables, of_space in made if of_space])
         for entity, tables, _ in made:
             entity.kill(np.ones(len(entity), dtype=bool))
@@ -135,14 +160,18 @@ class RemeshSystem(System):
         """Tables of the vortons that replace the entity's; and whether their volumes are shares of space."""
         from ecs_fluid.kernels.vorticity.strength_moments import with_moments
 
-        lattice, cargo = self._lattice(entity), Cargo(entity)
+        lattice, cargo = self._lattice(entity), Cargo(entity, self.fill)
         spacing, edges, _, again, flat = lattice
         low, field, load = self._shared(entity, cargo, lattice)
         x, shape = entity[Position].x, field.shape[:3]
-        strength, load = field.reshape(-1, 3), load.reshape(-1, load.shape[3])
-        volume, loss = load[:, 0] if cargo.matter else None, max(self.loss, ROUNDING)
+        strength, load = (of.reshape(-1, of.shape[3]) for of in (field, load))
+        filled = self.fill and cargo.matter
+        volume, loss = load[:, 0] if cargo.matter and not filled else None, max(self.loss, ROUNDING)
+        matter = cargo.beyond_rest(load) if filled else np.zeros(len(load))
+        if volume is not None:
+            matter = volume / volume.sum()
         while True:
-            kept, out = _kept_points(strength, volume, loss)
+            kept, out = _kept_points(strength, matter, loss)
             if again.any():
                 kept, out = _with_gaps_filled(kept, out, shape, again)
             if volume is not None:  # a vorton that carries matter needs a volume
@@ -171,9 +200,9 @@ class RemeshSystem(System):
             "moved": len(moved) / len(kept),
         }
         sigma = np.full(len(kept), self.overlap * spacing)
-        cell = spacing ** int(3 - flat.sum()) * float(np.prod(edges / spacing))
-        matter = cargo.tables(load, kept, cell)
-        tables = [Position(places), Strength(new), CoreRadius(sigma), *matter]
+        share = _handed_on(load, kept, out, places, far) if cargo.matter else load[kept]
+        carried = cargo.filled(share, places, lattice.cell) if filled else cargo.tables(share, lattice.cell)
+        tables = [Position(places), Strength(new), CoreRadius(sigma), *carried]
         return tables, cargo.has_volume and not cargo.matter
 
     def _lattice(self, entity: Entity) -> _Lattice:
@@ -189,23 +218,64 @@ class RemeshSystem(System):
 
     def _shared(self, entity: Entity, cargo: Cargo, lattice: _Lattice) -> tuple[Array, Array, Array]:
         """The lowest lattice index (3,), and the strengths and the cargo that the points get."""
-        from ecs_fluid.kernels.grids.lattice import to_lattice
-        from ecs_fluid.kernels.poisson.periodic import folded, solenoidal
+        from ecs_fluid.kernels.poisson.periodic import solenoidal
 
-        if cargo.matter and self.weights == "m6_prime":
+        if cargo.matter and not self.fill and self.weights == "m6_prime":
             raise FluidError(
                 "RemeshSystem: weights = 'm6_prime' cannot share out density, temperature or species, but "
-                f"{entity.name!r} carries some; use weights = 'm4_prime'"
+                f"{entity.name!r} carries some; use weights = 'm4_prime', or fill = true"
             )
-        _, edges, cells, again, flat = lattice
-        x = entity[Position].x
-        low, field = to_lattice(self.weights, x, entity[Strength].alpha, edges, flat)
+        x, edges, again = entity[Position].x, lattice.edges, lattice.again
+        low, field = self._to_points(lattice, x, entity[Strength].alpha, self.weights)
         positive = "linear" if self.weights == "linear" else "positive"
-        _, load = to_lattice(positive, x, cargo.extensive, edges, flat, self.weights)
-        if again.any():
-            field, load = (folded(shares, low, cells, again) for shares in (field, load))
-            low = np.where(again, 0, low)
-        return low, solenoidal(field, edges) if self.solenoidal else field, load
+        _, load = self._to_points(lattice, x, cargo.extensive, positive)
+        if self.fill and cargo.matter and self.weights != "linear":
+            load = load + self._finer(lattice, x, cargo, load, low)
+        if self.solenoidal and again.all():
+            field = solenoidal(field, edges)
+        elif self.solenoidal:
+            room = np.where(again, 0, ROOM)
+            field, load = _with_room(field, room), _with_room(load, room)
+            field, low = less_divergence(field, edges, again), low - room
+        return low, field, load
+
+    def _to_points(self, lattice: _Lattice, x: Array, values: Array, weights: str) -> tuple[Array, Array]:
+        """Values shared among lattice points, `to_lattice`, on as many points as `self.weights` reach."""
+        from ecs_fluid.kernels.grids.lattice import to_lattice
+        from ecs_fluid.kernels.poisson.periodic import folded
+
+        low, shares = to_lattice(weights, x, values, lattice.edges, lattice.flat, self.weights)
+        if not lattice.again.any():
+            return low, shares
+        return np.where(lattice.again, 0, low), folded(shares, low, lattice.cells, lattice.again)
+
+    def _finer(self, lattice: _Lattice, x: Array, cargo: Cargo, load: Array, low: Array) -> Array:
+        """What points get by `weights` beyond `load`, of that part of each vorton's cargo by which no value
+        leaves its range.
+
+        A vorton's own difference keeps its total and first moments, so no part of it carries anything away.
+        """
+        from scipy.ndimage import minimum_filter
+
+        reach, below = (6, 2) if self.weights == "m6_prime" else (4, 1)
+        size = np.where(lattice.flat, 1, reach).tolist()
+        modes: list[Literal["wrap", "nearest"]] = ["wrap" if axis else "nearest" for axis in lattice.again]
+        at = np.where(lattice.flat, 0, np.floor(x / lattice.edges).astype(np.int64) - low)
+        at = np.where(lattice.again, at % lattice.cells, at)
+        part = np.ones(len(x))
+        for turn in range(ROUNDS + 1):
+            held = cargo.extensive * part[:, None]
+            change = self._to_points(lattice, x, held, self.weights)[1]
+            change -= self._to_points(lattice, x, held, "positive")[1]
+            free = cargo.room(load, change, lattice.cell)
+            if turn == ROUNDS or free.min() == 1:
+                break
+            # The points that a vorton of a cell reaches begin `below` points before the cell's lower end.
+            free = minimum_filter(
+                free, size, mode=modes, origin=[below - n // 2 if n > 1 else 0 for n in size]
+            )
+            part *= free[tuple(at.T)]
+        return change
 
     def _clear(self, entity: Entity, places: Array) -> tuple[Array, Array]:
         """Move places in bodies, or beyond walls, to the surface; returns which (m,), and where they were (m,
@@ -291,16 +361,32 @@ def _with_gaps_filled(kept: Array, out: Array, shape: tuple[int, ...], again: Ar
     return kept, np.setdiff1d(out, kept)
 
 
-def _kept_points(strength: Array, volume: Array | None, loss: float) -> tuple[Array, Array]:
+def _handed_on(load: Array, kept: Array, out: Array, places: Array, far: Array) -> Array:
+    """Rows of `load` of the points kept, with what points left out held at the nearest of these.
+
+    ``places`` (n, 3) and ``far`` (m, 3), m, are where the points kept and left out are.
+    """
+    share = load[kept]
+    if len(out):
+        from scipy.spatial import cKDTree
+
+        np.add.at(share, cKDTree(places).query(far)[1], load[out])
+    return share
+
+
+def _with_room(shares: Array, room: Array) -> Array:
+    """Values at lattice points with `room` more points, (3,), on either side along each axis, which are 0."""
+    return np.pad(shares, [*((n, n) for n in room.tolist()), (0, 0)])
+
+
+def _kept_points(strength: Array, matter: Array, loss: float) -> tuple[Array, Array]:
     """Numbers, ascending, of the lattice points that become vortons, and of other points that are not empty.
 
-    The others are the weakest, which together hold at most the fraction `loss` of sum |alpha| (and of the
-    volume).
+    The others are the weakest, which together hold at most the fraction `loss` of sum |alpha| and of the
+    `matter` (points,).
     """
     size = _size(strength)
-    score = size / size.sum() if size.any() else np.zeros(len(size))
-    if volume is not None:
-        score = score + volume / volume.sum()
+    score = (size / size.sum() if size.any() else size) + matter
     order = np.argsort(score, kind="stable")
     empty = int((score == 0).sum())
     least = np.cumsum(score[order])

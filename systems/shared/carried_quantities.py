@@ -11,6 +11,7 @@ from ecs_fluid.components import (
     Age,
     CarrierMotion,
     CoreRadius,
+    Density,
     Dilatation,
     Position,
     RowId,
@@ -23,7 +24,7 @@ from ecs_fluid.components import (
 )
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
-from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest
+from ecs_fluid.systems.shared.fluid_at_rest import density_at, fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.properties import particle_density
 
 REPLACED = (Position, Strength, CoreRadius, Volume, RowId)
@@ -32,14 +33,20 @@ REPLACED = (Position, Strength, CoreRadius, Volume, RowId)
 RESTARTED = (VelocityHistory, SubfilterAverage, CarrierMotion)
 """Tables that belong to the path of an old vorton: new vortons start with the defaults."""
 
+UNDILUTED = (Age,)
+"""Components of which fluid at rest has no value: mixed with it, vortons keep theirs."""
+
+AT_REST = 1e-4
+"""Part of the largest value beyond fluid at rest below which values of the other sign are rounding."""
+
 BY_MASS = (*Temperature.columns.values(), Dilatation.columns["temperature"], *Species.columns.values())
 """Components that mix by mass, not by volume, in gas that swells."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its table and name, its index among the extensive quantities, the index of the quantity
-    that it is a value per (volume or mass), and the range of its values."""
+    """One column: its table and name, its first index among the extensive quantities, the index of the
+    quantity that it is a value per (volume or mass), and the range of its values."""
 
     kind: type[Component]
     name: str
@@ -49,6 +56,17 @@ class Column:
     least: float
     most: float
 
+    @property
+    def held(self) -> slice:
+        """Its places among the extensive quantities."""
+        return slice(self.first, self.first + int(np.prod(self.shape)))
+
+    @property
+    def with_rest(self) -> tuple[float, float]:
+        """The range of values beyond fluid at rest, where there is such fluid too; 0 instead of rounding."""
+        some = AT_REST * max(-self.least, self.most)
+        return self.least if self.least < -some else 0.0, self.most if self.most > some else 0.0
+
 
 class Cargo:
     """Extensive quantities of every vorton of an entity: volume, and value times volume of every column.
@@ -57,15 +75,22 @@ class Cargo:
     them, per volume; where vortons swell, components in `BY_MASS` count as value times mass. Without a Volume
     every vorton counts as 1. `matter` says whether vortons carry more than an Age.
 
+    With `fill`, values are those beyond fluid at rest at the same height, which fills the rest of the space.
+
     Raises FluidError when a table can neither be shared nor started anew.
     """
 
-    def __init__(self, entity: Entity) -> None:
-        rows = len(entity)
+    def __init__(self, entity: Entity, fill: bool = False) -> None:
+        self.entity, rows = entity, len(entity)
         volume = entity[Volume].volume.astype(np.float64) if Volume in entity else np.ones(rows)
         self.has_volume = Volume in entity
         self.columns: list[Column] = []
         parts, swells = [volume], Dilatation in entity
+        if swells and fill:
+            raise FluidError(
+                f"RemeshSystem: fill = true counts heat by volume, but where vortons swell, as those of "
+                f"{entity.name!r}, it counts by mass; leave fill out"
+            )
         if swells:
             rho = particle_density(entity.tables, fluid_at_rest(entity.world))
             parts.append(volume * rho.astype(np.float64))
@@ -78,36 +103,110 @@ class Cargo:
                 continue
             for field, array in table.items():
                 values = array.reshape(rows, -1).astype(np.float64)
+                if fill and kind not in UNDILUTED:
+                    values -= self._at_rest(kind, field.name, entity[Position].x)
                 limits = float(values.min()), float(values.max())
                 per = int(swells and field in BY_MASS)
                 self.columns.append(Column(kind, field.name, array.shape[1:], len(parts), per, *limits))
                 parts += list(values.T * parts[per])
         self.extensive = np.stack(parts, axis=1)
         self.matter = any(column.kind is not Age for column in self.columns)
+        if fill and self.matter and not self.has_volume:
+            raise FluidError(
+                f"RemeshSystem: fill = true lets vortons fill space, but {entity.name!r} has no Volume; give "
+                "it one"
+            )
 
-    def tables(self, load: Array, kept: Array, cell: float) -> list[Component]:
-        """Tables of new vortons at some of the lattice points that took shares of the cargo.
+    def beyond_rest(self, load: Array) -> Array:
+        """What each row of `load` has beyond fluid at rest, (n,), as sums of parts of the whole."""
+        held = [np.abs(load[:, c.held]).sum(axis=1) for c in self.columns if c.kind not in UNDILUTED]
+        return np.asarray(sum((size / size.sum() for size in held if size.any()), np.zeros(len(load))))
+
+    def room(self, load: Array, change: Array, cell: float) -> Array:
+        """Part (...,), at most 1, of `change` by which no value leaves its range in cells that hold `load`.
+
+        Both are extensive quantities (..., k); a cell has `cell` m^3.
+        """
+        part = np.ones(load.shape[:-1])
+        for column in self.columns:
+            if column.kind not in UNDILUTED:
+                low, high = column.with_rest
+                held, more = load[..., column.held], change[..., column.held]
+                free = np.where(more < 0, held - low * cell, high * cell - held).clip(min=0)
+                size = np.abs(more)
+                parts = np.divide(free, size, np.ones_like(size), where=size > free)
+                part = np.minimum(part, parts.min(axis=-1))
+        return part
+
+    def filled(self, share: Array, places: Array, cell: float) -> list[Component]:
+        """Tables of new vortons that stand for whole cells of `cell` m^3, the rest of each fluid at rest.
+
+        Where what a point got does not fit into the cell, the vorton is larger. Where it got a little of
+        something that no vorton has, less heat than fluid at rest among warm vortons, say, that is made up by
+        all others, in proportion to what they have.
 
         Args:
-            load: extensive quantities (points, k) of all the points.
-            kept: which points become vortons.
-            cell: volume of a vorton that carries no matter.
+            share: extensive quantities (n, k) of each.
+            places: (n, 3) m.
+            cell: volume of a cell.
         """
-        share = load[kept]
-        volume = np.full(len(kept), cell)
-        if self.matter:
-            # The cargo of points left out is mixed into the others: totals and ranges of values stay.
-            share = share + share[:, :1] / share[:, 0].sum() * (load.sum(axis=0) - share.sum(axis=0))
-            volume = share[:, 0]
-        else:  # points that got nothing get the mean age
-            share = np.where(share[:, :1] > 0, share, load.sum(axis=0))
+        share, volume, of_one = share.copy(), np.full(len(share), cell), np.zeros(len(share))
+        for column in self.columns:
+            if column.kind in UNDILUTED:
+                continue
+            held, (low, high) = share[:, column.held], column.with_rest
+            if low == 0 or high == 0:
+                total, held[...] = held.sum(axis=0), held.clip(0, None) if low == 0 else held.clip(None, 0)
+                left = held.sum(axis=0)
+                held *= np.divide(total, left, np.ones_like(total), where=left != 0)
+            for end in (low, high):
+                if end:
+                    volume = np.maximum(volume, (held / end).max(axis=1))
+            if column.kind is Species:
+                of_one += held.sum(axis=1)
+        volume = np.maximum(volume, of_one)
         found: dict[type[Component], dict[str, Array]] = {}
         for column in self.columns:
-            width = int(np.prod(column.shape))
-            held = share[:, column.first : column.first + width]
-            value = held / share[:, column.per : column.per + 1]
+            held = share[:, column.held]
+            if column.kind in UNDILUTED:  # the mean of the vortons there, or of all
+                some = share[:, :1] > 0
+                own = np.where(some, share[:, :1], share[:, 0].sum())
+                value = np.where(some, held, held.sum(axis=0)) / own
+            else:
+                # Vortons are large enough, so clipping removes only rounding.
+                value = np.clip(held / volume[:, None], *column.with_rest)
+                value = value + self._at_rest(column.kind, column.name, places)
+            found.setdefault(column.kind, {})[column.name] = value.reshape(len(share), *column.shape)
+        return [*(kind(**columns) for kind, columns in found.items()), Volume(volume)]
+
+    def _at_rest(self, kind: type[Component], name: str, x: Array) -> Array:
+        """Value of a column in fluid at rest at places (n, 3) m: (n, 1), or (1, 1) if it is the default."""
+        fluid, z = fluid_at_rest(self.entity.world), x[:, 2].astype(np.float64)
+        if kind is Temperature:
+            return temperature_at(fluid, z)[:, None]
+        if kind is Density:
+            return density_at(fluid, z)[:, None]
+        default = next(field.default for field in kind.columns.values() if field.name == name)
+        if default is None:
+            raise FluidError(
+                f"RemeshSystem: fill = true adds fluid at rest, of which the {kind.__name__} of "
+                f"{self.entity.name!r} has no value; give its column {name!r} a default"
+            )
+        return np.full((1, 1), default)
+
+    def tables(self, share: Array, cell: float) -> list[Component]:
+        """Tables of new vortons from the extensive quantities (n, k) of each.
+
+        Those that carry no matter get the volume `cell`, m^3, and if they got nothing, the mean age.
+        """
+        volume = share[:, 0] if self.matter else np.full(len(share), cell)
+        if not self.matter:
+            share = np.where(share[:, :1] > 0, share, self.extensive.sum(axis=0))
+        found: dict[type[Component], dict[str, Array]] = {}
+        for column in self.columns:
+            value = share[:, column.held] / share[:, column.per : column.per + 1]
             # New values are means of old ones, so clipping removes only rounding.
-            value = np.clip(value, column.least, column.most).reshape(len(kept), *column.shape)
+            value = np.clip(value, column.least, column.most).reshape(len(share), *column.shape)
             found.setdefault(column.kind, {})[column.name] = value
         tables = [kind(**columns) for kind, columns in found.items()]
         return [*tables, Volume(volume)] if self.has_volume else tables

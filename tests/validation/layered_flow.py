@@ -6,11 +6,14 @@ beta_a(z) that of fluid at rest at its own level, and u_r = -(1/r) dpsi/dz, u_z 
     D(omega/r)/Dt = (nu (laplacian - 1/r^2) omega - db/dr)/r,    b = beta - beta_a,    D(beta)/Dt = 0,
     d^2(psi)/dz^2 + r d((1/r) dpsi/dr)/dr = -r omega,    psi = 0 on the axis and at the walls.
 
+In a `HeatedFlow` a source gives buoyancy, and D(beta)/Dt = kappa laplacian(beta) + q.
+
 Fluxes are of second order with van Leer's limiter, time steps those of Heun.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -32,6 +35,9 @@ class LayeredFlow:
     `start` has for the points r, z the vorticity 1/s, the buoyancy m/s^2 beside the layers', and the dye 1.
     """
 
+    slowness = 0.5
+    """Largest time step over h, s/m."""
+
     def __init__(
         self, h: float, ambient: Profile, viscosity: float, start: Callable[[Array, Array], Sequence[Array]]
     ) -> None:
@@ -45,7 +51,7 @@ class LayeredFlow:
 
     def march(self, seconds: float) -> None:
         """To this time, s."""
-        ticks = max(round((seconds - self.time) / (0.5 * self.h)), 1)
+        ticks = max(round((seconds - self.time) / (self.slowness * self.h)), 1)
         dt = (seconds - self.time) / ticks
         for _ in range(ticks):
             first = self._rate(self.state)
@@ -74,16 +80,47 @@ class LayeredFlow:
         fluxes = -np.diff(corner, axis=1), np.diff(corner, axis=0)
         rate = np.stack([_carried(q, fluxes) for q in state]) / (self.r * self.h**2)
         turned = np.gradient(buoyancy - self.ambient, self.h, axis=0)
-        rate[0] += (self._diffused(over_r * self.r) - turned) / self.r
+        omega = over_r * self.r
+        diffused = self.viscosity * (self._laplacian(omega, -1) - omega / self.r**2)
+        rate[0] += (diffused - turned) / self.r
         return rate
 
-    def _diffused(self, omega: Array) -> Array:
-        around = np.pad(omega, 1, mode="edge")
-        around[0] *= -1  # odd in r
+    def _laplacian(self, f: Array, parity: int) -> Array:
+        around = np.pad(f, 1, mode="edge")
+        around[0] *= parity  # even or odd in r
         out, within = around[2:, 1:-1], around[:-2, 1:-1]
-        rest = around[1:-1, 2:] + around[1:-1, :-2] - 4 * omega
-        slope = (out - within) / (2 * self.h * self.r)
-        return np.asarray(self.viscosity * ((out + within + rest) / self.h**2 + slope - omega / self.r**2))
+        rest = around[1:-1, 2:] + around[1:-1, :-2] - 4 * f
+        return np.asarray((out + within + rest) / self.h**2 + (out - within) / (2 * self.h * self.r))
+
+
+class HeatedFlow(LayeredFlow):
+    """Fluid at rest that a source exp(-|x|^2/width^2) gives `power` m^4/s^3 of buoyancy; kappa is nu."""
+
+    slowness = 0.2
+
+    def __init__(self, h: float, viscosity: float, power: float, width: float) -> None:
+        super().__init__(h, lambda z: 0 * z, viscosity, lambda r, z: (0 * r, 0 * r, 0 * r))
+        self.source = power * np.exp(-(self.r**2 + self.z**2) / width**2) / (math.pi**1.5 * width**3)
+
+    def _rate(self, state: Array) -> Array:
+        rate = super()._rate(state)
+        rate[1] += self.viscosity * self._laplacian(state[1], 1) + self.source
+        return rate
+
+    def across(self, height: float) -> tuple[float, float, float]:
+        """w on the axis m/s, int w^2 dA m^4/s^2 and int b dA m^3/s^2 at a height, m."""
+        psi = self.solve((-(self.r**2) * self.state[0]).ravel()).reshape(self.r.shape)
+        k = int((height - LOW) / self.h - 0.5)
+        part = (height - LOW) / self.h - 0.5 - k
+        psi, b = ((1 - part) * of[:, k] + part * of[:, k + 1] for of in (psi, self.state[1]))
+        even = np.concatenate([psi[1::-1], psi, [0.0, 0.0]])
+        edges = (9 * (even[1:-2] + even[2:-1]) - even[:-3] - even[3:]) / 16
+        edges[0] = 0.0
+        r = self.r[:, 0]
+        w = np.diff(edges[: len(r) + 1]) / (r * self.h)
+        area = 2 * math.pi * r * self.h
+        axis = (81 * psi[0] - psi[1]) / (9 * self.h**2)  # psi = w r^2/2 + O(r^4)
+        return float(axis), float((w**2 * area).sum()), float((b * area).sum())
 
 
 def ring_in_layers(h: float, core: float, frequency: float, viscosity: float, reach: float) -> LayeredFlow:

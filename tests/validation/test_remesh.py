@@ -12,6 +12,7 @@ from flows import Blobs, invariants, lattice, skew_rings, vortons, world_of
 from remeshing import AXIS, contents, filled_ring, matter, moments
 
 import ecs_fluid as ef
+from ecs_fluid.systems.shared.divergence import STEEPEST, SWEEPS, less_divergence
 
 
 def still(
@@ -225,6 +226,98 @@ def test_books_of_heat_and_fuel_of_a_fire_that_is_remeshed(law: str, told: dict[
     assert world["gas"][ef.Species].smoke.sum() > burnt
 
 
+def warm_blob(h: float = 0.1, width: float = 0.3) -> tuple[Blobs, list[ef.Component]]:
+    """Vortons off the lattice, without strength, with 300 K + 100 K exp(-r^2/width^2) up to 3 widths."""
+    x = lattice((-0.9,) * 3, (0.9,) * 3, h)
+    x = x[(x**2).sum(axis=1) < (3 * width) ** 2]
+    T = 300 + 100 * np.exp(-(x**2).sum(axis=1) / width**2)
+    blobs = x + np.array((0.05, 0.03, 0.05)), np.zeros_like(x), np.full(len(x), 1.5 * h)
+    return blobs, [ef.Volume(np.full(len(x), h**3)), ef.Temperature(T)]
+
+
+class Pressure(ef.Component):
+    """A value that new rows have to be given."""
+
+    p: ef.Array = ef.column("Pa")
+
+
+def test_fluid_at_rest_fills_the_cells() -> None:
+    """With `fill` vortons stand for whole cells, heat beyond the ambient stays to 1e-12, none is below that.
+
+    A lattice moved by (h/2, 0.3 h, h/2) as one: M4' keeps the second moments of the heat; weights that are
+    never negative add (f (1 - f) + 1/12) h^2 along each axis, with f the fraction of a cell. M4' is followed
+    but where it passes the peak or goes below the ambient, at the rim.
+    """
+    blobs, tables = warm_blob()
+    moments = []
+    for fill in (False, True):
+        world = still(blobs, ef.RemeshSystem(every=1, spacing=0.1, loss=1e-6, fill=fill), *tables)
+        one = world["vortex0"]
+        heat = one[ef.Volume].volume * (one[ef.Temperature].T - 300)
+        before = tables[0].volume * (tables[1].T - 300)
+        assert heat.sum() == pytest.approx(before.sum(), rel=1e-12)
+        assert one[ef.Temperature].T.min() >= 300 - 1e-9 and one[ef.Temperature].T.max() <= 400 + 1e-9
+        both = (blobs[0], before), (one[ef.Position].x, heat)
+        spread = [of @ (x - of @ x / of.sum()) ** 2 / of.sum() for x, of in both]
+        moments.append((spread[1] - spread[0]) / 0.1**2)
+        if fill:
+            assert one[ef.Volume].volume == pytest.approx(1e-3, rel=1e-12)
+    f = np.array((0.5, 0.3, 0.5))
+    assert moments[0] == pytest.approx(f * (1 - f) + 1 / 12, abs=0.01)
+    assert np.abs(moments[1]).max() < 0.03
+
+
+def test_what_does_not_fit_into_a_cell_takes_more_room() -> None:
+    """Twice the gas in one place: no value leaves its range, so vortons there are twice as large.
+
+    Points inside of the block get 2 h^3 of gas at 350 K each; those at its rim are mixed with fluid at rest.
+    """
+    system = ef.RemeshSystem(every=1, spacing=0.1, loss=0.0, fill=True)
+    x = lattice((-0.3,) * 3, (0.3,) * 3, 0.1)
+    twice = np.concatenate([x, x])
+    blobs = twice, np.zeros_like(twice), np.full(len(twice), 0.15)
+    smoke = np.full(len(twice), 0.7)
+    matter = ef.Temperature(np.full(len(twice), 350.0)), ef.Species(0 * smoke, 1 - smoke, smoke)
+    one = still(blobs, system, ef.Volume(np.full(len(twice), 1e-3)), *matter)["vortex0"]
+    volume, T = one[ef.Volume].volume, one[ef.Temperature].T
+    assert (volume * (T - 300)).sum() == pytest.approx(2e-3 * len(x) * 50, rel=1e-12)
+    assert (volume * one[ef.Species].smoke).sum() == pytest.approx(2e-3 * len(x) * 0.7, rel=1e-12)
+    assert T.min() >= 300 and T.max() <= 350 + 1e-9 and one[ef.Species].smoke.max() <= 0.7 + 1e-12
+    assert volume.min() >= 1e-3 - 1e-15
+    inside = (np.abs(one[ef.Position].x) < 0.15).all(axis=1)
+    assert volume[inside] == pytest.approx(2e-3, rel=1e-9) and T[inside] == pytest.approx(350.0, abs=1e-6)
+
+
+def test_layers_fill_cells_at_their_height() -> None:
+    """Warm fluid in linear layers: far from it the new vortons have the temperature of their own height."""
+    blobs, tables = warm_blob()
+    tables[1].T += 20 * blobs[0][:, 2]
+    world = ef.World(dt=0.1, integrator="euler", precision="double")
+    world.set_fluid(law="ideal_gas", temperature_profile=[(-2.0, 260.0), (2.0, 340.0)])
+    x, alpha, sigma = blobs
+    world.spawn("air", ef.Position(x), ef.Strength(alpha), ef.CoreRadius(sigma), *tables)
+    world.add_systems([ef.RemeshSystem(every=1, spacing=0.1, loss=1e-9, fill=True), ef.AdvectionSystem()])
+    world.step()
+    x, T = world["air"][ef.Position].x, world["air"][ef.Temperature].T
+    far = (x**2).sum(axis=1) > 0.9**2
+    assert far.sum() > 100
+    # Within a spacing, 0.72 m from the middle, there are 100 K exp(-(0.72/0.3)^2) = 0.3 K.
+    assert T[far] == pytest.approx(300 + 20 * x[far, 2], abs=0.3)
+
+
+def test_fill_is_refused_where_it_cannot_be() -> None:
+    """Two populations at once, gas that swells, and components of which fluid at rest has no value."""
+    blobs, tables = warm_blob()
+    with pytest.raises(ef.FluidError, match="but 'vortex0' and 'vortex1' are remeshed"):
+        still([blobs, blobs], ef.RemeshSystem(every=1, fill=True), *tables)
+    with pytest.raises(ef.FluidError, match="where vortons swell, as those of 'vortex0', it counts by mass"):
+        still(blobs, ef.RemeshSystem(every=1, fill=True), *tables, ef.Dilatation(0 * tables[0].volume))
+    with pytest.raises(ef.FluidError, match="but 'vortex0' has no Volume"):
+        still(blobs, ef.RemeshSystem(every=1, fill=True), tables[1])
+    with pytest.raises(ef.FluidError, match=r"of which the Pressure of 'vortex0' has no value"):
+        still(blobs, ef.RemeshSystem(every=1, fill=True), *tables, Pressure(0 * tables[0].volume))
+
+
 def test_a_cloud_without_vorticity_keeps_its_matter() -> None:
     """Fluid that is still at rest (a bubble about to rise) is not left out for having no strength."""
     x = lattice((-0.3,) * 3, (0.3,) * 3, 0.1) + 0.03
@@ -259,6 +352,50 @@ class Label(ef.Component):
     """A number that cannot be shared."""
 
     label: ef.Array = ef.column("1", kind="int")
+
+
+def waves(along: tuple[float, float, float]) -> tuple[np.ndarray, np.ndarray]:
+    """Phases (16, 16, 16) of a wave of these numbers, and its slopes (3,) by differences, per point."""
+    k = 2 * np.pi * np.array(along) / 16
+    places = np.stack(np.meshgrid(*[np.arange(16)] * 3, indexing="ij"), axis=-1)
+    return places @ k, (8 * np.sin(k) - np.sin(2 * k)) / 6
+
+
+@pytest.mark.parametrize("along", [(1, 2, 0), (3, -4, 5), (0, 0, 4)])
+def test_divergence_falls_by_what_the_sweeps_take(along: tuple[float, float, float]) -> None:
+    """Of a wave along its slopes each sweep leaves 1 - c |D|^2, 1/c = sum 1.883/edge^2; of one across, all.
+
+    So what moves fluid stays: only the part of strengths that is a gradient has no velocity.
+    """
+    edges, again = np.array((0.1, 0.12, 0.15)), np.ones(3, bool)
+    phase, slopes = waves(along)
+    slopes = slopes / edges
+    part = 1 - (slopes**2).sum() / (STEEPEST / edges**2).sum()
+    assert 0 < part < 1
+    gradient = np.cos(phase)[..., None] * slopes
+    assert less_divergence(gradient, edges, again) == pytest.approx(part**SWEEPS * gradient, abs=1e-13)
+    across = np.cos(phase)[..., None] * np.cross(slopes, (0.3, 0.5, -0.7))
+    assert less_divergence(across, edges, again) == pytest.approx(across, abs=1e-12)
+
+
+def test_less_divergence_in_open_space_keeps_strength_and_impulse() -> None:
+    """The sums of D f and x cross D f are zero: both stay to 1e-13 of sum |alpha|, and divergence falls."""
+    world = {
+        name: still(skew_rings()[0], ef.RemeshSystem(every=1, loss=0.0, solenoidal=name == "less"))
+        for name in ("as it is", "less")
+    }
+    size = np.linalg.norm(vortons(world["as it is"])[1], axis=1).sum()
+    found = [invariants(one) for one in world.values()]
+    for name in ("strength", "impulse"):
+        assert np.abs(found[1][name] - found[0][name]).max() < 1e-13 * size
+    slopes = []
+    for one in world.values():
+        x, alpha = vortons(one)
+        wave = np.exp(1j * x @ np.array((8.0, -6.0, 7.0)))
+        slopes.append(abs((alpha @ (8.0, -6.0, 7.0)) @ wave))
+    assert slopes[1] < 0.9 * slopes[0]
+    with pytest.raises(ef.RecipeError, match="strengths in a plane have no divergence"):
+        still(flat_blobs()[0], ef.RemeshSystem(solenoidal=True), dimension=2, plane="xz")
 
 
 def test_rows_tracers_and_unknown_tables() -> None:
@@ -347,3 +484,41 @@ def test_same_bits_for_any_threads_and_after_a_resume(tmp_path: Path) -> None:
         numba.set_num_threads(before)
     assert len(hashes) == 1
     assert len(worlds[0]["vortex0"]) > 100
+
+
+def warm_air(threads: int) -> ef.World:
+    """Warm air that rises, in single precision, remeshed every second tick with `fill` and `solenoidal`."""
+    numba.set_num_threads(threads)
+    block = {"kind": "fluid_block", "name": "air", "sphere": {"radius": 0.4}, "spacing": 0.1}
+    remesh = {"kind": "remesh", "every": 2, "spacing": 0.1, "loss": 1e-3, "fill": True, "solenoidal": True}
+    return ef.load(
+        {
+            "world": {"dt": 0.05, "integrator": "rk2", "precision": "single"},
+            "fluid": {"law": "ideal_gas", "viscosity": 2e-3, "conductivity": 2.0},
+            "entity": [
+                {**block, "temperature": "300 + 40*exp(-((r-0.1)/0.15)**2)", "smoke": "exp(-(r/0.2)**2)"}
+            ],
+            "system": [{"kind": "baroclinic"}, {"kind": "thermal"}, remesh],
+        }
+    )
+
+
+@pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
+def test_filled_space_has_same_bits(tmp_path: Path) -> None:
+    """As above, on 1 thread, all threads, and resumed, for what `fill` and `solenoidal` do."""
+    before = numba.get_num_threads()
+    try:
+        worlds = [warm_air(threads) for threads in (1, numba.config.NUMBA_NUM_THREADS)]
+        for threads, world in zip((1, numba.config.NUMBA_NUM_THREADS), worlds, strict=True):
+            numba.set_num_threads(threads)
+            world.step(3)
+        worlds[0].save(tmp_path / "middle.npz")
+        worlds.append(ef.resume(tmp_path / "middle.npz"))
+        for world in worlds:
+            world.step(3)
+    finally:
+        numba.set_num_threads(before)
+    assert len({world.state_hash() for world in worlds}) == 1
+    assert worlds[0].diagnostics()["impulse"][2] > 0
+    # Air that is colder than the ambient by rounding alone takes no more room.
+    assert worlds[0]["air"][ef.Volume].volume.max() < 1.001e-3
