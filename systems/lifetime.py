@@ -111,8 +111,12 @@ class KillBoxSystem(System):
         box = np.array(self.low), np.array(self.high)
         for entity, (position,) in self.chosen(Position):
             if BoundVorticity not in entity:
-                within = inside(position.x, *box)
-                entity.kill(~within if self.keep == "inside" else within)
+                gone = inside(position.x, *box)
+                if self.keep == "inside":
+                    gone = ~gone
+                    # What is not finite is nowhere: it stays, and the guard says which system made it so.
+                    gone[gone] = np.isfinite(position.x[gone]).all(axis=1)
+                entity.kill(gone)
 
 
 class SpeciesLimitSystem(System):

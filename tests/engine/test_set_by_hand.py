@@ -91,10 +91,14 @@ def tried(name: str, place: Path, every: bool) -> tuple[int, int]:
                 live.save(file)
             except FluidError as refused:
                 assert not re.search(r"\n|Traceback", str(refused)), told
-                with pytest.raises(FluidError):
+                try:
                     live.step()
-                getattr(live[entity][kind], column)[...] = before  # a step may have taken other arrays
-                assert live.state_hash() == world.state_hash(), told
+                except FluidError:
+                    getattr(live[entity][kind], column)[...] = before  # a step may have taken other arrays
+                    assert live.state_hash() == world.state_hash(), told
+                else:  # the tick replaces such a value, or removes what is too old
+                    live.save(file)
+                    live = ef.resume(start)
                 counts[0] += 1
                 continue
             resumed = ef.resume(file)

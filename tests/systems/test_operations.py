@@ -94,6 +94,18 @@ def test_kill_box(keep: str, left: list[int]) -> None:
     assert len(world["b"]) == 5
 
 
+@pytest.mark.parametrize("keep", ["inside", "outside"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_kill_box_hides_nothing_that_is_not_finite(keep: str, value: float) -> None:
+    """A row at NaN was removed as one outside, without a word."""
+    world = ef.World()
+    world.spawn("a", ef.Position([[0.0, 0.0, 0.0], [5.0, 0.0, 0.0]]))
+    world.add_system(ef.KillBoxSystem(low=(-1, -1, -1), high=(1, 1, 1), keep=keep))
+    world["a"][ef.Position].x[1, 2] = value
+    with pytest.raises(ef.DivergedError, match=r"Position.x row 1 was not finite before the tick began"):
+        world.step()
+
+
 def test_kill_box_turned_inside_out() -> None:
     with pytest.raises(RecipeError, match=r"low = \(0.0, 0.0, 0.0\) must be below high = \(1.0, 0.0, 1.0\)"):
         ef.World().add_system(ef.KillBoxSystem(low=(0, 0, 0), high=(1, 0, 1)))
