@@ -194,6 +194,8 @@ class OneProcess:
     def exchanged(
         self,
         entities: Sequence[Entity],
+        rows: Array,
+        number: Array,
         x: Array,
         values: Array,
         eps: Array,
@@ -202,10 +204,11 @@ class OneProcess:
         order: int,
         dimension: int,
     ) -> tuple[Array, Array]:
-        """Rates (n, k) of extensive `values` (n, k) by exchange between neighbours, and losses in 1/s.
+        """Rates (n, k) of extensive `values` (n, k) by exchange between neighbours, and losses (n,) in 1/s.
 
-        The rows are this process's rows of the populations `entities`, laid end to end. The losses include
-        the largest one of all processes. For the rest see
+        ``rows`` (n,) are some of this process's rows of the populations `entities`, laid end to end, and then
+        those of which images follow. ``number`` (n,) is 0 for the rows, ascending there, and counts the
+        images of each, by which they are sorted, those of one number by their rows. For the rest see
         `kernels.vorticity.strength_exchange.exchange_rows`.
         """
         from ecs_fluid.kernels.vorticity.strength_exchange import exchange_rows

@@ -13,9 +13,11 @@ from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
 from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.remesh import RemeshSystem
+from ecs_fluid.systems.shared.body_tables import BODIES
 from ecs_fluid.systems.shared.exchange_lint import SPACINGS, Words, crowded_lint, exchange_lint
+from ecs_fluid.systems.shared.neighbourhoods import exchanged, longest_step
 from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
-from ecs_fluid.systems.shared.populations import add_spread, exchanged
+from ecs_fluid.systems.shared.populations import add_spread
 from ecs_fluid.systems.shared.properties import volume_lint
 from ecs_fluid.systems.surface_tension import SurfaceTensionSystem
 from ecs_fluid.systems.velocity.system import VelocitySystem
@@ -41,7 +43,8 @@ class DiffusionSystem(System):
       the blobs, order 2 takes 3/4 of the energy that nu should take from a core two spacings wide; order 4
       takes a third too much where the vortons end before the vorticity does. eps = `radius` core radii should
       be at least 1.25 spacings by order 4 and 1.5 by order 2: with 0.8 spacings order 4 acts as 4/5 of nu,
-      with less than 0.6 as a negative viscosity.
+      with less than 0.6 as a negative viscosity. Where the flow has mirror images behind walls, exchange has
+      them too: strengths along the wall turn round, so that vorticity is 0 there, and those across it stay.
     * core_spreading: the variance v sigma^2 of a blob's vorticity along each axis grows by 2 nu a second, so
       d(sigma^2)/dt = 2 nu/v, where v is 1 for gaussian blobs (for a lone one this is exact), 1/2 for
       winckelmans and 1/5 for rankine ones; rosenhead_moore ones have none. Works for filaments too.
@@ -57,7 +60,7 @@ class DiffusionSystem(System):
     """
 
     reads = (Position, Strength, CoreRadius, Sources, Fluid)
-    may_read = (Volume,)
+    may_read = (Volume, *BODIES)
     adds = (StrengthRate, CoreRadiusRate)
     phase = "rates"
     distribution = "ranks"
@@ -137,15 +140,13 @@ class DiffusionSystem(System):
             rate.dsigma2[:] += growth
 
     def _exchange(self, dt: float, nu: float) -> None:
-        from ecs_fluid.kernels.vorticity.strength_exchange import stable_step
-
         wanted = Position, Strength, CoreRadius, Volume
         entities, (x, alpha, sigma, volume) = self.joined(*wanted)
         order, radius = self._order_and_radius(self.world)
         eps = sigma if radius == 1.0 else sigma * self.world.dtype(radius)
         how = nu, order, self.world.dimension
-        rate, loss = exchanged(self.world, entities, x, alpha, eps, volume, *how)
-        if dt > (limit := stable_step(loss)):
+        rate, loss = exchanged(self.world, entities, x, alpha, eps, volume, *how, strengths=True)
+        if dt > (limit := longest_step(self.world, loss)):
             raise FluidError(
                 f"DiffusionSystem: dt = {dt:g} s is unstable with viscosity = {nu:g} m^2/s; "
                 f"use dt <= {limit:.3g} s, a larger radius, or method = 'core_spreading'"
@@ -199,4 +200,5 @@ class DiffusionSystem(System):
         texts = volume_lint(self, world)
         if world.system(RemeshSystem) is None:
             texts += crowded_lint(WORDS, world, entities, columns)
-        return texts + exchange_lint(WORDS, world, entities, columns, *self._order_and_radius(world))
+        how = self._order_and_radius(world)
+        return texts + exchange_lint(WORDS, world, entities, columns, *how, strengths=True)

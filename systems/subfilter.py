@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from copy import copy
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field
@@ -22,6 +23,8 @@ from ecs_fluid.errors import FluidError
 from ecs_fluid.system import System
 from ecs_fluid.systems.baroclinic import BaroclinicSystem
 from ecs_fluid.systems.partition import PartitionSystem
+from ecs_fluid.systems.shared.body_tables import BODIES
+from ecs_fluid.systems.shared.neighbourhoods import Neighbourhood, neighbourhoods, together
 from ecs_fluid.systems.shared.populations import add_spread, joined, spread
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
@@ -32,6 +35,9 @@ if TYPE_CHECKING:
 
 HANDED_OVER = 1.5
 """Distance, in core radii, within which neighbours get the strength that is taken from a vorton."""
+
+TWICE_AS_FAR = 2.0001 * HANDED_OVER
+"""Distance, in core radii, up to which images count there: what a neighbour hands over depends on its own."""
 
 
 class SubfilterSystem(System):
@@ -57,13 +63,13 @@ class SubfilterSystem(System):
     what it gets.
 
     Sums run over neighbours within the `reach` of the regularisation, so the cost is that of a viscous
-    exchange.
+    exchange. Where the flow has mirror images behind walls, the sums have them too.
     Derivation: docs/notes/vorticity.md. Source: Alvarez and Ning, Phys. Fluids 35 (2023),
     arXiv 2206.03658; Alvarez, dissertation, Brigham Young University (2022), chapter 3.
     """
 
     reads = (Position, Strength, CoreRadius, VelocityGradient, Sources)
-    may_read = (SubfilterAverage,)
+    may_read = (SubfilterAverage, *BODIES)
     writes = (SubfilterTerms,)
     adds = (StrengthRate,)
     phase = "rates"
@@ -111,27 +117,24 @@ class SubfilterSystem(System):
         from ecs_fluid.kernels.biot_savart.regularisation import record
         from ecs_fluid.kernels.grids.partition import gather_sorted, scatter_sorted
         from ecs_fluid.kernels.vorticity import subfilter
-        from ecs_fluid.kernels.vorticity.share_with_neighbours import shared_with_neighbours
 
         code = self.world.require(VelocitySystem).code
         number = self.world.dtype
         du = gather_sorted(joined([table.du for *_, table, _ in tables], (3, 3), number), sources.order)
         scale = sources.sigma**3 * number(1.0 / record(code).centre)
         plain = _stretched(sources.alpha, du)
-        model = _model(code, sources, sources.sigma, du, plain)
+        around = Neighbours.of(self.world, sources, code)
+        model = around.model(1.0, du, plain)
         if self.coefficient == "constant":
             factor = np.full_like(sources.sigma, self.constant)
         else:
             factor = self._dynamic(sources.order)
             if self.world.time == self.world.tick * self.world.dt:
-                self._terms(code, sources, du, plain, model)
+                self._terms(around, du, plain, model)
         rate = np.empty_like(sources.alpha)
         subfilter.add_model(sources.alpha, scale, model, factor, number(1.0 / dt), rate)
         if self.keeps_impulse:
-            reach = number(HANDED_OVER) * sources.sigma
-            rate -= shared_with_neighbours(
-                np.ascontiguousarray(sources.x.T), np.ascontiguousarray(rate.T), reach
-            ).T
+            rate -= around.shared(rate)
         rows = scatter_sorted(rate, sources.order, np.empty((rate.shape[1], 3), number))
         add_spread(rows, [table.dalpha for *_, table in tables])
 
@@ -151,20 +154,16 @@ class SubfilterSystem(System):
         ratio = np.divide(production, model, out=np.zeros_like(model), where=model != 0)
         return np.asarray(np.clip(ratio, -1, 1))
 
-    def _terms(self, code: Code, sources: Sources, du: Array, plain: Array, model: Array) -> None:
+    def _terms(self, around: Neighbours, du: Array, plain: Array, model: Array) -> None:
         """Write alpha . L and alpha . m of every vorton, up to a common factor, into SubfilterTerms."""
         from ecs_fluid.kernels.biot_savart.regularisation import record
-        from ecs_fluid.kernels.vorticity import subfilter
 
-        number = self.world.dtype
+        number, sources = self.world.dtype, around.sources
         ratio = number(self.test_filter)
-        grid = (sources.origin, sources.spacing, sources.cells)
-        narrow = du + subfilter.gradient_change(
-            code, sources.x, sources.sigma, sources.alpha, float(ratio), sources.start, grid
-        )
+        narrow = du + around.gradient_change(float(ratio))
         stretched = _stretched(sources.alpha, narrow)
-        test = _model(code, sources, sources.sigma * ratio, narrow, stretched)
-        scale = sources.sigma**3 * number(1.0 / record(code).centre)
+        test = around.model(ratio, narrow, stretched)
+        scale = sources.sigma**3 * number(1.0 / record(around.code).centre)
         rows = np.empty((2, len(scale)), number)
         rows[0, sources.order] = (3 * ratio - 2) * (sources.alpha * (stretched - plain)).sum(axis=0)
         rows[1, sources.order] = scale * (sources.alpha * (test - model)).sum(axis=0)
@@ -182,16 +181,80 @@ def _stretched(alpha: Array, du: Array) -> Array:
     return out
 
 
-def _model(code: Code, sources: Sources, sigma: Array, du: Array, stretched: Array) -> Array:
-    """E of every vorton, (3, n), with the core radii `sigma` and the gradient `du` that belongs to them."""
-    from ecs_fluid.kernels.vorticity import subfilter
+class Neighbours(NamedTuple):
+    """The sorted vortons, and what sums over neighbours run through: they, and their images behind walls."""
 
-    grid = (sources.origin, sources.spacing, sources.cells)
-    values = np.concatenate([sources.alpha, stretched])
-    sums = subfilter.blob_sums(code, sources.x, sigma, values, sources.start, grid)
-    out = np.empty_like(stretched)
-    subfilter.model(du, sums[:3], sums[3:], out)
-    return out
+    code: Code
+    """regularisation of the cores"""
+    sources: Sources
+    """the n vortons"""
+    hood: Neighbourhood
+    """their m images"""
+    every: Sources
+    """vortons and images, sorted by the cells of a grid; `order` numbers them as vortons, then images"""
+
+    @classmethod
+    def of(cls, world: World, sources: Sources, code: Code) -> Self:
+        """Those of the vortons, with the images within the reach of all sums."""
+        from ecs_fluid.kernels.biot_savart.regularisation import record
+        from ecs_fluid.kernels.grids.neighbours import search_grid
+        from ecs_fluid.kernels.grids.partition import gather_sorted, partition
+
+        reach = max(record(code).reach, TWICE_AS_FAR) * float(sources.sigma.max())
+        x, n = np.ascontiguousarray(sources.x.T), len(sources.sigma)
+        hood = together(neighbourhoods(world, x, sources.sigma, reach, strengths=True), n)
+        every = copy(sources)
+        if len(hood.shown):
+            x = hood.all_places(x)
+            grid = search_grid(x, 0.5 * reach, max(len(x), 64))
+            start, order = partition(x, *grid)
+            every.x, every.sigma = gather_sorted(x, order), hood.all_of(sources.sigma)[order]
+            every.start, every.order = start, order
+            every.origin, every.spacing, every.cells = grid
+        return cls(code, sources, hood, every)
+
+    def model(self, ratio: Any, du: Array, stretched: Array) -> Array:
+        """E of every vorton, (3, n), with core radii times `ratio`, and the gradient `du` that belongs to
+        them."""
+        from ecs_fluid.kernels.vorticity import subfilter
+
+        every, out = self.every, np.empty_like(stretched)
+        values = np.concatenate([self._sorted(self.sources.alpha), self._sorted(stretched)])
+        sums = subfilter.blob_sums(
+            self.code, every.x, every.sigma * ratio, values, every.start, self._grid, self.sources.x
+        )
+        subfilter.model(du, sums[:3], sums[3:], out)
+        return out
+
+    def gradient_change(self, ratio: float) -> Array:
+        """Change (9, n), 1/s, of the velocity gradient if core radii are multiplied by `ratio`."""
+        from ecs_fluid.kernels.vorticity import subfilter
+
+        every, alpha = self.every, self._sorted(self.sources.alpha)
+        return subfilter.gradient_change(
+            self.code, every.x, every.sigma, alpha, ratio, every.start, self._grid, self.sources.x
+        )
+
+    def shared(self, rate: Array) -> Array:
+        """What the vortons get (3, n) if each, and each image, hands its `rate` (3, n) over to neighbours."""
+        from ecs_fluid.kernels.vorticity.share_with_neighbours import shared_with_neighbours
+
+        x, sigma = np.ascontiguousarray(self.sources.x.T), self.sources.sigma
+        hood = self.hood.near(x, TWICE_AS_FAR * float(sigma.max()))
+        values = hood.all_strengths(np.ascontiguousarray(rate.T))
+        reach = sigma.dtype.type(HANDED_OVER) * hood.all_of(sigma)
+        return shared_with_neighbours(hood.all_places(x), values, reach)[: len(sigma)].T
+
+    def _sorted(self, strengths: Array) -> Array:
+        """Pseudovectors (3, n) of the sorted vortons as those of `every` (3, n + m)."""
+        if not len(self.hood.shown):
+            return strengths
+        rows = self.hood.all_strengths(np.ascontiguousarray(strengths.T))
+        return np.ascontiguousarray(rows[self.every.order].T)
+
+    @property
+    def _grid(self) -> tuple[Array, Array, Array]:
+        return self.every.origin, self.every.spacing, self.every.cells
 
 
 class SubfilterAverageSystem(System):

@@ -31,9 +31,11 @@ from ecs_fluid.systems.baroclinic import BaroclinicSystem
 from ecs_fluid.systems.diffusion import DiffusionSystem
 from ecs_fluid.systems.particle_mesh import STEFAN_BOLTZMANN
 from ecs_fluid.systems.remesh import RemeshSystem
+from ecs_fluid.systems.shared.body_tables import BODIES
 from ecs_fluid.systems.shared.exchange_lint import Words, crowded_lint, exchange_lint
 from ecs_fluid.systems.shared.fluid_at_rest import density_of, fluid_at_rest, temperature_at
-from ecs_fluid.systems.shared.populations import add_spread, exchanged, joined
+from ecs_fluid.systems.shared.neighbourhoods import exchanged, longest_step
+from ecs_fluid.systems.shared.populations import add_spread, joined
 from ecs_fluid.systems.shared.properties import attach_to_vortons, particle_density
 from ecs_fluid.systems.shared.walls import containers
 from ecs_fluid.world import World
@@ -72,13 +74,17 @@ class ThermalSystem(System):
     are then rho_0 / rho times as large, and mixing does not change the total volume of an ideal gas. Another
     system that changes temperatures at a rate adds to TemperatureRate too.
 
+    Nothing goes through walls of containers and planes of the VelocitySystem's `mirrors`. Behind them
+    particles exchange with mirror images, unless a wall is neither parallel nor at right angles to another
+    one of its container: there the fluid ends as it does at the edge of a cloud.
+
     Vortons without a Temperature get the ambient one, and if species mix, those without get species of 0.
     Raises FluidError when a step of dt is unstable (kappa dt / eps^2 > 0.55 on a full lattice).
     Source: Degond and Mas-Gallic, Math. Comput. 53 (1989); Fluid Simulation for Video Games, part 10.
     """
 
     reads = (Position, CoreRadius, Volume, Fluid)
-    may_read = (Temperature, Species, Density, Dilatation)
+    may_read = (Temperature, Species, Density, Dilatation, *BODIES)
     adds = (TemperatureRate, SpeciesRate)
     phase = "rates"
     distribution = "ranks"
@@ -143,8 +149,6 @@ class ThermalSystem(System):
         self, dt: float, kind: type[Component], of: type[Component], kappa: float, name: str
     ) -> Array:
         """Rates (n, k) of intensive values by exchange with the diffusivity `kappa`, m^2/s."""
-        from ecs_fluid.kernels.vorticity.strength_exchange import stable_step
-
         number = self.world.dtype
         entities, (x, sigma, volume, *_) = self.joined(*EXCHANGING, kind, of)
         eps = sigma * number(self.radius)
@@ -162,7 +166,7 @@ class ThermalSystem(System):
         if any(Dilatation in entity for entity in entities):
             thin = joined([self._thinness(entity) for entity in entities], (), number)
             rate, loss = rate * thin[:, None], loss * thin
-        if dt > (limit := stable_step(loss)):
+        if dt > (limit := longest_step(self.world, loss)):
             eddies = self.by_eddies if self.eddy_diffusivity is None else 0.0
             told = f", {eddies:.3g} of it by eddy_viscosity / {TURBULENT_PRANDTL}" if eddies else ""
             less = ", or an eddy_diffusivity of less" if eddies else ""

@@ -27,16 +27,16 @@ def exchanged(
     viscosity: float,
     order: int,
     dimension: int,
-) -> tuple[Array, float]:
-    """`exchange_rows` over the rows of all ranks: (rates of this rank's rows, largest loss of all rows).
+) -> tuple[Array, Array]:
+    """`exchange_rows` over the rows of all ranks: rates and losses of this rank's rows.
 
-    `row` (n,) are the numbers of this rank's rows among all, by which rows of one cell are sorted. The bits
-    are those of one process.
+    `row` (n,) are the numbers of this rank's rows among all, those of images behind all others, by which rows
+    of one cell are sorted. The bits are those of one process.
     """
     every = comm.gather_numbers(np.array([len(x), eps.min(initial=np.inf), eps.max(initial=0.0)]), PURPOSE)
     total, least, widest = int(every[:, 0].sum()), eps.dtype.type(every[:, 1].min()), float(every[:, 2].max())
     if total == 0:
-        return np.empty_like(values), 0.0
+        return np.empty_like(values), np.empty_like(eps)
     cells = exchange_cells(widest, total, order, dimension)
     box = enclosing(comm, *bounds(x), PURPOSE)
     if is_wide(*box, *cells):
@@ -59,9 +59,10 @@ def exchanged(
     exchange(near, count, grid, viscosity, rate, loss, order, dimension, part)
     found = np.empty((len(by_cell), rate.shape[1]), x.dtype)
     found[by_cell] = rate[begin:behind]
-    (home,) = route.back([found])
-    largest = comm.gather_numbers(np.float64(loss[begin:behind].max(initial=0.0)), PURPOSE).max()
-    return home.reshape(values.shape), float(largest)
+    lost = np.empty(len(by_cell), x.dtype)
+    lost[by_cell] = loss[begin:behind]
+    rates, losses = route.back([found, lost])
+    return rates.reshape(values.shape), losses
 
 
 def _margin(grid: Grid, reach: float) -> int:

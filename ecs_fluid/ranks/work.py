@@ -207,10 +207,13 @@ class SharedWork(OneProcess):
             return None
         return sums.SharedPieces(self.comm, self.balance(f"{work}, at {'vortons' if at else 'points'}"))
 
-    def exchanged(self, entities: Sequence[Entity], *what: Any) -> tuple[Array, Array]:
+    def exchanged(
+        self, entities: Sequence[Entity], rows: Array, number: Array, *what: Any
+    ) -> tuple[Array, Array]:
         """Each rank takes the particles of a run of cells, see `neighbour_exchange.exchanged`."""
-        rate, largest = neighbour_exchange.exchanged(self.comm, self.row_numbers(entities), *what)
-        return rate, np.array([largest])
+        every = sum(self.placed(entity, entity.rows_here)[2] for entity in entities)
+        row = self.row_numbers(entities)[rows] + number * every
+        return neighbour_exchange.exchanged(self.comm, row, *what)
 
     # ------------------------------------------------------------------ vortons
 

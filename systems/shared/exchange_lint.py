@@ -10,7 +10,8 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.entity import Entity
-from ecs_fluid.systems.shared.populations import rows_of_each, with_images
+from ecs_fluid.systems.shared.neighbourhoods import laid_apart
+from ecs_fluid.systems.shared.populations import rows_of_each
 from ecs_fluid.world import World
 
 SPACINGS = {2: 1.5, 4: 1.25}
@@ -62,8 +63,10 @@ def crowded_lint(
     if len(entities) < 2:
         return []
     owner = np.repeat(np.arange(len(entities)), [len(entity) for entity in entities])
-    x, volume, owner = with_images(world, x, 3 * float(sigma.max(initial=0.0)), volume, owner)
-    times, crowded = _crowded(x, volume, owner, world.dimension)
+    hood, x = laid_apart(world, x, sigma, 3 * float(sigma.max(initial=0.0)))
+    times, crowded = _crowded(
+        hood.all_places(x), hood.all_of(volume), hood.all_of(owner), len(x), world.dimension
+    )
     if times <= CROWDED:
         return []
     names = " and ".join(repr(entities[k].name) for k in crowded)
@@ -81,15 +84,16 @@ def exchange_lint(
     columns: Sequence[Array],
     order: int,
     radius: float,
+    strengths: bool = False,
 ) -> list[str]:
     """Warn of populations in which exchange cannot spread, or spreads with another constant than was set.
 
-    ``columns`` are positions, amounts (strengths, say), core radii and volumes of all; ``radius`` is in core
+    ``columns`` are positions, amounts or `strengths`, core radii and volumes of all; ``radius`` is in core
     radii.
     """
     x, alpha, sigma, volume = (column.astype(np.float64) for column in columns)
     narrow = SPACINGS[order] * volume ** (1 / world.dimension)
-    cloud, texts = (world, order, x, volume), []
+    cloud, texts = (world, strengths, order, x, volume), []
     for entity, rows in rows_of_each(entities):
         if not len(entity):
             continue
@@ -124,17 +128,17 @@ def exchange_lint(
     return texts
 
 
-def _crowded(x: Array, volume: Array, owner: Array, dimension: int) -> tuple[float, list[int]]:
+def _crowded(x: Array, volume: Array, owner: Array, real: int, dimension: int) -> tuple[float, list[int]]:
     """Largest volume of vortons over the space around one, a ball of three spacings, and their owners there.
 
-    On a lattice the ratio is 1.09, in a plane 1.03. About 200 vortons are examined, drawn at random, since
-    rows at even distances would follow the lattice.
+    The first `real` are vortons, the others images. On a lattice the ratio is 1.09, in a plane 1.03. About
+    200 vortons are examined, drawn at random, since rows at even distances would follow the lattice.
     """
     from scipy.spatial import cKDTree
 
-    if not len(x):
+    if not real:
         return 0.0, []
-    sample = np.random.default_rng(0).permutation(len(x))[:200]
+    sample = np.random.default_rng(0).permutation(real)[:200]
     reach = 3.0 * volume[sample].astype(np.float64) ** (1 / dimension)
     near = cKDTree(x).query_ball_point(x[sample], reach)
     space = np.pi * reach**2 if dimension == 2 else 4 / 3 * np.pi * reach**3
@@ -167,7 +171,7 @@ def _table(order: int, dimension: int) -> tuple[Array, Array]:
 
 
 def _achieved_fraction(
-    world: World, order: int, x: Array, volume: Array, eps: Array, sample: Array
+    world: World, strengths: bool, order: int, x: Array, volume: Array, eps: Array, sample: Array
 ) -> tuple[Array, Array, Array]:
     """Fraction of the viscosity that exchange achieves at the vortons `sample`, and flatness of neighbours.
 
@@ -189,7 +193,8 @@ def _achieved_fraction(
     apart, end = volume[sample] ** (1 / d), cutoff(order, d)
     least = SPACINGS[order] * apart
     reach = end * np.maximum(np.sqrt((eps[sample] ** 2 + float(eps.max()) ** 2) / 2), least)
-    x, volume, eps = with_images(world, x, float(reach.max()), volume, eps)
+    hood, x = laid_apart(world, x, eps, float(reach.max()), strengths)
+    x, volume, eps = hood.all_places(x), hood.all_of(volume), hood.all_of(eps)
     tree, parts, flat = cKDTree(x), np.empty(len(sample)), np.ones(len(sample))
     inside, tensors = np.flatnonzero(np.arange(3) != world.across), []
     for k, p in enumerate(sample):
@@ -210,8 +215,9 @@ def _achieved_fraction(
 
 
 def _left_to_short_waves(
-    world: World, order: int, x: Array, volume: Array, alpha: Array, eps: Array, narrow: Array, rows: slice
-) -> float:
+    world: World, strengths: bool, order: int, x: Array, volume: Array, alpha: Array, eps: Array,
+    narrow: Array, rows: slice,
+) -> float:  # fmt: skip
     """Decay rate of sum |alpha|^2/V of some rows by exchange over eps (n,) m, over that with narrow radii.
 
     A wave of wave number k decays as if the viscosity were smaller by the fraction (k eps)^2/8 + ... (order
@@ -221,8 +227,9 @@ def _left_to_short_waves(
 
     d, decays = world.dimension, []
     for radii in (eps, np.minimum(eps, narrow)):
-        reach = reach_of(radii.max(), order, d)
-        places, amount, over, space = with_images(world, x, reach, alpha, radii, volume)
-        rate, _ = exchange_rows(places, amount, over, space, 1.0, order, d)
+        hood, apart = laid_apart(world, x, radii, reach_of(radii.max(), order, d), strengths)
+        amount = hood.all_strengths(alpha) if strengths else hood.all_of(alpha)
+        others = hood.all_of(radii), hood.all_of(volume)
+        rate, _ = exchange_rows(hood.all_places(apart), amount, *others, 1.0, order, d)
         decays.append(-float((rate[rows] * alpha[rows] / volume[rows, None]).sum()))
     return decays[0] / decays[1] if decays[1] > 0 else 1.0

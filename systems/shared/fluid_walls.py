@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ecs_fluid.systems.shared.walls import Walls, containers
 from ecs_fluid.systems.velocity.mirrors import is_container, mirrors_of
 from ecs_fluid.systems.velocity.system import VelocitySystem
@@ -22,6 +20,11 @@ def fluid_walls(world: World) -> list[Walls]:
     velocity, found = world.system(VelocitySystem), containers(world)
     faces = [] if velocity is None else [f for f in velocity.mirrors if not is_container(world, f)]
     if faces:
-        every = mirrors_of(world, faces)[-1]
-        found.append(Walls(-every.normals, -every.offsets, np.inf, np.zeros((0, 3))))
+        found.append(mirrors_of(world, faces)[-1].walls)
     return found
+
+
+def vortex_walls(world: World) -> list[Walls]:
+    """Walls behind which the flow has images of the vortons: the VelocitySystem's, or its solver's."""
+    velocity = world.system(VelocitySystem)
+    return [] if velocity is None else velocity.image_walls

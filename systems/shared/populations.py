@@ -85,22 +85,6 @@ def with_images(world: World, x: Array, reach: float, *columns: Array) -> tuple[
     return np.concatenate([x, places]), *(np.concatenate([column, column[rows]]) for column in columns)
 
 
-def exchanged(
-    world: World, entities: Sequence[Entity], x: Array, values: Array, eps: Array, volume: Array,
-    diffusivity: float, order: int, dimension: int,
-) -> tuple[Array, Array]:  # fmt: skip
-    """Like `World.processes.exchanged`, with the images in a periodic world as neighbours too."""
-    from ecs_fluid.kernels.vorticity.strength_exchange import reach_of
-
-    how, n = (diffusivity, order, dimension), len(x)
-    if n and world.periods.any():
-        x, values, eps, volume = with_images(
-            world, x, reach_of(eps.max(), order, dimension), values, eps, volume
-        )
-    rate, loss = world.processes.exchanged(entities, x, values, eps, volume, *how)
-    return rate[:n], loss[:n]
-
-
 def particles_take(world: World) -> float:
     """Approximate memory of a world's rows in a tick, bytes."""
     each = {Strength: VORTON, Pose: SPHERE}

@@ -30,6 +30,11 @@ BLUNT = 0.5 + EVEN
 would overlap behind their edge."""
 
 
+def along(v: Array, normal: Array) -> Array:
+    """Components of v (..., 3) along a normal; summed in a fixed order, as a matrix product is not."""
+    return np.asarray(v[..., 0] * normal[0] + v[..., 1] * normal[1] + v[..., 2] * normal[2])
+
+
 class Walls(NamedTuple):
     """Walls of a container: outward normals (k, 3), offsets (k,) m, volume in m^3 and corners (m, 3) m.
 
@@ -41,9 +46,21 @@ class Walls(NamedTuple):
     volume: float
     corners: Array
 
-    def inside(self, x: Array, margin: float = 0.0) -> Array:
+    def inside(self, x: Array, margin: float | Array = 0.0) -> Array:
         """Mask (n,) of the places x (n, 3) m inside, `margin` m from all walls: n . x <= d - margin."""
-        return np.asarray((self.normals @ x.T - self.offsets[:, None] <= -margin).all(axis=0))
+        within = np.ones(len(x), bool)
+        for n, d in zip(self.normals, self.offsets, strict=True):
+            within &= along(x, n) - d <= -margin
+        return within
+
+    def at_right_angles(self) -> Walls:
+        """Those planes, without end, that are parallel or at right angles to all others; all those of a box.
+
+        Images behind them fill the space there exactly once.
+        """
+        cosines = np.abs(self.normals @ self.normals.T)
+        even = np.minimum(cosines, np.abs(1 - cosines)).max(axis=1, initial=0.0) < EVEN
+        return Walls(self.normals[even], self.offsets[even], np.inf, np.zeros((0, 3)))
 
     def continues_evenly(self, x: Array, reach: float) -> bool:
         """Whether images of the particles x (n, 3) m have mirrored surroundings, as far as `reach` m.
@@ -114,42 +131,66 @@ def mirrors(walls: list[Walls]) -> list[Walls]:
 
 
 def mirrored(walls: list[Walls], x: Array, reach: float, turned: bool = True) -> tuple[Array, Array, Array]:
-    """Mirror images, behind the walls, of the particles x (n, 3) m that are within `reach` m of them.
+    """The `images_behind` each of the walls, of all particles x (n, 3) m inside of it."""
+    found = [images_behind(wall, x, np.flatnonzero(wall.inside(x)), reach, turned) for wall in walls]
+    none = np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 3, 3))
+    rows, places, turns = (np.concatenate(parts) for parts in zip(none, *found, strict=True))
+    return rows, places, turns
 
-    Returns the rows (m,) of the particles, the places (m, 3) m of their images, and, if `turned`, the linear
-    parts (m, 3, 3) of the maps from particle to image (else an empty array). A particle at an edge or corner
-    has images of its images too, as long as these lie outside the container: with right angles that continues
-    the fluid evenly. Behind blunt edges images would overlap, in a round container thousands of times. So
-    where walls meet at more than 90 degrees there are no images of images, and at more than 120 degrees a
-    wall has images only above its own face.
+
+def images_behind(
+    wall: Walls, x: Array, held: Array, reach: float, turned: bool = True, deep: float = 0.0
+) -> tuple[Array, Array, Array]:
+    """Mirror images, behind the walls, of those particles x (n, 3) m that are within `reach` m of them.
+
+    `held` (k,) are the rows of the particles inside, or up to `deep` m outside. Returns the rows (m,) of the
+    particles, the places (m, 3) m of their images, and, if `turned`, the linear parts (m, 3, 3) of the maps
+    from particle to image (else an empty array). A particle at an edge or corner has images of its images
+    too, as long as these lie outside the container: with right angles that continues the fluid evenly.
+    Between parallel walls there are images of images up to the reach. Behind blunt edges images would
+    overlap, in a round container thousands of times. So where walls meet at more than 90 degrees there are no
+    images of images, and at more than 120 degrees a wall has images only above its own face.
     """
-    rows, places, turns = [np.zeros(0, np.int64)], [np.zeros((0, 3))], [np.zeros((0, 3, 3))]
-    for wall in walls:
-        normals, offsets = wall.normals, wall.offsets
-        cosines = normals @ normals.T
-        inside = wall.inside(x)
-        particles, at = np.flatnonzero(inside), x[inside].astype(np.float64)
-        real = len(particles)
-        turn = np.broadcast_to(np.eye(3), (real if turned else 0, 3, 3))
-        for k, (n, d) in enumerate(zip(normals, offsets, strict=True)):
-            gap = d - at @ n
-            close = np.flatnonzero((gap > 0) & (gap < reach))
-            beside = (cosines[k] > EVEN) & (np.arange(len(offsets)) != k)
-            if beside.any():
-                foot = at[close] + gap[close, None] * n
-                blunt = cosines[k, beside] > np.where(close < real, BLUNT, EVEN)[:, None]
-                beyond = blunt & (foot @ normals[beside].T > offsets[beside])
-                close = close[~beyond.any(axis=1)]
-            image = at[close] + 2 * gap[close, None] * n
-            out = (normals @ image.T > offsets[:, None]).any(axis=0)
-            again = close[out]
-            particles, at = np.append(particles, particles[again]), np.concatenate([at, image[out]])
+    cosines = wall.normals @ wall.normals.T
+    rows, at, real = held, x[held].astype(np.float64), len(held)
+    turn = np.broadcast_to(np.eye(3), (real if turned else 0, 3, 3))
+    for k in range(len(wall.offsets)):
+        facing = np.flatnonzero(cosines[k, :k] < EVEN - 1.0)
+        plane, other, first = k, facing[0] if len(facing) else None, 0
+        while first < len(at):
+            again, image = _reflected(wall, plane, cosines[plane], at, first, real, reach, deep)
+            first = len(at)
+            rows, at = np.append(rows, rows[again]), np.concatenate([at, image])
             if turned:
+                n = wall.normals[plane]
                 turn = np.concatenate([turn, (np.eye(3) - 2 * np.outer(n, n)) @ turn[again]])
-        rows.append(particles[real:])
-        places.append(at[real:])
-        turns.append(turn[real:])
-    return np.concatenate(rows), np.concatenate(places), np.concatenate(turns)
+            if other is None:
+                break
+            plane, other = other, plane
+    return rows[real:], at[real:], turn[real:]
+
+
+def _reflected(
+    wall: Walls, k: int, cosines: Array, at: Array, first: int, real: int, reach: float, deep: float
+) -> tuple[Array, Array]:
+    """Rows (m,) of those places `at` (n, 3) m, from `first` on, that have an image in plane k, and these.
+
+    The first `real` places are those of particles, the others of images; `cosines` (planes,) are those
+    between the plane's normal and all others.
+    """
+    n, d = wall.normals[k], wall.offsets[k]
+    gap = d - along(at[first:], n)
+    close = np.flatnonzero((gap > -deep) & (gap < reach))
+    gap, close = gap[close, None], close + first
+    beside = (cosines > EVEN) & (np.arange(len(cosines)) != k)
+    if beside.any():
+        foot = at[close] + gap * n
+        blunt = cosines[beside] > np.where(close < real, BLUNT, EVEN)[:, None]
+        above = ~(blunt & (foot @ wall.normals[beside].T > wall.offsets[beside])).any(axis=1)
+        gap, close = gap[above], close[above]
+    image = at[close] + 2 * gap * n
+    out = ~wall.inside(image, deep)
+    return close[out], image[out]
 
 
 def poison(walls: list[Walls], x: Array, reach: Array, slope: Array) -> None:

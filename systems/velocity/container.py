@@ -20,7 +20,7 @@ from ecs_fluid.systems.shared.body_tables import (
     move_freely,
     planes_of,
 )
-from ecs_fluid.systems.shared.walls import EVEN
+from ecs_fluid.systems.shared.walls import EVEN, Walls, along
 from ecs_fluid.systems.velocity.core_levels import levels
 from ecs_fluid.systems.velocity.poisson import LEAST_PER_CORE, THIN, scattered
 from ecs_fluid.systems.velocity.solver import PairFields, Solver
@@ -148,6 +148,13 @@ class ContainerSolver(Solver):
             interpolate(y, *self._mesh[:2], reflected_out(field, GHOSTS, ALONG), value)
             found.append((value @ self._box.axes.T).astype(x.dtype))
         return PairFields(found[0], found[1], targets.u, targets.du)
+
+    def image_walls(self) -> list[Walls]:
+        """The walls of the box, where they are in this stage of the tick."""
+        box = box_of(self.world)
+        normals = np.concatenate([box.axes.T, -box.axes.T])
+        offsets = along(normals, box.middle) + np.tile(box.half, 2)
+        return [Walls(normals, offsets, float(np.prod(2 * box.half)), np.zeros((0, 3)))]
 
     def lint(self) -> list[str]:
         """Warn of too coarse a grid and of vortons outside the box; FluidError where there is no box."""

@@ -16,7 +16,7 @@ from ecs_fluid.recipe import Name
 from ecs_fluid.settings import Settings
 from ecs_fluid.systems.operations import winds
 from ecs_fluid.systems.shared.body_tables import body_entities, gathered, planes_of
-from ecs_fluid.systems.shared.walls import EVEN
+from ecs_fluid.systems.shared.walls import EVEN, Walls, along
 from ecs_fluid.targets import Targets
 from ecs_fluid.validation_errors import nearest
 
@@ -47,21 +47,26 @@ class Mirror:
     offsets: Array
     """(k,) m, normal . x of the points x of each plane"""
 
+    @property
+    def walls(self) -> Walls:
+        """The planes as walls of the half space, edge or corner before them, which has no end."""
+        return Walls(-self.normals, -self.offsets, np.inf, np.zeros((0, 3)))
+
     def is_behind(self, x: Array) -> Array:
         """Mask (m,) of the points x (m, 3) m behind a plane."""
         pairs = zip(self.normals, self.offsets, strict=True)
-        return np.asarray(np.any([_along(x, normal) < offset for normal, offset in pairs], axis=0))
+        return np.asarray(np.any([along(x, normal) < offset for normal, offset in pairs], axis=0))
 
     def point(self, x: Array) -> Array:
         """Mirror image of the points x (m, 3) m."""
         for normal, offset in zip(self.normals, self.offsets, strict=True):
-            x = x - (2.0 * (_along(x, normal) - offset)[:, None] * normal).astype(x.dtype)
+            x = x - (2.0 * (along(x, normal) - offset)[:, None] * normal).astype(x.dtype)
         return x
 
     def vector(self, v: Array) -> Array:
         """Mirror image of vectors v (m, ..., 3), such as velocities."""
         for normal in self.normals.astype(v.dtype):
-            v = v - 2 * _along(v, normal)[..., None] * normal
+            v = v - 2 * along(v, normal)[..., None] * normal
         return v
 
     def pseudovector(self, v: Array) -> Array:
@@ -84,11 +89,6 @@ class Mirror:
         targets.u += self.vector(image.u)
         if targets.du is not None and image.du is not None:
             targets.du += self.gradient(image.du)
-
-
-def _along(v: Array, normal: Array) -> Array:
-    """Components of v (..., 3) along a normal; summed in a fixed order, as a matrix product is not."""
-    return np.asarray(v[..., 0] * normal[0] + v[..., 1] * normal[1] + v[..., 2] * normal[2])
 
 
 def behind_lint(mirrors: Sequence[Mirror], x: Array, sigma: Array) -> list[str]:

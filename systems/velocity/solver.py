@@ -27,6 +27,7 @@ from ecs_fluid.targets import Targets
 
 if TYPE_CHECKING:
     from ecs_fluid.kernels.biot_savart.regularisation import Code
+    from ecs_fluid.systems.shared.walls import Walls
     from ecs_fluid.systems.velocity.system import VelocitySystem
     from ecs_fluid.world import World
 
@@ -166,6 +167,10 @@ class Solver:
     def pair_fields(self, x: Array) -> PairFields | None:
         """The fields at x (m, 3) m of a solver that `has_images`, for diagnostics; None: sums over pairs."""
         return None
+
+    def image_walls(self) -> list[Walls]:
+        """Walls behind which its flow has images of the vortons; diffusion and subfilter need them too."""
+        return []
 
     def grid_lint(self, sources: Sources, grid: Grid) -> list[str]:
         """Sentences about a field grid that does not suit these vortons; for a solver `on_grid`."""

@@ -28,6 +28,7 @@ from ecs_fluid.settings import Settings
 from ecs_fluid.system import System, Types
 from ecs_fluid.systems.partition import VORTONS, GridNeeds, PartitionSystem
 from ecs_fluid.systems.shared.body_tables import BODIES
+from ecs_fluid.systems.shared.walls import Walls
 from ecs_fluid.systems.velocity.cell_reading import CellReading
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.grid_reading import (
@@ -372,6 +373,11 @@ class VelocitySystem(System):
     def has_images(self) -> bool:
         """Whether sums include images of the vortons, in a periodic world or behind walls."""
         return self._solver.has_images
+
+    @property
+    def image_walls(self) -> list[Walls]:
+        """Walls behind which the vortons have images: the planes of `mirrors`, or walls of the solver."""
+        return [planes[-1].walls] if (planes := self.mirror_planes) else self._solver.image_walls()
 
     @property
     def read_by(self) -> Reading:

@@ -64,7 +64,7 @@ def expected(name: str, ticks: int) -> dict[str, Any]:
 
 CLOUDS = {f"clouds:{how}": 2 for how in worker.SUMS}
 QUICK = {"ring:tree": 2, "ring:fmm": 2, "ring:direct": 2, "fire_and_balloon": 2, "cloud": 12, "few": 6}
-QUICK |= {"asking": 3, "coarse": 2, "clouds:auto": 2, "clouds:strays": 2}
+QUICK |= {"asking": 3, "coarse": 2, "clouds:auto": 2, "clouds:strays": 2, "room": 2}
 BROKEN = {"nan": 6, "error": 6}
 SLOW = {
     "ring:auto": 9,

@@ -122,6 +122,23 @@ def two_clouds(how: str) -> ef.World:
     return world
 
 
+def room() -> ef.World:
+    """Vortons of two populations that fill a box, with heat and vorticity that spread between its walls."""
+    walls = {"kind": "container", "name": "walls", "shape": {"shape": "box", "size": [1.0, 0.2, 1.0]}}
+    fluid = {"viscosity": 1e-3, "conductivity": 2.0, "velocity": {"solver": "container"}}
+    half = {"kind": "fluid_block", "spacing": 0.1, "agitation": 1.0, "jitter": 0.2}
+    left = {
+        "name": "left",
+        "box": {"low": [-0.5, -0.1, -0.5], "high": [0.0, 0.1, 0.5]},
+        "temperature": "300+z",
+    }
+    right = {"name": "right", "box": {"low": [0.0, -0.1, -0.5], "high": [0.5, 0.1, 0.5]}}
+    systems = [{"kind": "thermal"}, {"kind": "subfilter"}]
+    parts = [walls, half | left, half | right]
+    turned = [part | {"rotation": [0.3, 0.2, 0.1]} if part is walls else part for part in parts]
+    return ef.load({"world": {"dt": 0.01}, "fluid": fluid, "entity": turned, "system": systems})
+
+
 def coarse() -> ef.World:
     """A grid too coarse for its solver, of which is warned once, and tracers that lie far beyond."""
     draw = np.random.default_rng(1)
@@ -153,6 +170,8 @@ def named(name: str) -> ef.World:
         return world
     if name == "coarse":
         return coarse()
+    if name == "room":
+        return room()
     if name.startswith("ring:"):
         world = ef.load("vortex_ring")
         velocity = world.system(ef.VelocitySystem)

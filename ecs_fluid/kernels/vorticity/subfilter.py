@@ -118,11 +118,12 @@ def _add_changes(
 def _over_neighbours(name: str, add: Any, columns: int, rows: int, scale: float) -> Any:
     """Make the kernel that fills ``out`` (m, n), m <= ``rows``, with ``scale`` times the sums of ``add``.
 
-    The sums run over the neighbours of every vorton; ``data`` (``columns``, n + LANES) begins with x, y, z.
+    The sums run over the vortons around the places ``at`` (3, n), of which each `GROUP` one after the other
+    are best neighbours; ``data`` (``columns``, vortons + LANES) begins with x, y, z.
     """
 
     def sums_over(
-        chunk: int, code: Code, data: Array, reach: float, cut: float, start: Array, origin: Array,
+        chunk: int, code: Code, at: Array, data: Array, reach: float, cut: float, start: Array, origin: Array,
         spacing: Array, cells: Array, out: Array,
     ) -> None:  # fmt: skip
         n, factor = out.shape[1], data.dtype.type(scale)
@@ -131,13 +132,13 @@ def _over_neighbours(name: str, add: Any, columns: int, rows: int, scale: float)
         near, sums = np.empty(columns * WIDTH, data.dtype), np.empty((GROUP, rows), data.dtype)
         for group in range(chunk * groups // CHUNKS, (chunk + 1) * groups // CHUNKS):
             first, last = group * GROUP, min((group + 1) * GROUP, n)
-            box_of(data[:3].T, first, last, box)
+            box_of(at.T, first, last, box)
             number, run = runs_around(box, start, origin, spacing, cells, reach, runs), 0
             sums[:] = 0
             while run < number:
                 count, run = fill_list(data, runs, number, run, near)
                 for p in range(first, last):
-                    add(code, data[0, p], data[1, p], data[2, p], near, count, cut, sums[p - first])
+                    add(code, at[0, p], at[1, p], at[2, p], near, count, cut, sums[p - first])
             for p in range(first, last):
                 for row in range(out.shape[0]):
                     out[row, p] = factor * sums[p - first, row]
@@ -155,35 +156,40 @@ def _reach(code: Code, sigma: Array) -> tuple[float, Any]:
     return blob_reach * float(sigma.max()) * (1 + 1e-5), sigma.dtype.type(blob_reach**2)
 
 
-def blob_sums(code: Code, sx: Array, sigma: Array, values: Array, start: Array, grid: Grid) -> Array:
+def blob_sums(
+    code: Code, sx: Array, sigma: Array, values: Array, start: Array, grid: Grid, at: Array | None = None
+) -> Array:
     """sum_q zeta(|x_p - x_q|/sigma_q)/sigma_q^3 values_q at every vorton: (m, n), unit of values per m^3.
 
     ``sx`` (3, n) m, ``sigma`` (n,) m and ``values`` (m, n), m <= VALUES, are sorted by the cells of ``grid``;
     ``start`` is that of ``partition``. With the strengths as values the result is the blobs' vorticity, 1/s.
+    ``at`` (3, k) m are other places x_p, of which successive ones should be close together.
     """
-    (m, n), out = values.shape, np.empty_like(values)
+    (m, n), at = values.shape, sx if at is None else at
+    out = np.empty((m, at.shape[1]), values.dtype)
     if n:
         data = np.zeros((4 + VALUES, n + LANES), sx.dtype)
         data[:3, :n], data[3, :n], data[4 : 4 + m, :n] = sx, sigma * sigma, values
-        _blob_sums(code, data, *_reach(code, sigma), start, *grid, out)
+        _blob_sums(code, at, data, *_reach(code, sigma), start, *grid, out)
     return out
 
 
 def gradient_change(
-    code: Code, sx: Array, sigma: Array, alpha: Array, ratio: float, start: Array, grid: Grid
-) -> Array:
+    code: Code, sx: Array, sigma: Array, alpha: Array, ratio: float, start: Array, grid: Grid,
+    at: Array | None = None,
+) -> Array:  # fmt: skip
     """Change (9, n), 1/s, of the velocity gradient if all core radii are multiplied by ``ratio`` < 1.
 
     Row 3 i + j is that of du_i/dx_j. ``alpha`` (3, n) m^3/s; the other arguments are as for ``blob_sums``.
     """
-    n = sx.shape[1]
-    gradient = np.empty((9, n), sx.dtype)
+    n, at = sx.shape[1], sx if at is None else at
+    gradient = np.empty((9, at.shape[1]), sx.dtype)
     if n:
         small = sigma * sigma.dtype.type(ratio)
         data = np.zeros((CHANGED, n + LANES), sx.dtype)
         data[:3, :n], data[3, :n], data[4, :n], data[5:, :n] = sx, sigma * sigma, small * small, alpha
         # A test filter is smaller than the filter, so the reach of the filter serves both.
-        _gradient_changes(code, data, *_reach(code, sigma), start, *grid, gradient)
+        _gradient_changes(code, at, data, *_reach(code, sigma), start, *grid, gradient)
     return gradient
 
 
