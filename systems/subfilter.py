@@ -24,6 +24,7 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.baroclinic import BaroclinicSystem
 from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.shared.body_tables import BODIES
+from ecs_fluid.systems.shared.fluid_walls import planes_of_mirrors
 from ecs_fluid.systems.shared.neighbourhoods import Neighbourhood, neighbourhoods, together
 from ecs_fluid.systems.shared.populations import add_spread, joined, spread
 from ecs_fluid.systems.velocity.system import VelocitySystem
@@ -202,7 +203,7 @@ class Neighbours(NamedTuple):
 
         reach = max(record(code).reach, TWICE_AS_FAR) * float(sources.sigma.max())
         x, n = np.ascontiguousarray(sources.x.T), len(sources.sigma)
-        hood = together(neighbourhoods(world, x, sources.sigma, reach, strengths=True), n)
+        hood = together(neighbourhoods(world, x, sources.sigma, reach, planes_of_mirrors(world)), n)
         every = copy(sources)
         if len(hood.shown):
             x = hood.all_places(x)

@@ -96,24 +96,28 @@ def _numbered(shown: Array) -> Array:
 
 
 def neighbourhoods(
-    world: World, x: Array, radius: Array, reach: float, strengths: bool = False
+    world: World, x: Array, radius: Array, reach: float, bounds: list[Walls]
 ) -> list[Neighbourhood]:
-    """The particles x (n, 3) m, by the walls that hold them, with images within `reach` m.
+    """The particles x (n, 3) m, by the walls (`bounds`) that hold them, with images within `reach` m.
 
-    ``radius`` (n,) m are exchange radii. Amounts have images behind all `fluid_walls`, `strengths` where the
-    flow has images of the vortons. Those planes of a container have images that are parallel or at right
-    angles to all others. Particles that no walls hold come last. In a periodic world, and without walls, all
-    are in one neighbourhood.
+    ``radius`` (n,) m are exchange radii. Those planes of a container have images that are parallel or at
+    right angles to all others. Particles that no walls hold come last. In a periodic world, and without
+    walls, all are in one neighbourhood.
     """
     if world.periods.any():
         return [Neighbourhood.periodic(x, world.periods, reach)]
     left, found = np.ones(len(x), bool), []
-    for walls in vortex_walls(world) if strengths else fluid_walls(world):
+    for walls in bounds:
         held = left & walls.inside(x, -DEEP * radius)
         left &= ~held
         found.append(Neighbourhood.inside(walls.at_right_angles(), x, np.flatnonzero(held), reach))
     none = np.zeros(0, np.int64)
     return [*found, Neighbourhood(np.flatnonzero(left), none, none, np.zeros((0, 3)), np.zeros((0, 3, 3)))]
+
+
+def _walls(world: World, strengths: bool) -> list[Walls]:
+    """Walls behind which amounts have images, or `strengths`: these only where the flow has them."""
+    return vortex_walls(world) if strengths else fluid_walls(world)
 
 
 def together(hoods: Sequence[Neighbourhood], count: int) -> Neighbourhood:
@@ -129,7 +133,8 @@ def laid_apart(
 
     Neighbourhoods that a wall divides are moved apart, out of reach of each other.
     """
-    hoods, axis = neighbourhoods(world, x, radius, reach, strengths), 1 if world.across == 0 else 0
+    hoods = neighbourhoods(world, x, radius, reach, _walls(world, strengths))
+    axis = 1 if world.across == 0 else 0
     step = (float(np.ptp(x[:, axis])) if len(x) else 0.0) + 4.0 * reach
     x = x.astype(np.float64)
     for k, hood in enumerate(hoods):
@@ -154,7 +159,7 @@ def exchanged(
         # A particle just outside of a wall reaches images of particles that lie so much deeper inside.
         reach += DEEP * widest
     rate, loss = np.empty_like(values), np.empty_like(eps)
-    hoods = neighbourhoods(world, x, eps, reach, strengths)
+    hoods = neighbourhoods(world, x, eps, reach, _walls(world, strengths))
     for hood in hoods:
         k, columns = len(hood.held), (hood.all_of(eps), hood.all_of(volume))
         amounts = hood.all_strengths(values) if strengths else hood.all_of(values)

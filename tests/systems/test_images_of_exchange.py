@@ -11,6 +11,7 @@ from scipy.special import gamma, jv
 import ecs_fluid as ef
 from ecs_fluid.component import Array
 from ecs_fluid.kernels.bodies.rotation import matrix_of, quaternion_of
+from ecs_fluid.systems.shared.fluid_walls import fluid_walls
 from ecs_fluid.systems.shared.neighbourhoods import neighbourhoods
 
 pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
@@ -174,7 +175,7 @@ def test_nothing_goes_through_a_wall(shape: str) -> None:
     warmth, species = 300.0 + 50.0 * rng.random(n), rng.random((3, n)) / 3
     room = container("room", SHAPES[shape], [0.0, 0.0, 0.0], rotation=TURN)
     world = world_of([room], {}, exchanges(2), x, np.zeros((n, 3)), 1e-3, warmth, species, 0.15)
-    (hood, around) = neighbourhoods(world, x, np.full(n, 0.15), 0.5)
+    (hood, around) = neighbourhoods(world, x, np.full(n, 0.15), 0.5, fluid_walls(world))
     assert min(len(hood.held), len(around.held)) > 90
     world.step(3)
     now = world["air"][ef.Temperature].T, *(column for _, column in world["air"][ef.Species].items())
