@@ -86,12 +86,15 @@ def _check_tables(tables: dict[str, Any], place: str) -> None:
 
 
 def colors_in(tables: dict[str, Any]) -> dict[str, str]:
-    """Colours that a world file gives to its entities, by the name of the entity that holds their rows."""
+    """Colours that a world file gives to its entities, by the name of the entity that holds their rows.
+
+    What flows into an entity gives it a colour only where it has none itself.
+    """
     entities = tables.get("entity")
     listed = [item for item in entities if isinstance(item, dict)] if isinstance(entities, list) else []
-    found = {item.get("into") or item.get("name"): item.get("color") for item in listed}
-    return {
-        name: color
-        for name, color in found.items()
-        if isinstance(name, str) and isinstance(color, str) and re.fullmatch(COLOR, color)
-    }
+    found: dict[str, str] = {}
+    for item in sorted(listed, key=lambda item: not item.get("into")):
+        name, color = item.get("into") or item.get("name"), item.get("color")
+        if isinstance(name, str) and isinstance(color, str) and re.fullmatch(COLOR, color):
+            found[name] = color
+    return found

@@ -123,6 +123,19 @@ class Flame(Puffs):
         self._draw(x, colour)
 
 
+WHOLE_BALLS = """//VTK::PrimID::Impl
+  if (cameraParallel == 0)
+  {
+    float square = dot(gl_in[0].gl_Position.xyz, gl_in[0].gl_Position.xyz);
+    float wider = sqrt(square / max(square - radiusVCGSOutput * radiusVCGSOutput, 1e-4 * square));
+    base1 *= wider;
+    base2 *= wider;
+  }
+"""
+"""VTK draws a ball of radius R on a triangle through its middle whose inner circle has the radius R. Seen
+from a distance d in perspective its outline there has the radius R / sqrt(1 - (R / d)^2), and was cut."""
+
+
 class Spheres(Layer):
     """Particles as shaded spheres of one radius [m], coloured by a table or plain."""
 
@@ -132,6 +145,8 @@ class Spheres(Layer):
         mapper = vtkOpenGLSphereMapper()
         mapper.SetRadius(radius)
         super().__init__(mapper, table, plain, opacity=opacity, **SHINING)
+        shader = self.actor.GetShaderProperty()
+        shader.AddGeometryShaderReplacement("//VTK::PrimID::Impl", True, WHOLE_BALLS, False)
         self._radius = radius
 
     def update(self, x: Array, values: Array | None, sizes: Array | None = None) -> None:

@@ -13,6 +13,8 @@ from ecs_fluid.errors import StorageError
 from ecs_fluid.systems.shared.walls import Walls
 
 _TABLE = ("vertices", "loops", "loop_start", "plane_start", "vertex_start")
+_AT_ONCE = 2**20
+"""Depths of points below planes that are in memory together."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,15 @@ class Mesh:
         following[self.starts[1:] - 1] = self.starts[:-1]
         pairs = np.column_stack([self.corners, self.corners[following]])
         return np.unique(np.sort(pairs, axis=1), axis=0)
+
+
+def smooth_normals(mesh: Mesh) -> np.ndarray:
+    """Outward unit normals (v, 3) at the vertices: means over their triangles, weighted by area."""
+    a, b, c = mesh.vertices[mesh.triangles].transpose(1, 0, 2)
+    normals = np.zeros(mesh.vertices.shape)
+    np.add.at(normals, mesh.triangles.T, np.cross(b - a, c - a))
+    normals[~normals.any(axis=1)] = [0.0, 0.0, 1.0]  # triangles without area
+    return np.asarray(normals / np.linalg.norm(normals, axis=1, keepdims=True))
 
 
 Polytopes = Mapping[str, Sequence[Mesh]]
@@ -100,6 +111,12 @@ def placed(name: str, columns: Mapping[str, np.ndarray], meshes: Sequence[Mesh])
         )
     velocity = columns.get("RigidMotion.v", still).astype(np.float64)
     angular_velocity = columns.get("RigidMotion.angular_velocity", still).astype(np.float64)
+    numbers = (x, columns["Pose.q"], zero if radius is None else radius, velocity, angular_velocity)
+    if not all(np.isfinite(one).all() for one in numbers) or not columns["Pose.q"].any(axis=1).all():
+        raise StorageError(
+            f"the bodies {name!r} are damaged: places, turns, radii and velocities are finite numbers, and "
+            "no turn is 0"
+        )
     for row in range(rows):
         yield Placed(
             name,
@@ -142,6 +159,8 @@ def _meshes(
         corners = loops[starts[0] : starts[-1]].astype(np.int64)
         if np.diff(starts).min() < 3 or not 0 <= corners.min() <= corners.max() < len(points):
             raise ValueError("a face has corners that are not there")
+        if not np.isfinite(points).all():
+            raise ValueError("a corner is nowhere")
         made.append(Mesh(points, corners, starts - starts[0]))
     return made
 
@@ -198,7 +217,15 @@ def _depth(body: Placed, x: np.ndarray) -> np.ndarray:
     if body.ball:
         return np.asarray(body.scale - np.linalg.norm(x - body.x, axis=1))
     normals, offsets = _planes(body)
-    return np.asarray((offsets - x @ normals.T).min(axis=1))
+    depth, many = np.empty(len(x)), max(1, _AT_ONCE // len(offsets))
+    for first in range(0, len(x), many):
+        some = x[first : first + many]
+        low, high = some.min(axis=0), some.max(axis=0)
+        # Of the box around these points: its middle's depth below each plane, and how much that varies.
+        middle, varies = offsets - normals @ (low + high) / 2.0, np.abs(normals) @ (high - low) / 2.0
+        near = ~(middle - varies > (middle + varies).min())
+        depth[first : first + many] = (offsets[near] - some @ normals[near].T).min(axis=1)
+    return depth
 
 
 def _planes(body: Placed) -> tuple[np.ndarray, np.ndarray]:

@@ -7,6 +7,7 @@ from collections.abc import Container, Mapping
 import numpy as np
 
 from ecs_fluid.errors import FluidError
+from ecs_fluid.exports.frames import Frames
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.runs.stored_recipe import tables_of
 from ecs_fluid.world_files import colors_in
@@ -58,9 +59,13 @@ def named_colours(run: RunFolder) -> dict[str, str]:
         return {}
 
 
-def colours_of_run(run: RunFolder) -> Mapping[str, Colour]:
-    """Colours that the recipe of a run gives to populations."""
-    return {name: by_name(color) for name, color in named_colours(run).items()}
+def colours_of(frames: Frames) -> Mapping[str, Colour]:
+    """Colours that the recipe of a run gives to populations; a surface has that which all liquids share."""
+    named = named_colours(frames.run)
+    shared = {named.get(name) for name in frames.all_liquids}
+    if frames.surface is not None and len(shared) == 1:
+        named = {frames.surface: shared.pop() or "", **named}
+    return {name: by_name(color) for name, color in named.items() if color}
 
 
 def of_points(columns: Container[str]) -> Colour:

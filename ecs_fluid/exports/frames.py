@@ -18,6 +18,8 @@ from ecs_fluid.io.vtkhdf import POINTS, Column
 from ecs_fluid.runs.surface_frames import surface_ticks
 from ecs_fluid.validation_errors import nearest
 
+FARTHEST = float(np.finfo(np.float32).max)
+"""Coordinate [m] that files in single precision hold."""
 POSE = "Pose.q"
 """The column by which bodies differ from particles."""
 
@@ -61,7 +63,8 @@ class Frames:
     [s], ``codes`` and ``files`` describe the frames, as in `Frame`; ``rate`` [1/s] is the number of frames
     per second of simulated time. ``particles`` and ``bodies`` name the populations; ``surface`` names that of
     a liquid's surface, which the run stored at ``surface_ticks``; if at none, and with ``of_particles``, it
-    is that of the particles of ``liquids``. It is None without either.
+    is that of the particles of ``liquids``. It is None without either. Its vertices move as the particles of
+    the populations ``beside``, and ``all_liquids`` are those of the run.
     """
 
     def __init__(
@@ -87,7 +90,8 @@ class Frames:
         self.codes = _rounded(self.times / self.interval)
         self.files = tuple(range(int(self.codes[0]), int(self.codes[0]) + len(rows)))
         self.surface_ticks = surface_ticks(self.run.fields)
-        self.liquids = self._liquids() if of_particles and not self.surface_ticks else ()
+        self.all_liquids = self._liquids()
+        self.liquids = self.all_liquids if of_particles and not self.surface_ticks else ()
         has_surface = self.surface_ticks or self.liquids
         self.surface = free_name("surface", self.stored.populations) if has_surface else None
         known = [*self.stored.populations, *([self.surface] if self.surface else [])]
@@ -102,7 +106,9 @@ class Frames:
         self.bodies = tuple(name for name in names if POSE in self.columns(name))
         self.particles = tuple(name for name in names if name not in self.bodies)
         self.around = tuple(name for name in self.stored.populations if POSE in self.columns(name))
-        self._read = tuple(dict.fromkeys([*names, *(self.around if self.liquids else ()), *self.liquids]))
+        particles = tuple(name for name in self.stored.populations if name not in self.around)
+        self.beside = (self.liquids or particles) if self.surface else ()
+        self._read = tuple(dict.fromkeys([*names, *(self.around if self.liquids else ()), *self.beside]))
         for name in self._read:
             self._check(name)
 
@@ -169,9 +175,10 @@ class Frames:
 
     def _refuse_nan(self, number: int, places: dict[str, np.ndarray]) -> None:
         for name, x in places.items():
-            if not np.isfinite(x).all():
+            if not (np.abs(x) <= FARTHEST).all():
                 raise StorageError(
-                    f"frame {number} of {self.run.path}: {name!r} has a position that is not a finite number"
+                    f"frame {number} of {self.run.path}: {name!r} has a position that is not a finite number "
+                    "of single precision"
                 )
 
     def _check(self, name: str) -> None:

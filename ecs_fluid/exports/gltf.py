@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from ecs_fluid.exports.bodies import Mesh, Placed
-from ecs_fluid.exports.colours import SOLID, WATER, Colour, colours_of_run, linear, of_points
+from ecs_fluid.exports.bodies import Mesh, Placed, smooth_normals
+from ecs_fluid.exports.colours import SOLID, WATER, Colour, colours_of, linear, of_points
 from ecs_fluid.exports.frames import Columns, Frame, Job
 from ecs_fluid.exports.names import plain_names
 from ecs_fluid.exports.surfaces import Surfaces
@@ -35,7 +35,7 @@ _Y_UP = [-math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)]
 def write(job: Job) -> dict[str, Any]:
     """Write ``NAME.NUMBER.glb``."""
     frames, surfaces, files = job.frames, Surfaces(job.frames), []
-    colours = colours_of_run(frames.run)
+    colours = colours_of(frames)
     held: dict[str, Sequence[str]] = {
         name: [label for label, column in frames.columns(name).items() if _is_held(label, column.shape)]
         for name in frames.particles
@@ -103,7 +103,7 @@ class _Scene:
         self._add_node(
             {
                 "name": body.label,
-                "mesh": self._mesh(body.mesh, material, body.ball),
+                "mesh": self._mesh(body.mesh, material, body.mesh.vertices if body.ball else None),
                 "translation": body.x.tolist(),
                 "rotation": [x, y, z, w],
                 "scale": [body.scale] * 3,
@@ -116,7 +116,8 @@ class _Scene:
 
     def add_liquid(self, name: str, mesh: Mesh) -> None:
         """Add the surface of a liquid."""
-        self._add_node({"name": name, "mesh": self._mesh(mesh, self._material(name, WATER), ball=False)})
+        material = self._material(name, WATER)
+        self._add_node({"name": name, "mesh": self._mesh(mesh, material, smooth_normals(mesh))})
 
     def _material(self, population: str, colour: Colour, opacity: float = 1.0) -> int:
         """Number of a population's material: in that colour unless the recipe names another."""
@@ -129,13 +130,13 @@ class _Scene:
             self.materials.append(made)
         return self.materials.index(made)
 
-    def _mesh(self, mesh: Mesh, material: int, ball: bool) -> int:
-        """Number of a mesh, which bodies of one population and shape share; named as its material."""
+    def _mesh(self, mesh: Mesh, material: int, normals: np.ndarray | None) -> int:
+        """Number of a mesh, which bodies of one population and shape share, named as its material."""
         key = (id(mesh), material)
         if key not in self._known:
             attributes = {"POSITION": self._accessor(mesh.vertices, bounds=True)}
-            if ball:  # without normals a viewer shows flat faces, which is right for polytopes only
-                attributes["NORMAL"] = self._accessor(mesh.vertices)
+            if normals is not None:  # without, a viewer shows flat faces, which is right for polytopes only
+                attributes["NORMAL"] = self._accessor(normals)
             primitive = {
                 "attributes": attributes,
                 "indices": self._accessor(mesh.triangles.ravel(), indices=True),

@@ -26,6 +26,7 @@ CELL = 0.5  # of the lattice on which particles are counted, in spacings
 MIDDLE = 0.5  # of a cell: its points lie between whole multiples, where walls are likely
 REACH = int(4.0 * BLUR / CELL + 0.5) + 1  # of a particle's blur, in cells
 BLOCK = 64  # cells along the side of a block of the lattice: 4 MB with its surroundings
+FARTHEST = 2.0**52  # cells from the origin: beyond, there is no lattice of half spacings in double precision
 FEWEST = 4  # particles that a surface can enclose
 LONELY = 4.0  # spacings around a particle without FEWEST in it: there is no surface near, and next to no blur
 AROUND = np.array(list(np.ndindex(3, 3, 3))) - 1
@@ -65,7 +66,7 @@ def surface_of_particles(x: Array, spacing: float, bodies: Sequence[Placed] = ()
     cell = CELL * spacing
     drops = np.ones(len(x), bool)
     apart, _ = cKDTree(x).query(x, k=[FEWEST], distance_upper_bound=LONELY * spacing)
-    together = np.flatnonzero(np.isfinite(apart))
+    together = np.flatnonzero(np.isfinite(apart)[:, 0] & (np.abs(x) < FARTHEST * cell).all(axis=1))
     parts = [(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3), np.int64))]
     real = x[together]
     _, images, _ = mirrored(mirrors(walls_of(bodies)), real, REACH * cell, turned=False)

@@ -93,7 +93,7 @@ class Surfaces:
         if frame.tick not in frames.surface_ticks:
             return None
         mesh = stored_mesh(frames.run.fields, frame.tick)
-        return _liquid(frames.surface, *mesh, frame.particles.values())
+        return _liquid(frames.surface, *mesh, [frame.everything[one] for one in frames.beside])
 
     def _of_particles(self, frame: Frame, name: str) -> Liquid:
         """One surface of all liquids: where they mix, none has a closed surface alone."""

@@ -23,7 +23,7 @@ import numpy as np
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.exports.bodies import Placed
-from ecs_fluid.exports.colours import SOLID, WATER, Colour, colours_of_run, linear, of_points
+from ecs_fluid.exports.colours import SOLID, WATER, Colour, colours_of, linear, of_points
 from ecs_fluid.exports.frames import Columns, Frame, Job
 from ecs_fluid.exports.names import free_name, plain_names
 from ecs_fluid.exports.surfaces import Liquid, Surfaces
@@ -78,7 +78,7 @@ class _Stage:
         stage.SetMetadata("comment", f"ecs_fluid {__version__}; SI units; one time code per stored frame")
         self.root = UsdGeom.Xform.Define(stage, f"/{_prim(frames.name)}")
         stage.SetDefaultPrim(self.root.GetPrim())
-        self.colours = colours_of_run(frames.run)
+        self.colours = colours_of(frames)
         names = (*frames.particles, *frames.bodies, *([frames.surface] if frames.surface else []))
         self.prims = _prims(names, taken={"fields"} if job.voxel else set())
         self.clouds = {name: _Cloud(self, name) for name in frames.particles}

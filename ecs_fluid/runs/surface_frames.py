@@ -60,10 +60,13 @@ def stored_surface(folder: Path, tick: int) -> FieldFrame:
         )
     field = read_field(folder, NAME, ticks[-1])
     phi = field.arrays.get("phi")
-    if phi is None or phi.ndim != 3 or sorted(phi.shape)[1] < 2 or not np.isfinite(phi).all():
+    if (
+        phi is None or phi.ndim != 3 or sorted(phi.shape)[1] < 2 or not np.isfinite(phi).all()
+        or max(np.abs(field.origin)) + max(field.spacing) * max(phi.shape) > np.finfo(np.float32).max
+    ):  # fmt: skip
         raise StorageError(
             f"the signed distance of tick {ticks[-1]} in {folder} is damaged: it is not a grid of finite "
-            "numbers"
+            "numbers of single precision"
         )
     return field
 

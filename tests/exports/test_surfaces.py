@@ -16,6 +16,9 @@ from vtkmodules.vtkIOPLY import vtkPLYReader
 from vtkmodules.vtkIOXML import vtkXMLPolyDataReader
 
 import ecs_fluid as ef
+from ecs_fluid.exports.colours import WATER, by_name, linear
+from ecs_fluid.exports.particle_surface import surface_of_particles
+from ecs_fluid.io.fields import append_field
 from ecs_fluid.io.runfolder import RunFolder
 from tests.exports.made_run import BALL_CENTER as CENTER, GRID as H, make_liquid_run, radius
 from tests.exports.test_arrays_and_meshes import volume_of
@@ -111,6 +114,72 @@ def test_volumes_that_are_none_are_a_sentence(volume: float, tmp_path: Path) -> 
         ef.export(tmp_path / "run", "obj", out=tmp_path / "obj")
 
 
+@pytest.mark.parametrize(("colors", "shared"), [(["green", "green"], "green"), (["green", "white"], None)])
+def test_a_surface_has_the_colour_that_its_liquids_share(
+    colors: list[str], shared: str | None, tmp_path: Path
+) -> None:
+    cube = np.stack(np.meshgrid(*[np.arange(4.0)] * 3), axis=-1).reshape(-1, 3)
+    recipe = "".join(
+        f'[[entity]]\nkind = "liquid"\nname = "water{k}"\ncolor = "{color}"\n'
+        for k, color in enumerate(colors)
+    )
+    with RunFolder.create(tmp_path / "run", recipe, {}) as run, run.write_trajectory() as trajectory:
+        liquids = {
+            f"water{k}": {"Position.x": cube + 4.0 * k, "Liquid.volume": np.ones(64)} for k in range(2)
+        }
+        trajectory.append(0, 0.0, liquids)
+    target = ef.export(tmp_path / "run", "gltf", out=tmp_path / "out", only=["surface"])
+    data = (target / "run.00000.glb").read_bytes()
+    scene = json.loads(data[20 : 20 + int.from_bytes(data[12:16], "little")])
+    (material,) = scene["materials"]
+    expected = [*linear(by_name(shared) if shared else WATER), 1.0]
+    assert material["pbrMetallicRoughness"]["baseColorFactor"] == expected
+
+
+@pytest.mark.parametrize("far", [1e30, 1e308])
+def test_particles_beyond_any_lattice_have_no_surface(far: float) -> None:
+    """The surface is that of the others, to the bit; those are drops."""
+    cube = np.stack(np.meshgrid(*[np.arange(4.0)] * 3), axis=-1).reshape(-1, 3)
+    alone = surface_of_particles(cube, 1.0)
+    both = surface_of_particles(np.concatenate([cube, np.full((64, 3), far)]), 1.0)
+    assert np.array_equal(both.points, alone.points)
+    assert np.array_equal(both.triangles, alone.triangles)
+    assert np.array_equal(both.drops, np.concatenate([alone.drops, np.ones(64, bool)]))
+
+
+def test_places_beyond_single_precision_are_a_sentence(tmp_path: Path) -> None:
+    water = {"Position.x": np.full((9, 3), 1e39), "Velocity.u": np.ones((9, 3))}
+    phi = np.linspace(-1.0, 1.0, 27).reshape(3, 3, 3)
+    for name, origin, said in (
+        ("water", 0.0, "has a position"),
+        ("grid", 1e308, "signed distance of tick 0"),
+    ):
+        with RunFolder.create(tmp_path / name, "", {}) as run, run.write_trajectory() as trajectory:
+            trajectory.append(
+                0, 0.0, {"water": {**water, "Position.x": water["Position.x"] * (name == "water")}}
+            )
+            append_field(run.fields, "sdf", 0, 0.0, np.full(3, origin), np.ones(3), {"phi": phi})
+        with pytest.raises(ef.StorageError, match=f"{said}.* finite number.*of single precision"):
+            ef.export(tmp_path / name, "obj", out=tmp_path / "out")
+
+
+def test_bodies_with_damaged_numbers_are_a_sentence(tmp_path: Path) -> None:
+    good = {
+        "Position.x": np.zeros((1, 3)),
+        "Pose.q": np.array([[1.0, 0, 0, 0]]),
+        "RowId.id": np.zeros(1, int),
+    }
+    good |= {"BallShape.radius": np.ones(1), "RigidMotion.v": np.zeros((1, 3))}
+    wrong = {"Pose.q": np.zeros((1, 4)), "BallShape.radius": np.full(1, np.inf)}
+    wrong["RigidMotion.v"] = np.full((1, 3), np.nan)
+    for column, values in wrong.items():
+        with RunFolder.create(tmp_path / column, "", {}) as run, run.write_trajectory() as trajectory:
+            trajectory.append(0, 0.0, {"peg": good | {column: values}})
+        for to in ("obj", "gltf"):
+            with pytest.raises(ef.StorageError, match="bodies 'peg' are damaged"):
+                ef.export(tmp_path / column, to, out=tmp_path / "out")
+
+
 def check_ball(points: np.ndarray, triangles: np.ndarray, frame: int) -> None:
     """On the sphere within h^2 / (8 r), the sag of an edge of a cell; outward, and not more than the ball.
 
@@ -144,6 +213,18 @@ def test_meshes_are_closed_balls(run: Path, tmp_path: Path, to: str) -> None:
         assert edges.GetOutput().GetNumberOfCells() == 0  # no border, no edge with three faces
 
 
+def test_gltf_has_normals_of_a_liquid(run: Path, tmp_path: Path) -> None:
+    """Outward: of a ball, within the slope of an edge of a cell's diagonal over its radius."""
+    target = ef.export(run, "gltf", out=tmp_path / "out", only=["surface"], frames="1")
+    data = gltf(target / "ball.00001.glb")
+    normals = vtk_to_numpy(data.GetPointData().GetNormals())
+    x, z, y = normals.copy().T
+    away = vtk_to_numpy(data.GetPoints().GetData()) - CENTER
+    away /= np.linalg.norm(away, axis=1, keepdims=True)
+    cosine = np.einsum("ij,ij->i", np.stack([x, -y, z], axis=1), away)
+    assert cosine.min() > np.cos(np.sqrt(3.0) * H / radius(1))
+
+
 def test_vertices_move_with_the_particles(run: Path, tmp_path: Path) -> None:
     target = ef.export(run, "vtp", out=tmp_path / "out")
     data = polydata(vtkXMLPolyDataReader(), target / "surface.00002.vtp")
@@ -156,6 +237,10 @@ def test_vertices_move_with_the_particles(run: Path, tmp_path: Path) -> None:
 def test_a_surface_is_chosen_like_a_population(run: Path, tmp_path: Path) -> None:
     target = ef.export(run, "ply", out=tmp_path / "out", only=["surface"], frames="1")
     assert sorted(path.name for path in target.iterdir()) == ["export.json", "surface.00001.ply"]
+    target = ef.export(run, "vtp", out=tmp_path / "vtp", only=["surface"], frames="1")
+    data = polydata(vtkXMLPolyDataReader(), target / "surface.00001.vtp").GetPointData()
+    velocity = vtk_to_numpy(data.GetArray("velocity"))  # of particles that are not exported
+    np.testing.assert_allclose(velocity, np.tile([1.0, 2.0, 3.0], (len(velocity), 1)), rtol=1e-12)
     target = ef.export(run, "ply", out=tmp_path / "water", only=["water"], frames="1")
     assert sorted(path.name for path in target.iterdir()) == ["export.json", "water.00001.ply"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,11 @@ import pytest
 from PIL import Image
 
 import ecs_fluid as ef
-from ecs_fluid.exports.bodies import polytopes, rotation_matrix
+from ecs_fluid.exports.bodies import depth_in_solids, polytopes, rotation_matrix, walls_of
 from ecs_fluid.io.trajectory import TrajectoryWriter
 from ecs_fluid.runs.runner import stored_columns
 from ecs_fluid.viz.bodies import bodies_in, extent, fluid_within, hulls_in, surface, wires
+from ecs_fluid.viz.scene import pixels, render
 from ecs_fluid.viz.shared_limits import survey
 from ecs_fluid.viz.style import Options
 from ecs_fluid.worlds.bodies import BodyRecipe, ContainerRecipe, Spheres
@@ -46,6 +48,27 @@ def test_a_turned_box_is_where_it_is() -> None:
     assert wires(found["block"]) is None
 
 
+def test_depth_below_many_planes_takes_little_memory() -> None:
+    """That of the nearest of 2,000 planes at once; the depths of all points below all planes are 480 MB."""
+    direction = np.random.default_rng(1).normal(size=(1002, 3))
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    world = ef.World(precision="double")
+    shape = {"shape": "points", "points": direction.tolist()}
+    ContainerRecipe(name="room", shape=shape, center=(0.1, 0.0, 0.0)).build(world)
+    frame, hulls = drawn(world)
+    bodies = dict(bodies_in(frame, hulls))["room"]
+    x = np.random.default_rng(2).uniform(-1.0, 1.0, (30000, 3))
+    tracemalloc.start()
+    depth = depth_in_solids(bodies, x)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    (wall,) = walls_of(bodies)
+    assert len(wall.offsets) == 2000 and peak < 1e8
+    for rows in np.split(np.arange(len(x)), 30):
+        expected = (x[rows] @ wall.normals.T - wall.offsets).max(axis=1)
+        np.testing.assert_allclose(depth[rows], expected, atol=1e-14)
+
+
 def test_a_container_is_its_edges() -> None:
     """A box has 12 edges, whose box it is."""
     frame, hulls = drawn(world_of_bodies())
@@ -63,6 +86,21 @@ def test_balls_have_their_extent() -> None:
     assert list(found) == ["balls"]
     points = extent(found["balls"])
     assert np.allclose([points[:, 2].min(), points[:, 2].max()], [-2.125, 2.25])
+
+
+def test_a_ball_that_fills_the_picture_is_whole() -> None:
+    """In perspective, 28 degrees high, its outline has the radius tan(asin(R / d)) / tan(14 degrees) of half
+    the height: 0.936 for a ball of R = 1 m at d = 4.4 m, all round. VTK alone cuts 2.6 % off below."""
+    world = ef.World(precision="double")
+    Spheres(name="ball", centers=[(0, 0, 0)], radius=[1.0]).build(world)
+    frame, _ = drawn(world)
+    camera = ((0.0, -4.4, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+    image = pixels(render(frame, look="paper", camera=camera, size=(400, 400))).astype(int)
+    there = np.abs(image - image[0, 0]).max(axis=2) > 12
+    across, down = (np.flatnonzero(there.any(axis=axis)) for axis in (0, 1))
+    radius = 200.0 * np.tan(np.arcsin(1.0 / 4.4)) / np.tan(np.radians(14.0))
+    for found in (across, down):
+        np.testing.assert_allclose([found[0], found[-1] + 1], [200.0 - radius, 200.0 + radius], atol=1.5)
 
 
 def test_a_matrix_turns_as_quaternions_do() -> None:

@@ -15,6 +15,7 @@ from ecs_fluid.viz.liquid_surface import FOAM, foam, foaming, liquid_surface, wh
 from ecs_fluid.viz.scene import pixels, render
 from ecs_fluid.viz.shared_limits import survey
 from ecs_fluid.viz.style import LOOKS, Options
+from ecs_fluid.world_files import colors_in
 
 SPACING = 0.05
 
@@ -258,6 +259,16 @@ def test_drops_have_the_colour_of_their_liquid() -> None:
     red = drawn({"water": liquid(x)}, look="liquid", colors={"water": "red"})
     white = drawn({"water": liquid(x)}, look="liquid")
     assert ((red[..., 0] - red[..., 2]) > 60).sum() > 30 and ((white[..., 0] - white[..., 2]) > 60).sum() == 0
+
+
+@pytest.mark.parametrize("tap", [{}, {"color": "red"}])
+def test_a_tap_leaves_a_liquid_its_colour(tap: dict[str, str]) -> None:
+    """What flows in gives colour only to what has none, wherever it stands in the file."""
+    milk = {"kind": "liquid", "name": "milk", "color": "white"}
+    tap = {"kind": "inflow", "name": "tap", "into": "milk", **tap}
+    assert colors_in({"entity": [milk, tap]}) == colors_in({"entity": [tap, milk]}) == {"milk": "white"}
+    new = {**tap, "into": "water"}
+    assert colors_in({"entity": [new]}) == ({"water": tap["color"]} if "color" in tap else {})
 
 
 def test_liquids_that_mix_are_whole() -> None:
