@@ -146,18 +146,19 @@ class RemeshSystem(System):
         for entity, _ in self.chosen(Position, Strength, CoreRadius):
             if len(entity) and (self.on or not of_bodies(entity)):
                 made.append((entity, *self._remesh(entity)))
-        if self.fill and len(made) > 1:
+        if self.fill and len(made) > 1 and any(cargo.matter for _, _, cargo in made):
             raise FluidError(
                 f"RemeshSystem: fill = true lets one population fill space, but {made[0][0].name!r} and "
                 f"{made[1][0].name!r} are remeshed; name one of them in 'on'"
             )
-        _share_volume([(tables[0].x, tables[-1].volume) for _, tables, of_space in made if of_space])
+        of_space = (tables for _, tables, cargo in made if cargo.has_volume and not cargo.matter)
+        _share_volume([(tables[0].x, tables[-1].volume) for tables in of_space])
         for entity, tables, _ in made:
             entity.kill(np.ones(len(entity), dtype=bool))
             entity.spawn(*tables)
 
-    def _remesh(self, entity: Entity) -> tuple[list[Any], bool]:
-        """Tables of the vortons that replace the entity's; and whether their volumes are shares of space."""
+    def _remesh(self, entity: Entity) -> tuple[list[Any], Cargo]:
+        """Tables of the vortons that replace the entity's; and what the old ones carry."""
         from ecs_fluid.kernels.vorticity.strength_moments import with_moments
 
         lattice, cargo = self._lattice(entity), Cargo(entity, self.fill)
@@ -203,7 +204,7 @@ class RemeshSystem(System):
         share = _handed_on(load, kept, out, places, far) if cargo.matter else load[kept]
         carried = cargo.filled(share, places, lattice.cell) if filled else cargo.tables(share, lattice.cell)
         tables = [Position(places), Strength(new), CoreRadius(sigma), *carried]
-        return tables, cargo.has_volume and not cargo.matter
+        return tables, cargo
 
     def _lattice(self, entity: Entity) -> _Lattice:
         """The lattice around the vortons of an entity; raises an error if it has too many points."""

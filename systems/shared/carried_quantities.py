@@ -39,6 +39,9 @@ UNDILUTED = (Age,)
 AT_REST = 1e-4
 """Part of the largest value beyond fluid at rest below which values of the other sign are rounding."""
 
+LAYERED = (Density, Temperature)
+"""Components, of positive values, of which fluid at rest may have other values at other heights."""
+
 BY_MASS = (*Temperature.columns.values(), Dilatation.columns["temperature"], *Species.columns.values())
 """Components that mix by mass, not by volume, in gas that swells."""
 
@@ -55,6 +58,8 @@ class Column:
     per: int
     least: float
     most: float
+    lack: float = 0.0
+    """least value beyond fluid at rest over what that has at the same height, above -1; 0 without layers"""
 
     @property
     def held(self) -> slice:
@@ -102,12 +107,15 @@ class Cargo:
                 _check_default(entity, kind)
                 continue
             for field, array in table.items():
-                values = array.reshape(rows, -1).astype(np.float64)
+                values, lack = array.reshape(rows, -1).astype(np.float64), 0.0
                 if fill and kind not in UNDILUTED:
-                    values -= self._at_rest(kind, field.name, entity[Position].x)
+                    rest = self._at_rest(kind, field.name, entity[Position].x)
+                    values -= rest
+                    if kind in LAYERED and fluid_at_rest(entity.world).layered:
+                        lack = float((values / rest).min())
                 limits = float(values.min()), float(values.max())
                 per = int(swells and field in BY_MASS)
-                self.columns.append(Column(kind, field.name, array.shape[1:], len(parts), per, *limits))
+                self.columns.append(Column(kind, field.name, array.shape[1:], len(parts), per, *limits, lack))
                 parts += list(values.T * parts[per])
         self.extensive = np.stack(parts, axis=1)
         self.matter = any(column.kind is not Age for column in self.columns)
@@ -159,9 +167,10 @@ class Cargo:
                 total, held[...] = held.sum(axis=0), held.clip(0, None) if low == 0 else held.clip(None, 0)
                 left = held.sum(axis=0)
                 held *= np.divide(total, left, np.ones_like(total), where=left != 0)
-            for end in (low, high):
-                if end:
-                    volume = np.maximum(volume, (held / end).max(axis=1))
+            if low:
+                volume = np.maximum(volume, (held / self._least(column, places)).max(axis=1))
+            if high:
+                volume = np.maximum(volume, (held / high).max(axis=1))
             if column.kind is Species:
                 of_one += held.sum(axis=1)
         volume = np.maximum(volume, of_one)
@@ -174,10 +183,21 @@ class Cargo:
                 value = np.where(some, held, held.sum(axis=0)) / own
             else:
                 # Vortons are large enough, so clipping removes only rounding.
-                value = np.clip(held / volume[:, None], *column.with_rest)
+                value = np.clip(held / volume[:, None], self._least(column, places), column.with_rest[1])
                 value = value + self._at_rest(column.kind, column.name, places)
             found.setdefault(column.kind, {})[column.name] = value.reshape(len(share), *column.shape)
         return [*(kind(**columns) for kind, columns in found.items()), Volume(volume)]
+
+    def _least(self, column: Column, places: Array) -> Array | float:
+        """Least value beyond fluid at rest that a vorton at each place may have.
+
+        In layers no vorton lacks a larger part of what fluid at rest has at its height than some did before:
+        a bubble that lacks 999 of 1000 kg/m^3 would have less than nothing where there are 800.
+        """
+        low = column.with_rest[0]
+        if low == 0 or column.lack == 0:
+            return low
+        return np.maximum(low, column.lack * self._at_rest(column.kind, column.name, places))
 
     def _at_rest(self, kind: type[Component], name: str, x: Array) -> Array:
         """Value of a column in fluid at rest at places (n, 3) m: (n, 1), or (1, 1) if it is the default."""
