@@ -237,7 +237,7 @@ class RemeshSystem(System):
         elif self.solenoidal:
             room = np.where(again, 0, ROOM)
             field, load = _with_room(field, room), _with_room(load, room)
-            field, low = less_divergence(field, edges, again), low - room
+            field, low = less_divergence(field, edges), low - room
         return low, field, load
 
     def _to_points(self, lattice: _Lattice, x: Array, values: Array, weights: str) -> tuple[Array, Array]:

@@ -24,7 +24,6 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.baroclinic import BaroclinicSystem
 from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.shared.body_tables import BODIES
-from ecs_fluid.systems.shared.fluid_walls import planes_of_mirrors
 from ecs_fluid.systems.shared.neighbourhoods import Neighbourhood, neighbourhoods, together
 from ecs_fluid.systems.shared.populations import add_spread, joined, spread
 from ecs_fluid.systems.velocity.system import VelocitySystem
@@ -64,7 +63,7 @@ class SubfilterSystem(System):
     what it gets.
 
     Sums run over neighbours within the `reach` of the regularisation, so the cost is that of a viscous
-    exchange. Where the flow has mirror images behind walls, the sums have them too.
+    exchange. Behind the `mirrors` of the VelocitySystem they have images, behind walls of containers none.
     Derivation: docs/notes/vorticity.md. Source: Alvarez and Ning, Phys. Fluids 35 (2023),
     arXiv 2206.03658; Alvarez, dissertation, Brigham Young University (2022), chapter 3.
     """
@@ -119,12 +118,12 @@ class SubfilterSystem(System):
         from ecs_fluid.kernels.grids.partition import gather_sorted, scatter_sorted
         from ecs_fluid.kernels.vorticity import subfilter
 
-        code = self.world.require(VelocitySystem).code
+        velocity = self.world.require(VelocitySystem)
         number = self.world.dtype
         du = gather_sorted(joined([table.du for *_, table, _ in tables], (3, 3), number), sources.order)
-        scale = sources.sigma**3 * number(1.0 / record(code).centre)
+        scale = sources.sigma**3 * number(1.0 / record(velocity.code).centre)
         plain = _stretched(sources.alpha, du)
-        around = Neighbours.of(self.world, sources, code)
+        around = Neighbours.of(velocity, sources)
         model = around.model(1.0, du, plain)
         if self.coefficient == "constant":
             factor = np.full_like(sources.sigma, self.constant)
@@ -183,7 +182,10 @@ def _stretched(alpha: Array, du: Array) -> Array:
 
 
 class Neighbours(NamedTuple):
-    """The sorted vortons, and what sums over neighbours run through: they, and their images behind walls."""
+    """The sorted vortons, and what sums over neighbours run through: they, and their images behind mirrors.
+
+    Walls of a container have none: blobs reach five core radii, often as far as it is wide.
+    """
 
     code: Code
     """regularisation of the cores"""
@@ -195,15 +197,16 @@ class Neighbours(NamedTuple):
     """vortons and images, sorted by the cells of a grid; `order` numbers them as vortons, then images"""
 
     @classmethod
-    def of(cls, world: World, sources: Sources, code: Code) -> Self:
+    def of(cls, velocity: VelocitySystem, sources: Sources) -> Self:
         """Those of the vortons, with the images within the reach of all sums."""
         from ecs_fluid.kernels.biot_savart.regularisation import record
         from ecs_fluid.kernels.grids.neighbours import search_grid
         from ecs_fluid.kernels.grids.partition import gather_sorted, partition
 
+        world, code = velocity.world, velocity.code
         reach = max(record(code).reach, TWICE_AS_FAR) * float(sources.sigma.max())
         x, n = np.ascontiguousarray(sources.x.T), len(sources.sigma)
-        hood = together(neighbourhoods(world, x, sources.sigma, reach, planes_of_mirrors(world)), n)
+        hood = together(neighbourhoods(world, x, sources.sigma, reach, velocity.mirror_walls), n)
         every = copy(sources)
         if len(hood.shown):
             x = hood.all_places(x)

@@ -11,7 +11,6 @@ from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.body_tables import BODIES, body_entities
 from ecs_fluid.systems.shared.random_numbers import stream
-from ecs_fluid.systems.velocity.mirrors import mirrors_of
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
@@ -66,7 +65,7 @@ class TurbulenceSystem(System):
     def process(self, dt: float) -> None:
         """Add the wind at this time."""
         velocity = self.world.system(VelocitySystem)
-        mirrors = mirrors_of(self.world, velocity.mirrors) if velocity else []
+        mirrors = velocity.mirror_planes if velocity else []
         waves, amplitude, phase = self._waves()
         number = self.world.dtype
         frequency = 0.5 * self.speed * np.linalg.norm(waves, axis=1)

@@ -19,45 +19,31 @@ STEEPEST = 1.883
 """Largest square of (8 sin k - sin 2k)/6, the slope of a wave by differences of fourth order per spacing."""
 
 
-def less_divergence(field: Array, edges: Array, again: Array) -> Array:
+def less_divergence(field: Array, edges: Array) -> Array:
     """Strengths (px, py, pz, 3) at lattice points with less of their part that is a gradient.
 
     Each sweep is alpha += c D (D . alpha), with D the differences of fourth order and 1/c = sum_i
     `STEEPEST`/edges_i^2. It takes the part c |D_k|^2, at most 1, of a gradient's wave k, and nothing of a
     field without divergence by these differences. The sums of D f and of x cross D f are zero, so total
     strength and impulse stay to rounding. Along axes that do not repeat `field` has to end with ROOM points
-    of zeros.
+    of zeros, so that nothing reaches from one end to the other.
 
     Args:
         field: strengths, m^3/s.
         edges: (3,) m, from one point to the next.
-        again: (3,) whether the lattice repeats along an axis.
     """
     field = field.copy()
     share = 1.0 / (STEEPEST / edges**2).sum()
     for _ in range(SWEEPS):
         divergence = np.zeros(field.shape[:3])
         for i in range(3):
-            divergence += _difference(field[..., i], i, again[i]) / edges[i]
+            divergence += _difference(field[..., i], i) / edges[i]
         for i in range(3):
-            field[..., i] += share / edges[i] * _difference(divergence, i, again[i])
+            field[..., i] += share / edges[i] * _difference(divergence, i)
     return field
 
 
-def _difference(f: Array, axis: int, repeats: bool) -> Array:
-    """Differences of fourth order along an axis, per point; beyond the ends f is zero or repeats."""
-    near, far = (_ahead(f, n, axis, repeats) - _ahead(f, -n, axis, repeats) for n in (1, 2))
+def _difference(f: Array, axis: int) -> Array:
+    """Differences of fourth order along an axis, per point; beyond the ends f repeats."""
+    near, far = (np.roll(f, -n, axis) - np.roll(f, n, axis) for n in (1, 2))
     return np.asarray((8.0 * near - far) / 12.0)
-
-
-def _ahead(f: Array, n: int, axis: int, repeats: bool) -> Array:
-    """Values n points farther along an axis."""
-    if repeats:
-        return np.roll(f, -n, axis)
-    moved = np.zeros_like(f)
-    to, of = np.moveaxis(moved, axis, 0), np.moveaxis(f, axis, 0)
-    if n > 0:
-        to[:-n] = of[n:]
-    else:
-        to[-n:] = of[:n]
-    return moved

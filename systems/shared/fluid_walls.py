@@ -28,13 +28,3 @@ def vortex_walls(world: World) -> list[Walls]:
     """Walls behind which the flow has images of the vortons: the VelocitySystem's, or its solver's."""
     velocity = world.system(VelocitySystem)
     return [] if velocity is None else velocity.image_walls
-
-
-def planes_of_mirrors(world: World) -> list[Walls]:
-    """The planes of the VelocitySystem's `mirrors` alone: in containers a blob would have too many images.
-
-    Blobs reach five core radii, often as far as a container is wide.
-    """
-    velocity = world.system(VelocitySystem)
-    planes = [] if velocity is None else velocity.mirror_planes
-    return [planes[-1].walls] if planes else []

@@ -169,7 +169,7 @@ class Solver:
         return None
 
     def image_walls(self) -> list[Walls]:
-        """Walls behind which its flow has images of the vortons; diffusion and subfilter need them too."""
+        """Walls behind which its flow has images of the vortons; exchange of strengths has them there too."""
         return []
 
     def grid_lint(self, sources: Sources, grid: Grid) -> list[str]:

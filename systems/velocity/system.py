@@ -375,9 +375,14 @@ class VelocitySystem(System):
         return self._solver.has_images
 
     @property
+    def mirror_walls(self) -> list[Walls]:
+        """The planes of `mirrors`, as the walls of one half space, edge or corner."""
+        return [mirror.walls for mirror in self.mirror_planes[-1:]]
+
+    @property
     def image_walls(self) -> list[Walls]:
         """Walls behind which the vortons have images: the planes of `mirrors`, or walls of the solver."""
-        return [planes[-1].walls] if (planes := self.mirror_planes) else self._solver.image_walls()
+        return self.mirror_walls or self._solver.image_walls()
 
     @property
     def read_by(self) -> Reading:

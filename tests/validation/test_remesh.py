@@ -396,15 +396,15 @@ def test_divergence_falls_by_what_the_sweeps_take(along: tuple[float, float, flo
 
     So what moves fluid stays: only the part of strengths that is a gradient has no velocity.
     """
-    edges, again = np.array((0.1, 0.12, 0.15)), np.ones(3, bool)
+    edges = np.array((0.1, 0.12, 0.15))
     phase, slopes = waves(along)
     slopes = slopes / edges
     part = 1 - (slopes**2).sum() / (STEEPEST / edges**2).sum()
     assert 0 < part < 1
     gradient = np.cos(phase)[..., None] * slopes
-    assert less_divergence(gradient, edges, again) == pytest.approx(part**SWEEPS * gradient, abs=1e-13)
+    assert less_divergence(gradient, edges) == pytest.approx(part**SWEEPS * gradient, abs=1e-13)
     across = np.cos(phase)[..., None] * np.cross(slopes, (0.3, 0.5, -0.7))
-    assert less_divergence(across, edges, again) == pytest.approx(across, abs=1e-12)
+    assert less_divergence(across, edges) == pytest.approx(across, abs=1e-12)
 
 
 def test_less_divergence_in_open_space_keeps_strength_and_impulse() -> None:
