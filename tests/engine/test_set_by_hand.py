@@ -54,10 +54,10 @@ def odd_values(array: Any, every: bool) -> Iterator[Callable[[Any], None]]:
     yield lambda column: np.negative(column, out=column)
 
 
-def ends_of(world: ef.World) -> str:
-    """The hash two ticks later, or why they cannot be computed."""
+def ends_of(world: ef.World, ticks: int) -> str:
+    """The hash some ticks later, or why they cannot be computed."""
     try:
-        world.step(2)
+        world.step(ticks)
         return world.state_hash()
     except FluidError as error:
         return str(error)
@@ -103,7 +103,8 @@ def tried(name: str, place: Path, every: bool) -> tuple[int, int]:
                 continue
             resumed = ef.resume(file)
             assert resumed.state_hash() == live.state_hash(), told
-            assert ends_of(resumed) == ends_of(live), told
+            ticks = 2 if every else 1
+            assert ends_of(resumed, ticks) == ends_of(live, ticks), told
             counts[1] += 1
             live = ef.resume(start)
     return counts[0], counts[1]

@@ -352,7 +352,7 @@ def collapse(part: float, ticks: int, core: float, integrator: str = "rk4") -> A
 
 def test_three_vortices_collapse() -> None:
     """Case 124: sides at 0.9 of the time; order of the integrators at 0.6."""
-    found = np.abs(collapse(0.9, 1200, 0.01))
+    found = np.abs(collapse(0.9, 400, 0.01))
     print(found)
     assert found.max() < 1e-6
     errors = {
