@@ -208,12 +208,12 @@ class OneProcess:
 
         ``rows`` (n,) are some of this process's rows of the populations `entities`, laid end to end, and then
         those of which images follow. ``number`` (n,) is 0 for the rows, ascending there, and counts the
-        images of each, by which they are sorted, those of one number by their rows. For the rest see
-        `kernels.vorticity.strength_exchange.exchange_rows`.
+        images of each, by which they are sorted, those of one number by their rows; what images get is of no
+        use. For the rest see `kernels.vorticity.strength_exchange.exchange_rows`.
         """
         from ecs_fluid.kernels.vorticity.strength_exchange import exchange_rows
 
-        return exchange_rows(x, values, eps, volume, diffusivity, order, dimension)
+        return exchange_rows(x, values, eps, volume, diffusivity, order, dimension, rated=number == 0)
 
     # ------------------------------------------------------------------ vortons
 

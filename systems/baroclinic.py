@@ -206,7 +206,7 @@ class BaroclinicSystem(System):
         far, turned = (NEAR if even else AS_FAR) * reaches, None
         x, values, reach, volume = with_images(self.world, x, far, values, reach, volume)
         if walls:
-            rows, places, turns = mirrored(seen, x, far)
+            rows, places, turns, _ = mirrored(seen, x, far)
             turned = (rows, turns) if even else None
             x = np.concatenate([x, places.astype(x.dtype)])
             values, reach, volume = (np.concatenate([a, a[rows]]) for a in (values, reach, volume))

@@ -244,9 +244,9 @@ class TransferSystem(System):
             return CarriedAmounts(x, volume, np.ascontiguousarray(amounts.T))
         groups = [(x, amounts)]
         for wall in walls:
-            rows, places, _ = mirrored([wall], x, (1 + CELLS_REACHED[self.kernel]) * diagonal, turned=False)
-            seen = inside(places, grid.origin, grid.origin + grid.spacing * grid.cells)
-            rows, places = rows[seen], places[seen]
+            images = mirrored([wall], x, (1 + CELLS_REACHED[self.kernel]) * diagonal)
+            seen = inside(images.places, grid.origin, grid.origin + grid.spacing * grid.cells)
+            rows, places = images.shown[seen], images.places[seen]
             there, others = amounts[rows], ~wall.inside(x)
             if others.any():
                 there *= self._room(x[others], volume[others], places)[:, None]

@@ -69,7 +69,7 @@ def surface_of_particles(x: Array, spacing: float, bodies: Sequence[Placed] = ()
     together = np.flatnonzero(np.isfinite(apart)[:, 0] & (np.abs(x) < FARTHEST * cell).all(axis=1))
     parts = [(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3), np.int64))]
     real = x[together]
-    _, images, _ = mirrored(mirrors(walls_of(bodies)), real, REACH * cell, turned=False)
+    images = mirrored(mirrors(walls_of(bodies)), real, REACH * cell).places
     for first, fullness, rows, place in _blocks(np.concatenate((real, images)) / cell - MIDDLE):
         own = rows < len(real)
         beside = np.rint(place[own]).astype(np.int64)[:, None] + AROUND

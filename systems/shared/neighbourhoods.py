@@ -43,8 +43,10 @@ class Neighbourhood(NamedTuple):
     @classmethod
     def periodic(cls, x: Array, periods: Array, reach: float) -> Self:
         """All particles x (n, 3) m, and their copies within `reach` m of a periodic box."""
+        from ecs_fluid.kernels.grids.wall_images import numbered
+
         shown, places = images(x, periods, reach)
-        return cls(np.arange(len(x)), shown, _numbered(shown), places, np.zeros((0, 3, 3)))
+        return cls(np.arange(len(x)), shown, numbered(shown, len(x)), places, np.zeros((0, 3, 3)))
 
     @classmethod
     def inside(cls, walls: Walls, x: Array, held: Array, reach: float) -> Self:
@@ -53,13 +55,14 @@ class Neighbourhood(NamedTuple):
         The images are in the order of their numbers, and those of one number in the order of the rows, by
         which several processes can sort them too.
         """
-        shown, places, turns = images_behind(walls, x, held, reach, deep=np.inf)
-        number = _numbered(shown)
-        order = np.lexsort((shown, number))
-        # Each axis along which the particle is mirrored takes 2 from the trace, and changes the sign.
-        axes = np.rint((3.0 - np.trace(turns, axis1=1, axis2=2)) / 2.0)
-        turns = np.where(axes % 2, -1.0, 1.0)[:, None, None] * turns
-        return cls(held, shown[order], number[order], places[order], turns[order])
+        from ecs_fluid.kernels.grids.wall_images import numbered
+
+        images = images_behind(walls, x, held, reach, deep=np.inf)
+        number = numbered(images.shown, len(x))
+        order = np.lexsort((images.shown, number))
+        signs = np.where(images.planes % 2, -1.0, 1.0)[:, None, None]
+        turns = (signs * images.turns)[order]
+        return cls(held, images.shown[order], number[order], images.places[order], turns)
 
     def near(self, x: Array, reach: float) -> Neighbourhood:
         """The same with only those images that are within `reach` m of the box around the particles."""
@@ -85,14 +88,6 @@ class Neighbourhood(NamedTuple):
         if len(self.held) == len(x) and not len(self.shown):
             return x
         return np.concatenate([x[self.held], self.places.astype(x.dtype)])
-
-
-def _numbered(shown: Array) -> Array:
-    """Number (m,), from 1 on, of each entry among the equal ones of `shown` (m,)."""
-    order = np.argsort(shown, kind="stable")
-    number = np.empty(len(shown), np.int64)
-    number[order] = 1 + np.arange(len(shown)) - np.searchsorted(shown[order], shown[order])
-    return number
 
 
 def neighbourhoods(

@@ -130,67 +130,67 @@ def mirrors(walls: list[Walls]) -> list[Walls]:
     return [wall for wall in walls if len(wall.offsets) <= MOST_PLANES]
 
 
-def mirrored(walls: list[Walls], x: Array, reach: float, turned: bool = True) -> tuple[Array, Array, Array]:
+class Images(NamedTuple):
+    """Mirror images of particles."""
+
+    shown: Array
+    """(m,) row of the particle that each image shows"""
+    places: Array
+    """(m, 3) m"""
+    turns: Array
+    """(m, 3, 3) linear part of the map from particle to image"""
+    planes: Array
+    """(m,) number of planes in which the particle is mirrored"""
+
+
+def mirrored(walls: list[Walls], x: Array, reach: float) -> Images:
     """The `images_behind` each of the walls, of all particles x (n, 3) m inside of it."""
-    found = [images_behind(wall, x, np.flatnonzero(wall.inside(x)), reach, turned) for wall in walls]
-    none = np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 3, 3))
-    rows, places, turns = (np.concatenate(parts) for parts in zip(none, *found, strict=True))
-    return rows, places, turns
+    none = Images(np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 3, 3)), np.zeros(0, np.int64))
+    found = [images_behind(wall, x, np.flatnonzero(wall.inside(x)), reach) for wall in walls]
+    return Images(*(np.concatenate(parts) for parts in zip(none, *found, strict=True)))
 
 
-def images_behind(
-    wall: Walls, x: Array, held: Array, reach: float, turned: bool = True, deep: float = 0.0
-) -> tuple[Array, Array, Array]:
+def images_behind(wall: Walls, x: Array, held: Array, reach: float, deep: float = 0.0) -> Images:
     """Mirror images, behind the walls, of those particles x (n, 3) m that are within `reach` m of them.
 
-    `held` (k,) are the rows of the particles inside, or up to `deep` m outside. Returns the rows (m,) of the
-    particles, the places (m, 3) m of their images, and, if `turned`, the linear parts (m, 3, 3) of the maps
-    from particle to image (else an empty array). A particle at an edge or corner has images of its images
-    too, as long as these lie outside the container: with right angles that continues the fluid evenly.
-    Between parallel walls there are images of images up to the reach. Behind blunt edges images would
-    overlap, in a round container thousands of times. So where walls meet at more than 90 degrees there are no
-    images of images, and at more than 120 degrees a wall has images only above its own face.
+    `held` (k,) are the rows of the particles inside, or up to `deep` m outside. A particle at an edge or
+    corner has images of its images too, as long as these lie outside the container: with right angles that
+    continues the fluid evenly. Between parallel walls there are images of images up to the reach. Behind
+    blunt edges images would overlap, in a round container thousands of times. So where walls meet at more
+    than 90 degrees there are no images of images, and at more than 120 degrees a wall has images only above
+    its own face.
     """
-    cosines = wall.normals @ wall.normals.T
-    rows, at, real = held, x[held].astype(np.float64), len(held)
-    turn = np.broadcast_to(np.eye(3), (real if turned else 0, 3, 3))
-    for k in range(len(wall.offsets)):
+    from ecs_fluid.kernels.grids.wall_images import composed, reflect
+
+    normals, offsets = wall.normals.astype(np.float64), wall.offsets.astype(np.float64)
+    cosines = normals @ normals.T
+    others = ~np.eye(len(normals), dtype=bool)
+    beside = np.stack([(cosines > BLUNT) & others, (cosines > EVEN) & others], axis=1)
+    count = real = len(held)
+    at, original, plane = x[held].astype(np.float64), np.full(real, -1), np.zeros(real, np.int64)
+    for k in range(len(offsets)):
         facing = np.flatnonzero(cosines[k, :k] < EVEN - 1.0)
-        plane, other, first = k, facing[0] if len(facing) else None, 0
-        while first < len(at):
-            again, image = _reflected(wall, plane, cosines[plane], at, first, real, reach, deep)
-            first = len(at)
-            rows, at = np.append(rows, rows[again]), np.concatenate([at, image])
-            if turned:
-                n = wall.normals[plane]
-                turn = np.concatenate([turn, (np.eye(3) - 2 * np.outer(n, n)) @ turn[again]])
+        this, other, first = k, facing[0] if len(facing) else None, 0
+        while first < count:
+            if 2 * count - first > len(at):
+                at, original, plane = (_longer(column) for column in (at, original, plane))
+            last = count
+            count = reflect(
+                at, original, plane, first, last, this, normals, offsets, beside[this], reach, deep
+            )
+            first = last
             if other is None:
                 break
-            plane, other = other, plane
-    return rows[real:], at[real:], turn[real:]
+            this, other = other, this
+    shown, turns, planes = composed(original[:count], plane[:count], normals, real)
+    return Images(held[shown], at[real:count].copy(), turns, planes)
 
 
-def _reflected(
-    wall: Walls, k: int, cosines: Array, at: Array, first: int, real: int, reach: float, deep: float
-) -> tuple[Array, Array]:
-    """Rows (m,) of those places `at` (n, 3) m, from `first` on, that have an image in plane k, and these.
-
-    The first `real` places are those of particles, the others of images; `cosines` (planes,) are those
-    between the plane's normal and all others.
-    """
-    n, d = wall.normals[k], wall.offsets[k]
-    gap = d - along(at[first:], n)
-    close = np.flatnonzero((gap > -deep) & (gap < reach))
-    gap, close = gap[close, None], close + first
-    beside = (cosines > EVEN) & (np.arange(len(cosines)) != k)
-    if beside.any():
-        foot = at[close] + gap * n
-        blunt = cosines[beside] > np.where(close < real, BLUNT, EVEN)[:, None]
-        above = ~(blunt & (foot @ wall.normals[beside].T > wall.offsets[beside])).any(axis=1)
-        gap, close = gap[above], close[above]
-    image = at[close] + 2 * gap * n
-    out = ~wall.inside(image, deep)
-    return close[out], image[out]
+def _longer(column: Array) -> Array:
+    """The same rows, and room for as many again."""
+    longer = np.empty((2 * len(column), *column.shape[1:]), column.dtype)
+    longer[: len(column)] = column
+    return longer
 
 
 def poison(walls: list[Walls], x: Array, reach: Array, slope: Array) -> None:

@@ -72,8 +72,8 @@ def filled_part(world: World, smooth: bool) -> tuple[Array, Array, Array]:
     cells = float(np.prod(np.ptp(x, axis=0) / spacing + 2.0 * MARGIN))
     check_memory(GRID_POINT, cells, what, "remove the particles that have flown off")
     if walls := mirrors(containers(world)):
-        rows, images, _ = mirrored(walls, x, REACH * spacing, turned=False)
-        x, volume = np.concatenate([x, images]), np.concatenate([volume, volume[rows]])
+        images = mirrored(walls, x, REACH * spacing)
+        x, volume = np.concatenate([x, images.places]), np.concatenate([volume, volume[images.shown]])
     origin, halves, field = spread(x, volume[None], spacing, np.zeros(3, dtype=bool), smooth)
     return origin, halves, np.ascontiguousarray(field[..., 0].astype(world.dtype))
 

@@ -292,10 +292,10 @@ def test_images_of_a_corner() -> None:
     world = ef.World(precision="double")
     room(world, "room", box(1, 1, 1), center=(2.0, 0, 0))
     x = np.array([[2.4, 0.45, -0.42], [2.0, 0.0, 0.0], [5.0, 0, 0]])
-    rows, places, turns = mirrored(containers(world), x, 0.2)
+    rows, places, turns, _ = mirrored(containers(world), x, 0.2)
     assert rows.tolist() == [0] * 7
     step = np.array([0.01, -0.02, 0.005])
-    _, moved, _ = mirrored(containers(world), x + step, 0.2)
+    moved = mirrored(containers(world), x + step, 0.2).places
     np.testing.assert_allclose(moved - places, turns @ step, atol=1e-14)
     wanted = {(a, b, c) for a in (2.4, 2.6) for b in (0.45, 0.55) for c in (-0.42, -0.58)}
     assert {tuple(place.round(12)) for place in places} == wanted - {(2.4, 0.45, -0.42)}

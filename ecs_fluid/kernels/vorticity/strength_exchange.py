@@ -218,20 +218,26 @@ def _exchange_of_targets(
 def _exchange(
     chunk: int,
     rows: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray,
-    columns: np.ndarray, widest: float, begin: int, behind: int, limit: float, a: float, b: float,
-    smooth: bool, planar: bool, uniform: bool, exp: tuple, rate: np.ndarray, loss: np.ndarray,
+    columns: np.ndarray, widest: float, begin: int, behind: int, rated: np.ndarray, limit: float, a: float,
+    b: float, smooth: bool, planar: bool, uniform: bool, exp: tuple, rate: np.ndarray, loss: np.ndarray,
 ) -> None:  # fmt: skip
     """Fill ``rate`` (n, k) and ``loss`` (n,) of the rows begin:behind: sums over the sources within reach.
 
-    ``rows`` (n, 5 + k) are x, y, z, eps, volume and k values. ``columns`` and ``widest`` are the results of
-    `reach_columns`. ``a`` and ``b`` contain the diffusivity as a factor; ``begin`` and ``behind`` are as in
-    `RatedRows`, the flags and ``limit`` as in `_exchange_of_targets`.
+    ``rows`` (n, 5 + k) are x, y, z, eps, volume and k values. Groups of which no row is ``rated`` (n,) are
+    left out. ``columns`` and ``widest`` are the results of `reach_columns`. ``a`` and ``b`` contain the
+    diffusivity as a factor; ``begin`` and ``behind`` are as in `RatedRows`, the flags and ``limit`` as in
+    `_exchange_of_targets`.
     """
     last_column, width = rows.shape[1], lanes_of(rows)
     runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), columns.dtype)
     near = np.empty(len(rows) + width, np.uint32)
     targets, sums = np.zeros(8 * width, rows.dtype), np.empty(4 * width, rows.dtype)
     for p, end in lane_groups(chunk, begin, behind, start, cells[2], width):
+        wanted = False
+        for t in range(p, end):
+            wanted |= rated[t]
+        if not wanted:
+            continue
         number = near_rows(columns, p, end, start, origin, spacing, cells, widest, box, runs, near)
         column = 5
         while column < last_column:
@@ -264,7 +270,7 @@ class RatedRows(NamedTuple):
 
 def exchange(
     rows: np.ndarray, start: np.ndarray, grid: Grid, viscosity: float, rate: np.ndarray, loss: np.ndarray,
-    order: int = 2, dimension: int = 3, part: RatedRows | None = None,
+    order: int = 2, dimension: int = 3, part: RatedRows | None = None, rated: np.ndarray | None = None,
 ) -> None:  # fmt: skip
     """Rate of change of extensive quantities by diffusion between cell-sorted particles.
 
@@ -278,7 +284,8 @@ def exchange(
     rate nu sum_q V_q eta_eps / eps_pq^2 at which a particle gives away its own value; ``stable_step`` needs
     it. With ``part``, ``rows`` holds only the particles of some cells (all other cells of ``start`` are
     empty), and only the rows of ``part`` get a rate. It has the same bits as with all particles at hand,
-    since every sum runs through its sources in the same order.
+    since every sum runs through its sources in the same order. Rows that are not ``rated`` (n,), such as
+    images, are sources: most of them are left as they come.
     """
     if len(rows) == 0:
         return
@@ -292,8 +299,10 @@ def exchange(
     exponent = max(math.frexp(float(np.abs(rows[:, 5:]).max(initial=0.0)))[1], LEAST_EXPONENT)
     rows = rows.copy()
     rows[:, 5:] *= kind(2.0**-exponent)
+    if rated is None:
+        rated = np.ones(len(rows), bool)
     _exchange(
-        rows, start, *grid, *reach_columns(rows, kind(end**2) * e2), part.begin, part.behind,
+        rows, start, *grid, *reach_columns(rows, kind(end**2) * e2), part.begin, part.behind, rated,
         kind(end ** (-2 if order == 2 else 2)), kind(a * viscosity), kind(b * viscosity), order == 4,
         dimension == 2, part.uniform, _exponential_constants(rows.dtype), rate, loss,
     )  # fmt: skip
@@ -310,7 +319,7 @@ def reach_of(widest: np.floating, order: int, dimension: int) -> float:
 
 def exchange_rows(
     x: np.ndarray, values: np.ndarray, eps: np.ndarray, volume: np.ndarray, viscosity: float, order: int = 2,
-    dimension: int = 3,
+    dimension: int = 3, rated: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """``exchange`` of particles in table order; returns (rate in the shape of ``values``, loss (n,) 1/s).
 
@@ -323,8 +332,9 @@ def exchange_rows(
     grid = search_grid(x, *exchange_cells(float(eps.max()), len(x), order, dimension))
     start, place = partition(x, *grid)
     rows = packed(x, eps, volume, values).take(place, axis=0)
-    amounts, lost = np.empty((len(x), rows.shape[1] - 5), x.dtype), np.empty_like(eps)
-    exchange(rows, start, grid, viscosity, amounts, lost, order, dimension)
+    amounts, lost = np.zeros((len(x), rows.shape[1] - 5), x.dtype), np.zeros_like(eps)
+    wanted = None if rated is None else rated[place]
+    exchange(rows, start, grid, viscosity, amounts, lost, order, dimension, rated=wanted)
     rate.reshape(amounts.shape)[place], loss[place] = amounts, lost
     return rate, loss
 
