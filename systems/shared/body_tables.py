@@ -77,7 +77,7 @@ def gathered(entities: list[Entity]) -> tuple[Bodies, Hulls]:
     )
     motion = column_of(entities, Body, "motion").astype(np.int64)
     shape, hull, radius = np.full(len(mass), BALL), np.zeros(len(mass), np.int64), np.empty(len(mass))
-    hulls = joined_hulls([_exact_hulls(entity[HullTable]) for entity in entities if HullShape in entity])
+    hulls = joined_hulls([exact_hulls(entity[HullTable]) for entity in entities if HullShape in entity])
     known = 0
     for entity, rows in rows_of_each(entities):
         if BallShape in entity:
@@ -141,7 +141,8 @@ def move_freely(bodies: Bodies, dt: float) -> None:
     drift(bodies, np.ones(len(nothing), bool), nothing, nothing, dt, 1)
 
 
-def _exact_hulls(table: HullTable) -> Hulls:
+def exact_hulls(table: HullTable) -> Hulls:
+    """The polytopes of an entity in double precision, with normals of length 1."""
     from ecs_fluid.kernels.bodies.polytope import Hulls
 
     planes = table.planes.astype(np.float64)

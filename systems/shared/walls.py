@@ -82,7 +82,8 @@ class Walls(NamedTuple):
 
 def containers(world: World) -> list[Walls]:
     """The walls of every container."""
-    if not any(HullShape in entity and Pose in entity for entity in world.entities):
+    hulled = [entity for entity in world.entities if HullShape in entity and Pose in entity]
+    if not any(entity[HullShape].container.any() for entity in hulled):
         return []
     from ecs_fluid.kernels.bodies.rotation import matrix_of
     from ecs_fluid.kernels.bodies.table import CONTAINER

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.components.bodies import FIXED, Body, HullShape, Pose
+from ecs_fluid.components.bodies import FIXED, Body, HullShape, HullTable, Pose
 from ecs_fluid.errors import FluidError
 from ecs_fluid.recipe import Name
 from ecs_fluid.settings import Settings
 from ecs_fluid.systems.operations import winds
-from ecs_fluid.systems.shared.body_tables import body_entities, gathered, planes_of
+from ecs_fluid.systems.shared.body_tables import body_entities, exact_hulls, planes_of
 from ecs_fluid.systems.shared.walls import EVEN, Walls, along
 from ecs_fluid.targets import Targets
 from ecs_fluid.validation_errors import nearest
@@ -143,8 +143,7 @@ def _plane_of(world: World, face: MirrorFace) -> tuple[Array, float]:
         raise FluidError(f"{what}; one body with flat faces, or one container, is needed")
     if (entity[Body].motion != FIXED).any():
         raise FluidError(f"{what}, which may move; a fixed body or container is needed")
-    _, hulls = gathered([entity])
-    planes = planes_of(hulls, int(entity[HullShape].hull[0]))
+    planes = planes_of(exact_hulls(entity[HullTable]), int(entity[HullShape].hull[0]))
     axis = np.where(np.arange(3) == "xyz".index(face.side[1]), 1.0 if face.side[0] == "+" else -1.0, 0.0)
     found = np.flatnonzero(planes[:, :3] @ axis > 1.0 - EVEN)
     if not len(found):
