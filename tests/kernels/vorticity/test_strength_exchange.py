@@ -275,6 +275,11 @@ def test_a_part_of_the_rows_gets_the_bits_it_has_among_all(order: int) -> None:
         np.testing.assert_array_equal(lost[begin:behind], loss[begin:behind])
         assert not rate[:begin].any()
         assert not rate[behind:].any()
+    for rated in (x[:, 0] < 0.4, x[:, 0] < -1.0):  # of all in a cell, or of none
+        rate, lost = strength_exchange.exchange_rows(x, values, eps, volume, 0.2, order, rated=rated)
+        np.testing.assert_array_equal(rate[rated], whole[np.argsort(rows)][rated])
+        np.testing.assert_array_equal(lost[rated], loss[np.argsort(rows)][rated])
+        assert (rate[x[:, 0] > 0.8] == 0.0).all()
 
 
 @pytest.mark.parametrize("uniform", [True, False])
