@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -98,9 +99,11 @@ class SphSystem(System):
     Equations: `kernels.sph.wall_friction`.
 
     Surface tension. With `surface_tension` the surface of all liquid, a mesh of triangles made anew in each
-    step, pulls at the particles within reach, such that momentum and angular momentum are kept. Planes that
-    mirror meet the surface at 90 degrees; other walls and bodies repel the liquid. A step is at most half of
-    sqrt(rho a^3 / (2 pi sigma)), with a the spacing. Equations: `kernels.sph.surface_tension`.
+    step, pulls at the particles within reach, such that momentum and angular momentum are kept. With a
+    `contact_angle` walls and bodies pull the edge of the liquid, sigma cos(angle) per length, and get the
+    reaction. Without one, planes that mirror meet the surface at 90 degrees, and other walls and bodies repel
+    the liquid. A step is at most half of sqrt(rho a^3 / (2 pi sigma)), with a the spacing. Equations:
+    `kernels.sph.surface_tension`, `kernels.sph.wetting`.
 
     Particles with a Strength and a CoreRadius too are moved by the vortices as well: the hybrid of the
     articles, experimental, see docs/liquids.md.
@@ -141,6 +144,8 @@ class SphSystem(System):
     """whether liquid slides along bodies and containers, or is held by them"""
     surface_tension: float = Field(default=0.0, ge=0, le=1e6)
     """surface tension of all liquid, N/m"""
+    contact_angle: float | None = Field(default=None, ge=0, le=180)
+    """angle in the liquid between surface and walls, degrees; default 90 at planes that mirror, else 180"""
     hydrostatic: tuple[Name, ...] = ()
     """entities that are compressed by their own weight when the first tick begins"""
 
@@ -180,6 +185,11 @@ class SphSystem(System):
     def weight_left(self, rho: Any) -> Any:
         """Fraction 1 - rho_s / rho of a liquid's weight that its surroundings do not carry."""
         return 1 - self.density_around / rho
+
+    @property
+    def wetting(self) -> float | None:
+        """Cosine of the contact angle, 1, or None."""
+        return None if self.contact_angle is None else math.cos(math.radians(self.contact_angle))
 
     # ------------------------------------------------------------------ a tick
 

@@ -22,7 +22,7 @@ from ecs_fluid.validation_errors import NAME, models_in
 ATOM = r"(?:kg|Pa|rad|m|s|K|J|W|N)(?:\^\d+)?"
 PRODUCT = rf"(?:{ATOM}(?: {ATOM})*)"
 SI = rf"(?:(?:1|{PRODUCT})(?:/(?:{ATOM}|\({PRODUCT}\)))?)"
-NAMED = r"(?:core radii|cells|spacings|ticks|unit of the field|\[\[[^\]]*\], \.\.\.\])"
+NAMED = r"(?:core radii|degrees|cells|spacings|ticks|unit of the field|\[\[[^\]]*\], \.\.\.\])"
 UNIT = re.compile(rf", (?:in )?({SI}|{NAMED})(?=$|[;:,() ])")
 
 

@@ -111,7 +111,7 @@ class AllLiquid:
         return LiquidLaw(
             reach, sph.support, self.volume, stiffness, viscosity,
             tuple((self.world.gravity + push).tolist()), sph.density_around, sph.walls == "no_slip",
-            sph.surface_tension,
+            sph.surface_tension, sph.wetting,
         )  # fmt: skip
 
     def forces(self) -> Evaluation:

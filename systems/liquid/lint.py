@@ -45,6 +45,11 @@ def liquid_lint(sph: SphSystem, world: World) -> list[str]:
             "walls = 'no_slip' acts by the viscosity of the liquid, which has none; give the liquid a "
             "viscosity, or set SphSystem.artificial"
         )
+    if sph.contact_angle is not None and sph.surface_tension == 0:
+        texts.append(
+            f"contact_angle = {sph.contact_angle:g} acts by the surface tension of the liquid, which has "
+            "none; set SphSystem.surface_tension, or leave contact_angle out"
+        )
     if sph.surface_tension and sph.steps:
         texts += _capillary_lint(world, sph.surface_tension, sph.steps)
     return texts + _misplaced_lint(world, sph.support)

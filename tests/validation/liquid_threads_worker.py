@@ -30,6 +30,15 @@ WORLDS: dict[str, tuple[int, tuple[str, ...]]] = {
     "heavy_ball_in_box": (3, ("ball.spacing=0.25",)),
     "dam_break/held": (3, ("water.spacing=0.1", "system.sph.walls=no_slip")),
     "falling_drop/tense": (3, ("pool.spacing=0.1", "drop.spacing=0.1", "system.sph.surface_tension=1.0")),
+    "falling_drop/wet": (
+        3,
+        (
+            "pool.spacing=0.1",
+            "drop.spacing=0.1",
+            "system.sph.surface_tension=1.0",
+            "system.sph.contact_angle=50.0",
+        ),
+    ),
     "splash": (60, ("water.spacing=0.1",)),
     "loaded_boat": (30, ("water.spacing=0.08",)),
     "filled_container": (3, ("water.spacing=0.125",)),

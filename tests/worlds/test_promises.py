@@ -674,6 +674,15 @@ def water_thread() -> float:
 
 
 @measure
+def drop_on_floor() -> float:
+    world, heights = march(lean("drop_on_floor"), 0.075), []
+    while world.time < 0.096 - 1e-9:
+        world.step()
+        heights.append(float(world["water"][ef.Position].x[:, 2].mean()))
+    return 1e3 * float(np.mean(heights))
+
+
+@measure
 def heavy_ball_in_box() -> float:
     world = lean("heavy_ball_in_box")
     start = world["ball"][ef.Position].x[:, 2].mean()

@@ -48,8 +48,8 @@ BODIES = (
 """Worlds with bodies; `test_body_worlds` has more on them."""
 
 LIQUIDS = (
-    "dam_break", "falling_drop", "filled_container", "filling_tank", "heavy_ball_in_box", "loaded_boat",
-    "sloshing_dam", "splash", "syrup", "water_thread",
+    "dam_break", "drop_on_floor", "falling_drop", "filled_container", "filling_tank", "heavy_ball_in_box",
+    "loaded_boat", "sloshing_dam", "splash", "syrup", "water_thread",
 )  # fmt: skip
 """Worlds with a liquid; `test_liquid` has more on them."""
 

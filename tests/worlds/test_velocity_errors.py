@@ -26,7 +26,7 @@ BY_DAY, BY_NIGHT = 3, 6
 """Ticks in which errors are measured."""
 
 NO_SUM = {
-    *("bubbles", "dam_break", "falling_drop", "filled_container", "filling_tank"),
+    *("bubbles", "dam_break", "drop_on_floor", "falling_drop", "filled_container", "filling_tank"),
     *("heavy_ball_in_box", "loaded_boat", "sloshing_dam", "splash", "syrup", "water_thread"),
     *("reconnection", "taylor_green", "taylor_green_400", "trefoil"),
     *("hot_plate", "lock_exchange", "rotating_container", "sloshing_container"),

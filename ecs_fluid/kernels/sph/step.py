@@ -50,7 +50,8 @@ class LiquidLaw(NamedTuple):
 
     reach: R, m. support: R divided by the spacing. volume: V_0, m^3. stiffness: B, Pa. viscosity: m^2/s.
     gravity: m/s^2, (3,). ambient_density: of the surrounding fluid, whose buoyancy reduces the weight,
-    kg/m^3. no_slip: whether walls exert friction. tension: surface tension, N/m.
+    kg/m^3. no_slip: whether walls exert friction. tension: surface tension, N/m. wetting: cosine of the
+    contact angle, or None if only planes that mirror meet the surface, at 90 degrees.
     """
 
     reach: float
@@ -62,6 +63,7 @@ class LiquidLaw(NamedTuple):
     ambient_density: float = 0.0
     no_slip: bool = False
     tension: float = 0.0
+    wetting: float | None = None
 
 
 class Evaluation(NamedTuple):
@@ -287,8 +289,8 @@ def body_loads(
 class OtherForces(NamedTuple):
     """Forces beside the pressure and viscosity of pairs and the pressure of walls; None where there is none.
 
-    tension (n, 3): surface tension, N, and surface, its energy, J. friction (n, 3): friction at walls, N,
-    with loads (bodies, 6) on bodies, N and N m, and taken, the power that it takes, W. Kernels of a force are
+    tension (n, 3): surface tension, N, and surface, its energy, J. friction (n, 3): friction at walls, N, and
+    power, the power that it takes, W. loads (bodies, 6): of both on bodies, N and N m. Kernels of a force are
     compiled only if a liquid needs them.
     """
 
@@ -313,11 +315,10 @@ class OtherForces(NamedTuple):
 
         The other arguments are those of ``body_loads``.
         """
-        if self.tension is not None:
-            force = force + self.tension
-        loads = body_loads(near, obstacles, x, pressure, body, slope, force)
-        if self.friction is not None:
-            force, loads = force + self.friction, loads + self.loads
+        loads = body_loads(near, obstacles, x, pressure, body, slope, force) + self.loads
+        for more in (self.friction, self.tension):
+            if more is not None:
+                force = force + more
         return force, loads
 
 
@@ -326,17 +327,18 @@ def other_forces(
     hulls: Hulls | None,
 ) -> OtherForces:  # fmt: skip
     """Surface tension and friction at walls, where the liquid has them; arguments as in ``evaluate``."""
-    forces, spacing = OtherForces(), law.reach / law.support
+    forces = OtherForces()
     if law.tension:
-        from ecs_fluid.kernels.sph.surface_tension import surface_tension
+        from ecs_fluid.kernels.sph.wetting import surface_forces
 
-        tension = surface_tension(near.images.x, len(x), spacing, law.support, law.tension)
-        forces = forces._replace(tension=tension.force, surface=tension.energy)
+        tension, loads, surface = surface_forces(law, near, len(x), obstacles, hulls)
+        forces = forces._replace(tension=tension, loads=loads, surface=surface)
     if law.no_slip:
         from ecs_fluid.kernels.sph.wall_friction import wall_friction
 
         friction = wall_friction(obstacles, hulls, x, v, mass, law.reach, law.support, law.viscosity)
-        forces = forces._replace(friction=friction[0], loads=friction[1], power=friction[2])
+        loads = forces.loads + friction[1]
+        forces = forces._replace(friction=friction[0], loads=loads, power=friction[2])
     return forces
 
 

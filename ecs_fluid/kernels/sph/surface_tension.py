@@ -14,7 +14,7 @@ to its position,
 so the total force and moment of a closed surface are 0. A corner shares its force among the particles within
 reach in the parts l_i = phi_i / sum phi. The moment of the corner's force about their weighted centre m is
 handed on as forces that turn them, l_i w x (x_i - m). So momentum and angular momentum are conserved to
-rounding. The share of images is dropped.
+rounding. Walls get the share of images (`kernels.sph.wetting`).
 
 The force depends only on the shape of the surface, not on the arrangement of the particles. Energies that are
 sums over particles or pairs do depend on it: they make the liquid solid, or tear it (docs/notes/liquids.md).
@@ -27,6 +27,7 @@ triangles: Brakke, Exp. Math. 1 (1992).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -54,7 +55,7 @@ the mesh prefers no direction: a cut into six tetrahedra along one diagonal push
 
 
 class Tension(NamedTuple):
-    """Force (n, 3) N on all particles, and the energy of the surface [J], without the share of images."""
+    """Force (n, 3) N on particles, then on images, and energy of the surface [J] without that of images."""
 
     force: Array
     energy: float
@@ -270,15 +271,16 @@ def _find_corners(
 @parallel(error_model="numpy")
 def _add_tension(
     chunk: int, which: Array, blocks: Blocks, c: Array, number: Array, corner: Array, tetrahedra: Array,
-    pull: Array, area: Array,
+    pull: Array, area: Array, outward: Array,
 ) -> None:  # fmt: skip
     """Add the forces of the triangles in the blocks ``which``, all of one colour, to their corners.
 
-    ``pull`` (m, 3) m is the force for sigma = 1; ``area`` (m,) m^2 gets a third of each triangle per corner.
+    ``pull`` (m, 3) m is the force for sigma = 1; ``area`` (m,) m^2 gets a third of each triangle per corner,
+    and ``outward`` (m, 3) m^2 the same along the normal.
     """
     width, edge, count = blocks.width, blocks.edge, len(which)
     cube = np.empty((width + 1, width + 1, width + 1))
-    v, spot, normal = np.empty(4, np.int64), np.empty((4, 3)), np.empty(3)
+    v, spot, normal, way = np.empty(4, np.int64), np.empty((4, 3)), np.empty(3), np.empty(3)
     wet, dry = np.empty(4, np.int64), np.empty(4, np.int64)
     for t in range(chunk * count // CHUNKS, (chunk + 1) * count // CHUNKS):
         beside = blocks.beside[which[t]]
@@ -315,6 +317,9 @@ def _add_tension(
                         for k in range(3):
                             spot[crossings, k] = corner[v[crossings], k]
                         crossings += 1
+                low, high = wet[0], dry[0]
+                for axis in range(3):
+                    way[axis] = (high >> axis & 1) - (low >> axis & 1)
                 for s in range(crossings - 2):
                     i, j, k = 0, s + 1, s + 2
                     ax, ay, az = spot[j, 0] - spot[i, 0], spot[j, 1] - spot[i, 1], spot[j, 2] - spot[i, 2]
@@ -324,12 +329,15 @@ def _add_tension(
                     if size < 1e-12 * edge * edge:
                         continue
                     normal[0], normal[1], normal[2] = nx / size, ny / size, nz / size
+                    out = math.copysign(size / 6, nx * way[0] + ny * way[1] + nz * way[2])
                     for _ in range(3):
                         dx, dy, dz = spot[k, 0] - spot[j, 0], spot[k, 1] - spot[j, 1], spot[k, 2] - spot[j, 2]
                         pull[v[i], 0] -= 0.5 * (normal[1] * dz - normal[2] * dy)
                         pull[v[i], 1] -= 0.5 * (normal[2] * dx - normal[0] * dz)
                         pull[v[i], 2] -= 0.5 * (normal[0] * dy - normal[1] * dx)
                         area[v[i]] += size / 6
+                        for axis in range(3):
+                            outward[v[i], axis] += out * normal[axis]
                         i, j, k = j, k, i
 
 
@@ -444,14 +452,19 @@ def _distribute_forces(
                 force[i, 2] += share * (fz + tx * dy - ty * dx)
 
 
-def surface_tension(x: Array, real: int, spacing: float, support: float, sigma: float) -> Tension:
+def surface_tension(
+    x: Array, real: int, spacing: float, support: float, sigma: float,
+    push: Callable[[Array, Array], Array] | None = None,
+) -> Tension:  # fmt: skip
     """Forces of the surface tension ``sigma`` N/m on the particles.
 
     ``x`` (n, 3) m holds the particles in the rows below ``real``, then their images. ``spacing`` is that of
-    the liquid, m; ``support`` the reach of the kernel divided by it.
+    the liquid, m; ``support`` the reach of the kernel divided by it. ``push`` takes the corners of the mesh
+    (m, 3) m and the area vectors of their shares (m, 3) m^2, which point outward, and returns further forces
+    (m, 3) m on the corners, for sigma = 1.
     """
     if not real:
-        return Tension(np.zeros((0, 3), x.dtype), 0.0)
+        return Tension(np.zeros((len(x), 3)), 0.0)
     place, reach = x.astype(np.float64), support * spacing
     grid = search_grid(place, CELL_EDGE * reach, 8 * len(x) + 64)
     start, order = partition(place, *grid)
@@ -468,13 +481,16 @@ def surface_tension(x: Array, real: int, spacing: float, support: float, sigma: 
     corner, node = np.empty((begin[-1], 3)), np.empty(begin[-1], np.int64)
     _find_corners(blocks, c, begin, number, corner, node, counts)
     pull, area, particle_share = np.zeros_like(corner), np.zeros(begin[-1]), np.empty(begin[-1])
+    outward = np.zeros_like(corner)
     colour = (blocks.place & 1) @ np.array([1, 2, 4])
     colours = [np.flatnonzero(colour == k) for k in range(8)]
     for which in colours:
-        _add_tension(which, blocks, c, number, corner, TETRAHEDRA, pull, area)
+        _add_tension(which, blocks, c, number, corner, TETRAHEDRA, pull, area, outward)
+    if push is not None:
+        pull += push(corner, outward)
     force = np.zeros_like(place)
     for which in colours:
         _distribute_forces(which, blocks, near, most, begin, corner, node, pull, particle_share, force)
     back = np.empty_like(force)
     back[order] = force
-    return Tension((sigma * back[:real]).astype(x.dtype), sigma * float((particle_share * area).sum()))
+    return Tension(sigma * back, sigma * float((particle_share * area).sum()))
