@@ -2,12 +2,14 @@
 
 du^/dt = P(k) [u x omega]^ - nu k^2 u^, P the projection on fields free of divergence; products at grid
 points, waves above a third of the points left out (Orszag), RK4 with the viscous part integrated exactly.
-Source: Canuto, Hussaini, Quarteroni and Zang, Spectral Methods (2007), chapter 3.
+Source: Canuto, Hussaini, Quarteroni and Zang, Spectral Methods (2007), chapter 3. Also a small wave across
+a plane flow, by the same equation made linear.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -85,6 +87,16 @@ def antiparallel_tubes(
     return omega
 
 
+def stepped(rate: Callable[[Array], Array], waves: Array, damping: Array, dt: float) -> Array:
+    """Waves after a step dt s of RK4 by d waves/dt = rate - damping waves, the last part exactly."""
+    half = np.exp(-damping * dt / 2)
+    a = rate(waves)
+    b = rate(half * (waves + dt / 2 * a))
+    c = rate(half * waves + dt / 2 * b)
+    d = rate(half**2 * waves + dt * half * c)
+    return np.asarray(half**2 * waves + dt / 6 * (half**2 * a + 2 * half * (b + c) + d))
+
+
 class PeriodicFlow:
     """A flow with `n` points along each axis at -pi + 2 pi i/n, from its velocity (n, n, n, 3) m/s."""
 
@@ -125,13 +137,7 @@ class PeriodicFlow:
 
     def step(self, dt: float) -> None:
         """One step of RK4."""
-        half = np.exp(-self.viscosity * self.k2 * dt / 2)
-        u = self.u
-        a = self._rate(u)
-        b = self._rate(half * (u + dt / 2 * a))
-        c = self._rate(half * u + dt / 2 * b)
-        d = self._rate(half**2 * u + dt * half * c)
-        self.u = half**2 * u + dt / 6 * (half**2 * a + 2 * half * (b + c) + d)
+        self.u = stepped(self._rate, self.u, self.viscosity * self.k2, dt)
         self.time += dt
 
     def _mean_square(self, waves: Array) -> float:
@@ -152,3 +158,66 @@ class PeriodicFlow:
     def enstrophy(self) -> float:
         """Mean of |omega|^2/2, 1/s^2; the dissipation is 2 nu of it."""
         return 0.5 * self._mean_square(self.vorticity())
+
+
+class PlaneFlowWithWave:
+    """A plane flow (U, V, 0) of x, y with a small wave u(x, y) exp(i m z) across it, `n` points a side.
+
+    Of the equation above what is linear in u:
+
+        dW/dt = -U . grad W + nu lap W,  du^/dt = P [u x W e_z + (U, V, 0) x omega]^ - nu (k^2 + m^2) u^,
+
+    W = dV/dx - dU/dy and omega = curl u, m the `wave` number in 1/m, not necessarily whole. Points as in
+    `PeriodicFlow`. With `base_viscosity` 0 and `viscosity` above it, a wave decays on a flow that does not.
+    """
+
+    def __init__(self, vorticity: Array, omega: Array, wave: float, viscosity: float) -> None:
+        """From W (n, n) 1/s and the wave's vorticity (3, n, n) 1/s, complex, free of divergence."""
+        self.n, self.viscosity, self.base_viscosity, self.time = len(vorticity), viscosity, viscosity, 0.0
+        k = fft.fftfreq(self.n, 1 / self.n)
+        kx, ky = np.meshgrid(k, k, indexing="ij")
+        self.k = np.stack([kx, ky, np.full_like(kx, wave)])
+        self.k2 = kx**2 + ky**2
+        self.kept = (np.abs(self.k[:2]) < self.n / 3).all(axis=0)
+        u = 1j * np.cross(self.k, fft.fft2(omega), axis=0) / np.maximum(self._all, 1e-300)
+        self.waves = np.stack([fft.fft2(vorticity), *u]) * self.kept
+
+    @property
+    def _all(self) -> Array:
+        """Squares of the wave numbers in space, (n, n) 1/m^2."""
+        return np.asarray(self.k2 + self.k[2] ** 2)
+
+    def _rate(self, waves: Array) -> Array:
+        w, u = waves[0], waves[1:]
+        psi = w / np.maximum(self.k2, 1.0)
+        kx, ky, _ = self.k
+        base = np.stack([1j * ky * psi, -1j * kx * psi, w, 1j * kx * w, 1j * ky * w])
+        flow_x, flow_y, w, w_x, w_y = fft.ifft2(base).real
+        omega, u = fft.ifft2(1j * np.cross(self.k, u, axis=0)), fft.ifft2(u)
+        force = [u[1] * w + flow_y * omega[2], -u[0] * w - flow_x * omega[2]]
+        force = fft.fft2(np.stack([*force, flow_x * omega[1] - flow_y * omega[0]]))
+        force -= self.k * (self.k * force).sum(axis=0) / np.maximum(self._all, 1e-300)
+        return np.asarray(np.stack([-fft.fft2(flow_x * w_x + flow_y * w_y), *force]) * self.kept)
+
+    def step(self, dt: float) -> None:
+        """One step of RK4."""
+        damping = np.stack([self.base_viscosity * self.k2, *[self.viscosity * self._all] * 3])
+        self.waves = stepped(self._rate, self.waves, damping, dt)
+        self.time += dt
+
+    @property
+    def energy(self) -> float:
+        """Mean of |u|^2/2 of the wave, m^2/s^2, with u as complex as it is."""
+        return float(0.5 * (np.abs(self.waves[1:]) ** 2).sum() / self.n**4)
+
+    def vorticity_at(self, points: int) -> tuple[Array, Array]:
+        """W (p, p) and the wave's omega (3, p, p), 1/s, at the middles of p x p cells of the square."""
+        k = self.k[0, :, 0]
+        of = np.abs(k) < min(self.n, points) / 2
+        to = k[of].astype(int)
+        omega = np.stack([self.waves[0], *1j * np.cross(self.k, self.waves[1:], axis=0)])
+        omega = omega * np.exp(1j * (self.k[0] + self.k[1]) * np.pi / points) * (points / self.n) ** 2
+        fine = np.zeros((4, points, points), dtype=complex)
+        fine[:, to[:, None], to] = omega[:, of][:, :, of]
+        fields = fft.ifft2(fine)
+        return fields[0].real, fields[1:]
