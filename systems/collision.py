@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -166,6 +167,27 @@ class CollisionSystem(System):
         """
         bodies, hulls = gathered(body_entities(self.world))
         return depths(resting_obstacles(bodies, max(reach, self.clearance)), hulls, points)
+
+    def open_part(self, points: Array, sides: Array) -> Array:
+        """Part (n,), 0 to 1, that is outside bodies and in a container, of boxes around points (n, 3) m.
+
+        The boxes have `sides` (3,) m, at least one above 0. What a surface may cut is halved along each of
+        these; a part is then cut across at its middle's distance from the surface, which is exact for planes
+        across an axis, and else what one box loses others gain.
+        """
+        part, cut = self._cut_once(points, sides)
+        if len(cut):
+            halves = [(-0.25, 0.25) if side > 0 else (0.0,) for side in sides]
+            offsets = np.array(list(product(*halves))) * sides
+            inner = (points[cut, None] + offsets).reshape(-1, 3)
+            part[cut] = self._cut_once(inner, sides / 2)[0].reshape(len(cut), -1).mean(axis=1)
+        return part
+
+    def _cut_once(self, points: Array, sides: Array) -> tuple[Array, Array]:
+        """Part (n,) of boxes by the depth of their middles; and the rows of those that a surface may cut."""
+        reach = 0.5 * float(np.sqrt((sides**2).sum()))
+        depth = self.overlap(points, reach)
+        return np.clip(0.5 - depth / sides.max(), 0.0, 1.0), np.flatnonzero(np.abs(depth) < reach)
 
     def keeps(self, entity: Entity) -> bool:
         """Whether there are bodies, and this system keeps the entity's particles out of them."""

@@ -15,7 +15,7 @@ from ecs_fluid.input_limits import GRID_POINT, check_memory
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.collision import CollisionSystem
-from ecs_fluid.systems.shared.carried_quantities import Cargo
+from ecs_fluid.systems.shared.carried_quantities import Cargo, carried_kinds, has_matter
 from ecs_fluid.systems.shared.divergence import ROOM, less_divergence
 from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
 from ecs_fluid.systems.shared.populations import of_bodies
@@ -27,6 +27,9 @@ weights."""
 
 ROUNDS = 3
 """How often vortons are asked for a smaller part of what would leave the range of values."""
+
+REACH = 2
+"""Spacings that the weights which share cargo reach."""
 
 MOST_MISSED, FEWER = 1e-14, 4.0
 """Allowed error of the moments, see `with_moments`; and the factor on `loss` for another pass if the points
@@ -87,7 +90,8 @@ class RemeshSystem(System):
     nor carries anything is left out.
 
     Where a CollisionSystem keeps vortons out of bodies and in containers, lattice points where no vorton may
-    be are moved to the surface, and the others compensate that change of the moments too.
+    be are moved to the surface, and the others compensate that change of the moments too. With `fill` points
+    beside a surface stand for that part of their cell which is in the fluid.
 
     In a periodic world the spacing is adjusted so that a period is a whole number of it. Points between two
     others become vortons even without strength, since exchange needs them; those that get no matter get the
@@ -138,24 +142,37 @@ class RemeshSystem(System):
                 "strengths in a plane have no divergence"
             )
 
+    def must_hold(self, world: World) -> None:
+        """Refuse populations whose tables cannot be shared, or cannot with `fill` or these weights."""
+        entities = self._populations()
+        matter = [has_matter(carried_kinds(entity, self.fill)) for entity in entities]
+        if self.fill and len(entities) > 1 and any(matter):
+            raise FluidError(
+                f"RemeshSystem: fill = true lets one population fill space, but {entities[0].name!r} and "
+                f"{entities[1].name!r} are remeshed; name one of them in 'on'"
+            )
+        if any(matter) and not self.fill and self.weights == "m6_prime":
+            name = entities[matter.index(True)].name
+            raise FluidError(
+                "RemeshSystem: weights = 'm6_prime' cannot share out density, temperature or species, but "
+                f"{name!r} carries some; use weights = 'm4_prime', or fill = true"
+            )
+
     def process(self, dt: float) -> None:
         """Queue the replacement of old rows by new ones, when due."""
         if self.world.tick % self.every:
             return
-        made = []
-        for entity, _ in self.chosen(Position, Strength, CoreRadius):
-            if len(entity) and (self.on or not of_bodies(entity)):
-                made.append((entity, *self._remesh(entity)))
-        if self.fill and len(made) > 1 and any(cargo.matter for _, _, cargo in made):
-            raise FluidError(
-                f"RemeshSystem: fill = true lets one population fill space, but {made[0][0].name!r} and "
-                f"{made[1][0].name!r} are remeshed; name one of them in 'on'"
-            )
+        made = [(entity, *self._remesh(entity)) for entity in self._populations() if len(entity)]
         of_space = (tables for _, tables, cargo in made if cargo.has_volume and not cargo.matter)
         _share_volume([(tables[0].x, tables[-1].volume) for tables in of_space])
         for entity, tables, _ in made:
             entity.kill(np.ones(len(entity), dtype=bool))
             entity.spawn(*tables)
+
+    def _populations(self) -> list[Entity]:
+        """The entities it works on."""
+        found = [entity for entity, _ in self.chosen(Position, Strength, CoreRadius)]
+        return [entity for entity in found if self.on or not of_bodies(entity)]
 
     def _remesh(self, entity: Entity) -> tuple[list[Any], Cargo]:
         """Tables of the vortons that replace the entity's; and what the old ones carry."""
@@ -163,20 +180,20 @@ class RemeshSystem(System):
 
         lattice, cargo = self._lattice(entity), Cargo(entity, self.fill)
         spacing, edges, _, again, flat = lattice
-        low, field, load = self._shared(entity, cargo, lattice)
+        low, field, load, space = self._shared(entity, cargo, lattice)
         x, shape = entity[Position].x, field.shape[:3]
         strength, load = (of.reshape(-1, of.shape[3]) for of in (field, load))
         filled = self.fill and cargo.matter
-        volume, loss = load[:, 0] if cargo.matter and not filled else None, max(self.loss, ROUNDING)
-        matter = cargo.beyond_rest(load) if filled else np.zeros(len(load))
-        if volume is not None:
-            matter = volume / volume.sum()
+        volume, matter, loss = space.reshape(-1), np.zeros(len(load)), max(self.loss, ROUNDING)
+        if cargo.matter:
+            matter = cargo.beyond_rest(load) if filled else volume / volume.sum()
         while True:
             kept, out = _kept_points(strength, matter, loss)
             if again.any():
                 kept, out = _with_gaps_filled(kept, out, shape, again)
-            if volume is not None:  # a vorton that carries matter needs a volume
-                kept, out = kept[volume[kept] > 0], np.union1d(out, kept[volume[kept] == 0])
+            # A vorton that carries matter needs a volume.
+            if cargo.matter and (none := volume[kept] == 0).any():
+                kept, out = kept[~none], np.union1d(out, kept[none])
             places, far = (
                 np.where(flat, x[0], edges * (np.stack(np.unravel_index(rows, shape), axis=1) + low))
                 for rows in (kept, out)
@@ -202,7 +219,7 @@ class RemeshSystem(System):
         }
         sigma = np.full(len(kept), self.overlap * spacing)
         share = _handed_on(load, kept, out, places, far) if cargo.matter else load[kept]
-        carried = cargo.filled(share, places, lattice.cell) if filled else cargo.tables(share, lattice.cell)
+        carried = cargo.filled(share, places, volume[kept]) if filled else cargo.tables(share, lattice.cell)
         tables = [Position(places), Strength(new), CoreRadius(sigma), *carried]
         return tables, cargo
 
@@ -217,28 +234,56 @@ class RemeshSystem(System):
         self._check_size(entity, edges, flat)
         return _Lattice(spacing, edges, cells, again, flat)
 
-    def _shared(self, entity: Entity, cargo: Cargo, lattice: _Lattice) -> tuple[Array, Array, Array]:
-        """The lowest lattice index (3,), and the strengths and the cargo that the points get."""
+    def _shared(self, entity: Entity, cargo: Cargo, lattice: _Lattice) -> tuple[Array, Array, Array, Array]:
+        """The lowest lattice index (3,), the strengths and cargo that the points get, and their volumes."""
         from ecs_fluid.kernels.poisson.periodic import solenoidal
 
-        if cargo.matter and not self.fill and self.weights == "m6_prime":
-            raise FluidError(
-                "RemeshSystem: weights = 'm6_prime' cannot share out density, temperature or species, but "
-                f"{entity.name!r} carries some; use weights = 'm4_prime', or fill = true"
-            )
         x, edges, again = entity[Position].x, lattice.edges, lattice.again
         low, field = self._to_points(lattice, x, entity[Strength].alpha, self.weights)
-        positive = "linear" if self.weights == "linear" else "positive"
-        _, load = self._to_points(lattice, x, cargo.extensive, positive)
-        if self.fill and cargo.matter and self.weights != "linear":
-            load = load + self._finer(lattice, x, cargo, load, low)
+        _, load = self._to_points(lattice, x, cargo.extensive, self._positive)
+        room = np.where(again, 0, ROOM if self.solenoidal else 0)
+        space = _with_room(load, room)[..., 0]
+        if self.fill and cargo.matter:
+            space = self._space(entity, lattice, low - room, space)
+            if self.weights != "linear":
+                inner = tuple(slice(n, n + size) for n, size in zip(room, field.shape, strict=False))
+                load = load + self._finer(lattice, x, cargo, load, space[inner], low)
         if self.solenoidal and again.all():
             field = solenoidal(field, edges)
         elif self.solenoidal:
-            room = np.where(again, 0, ROOM)
             field, load = _with_room(field, room), _with_room(load, room)
             field, low = less_divergence(field, edges), low - room
-        return low, field, load
+        return low, field, load, space
+
+    @property
+    def _positive(self) -> str:
+        """The weights, never negative, that share cargo."""
+        return "linear" if self.weights == "linear" else "positive"
+
+    def _space(self, entity: Entity, lattice: _Lattice, low: Array, brought: Array) -> Array:
+        """Volume, m^3, of the fluid that each of the lattice points (px, py, pz) from `low` on stands for.
+
+        A cell, or beside surfaces that the entity's vortons are kept from, its part in the fluid. There what
+        vortons bring to a point, `brought` m^3, is divided otherwise than the cells are, since none is
+        beyond the surface: what a point gets beyond its part is taken from those that get less.
+        """
+        space = np.full(brought.shape, lattice.cell)
+        collision = self.world.system(CollisionSystem)
+        if collision is None or not collision.keeps(entity):
+            return space
+        sides = np.where(lattice.flat, 0.0, lattice.edges)
+        points = sides * (np.argwhere(np.full(space.shape, True)) + low)
+        points += np.where(lattice.flat, entity[Position].x[0], 0.0)
+        reach = REACH * float(np.sqrt((sides**2).sum()))
+        near = collision.overlap(points, reach) > -reach
+        if not near.any():
+            return space
+        beside = near.reshape(space.shape)
+        space[beside] *= collision.open_part(points[near], sides)
+        more = np.where(beside & (brought > 0), brought - space, 0.0)
+        excess, lack = more.clip(min=0), (-more).clip(min=0)
+        taken = min(1.0, excess.sum() / lack.sum()) if lack.any() else 0.0
+        return np.asarray(space + excess - taken * lack)
 
     def _to_points(self, lattice: _Lattice, x: Array, values: Array, weights: str) -> tuple[Array, Array]:
         """Values shared among lattice points, `to_lattice`, on as many points as `self.weights` reach."""
@@ -250,7 +295,9 @@ class RemeshSystem(System):
             return low, shares
         return np.where(lattice.again, 0, low), folded(shares, low, lattice.cells, lattice.again)
 
-    def _finer(self, lattice: _Lattice, x: Array, cargo: Cargo, load: Array, low: Array) -> Array:
+    def _finer(
+        self, lattice: _Lattice, x: Array, cargo: Cargo, load: Array, space: Array, low: Array
+    ) -> Array:
         """What points get by `weights` beyond `load`, of that part of each vorton's cargo by which no value
         leaves its range.
 
@@ -267,8 +314,8 @@ class RemeshSystem(System):
         for turn in range(ROUNDS + 1):
             held = cargo.extensive * part[:, None]
             change = self._to_points(lattice, x, held, self.weights)[1]
-            change -= self._to_points(lattice, x, held, "positive")[1]
-            free = cargo.room(load, change, lattice.cell)
+            change -= self._to_points(lattice, x, held, self._positive)[1]
+            free = cargo.room(load, change, space)
             if turn == ROUNDS or free.min() == 1:
                 break
             # The points that a vorton of a cell reaches begin `below` points before the cell's lower end.
@@ -367,11 +414,11 @@ def _handed_on(load: Array, kept: Array, out: Array, places: Array, far: Array) 
 
     ``places`` (n, 3) and ``far`` (m, 3), m, are where the points kept and left out are.
     """
-    share = load[kept]
-    if len(out):
+    share, some = load[kept], load[out].any(axis=1)
+    if some.any():
         from scipy.spatial import cKDTree
 
-        np.add.at(share, cKDTree(places).query(far)[1], load[out])
+        np.add.at(share, cKDTree(places).query(far[some])[1], load[out[some]])
     return share
 
 

@@ -82,7 +82,7 @@ class Cargo:
 
     With `fill`, values are those beyond fluid at rest at the same height, which fills the rest of the space.
 
-    Raises FluidError when a table can neither be shared nor started anew.
+    Raises FluidError as `carried_kinds` does.
     """
 
     def __init__(self, entity: Entity, fill: bool = False) -> None:
@@ -90,23 +90,12 @@ class Cargo:
         volume = entity[Volume].volume.astype(np.float64) if Volume in entity else np.ones(rows)
         self.has_volume = Volume in entity
         self.columns: list[Column] = []
-        parts, swells = [volume], Dilatation in entity
-        if swells and fill:
-            raise FluidError(
-                f"RemeshSystem: fill = true counts heat by volume, but where vortons swell, as those of "
-                f"{entity.name!r}, it counts by mass; leave fill out"
-            )
+        parts, swells, kinds = [volume], Dilatation in entity, carried_kinds(entity, fill)
         if swells:
             rho = particle_density(entity.tables, fluid_at_rest(entity.world))
             parts.append(volume * rho.astype(np.float64))
-        for kind, table in sorted(entity.tables.items(), key=lambda item: item[0].__name__):
-            if kind.derived or not kind.per_row or kind in REPLACED:
-                continue
-            whole = any(array.dtype.kind in "iu" for _, array in table.items())
-            if kind in RESTARTED or whole:
-                _check_default(entity, kind)
-                continue
-            for field, array in table.items():
+        for kind in kinds:
+            for field, array in entity[kind].items():
                 values, lack = array.reshape(rows, -1).astype(np.float64), 0.0
                 if fill and kind not in UNDILUTED:
                     rest = self._at_rest(kind, field.name, entity[Position].x)
@@ -118,47 +107,43 @@ class Cargo:
                 self.columns.append(Column(kind, field.name, array.shape[1:], len(parts), per, *limits, lack))
                 parts += list(values.T * parts[per])
         self.extensive = np.stack(parts, axis=1)
-        self.matter = any(column.kind is not Age for column in self.columns)
-        if fill and self.matter and not self.has_volume:
-            raise FluidError(
-                f"RemeshSystem: fill = true lets vortons fill space, but {entity.name!r} has no Volume; give "
-                "it one"
-            )
+        self.matter = has_matter(kinds)
 
     def beyond_rest(self, load: Array) -> Array:
         """What each row of `load` has beyond fluid at rest, (n,), as sums of parts of the whole."""
         held = [np.abs(load[:, c.held]).sum(axis=1) for c in self.columns if c.kind not in UNDILUTED]
         return np.asarray(sum((size / size.sum() for size in held if size.any()), np.zeros(len(load))))
 
-    def room(self, load: Array, change: Array, cell: float) -> Array:
-        """Part (...,), at most 1, of `change` by which no value leaves its range in cells that hold `load`.
+    def room(self, load: Array, change: Array, space: Array) -> Array:
+        """Part (...,), at most 1, of `change` by which no value leaves its range at points that hold `load`.
 
-        Both are extensive quantities (..., k); a cell has `cell` m^3.
+        Both are extensive quantities (..., k); a point stands for `space` (...,) m^3.
         """
+        space = space[..., None]
         part = np.ones(load.shape[:-1])
         for column in self.columns:
             if column.kind not in UNDILUTED:
                 low, high = column.with_rest
                 held, more = load[..., column.held], change[..., column.held]
-                free = np.where(more < 0, held - low * cell, high * cell - held).clip(min=0)
+                free = np.where(more < 0, held - low * space, high * space - held).clip(min=0)
                 size = np.abs(more)
                 parts = np.divide(free, size, np.ones_like(size), where=size > free)
                 part = np.minimum(part, parts.min(axis=-1))
         return part
 
-    def filled(self, share: Array, places: Array, cell: float) -> list[Component]:
-        """Tables of new vortons that stand for whole cells of `cell` m^3, the rest of each fluid at rest.
+    def filled(self, share: Array, places: Array, space: Array) -> list[Component]:
+        """Tables of new vortons that stand for `space` (n,) m^3 each, the rest of it fluid at rest.
 
-        Where what a point got does not fit into the cell, the vorton is larger. Where it got a little of
+        Where what a point got does not fit into its space, the vorton is larger. Where it got a little of
         something that no vorton has, less heat than fluid at rest among warm vortons, say, that is made up by
         all others, in proportion to what they have.
 
         Args:
             share: extensive quantities (n, k) of each.
             places: (n, 3) m.
-            cell: volume of a cell.
+            space: volume that each point stands for, m^3.
         """
-        share, volume, of_one = share.copy(), np.full(len(share), cell), np.zeros(len(share))
+        share, volume, of_one = share.copy(), space.copy(), np.zeros(len(share))
         for column in self.columns:
             if column.kind in UNDILUTED:
                 continue
@@ -206,13 +191,7 @@ class Cargo:
             return temperature_at(fluid, z)[:, None]
         if kind is Density:
             return density_at(fluid, z)[:, None]
-        default = next(field.default for field in kind.columns.values() if field.name == name)
-        if default is None:
-            raise FluidError(
-                f"RemeshSystem: fill = true adds fluid at rest, of which the {kind.__name__} of "
-                f"{self.entity.name!r} has no value; give its column {name!r} a default"
-            )
-        return np.full((1, 1), default)
+        return np.full((1, 1), next(field.default for field in kind.columns.values() if field.name == name))
 
     def tables(self, share: Array, cell: float) -> list[Component]:
         """Tables of new vortons from the extensive quantities (n, k) of each.
@@ -230,6 +209,50 @@ class Cargo:
             found.setdefault(column.kind, {})[column.name] = value
         tables = [kind(**columns) for kind, columns in found.items()]
         return [*tables, Volume(volume)] if self.has_volume else tables
+
+
+def has_matter(kinds: list[type[Component]]) -> bool:
+    """Whether vortons that carry these kinds of components carry more than an Age."""
+    return any(kind is not Age for kind in kinds)
+
+
+def carried_kinds(entity: Entity, fill: bool) -> list[type[Component]]:
+    """Kinds of components whose values new vortons share, in the order of their names.
+
+    Raises FluidError when a table can neither be shared nor started anew, and, with `fill`, for vortons that
+    swell or have no Volume, and for values that fluid at rest does not have.
+    """
+    if fill and Dilatation in entity:
+        raise FluidError(
+            f"RemeshSystem: fill = true counts heat by volume, but where vortons swell, as those of "
+            f"{entity.name!r}, it counts by mass; leave fill out"
+        )
+    found = []
+    for kind, table in sorted(entity.tables.items(), key=lambda item: item[0].__name__):
+        if kind.derived or not kind.per_row or kind in REPLACED:
+            continue
+        whole = any(array.dtype.kind in "iu" for _, array in table.items())
+        if kind in RESTARTED or whole:
+            _check_default(entity, kind)
+            continue
+        if fill and kind not in (*UNDILUTED, *LAYERED):
+            _check_at_rest(entity, kind)
+        found.append(kind)
+    if fill and has_matter(found) and Volume not in entity:
+        raise FluidError(
+            f"RemeshSystem: fill = true lets vortons fill space, but {entity.name!r} has no Volume; give "
+            "it one"
+        )
+    return found
+
+
+def _check_at_rest(entity: Entity, kind: type[Component]) -> None:
+    for field in kind.columns.values():
+        if field.default is None:
+            raise FluidError(
+                f"RemeshSystem: fill = true adds fluid at rest, of which the {kind.__name__} of "
+                f"{entity.name!r} has no value; give its column {field.name!r} a default"
+            )
 
 
 def _check_default(entity: Entity, kind: type[Component]) -> None:

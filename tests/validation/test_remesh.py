@@ -333,18 +333,28 @@ def test_a_bubble_in_steep_layers_keeps_a_density() -> None:
 
 
 def test_fill_is_refused_where_it_cannot_be() -> None:
-    """Two populations at once, gas that swells, and components of which fluid at rest has no value."""
+    """Two populations at once, gas that swells, and components of which fluid at rest has no value.
+
+    Each is told before the first tick, also where the population is still empty.
+    """
     blobs, tables = warm_blob()
+    fill = ef.RemeshSystem(every=100, fill=True)
     with pytest.raises(ef.FluidError, match="but 'vortex0' and 'vortex1' are remeshed"):
-        still([blobs, blobs], ef.RemeshSystem(every=1, fill=True), *tables)
+        still([blobs, blobs], fill, *tables, ticks=0)
     alike = [still(skew_rings(), ef.RemeshSystem(every=1, fill=fill)) for fill in (False, True)]
     assert alike[0].state_hash() == alike[1].state_hash()  # without matter there is nothing to fill
     with pytest.raises(ef.FluidError, match="where vortons swell, as those of 'vortex0', it counts by mass"):
-        still(blobs, ef.RemeshSystem(every=1, fill=True), *tables, ef.Dilatation(0 * tables[0].volume))
+        still(blobs, fill, *tables, ef.Dilatation(0 * tables[0].volume), ticks=0)
     with pytest.raises(ef.FluidError, match="but 'vortex0' has no Volume"):
-        still(blobs, ef.RemeshSystem(every=1, fill=True), tables[1])
+        still(blobs, fill, tables[1], ticks=0)
     with pytest.raises(ef.FluidError, match=r"of which the Pressure of 'vortex0' has no value"):
-        still(blobs, ef.RemeshSystem(every=1, fill=True), *tables, Pressure(0 * tables[0].volume))
+        still(blobs, fill, *tables, Pressure(0 * tables[0].volume), ticks=0)
+    vent = {"kind": "emitter", "name": "vent", "into": "gas", "population": "vortons", "rate": 10.0}
+    vent |= {"core": 0.1, "volume": 1e-3, "temperature": 400.0}
+    systems = [{"kind": "thermal"}, {"kind": "expansion", "flow": True}, {"kind": "remesh", "fill": True}]
+    swelling = ef.load({"fluid": {"law": "ideal_gas"}, "entity": [vent], "system": systems})
+    with pytest.raises(ef.FluidError, match="where vortons swell, as those of 'gas'"):
+        swelling.step()
 
 
 def test_a_cloud_without_vorticity_keeps_its_matter() -> None:
@@ -452,7 +462,7 @@ def test_rows_tracers_and_unknown_tables() -> None:
 def test_wide_weights_are_not_for_matter() -> None:
     """M6' reaches points that matter, shared by weights that are never negative, does not: refused."""
     with pytest.raises(ef.FluidError, match=r"'vortex0' carries some; use weights = 'm4_prime'"):
-        still(skew_rings()[0], ef.RemeshSystem(every=1, weights="m6_prime"), *matter(100))
+        still(skew_rings()[0], ef.RemeshSystem(weights="m6_prime"), *matter(100), ticks=0)
 
 
 def test_wide_weights_keep_moments() -> None:

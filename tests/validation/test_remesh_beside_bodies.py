@@ -109,5 +109,44 @@ def test_no_vorton_is_made_beyond_a_wall(with_matter: bool) -> None:
     assert world.system(ef.RemeshSystem).report["vortex0"]["moved"] > 0.1
 
 
+@pytest.mark.parametrize(
+    ("shift", "rotation", "ball"),
+    [((0.0,) * 3, 0.0, 0.0), ((0.02, 0.01, 0.033), 0.0, 0.0), ((0.013, 0.0, 0.02), 0.3, 0.2)],
+)
+def test_a_filled_room_keeps_its_volume(shift: tuple[float, ...], rotation: float, ball: float) -> None:
+    """Warm air fills a room of 9 spacings, at places of the lattice of all kinds, leaning, and round a ball.
+
+    Vortons stand for the fluid in the room, so their volumes add up to its own, within 2 %; whole cells for
+    points that are moved to the walls made 12 to 23 % too much. Heat stays to 1e-12, strength too.
+    """
+    side, n = 0.72, 9
+    line = (np.arange(n) + 0.5) / n * side - side / 2
+    x = np.stack(np.meshgrid(line, line, line, indexing="ij"), axis=-1).reshape(-1, 3)
+    x = x[np.linalg.norm(x, axis=1) > ball]
+    turn = np.array([[np.cos(rotation), -np.sin(rotation)], [np.sin(rotation), np.cos(rotation)]])
+    x[:, :2] = x[:, :2] @ turn.T
+    x += shift
+    volume = side**3 - 4 / 3 * np.pi * ball**3
+    alpha = 1e-3 * np.random.default_rng(4).standard_normal(x.shape)
+    blobs: Blobs = x, alpha, np.full(len(x), 0.12)
+    warm = ef.Volume(np.full(len(x), volume / len(x))), ef.Temperature(np.full(len(x), 350.0))
+    world = ef.World(dt=0.1, integrator="euler", precision="double", debug=True)
+    world.spawn("vortex0", *(kind(v) for kind, v in zip(KINDS, blobs, strict=True)), *warm)
+    room(world, "room", box(side, side, side), center=shift, rotation=(0.0, 0.0, rotation))
+    if ball:
+        balls(world, "ball", np.array(shift), radius=ball, motion="fixed")
+    world.set_fluid(gravity=(0.0, 0.0, 0.0), temperature=300.0)
+    remesh = ef.RemeshSystem(every=1, spacing=side / n, loss=0.0, fill=True)
+    world.add_systems([remesh, ef.BodySystem(), ef.CollisionSystem()])
+    one = world["vortex0"]
+    for _ in range(4):
+        world.step()
+        filled, T = one[ef.Volume].volume, one[ef.Temperature].T
+        assert filled.sum() == pytest.approx(volume, rel=0.02)
+        assert (filled * (T - 300)).sum() == pytest.approx(volume * 50, rel=1e-12)
+        assert np.abs(one[ef.Strength].alpha.sum(axis=0) - alpha.sum(axis=0)).max() < 1e-12
+        assert filled.min() > 0 and T.min() > 300 and T.max() < 350 + 1e-9
+
+
 KINDS = (ef.Position, ef.Strength, ef.CoreRadius)
 """Tables of blobs."""

@@ -354,6 +354,18 @@ def thermal_plume() -> float:
 
 
 @measure
+def buoyant_plume() -> float:
+    """Upward impulse over the integral of the weight that the gas lacks, by the trapezoidal rule."""
+    world, lifts = lean("buoyant_plume", "seed", "sampling"), [0.0]
+    gas, fluid = world["gas"], world.fluid[ef.Fluid]
+    while world.time < 4.0 - world.dt / 2:
+        world.step()
+        warmth = gas[ef.Volume].volume * (gas[ef.Temperature].T.astype(np.float64) - fluid.temperature)
+        lifts.append(float(G * fluid.expansion * warmth.sum()))
+    return float(world.diagnostics()["impulse"][2] / np.trapezoid(lifts, dx=world.dt))
+
+
+@measure
 def candle() -> float:
     return mean_temperature("candle", 1.0)
 

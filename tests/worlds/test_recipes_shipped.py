@@ -35,8 +35,8 @@ NAMES = (
     "reconnection",
 )
 HEAT = (
-    "candle", "dye_drop", "dye_drops_collide", "fireball", "hot_plate", "large_flame", "rayleigh_taylor",
-    "smoulder", "stratified_ring", "thermal_plume", "two_layers",
+    "buoyant_plume", "candle", "dye_drop", "dye_drops_collide", "fireball", "hot_plate", "large_flame",
+    "rayleigh_taylor", "smoulder", "stratified_ring", "thermal_plume", "two_layers",
 )  # fmt: skip
 """Worlds that start at rest, or empty; `test_heat_worlds` has more on them."""
 BODIES = (

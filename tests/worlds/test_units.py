@@ -69,7 +69,7 @@ part of its tolerance, 3e-3 or 1e-2."""
 SET = {
     **dict.fromkeys(MESHES, "fluid.velocity.solver=tree"),
     # The wind is drawn anew for each number of its scale.
-    "thermal_plume": "system.turbulence.speed=0",
+    **dict.fromkeys(("buoyant_plume", "thermal_plume"), "system.turbulence.speed=0"),
 }
 """What is set in a world in which something else is meant to differ in other units."""
 
