@@ -25,25 +25,32 @@ from scipy.sparse.linalg import splu
 Array = NDArray[Any]
 Profile = Callable[[Array], Array]
 G = 9.81
-RADIUS, LOW, HIGH = 3.0, -2.4, 2.8
-"""Walls, m."""
+WALLS = 3.0, -2.4, 2.8
+"""Radius, and lower and upper end of the room, m."""
 
 
 class LayeredFlow:
     """Fluid at rest in layers, `ambient` m/s^2 by the height m, with dye that may turn or weigh.
 
     `start` has for the points r, z the vorticity 1/s, the buoyancy m/s^2 beside the layers', and the dye 1.
+    Walls are `room` times `WALLS` away; they slow a vortex ring by its inverse third power.
     """
 
     slowness = 0.5
     """Largest time step over h, s/m."""
 
     def __init__(
-        self, h: float, ambient: Profile, viscosity: float, start: Callable[[Array, Array], Sequence[Array]]
+        self,
+        h: float,
+        ambient: Profile,
+        viscosity: float,
+        start: Callable[[Array, Array], Sequence[Array]],
+        room: float = 1.0,
     ) -> None:
         self.h, self.viscosity, self.time = h, viscosity, 0.0
-        r = (np.arange(round(RADIUS / h)) + 0.5) * h
-        z = LOW + (np.arange(round((HIGH - LOW) / h)) + 0.5) * h
+        radius, self.low, high = (room * wall for wall in WALLS)
+        r = (np.arange(round(radius / h)) + 0.5) * h
+        z = self.low + (np.arange(round((high - self.low) / h)) + 0.5) * h
         self.r, self.z = np.meshgrid(r, z, indexing="ij")
         self.ambient, self.solve = ambient(self.z), splu(_poisson(r, len(z), h)).solve
         vorticity, buoyancy, dye = start(self.r, self.z)
@@ -67,6 +74,12 @@ class LayeredFlow:
     def width(self) -> float:
         """Mean distance of the dye from the axis, m."""
         return self._mean(self.r)
+
+    @property
+    def circulations(self) -> tuple[float, float]:
+        """Circulation of the parts that turn one way and the other, int omega dr dz, m^2/s."""
+        omega = self.state[0] * self.r * self.h**2
+        return float(omega[omega > 0].sum()), float(omega[omega < 0].sum())
 
     def _mean(self, of: Array) -> float:
         dye = self.r * self.state[2]
@@ -110,8 +123,8 @@ class HeatedFlow(LayeredFlow):
     def across(self, height: float) -> tuple[float, float, float]:
         """w on the axis m/s, int w^2 dA m^4/s^2 and int b dA m^3/s^2 at a height, m."""
         psi = self.solve((-(self.r**2) * self.state[0]).ravel()).reshape(self.r.shape)
-        k = int((height - LOW) / self.h - 0.5)
-        part = (height - LOW) / self.h - 0.5 - k
+        k = int((height - self.low) / self.h - 0.5)
+        part = (height - self.low) / self.h - 0.5 - k
         psi, b = ((1 - part) * of[:, k] + part * of[:, k + 1] for of in (psi, self.state[1]))
         even = np.concatenate([psi[1::-1], psi, [0.0, 0.0]])
         edges = (9 * (even[1:-2] + even[2:-1]) - even[:-3] - even[3:]) / 16
@@ -123,14 +136,16 @@ class HeatedFlow(LayeredFlow):
         return float(axis), float((w**2 * area).sum()), float((b * area).sum())
 
 
-def ring_in_layers(h: float, core: float, frequency: float, viscosity: float, reach: float) -> LayeredFlow:
-    """A ring of 1 m^2/s and 0.5 m with exp(-s^2/core^2), dye within `reach` of its circle; N in 1/s."""
+def ring_in_layers(
+    h: float, core: float, ambient: Profile, viscosity: float, dye: Profile, room: float = 1.0
+) -> LayeredFlow:
+    """A ring of 1 m^2/s and 0.5 m with exp(-s^2/core^2), and `dye` by the distance s from its circle, m."""
 
     def start(r: Array, z: Array) -> tuple[Array, Array, Array]:
         away = np.hypot(r - 0.5, z)
-        return np.exp(-((away / core) ** 2)) / (np.pi * core**2), 0 * r, (away < reach) * 1.0
+        return np.exp(-((away / core) ** 2)) / (np.pi * core**2), 0 * r, dye(away)
 
-    return LayeredFlow(h, lambda z: frequency**2 * z, viscosity, start)
+    return LayeredFlow(h, ambient, viscosity, start, room)
 
 
 def drop_in_layers(
