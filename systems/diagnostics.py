@@ -285,8 +285,9 @@ class DiagnosticsSystem(System):
     # ------------------------------------------------------------------ budgets
 
     def before_system(self, system: System) -> None:
-        """Remember rates and totals before a system runs."""
-        self._before = self._totals(system.phase == "rates")
+        """Remember rates and totals before a system runs; a look between ticks counts in no budget."""
+        if not self.world.evaluating:
+            self._before = self._totals(system.phase == "rates")
 
     def after_system(self, system: System) -> None:
         """Add the system's change of the invariants to its budget of this run.
@@ -294,6 +295,8 @@ class DiagnosticsSystem(System):
         For a system of the phase rates that is dt times the rate it adds, weighted as the integrator weights
         its stages; for any other system it is the change of the totals.
         """
+        if self.world.evaluating:
+            return
         rates = system.phase == "rates"
         after = self._totals(rates)
         factor = self.world.dt * self.world.stage.weight if rates else 1.0

@@ -20,7 +20,7 @@ Placement = tuple[Triple, Triple, Triple]
 Camera = str | Sequence[Sequence[float]]
 
 VIEW_ANGLE = 28.0  # degrees, vertical: a mild perspective, far particles still look near their true size
-ROOM = (1.12, 1.2)  # left around what is seen, across and upwards: the clock and the scalar bar need some
+ROOM = (1.12, 1.2)  # left around what is seen, across and upwards: the clock needs some
 
 # name: (from the scene towards the camera, up); x, -x, ... are the sides on which the camera stands
 CAMERAS: dict[str, tuple[Triple, Triple]] = {
@@ -83,6 +83,13 @@ def of_world(world: WorldOptions, options: Mapping[str, Any]) -> dict[str, Any]:
 def corners(lo: Vector, hi: Vector) -> Vector:
     """Corners (8, 3) m of a box."""
     return np.array(list(itertools.product(*zip(lo, hi, strict=True))))
+
+
+def flattened(lo: Vector, hi: Vector, axis: int, at: float) -> tuple[Vector, Vector]:
+    """The box without its extent along an axis, at `at` m of it: a slice needs no room before and behind."""
+    middle = np.where(np.arange(3) == axis, at, 0.5 * (lo + hi))
+    half = np.where(np.arange(3) == axis, 0.0, 0.5 * (hi - lo))
+    return middle - half, middle + half
 
 
 def place(camera: Camera, lo: Vector, hi: Vector, aspect: float, points: Vector | None = None) -> Placement:

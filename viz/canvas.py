@@ -1,4 +1,4 @@
-"""The plotter of a scene, with its layers in order, its tables of colours and its clock."""
+"""The plotter of a scene, with its layers in order, its colours and their bars, and its clock."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import pyvista as pv
 from matplotlib import colormaps
 from matplotlib.colors import ListedColormap
 
-from ecs_fluid.viz.labels import Clock
+from ecs_fluid.errors import FluidError
+from ecs_fluid.viz.labels import Bars, Clock
 from ecs_fluid.viz.probe import require_gl
-from ecs_fluid.viz.style import LOOKS, Options
+from ecs_fluid.viz.style import LOOKS, Options, readable_on
 
 L = TypeVar("L")
 
@@ -25,14 +26,28 @@ class Canvas:
         self.options, self.look = options, LOOKS[options.look]
         window = [factor * int(length) for length in options.size]
         self.plotter = pv.Plotter(off_screen=options.off_screen, window_size=window, lighting="light kit")
-        self.plotter.set_background(self.look.background, top=self.look.background_top)
+        ground = self.look.background if options.background is None else options.background
+        top = self.look.background_top if options.background is None else None
+        try:
+            self.plotter.set_background(ground, top=top)
+        except ValueError:
+            self.plotter.close()
+            raise FluidError(f"unknown background {ground!r}: give a colour name or #rrggbb") from None
+        self.text = readable_on(pv.Color(ground).float_rgb, self.look.text)
+        """Colour of words"""
         self._layers: dict[str, Any] = {}
         self._tables: dict[str, pv.LookupTable] = {}
-        self._clock = Clock(self.plotter, self.look)
+        self._bars = Bars(self.plotter, self.text, ground)
+        self._clock = Clock(self.plotter, self.text)
 
     def close(self) -> None:
         """Free the window and its buffers."""
         self.plotter.close()
+
+    def _reserved(self, bar: bool) -> float:
+        """Width over height of the scene, below which there is room for a colour bar if it has one."""
+        width, height = self.options.size
+        return int(width) / (int(height) * self._bars.reserve(bar))
 
     def _order(self, key: str) -> Any:
         """Sort key of a layer: layers in front of others, and translucent ones, come later."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from ecs_fluid.exports.bodies import Placed
-from ecs_fluid.exports.particle_surface import surface_of_particles
+from ecs_fluid.exports.particle_surface import below, mixed, surface_of_particles
 from ecs_fluid.viz.columns import Array, Columns
 
 Vector = NDArray[np.float64]
@@ -18,6 +18,7 @@ Rows = NDArray[np.int64]
 
 NEIGHBOURS = 32  # within two spacings, in a full lattice
 FOAM = (0.93, 0.96, 0.98)
+DROP = 0.3  # radius of a lonely particle of liquid, in spacings
 # Whitewater: radius of a particle of each kind, and how far it whitens the surface, in spacings; how much one
 # of each kind does there, and at most how many are looked at.
 DROPS, COVER = (0.06, 0.07, 0.05), 1.0
@@ -77,25 +78,43 @@ def _rise(value: Vector, ends: tuple[float, float]) -> Vector:
     return np.asarray(share * share * (3.0 - 2.0 * share))
 
 
+def surface_colours(
+    points: Array,
+    x: Array,
+    u: Array,
+    drops: NDArray[np.bool_],
+    spacing: float,
+    water: Array,
+    whitewater: Sequence[Columns],
+) -> Vector:
+    """Colours (m, 3) at points (m, 3) m of a surface, whose particles at `x` (n, 3) m have colours `water`.
+
+    It is white where foam lies, or, without whitewater, where it is torn.
+    """
+    if not whitewater:
+        return foaming(points, x, u, drops, spacing, water)
+    colours = mixed(points, x, drops, water)
+    for foamy in whitewater:
+        colours = whitened(points, foamy, spacing, colours)
+    return colours
+
+
+def drop_colours(
+    x: Array, u: Array, drops: NDArray[np.bool_], spacing: float, water: Array, white: Array
+) -> Vector:
+    """Colours (d, 3) of the drops among particles at `x` (n, 3) m: `water` (n, 3), and `white` by `foam`."""
+    share = foam(x, u, drops, spacing, np.flatnonzero(drops))[:, None]
+    return np.asarray((1.0 - share) * water[drops] + share * white[drops])
+
+
 def foaming(
     points: Array, x: Array, u: Array, drops: NDArray[np.bool_], spacing: float, water: Array
 ) -> Vector:
     """Colours (m, 3) at points (m, 3) m of a surface: those `water` (n, 3) of its particles, and foam."""
-    near = _nearest(points, x, drops)
+    near = below(points, x, drops)
     rows, place = np.unique(near, return_inverse=True)
     share = foam(x, u, drops, spacing, rows)[place].reshape(near.shape).mean(axis=1)[:, None]
     return np.asarray((1.0 - share) * np.asarray(water)[near].mean(axis=1) + share * np.array(FOAM))
-
-
-def clear(points: Array, x: Array, drops: NDArray[np.bool_], water: Array) -> Vector:
-    """The same without foam."""
-    return np.asarray(np.asarray(water)[_nearest(points, x, drops)].mean(axis=1))
-
-
-def _nearest(points: Array, x: Array, drops: NDArray[np.bool_]) -> Rows:
-    """The particles (m, 6 or fewer) of a surface nearest to its points (m, 3) m."""
-    body = np.flatnonzero(~drops) if not drops.all() else np.arange(len(x))
-    return np.asarray(body[cKDTree(x[body]).query(points, k=[*range(1, min(6, len(body)) + 1)])[1]])
 
 
 def whitened(points: Array, whitewater: Columns, spacing: float, colours: Vector) -> Vector:

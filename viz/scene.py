@@ -20,12 +20,12 @@ from ecs_fluid.exports.colours import SOLID, Colour
 from ecs_fluid.exports.particle_surface import rest_spacing
 from ecs_fluid.viz.arrows import glyphs
 from ecs_fluid.viz.bodies import bodies_in, surface, wires
-from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, Camera, corners
+from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, corners, flattened
 from ecs_fluid.viz.camera_motion import Aim
-from ecs_fluid.viz.camera_path import CameraPath
 from ecs_fluid.viz.canvas import Canvas
 from ecs_fluid.viz.colours import HEAT, PAINTED, Paint, colours_of_bodies, paint, spray_colours
 from ecs_fluid.viz.columns import (
+    AXES,
     Columns,
     Frame,
     drawable,
@@ -36,9 +36,8 @@ from ecs_fluid.viz.columns import (
 from ecs_fluid.viz.fields import Velocity
 from ecs_fluid.viz.film import write_png
 from ecs_fluid.viz.flow_layers import FlowLayers
-from ecs_fluid.viz.labels import bar_title, scalar_bar
 from ecs_fluid.viz.layers import Flame, GlossyMesh, PlainMesh, Smoke, Spheres, Streaks, Surface
-from ecs_fluid.viz.liquid_surface import DROPS, FOAM, clear, foam, foaming, liquid_surface, whitened
+from ecs_fluid.viz.liquid_surface import DROP, DROPS, FOAM, drop_colours, liquid_surface, surface_colours
 from ecs_fluid.viz.shared_limits import (
     TimedFrame,
     View,
@@ -61,7 +60,6 @@ _supersampled: weakref.WeakSet[pv.Plotter] = weakref.WeakSet()
 
 STREAK = 0.02  # length of the streaks of the fastest, over the diagonal of the view
 SPOT = 0.002  # the same of what is at rest
-DROP = 0.3  # radius of a lonely particle of liquid, in spacings
 
 
 def render(
@@ -116,33 +114,27 @@ class Scene(Canvas):
         self.view = view
         if factor == 2:
             _supersampled.add(self.plotter)
-        if options.background is not None:
-            try:
-                self.plotter.set_background(options.background)
-            except ValueError:
-                raise FluidError(
-                    f"unknown background {options.background!r}: give a colour name or #rrggbb"
-                ) from None
-        camera = options.camera
-        if camera == "auto" and options.what == "slice":
-            camera = FACING[options.normal]
-        self._wanted_camera = (camera, int(options.size[0]) / int(options.size[1]))
-        self._aim = self._aimed(*self._wanted_camera)
+        self._aim = self._aimed()
         self._camera = self._aim.at(None, 0.0)
         self.plotter.camera_position = self._camera
         self.plotter.camera.view_angle = VIEW_ANGLE
-        self._bars: dict[str, Any] = {}
         self._coloured: list[str] = []
         self.flow = FlowLayers(view.flow)
         """The slice or the streamlines"""
         self._blend_in_floating_point()
 
-    def _aimed(self, camera: Camera | CameraPath, aspect: float) -> Aim:
+    def _aimed(self) -> Aim:
         """The camera for the particles, or for a wider box, since slices and lines reach beyond them."""
-        view, orbit = self.view, self.options.orbit
+        view, orbit, camera = self.view, self.options.orbit, self.options.camera
+        aspect = self._reserved(view.bar)
+        if camera == "auto" and self.options.what == "slice":
+            camera = FACING[self.options.normal]
         if self.options.what in ("particles", "glyphs"):
             return Aim(camera, orbit, view.lo, view.hi, aspect, view.points)
         lo, hi = self.box(0.15)
+        if self.options.what == "slice":
+            axis, origin = AXES[self.options.normal], self.options.origin
+            lo, hi = flattened(lo, hi, axis, (0.5 * (lo + hi) if origin is None else origin)[axis])
         return Aim(camera, orbit, lo, hi, aspect, corners(lo, hi))
 
     def box(self, share: float) -> tuple[NDArray, NDArray]:
@@ -200,8 +192,7 @@ class Scene(Canvas):
         self._bodies(bodies)
         if time is not None:
             self._clock.show(time)
-        for name, bar in self._bars.items():
-            bar.SetVisibility(name == min(self._coloured, default=""))
+        self._bars.show(min(self._coloured, default=""))
         self.plotter.renderer.ResetCameraClippingRange()
 
     def show_timed(self, timed: TimedFrame, played: float) -> None:
@@ -215,14 +206,13 @@ class Scene(Canvas):
         was moved by hand."""
         for layer in self._layers.values():
             self.plotter.renderer.RemoveActor(layer.actor)
-        for name in self._bars:
-            self.plotter.remove_scalar_bar(bar_title(title(name, self.options.declared)), render=False)
         self._layers.clear()
         self._bars.clear()
         self._tables.clear()
         self.view, self.flow = view, FlowLayers(view.flow)
+        aim = self._aimed()
         if np.allclose(self.plotter.camera.position, self._camera[0], rtol=1e-6, atol=0.0):
-            self._aim = self._aimed(*self._wanted_camera)
+            self._aim = aim
 
     def _of_liquid(self, what: str) -> bool:
         """Whether the picture draws liquid as a surface, in this frame or in others."""
@@ -255,10 +245,7 @@ class Scene(Canvas):
         self, key: str, parts: list[tuple[str, Columns, NDArray]], spacing: float, whitewater: list[Columns],
         bodies: Sequence[Placed],
     ) -> None:  # fmt: skip
-        """One surface of populations (name, columns, places), with drops where they are few.
-
-        It is white where foam lies, or, without whitewater, where it is torn.
-        """
+        """One surface of populations (name, columns, places), with drops where they are few."""
         x = np.concatenate([x for _, _, x in parts])
         u = np.concatenate([columns.get("Velocity.u", np.zeros_like(x)) for _, columns, x in parts])
         mesh, drops = liquid_surface(x, spacing, bodies)
@@ -269,16 +256,10 @@ class Scene(Canvas):
             for plain in (self.look.water, FOAM)
         )
         if mesh.n_points:
-            if not whitewater:
-                colours = foaming(mesh.points, x, u, drops, spacing, water)
-            else:
-                colours = clear(mesh.points, x, drops, water)
-            for foamy in whitewater:
-                colours = whitened(mesh.points, foamy, spacing, colours)
+            colours = surface_colours(mesh.points, x, u, drops, spacing, water, whitewater)
             self._layer(f"{key} liquid", partial(GlossyMesh, self.look.water)).update(mesh, colours)
         if drops.any():
-            share = foam(x, u, drops, spacing, np.flatnonzero(drops))[:, None]
-            colours = (1.0 - share) * water[drops] + share * white[drops]
+            colours = drop_colours(x, u, drops, spacing, water, white)
             layer = self._layer(f"{key} drops", partial(Spheres, DROP * spacing, None, FOAM))
             layer.update(x[drops], np.rint(255.0 * colours).astype(np.uint8))
 
@@ -399,7 +380,5 @@ class Scene(Canvas):
         self._coloured.append(name)
         if name not in self._tables:
             self._tables[name] = self._table_of(span, is_signed(*span))
-            self._bars[name] = scalar_bar(
-                self.plotter, title(name, self.options.declared), self._tables[name], span, self.look
-            )
+            self._bars.add(name, title(name, self.options.declared), self._tables[name], span)
         return self._tables[name]

@@ -39,7 +39,7 @@ class View:
     of the column by which the look paints tracers (for fire, the largest flame and the largest smoke).
     colors: those of recipes, by population. glare: largest sum of the light of flames behind one another,
     1/m^2. speed: m/s, below which are 99 % of a spray's particles. flow: colour range of slices and
-    streamlines; None takes that of the first frame drawn.
+    streamlines; None takes that of the first frame drawn. bar: whether any picture has a colour bar.
     """
 
     lo: NDArray[np.float64]
@@ -55,6 +55,7 @@ class View:
     glare: float = 0.0
     speed: float = 0.0
     flow: tuple[float, float] | None = None
+    bar: bool = False
 
     def tint(self, look: Look, name: str) -> Tint:
         """Colours of a cloud in light and in shade."""
@@ -185,6 +186,7 @@ class _Survey:
         self.clouds: dict[str, None] = {}
         self.radii: dict[str, float] = {}
         self.speed = 0.0
+        self.barred = self.beads = False
 
     def add(self, frame: Frame) -> None:
         from ecs_fluid.viz.bodies import bodies_in, extent  # which imports PyVista
@@ -201,6 +203,7 @@ class _Survey:
                 )
             self.names.update(known_scalars(columns))
             wanted = self._colours(columns)
+            self._look_for_bar(name, columns)
             seen = {colour: scalar(columns, colour) for colour in wanted}
             # The frame with most tracers sets the sizes: a fountain starts with a handful.
             if len(x) > self.rows.get(name, 0):
@@ -243,6 +246,16 @@ class _Survey:
             name for name in ("vorticity", "strength") if is_vortons(columns) and has_scalar(columns, name)
         ]
 
+    def _look_for_bar(self, name: str, columns: Columns) -> None:
+        """Whether colours of a population have a bar, or would if it is of vortons that are not hidden."""
+        options = self.options
+        if options.color_by is not None:
+            self.barred |= has_scalar(columns, options.color_by)
+        elif is_vortons(columns):
+            self.beads |= options.what == "glyphs" or name not in options.colors
+        elif is_cloud(columns) and options.what == "particles":
+            self.barred |= PAINTED.get(self.look.paint) in columns
+
     def view(self) -> View:
         # Where there are no tracers vortons are drawn by every look.
         shown = [box for box in self.boxes if not (box[3] and self.puff)] or self.boxes
@@ -254,6 +267,8 @@ class _Survey:
             raise unknown_name("colour", color_by, self.names)
         if color_by is None and of_particles:
             color_by = next((name for name in ("vorticity", "strength") if name in self.ranges), None)
+        beads = self.beads and not (self.puff is not None and hides_vortons(self.options))
+        bar = self.barred or beads or self.options.needs_velocity
         lo, hi = np.min([box[0] for box in shown], axis=0), np.max([box[1] for box in shown], axis=0)
         points = np.clip(np.concatenate([box[2] for box in shown]), lo, hi)
         if any(self.options.periods):
@@ -263,7 +278,7 @@ class _Survey:
         return View(
             lo, hi, color_by, limits(color_by, *self.ranges.get(color_by or "", (0.0, 1.0))),
             self.puff, tuple(self.clouds), self.radii, points, self._painted(), self.options.colors,
-            speed=self.speed,
+            speed=self.speed, bar=bar,
         )  # fmt: skip
 
     def _painted(self) -> tuple[float, float]:

@@ -6,9 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
+import numpy as np
+
 from ecs_fluid.errors import FluidError
 from ecs_fluid.exports.bodies import Polytopes
-from ecs_fluid.exports.colours import LIT, PLAIN, SOLID, TINTS, WATER, Colour, by_name
+from ecs_fluid.exports.colours import LIT, PLAIN, SOLID, TINTS, WATER, Colour, by_name, linear
 from ecs_fluid.validation_errors import COLOR, COLORS
 from ecs_fluid.viz.camera import Camera, check_camera
 from ecs_fluid.viz.camera_path import CameraPath
@@ -72,6 +74,24 @@ class Look:
 SMOKE = Look("#07090d", "#1b2230", "#dfe5ee", LIT, (0.17, 0.2, 0.27), PLAIN)
 PAPER = Look("#ffffff", "#ffffff", "#22262e", (0.38, 0.55, 0.74), (0.07, 0.13, 0.24), (0.35, 0.4, 0.47))
 DAYLIGHT = Look("#c9d6df", "#f4f7f9", "#22303a", (0.45, 0.58, 0.7), (0.15, 0.24, 0.33), (0.35, 0.4, 0.47))
+
+
+def readable_on(background: Colour, text: str) -> str:
+    """The colour `text`, or that of the words on light or dark paper if the background hides it.
+
+    Words need a contrast (L + 0.05) / (l + 0.05) of the luminances L > l of at least 4.5. Source: W3C, Web
+    Content Accessibility Guidelines 2.1, success criterion 1.4.3.
+    """
+
+    def luminance(colour: Colour) -> float:
+        return float(np.dot((0.2126, 0.7152, 0.0722), linear(colour)))
+
+    def contrast(color: str) -> float:
+        ends = sorted((luminance(background), luminance(by_name(color))))
+        return (ends[1] + 0.05) / (ends[0] + 0.05)
+
+    return text if contrast(text) >= 4.5 else max((SMOKE.text, PAPER.text), key=contrast)
+
 
 LOOKS = {
     "smoke": SMOKE,

@@ -12,17 +12,15 @@ import pyvista as pv
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, corners
+from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, corners, flattened
 from ecs_fluid.viz.camera_motion import Aim
 from ecs_fluid.viz.canvas import Canvas
 from ecs_fluid.viz.columns import AXES, unknown_name
-from ecs_fluid.viz.labels import scalar_bar
 from ecs_fluid.viz.layers import GlossyMesh, PlainMesh, Surface
-from ecs_fluid.viz.shared_limits import evenly, is_signed
+from ecs_fluid.viz.shared_limits import evenly, is_signed, limits
 from ecs_fluid.viz.style import Options
 from ecs_fluid.viz.surfaces import COLOURS, LINES, TITLES, Distances, distance_slice, surface_mesh
 
-SIGNED = ("curvature", "error")  # colours of both signs, white at 0
 SAMPLES = 16  # frames of a long run that a survey reads
 ORDER = ("surface", "coloured", "plane", "lines", "zero")
 """Drawing order: lines lie in the plane and must not be hidden by it."""
@@ -82,7 +80,8 @@ class SurfaceView:
 def survey_surfaces(frames: Iterable[TimedDistances], chosen: SurfaceOptions) -> SurfaceView:
     """Look through the frames (some 16 of them, evenly, if they are a sequence) and fix what they share.
 
-    Colours end at the 2nd and the 98th percentile, taken over the frames, and signed ones are symmetric.
+    Colours end at the 2nd and the 98th percentile, taken over the frames; speeds begin at 0, and signed
+    values are symmetric.
     Raises FluidError if none of the frames has a surface at the level, or the colour asked for.
     """
     points: list[Array] = []
@@ -113,8 +112,8 @@ def survey_surfaces(frames: Iterable[TimedDistances], chosen: SurfaceOptions) ->
             f"{reached[0]:.3g} m to {reached[1]:.3g} m"
         )
     every = np.concatenate(points)
-    limits = _limits(chosen.color_by, values)
-    return SurfaceView(every.min(axis=0), every.max(axis=0), every, limits, most, flat)
+    span = _limits(chosen.color_by, values)
+    return SurfaceView(every.min(axis=0), every.max(axis=0), every, span, most, flat)
 
 
 def flat_axis(field: Distances) -> str | None:
@@ -143,10 +142,7 @@ def _limits(colour: str | None, values: Sequence[Array]) -> tuple[float, float]:
     ends = [np.percentile(part, [2, 98]) for part in values if len(part)]
     if not ends:
         return 0.0, 1.0
-    low, high = float(min(end[0] for end in ends)), float(max(end[1] for end in ends))
-    if colour in SIGNED and low < 0 < high:
-        low, high = -max(-low, high), max(-low, high)
-    return low, high if high > low else low + max(abs(low), 1e-12) * 1e-3
+    return limits(colour, float(min(end[0] for end in ends)), float(max(end[1] for end in ends)))
 
 
 class SurfaceScene(Canvas):
@@ -158,12 +154,15 @@ class SurfaceScene(Canvas):
         self.plotter.enable_anti_aliasing("ssaa" if options.off_screen else "msaa")
         self._sliced = chosen.slices or view.flat is not None
         self._normal = view.flat or options.normal
+        self._barred = "phi" if self._sliced else chosen.color_by or "plain"
         self._aim = self._aimed()
-        colour = chosen.color_by or "plain"
         if self._sliced or chosen.clip:
-            self._tables["phi"] = self._table("phi", bar=self._sliced)
-        if colour != "plain" and not self._sliced:
-            self._tables[colour] = self._table(colour, bar=True)
+            self._tables["phi"] = self._table_of((-view.most, view.most), True)
+        if self._barred not in ("plain", "phi"):
+            self._tables[self._barred] = self._table_of(view.limits, is_signed(*view.limits))
+        if self._barred != "plain":
+            span = (-view.most, view.most) if self._sliced else view.limits
+            self._bars.add(self._barred, TITLES[self._barred], self._tables[self._barred], span)
 
     def show_timed(self, timed: TimedDistances, played: float = 0.0) -> None:
         """Make the scene show these distances; without any, it is empty but for its clock."""
@@ -223,15 +222,6 @@ class SurfaceScene(Canvas):
             layer = self._layer("plane", lambda: Surface(self._tables["phi"], lit=False))
             layer.update(plane, plane.point_data["phi"])
 
-    def _table(self, colour: str, bar: bool) -> pv.LookupTable:
-        """Table of colours for a point array; with `bar`, its scalar bar is added to the picture."""
-        span = (-self.view.most, self.view.most) if colour == "phi" else self.view.limits
-        signed = colour == "phi" or (colour in SIGNED and is_signed(*span))
-        table = self._table_of(span, signed)
-        if bar:
-            scalar_bar(self.plotter, TITLES[colour], table, span, self.look)
-        return table
-
     def _order(self, key: str) -> Any:
         return ORDER.index(key)
 
@@ -239,9 +229,9 @@ class SurfaceScene(Canvas):
         view, options = self.view, self.options
         lo, hi, camera, points = view.lo, view.hi, options.camera, view.points
         if self._sliced:
-            # Room for the scalar bar below.
-            lo, hi = lo - 0.12 * (hi - lo), hi + 0.02 * (hi - lo)
+            axis = AXES[self._normal]
+            lo, hi = flattened(lo, hi, axis, 0.5 * float(lo[axis] + hi[axis]))
             points = corners(lo, hi)
             if camera == "auto":
                 camera = FACING[self._normal]
-        return Aim(camera, options.orbit, lo, hi, options.size[0] / options.size[1], points)
+        return Aim(camera, options.orbit, lo, hi, self._reserved(self._barred != "plain"), points)

@@ -20,7 +20,7 @@ class Window:
         self.scene = Scene(live.begin(), live.options)
         plotter = self.plotter = self.scene.plotter
         size = max(6, plotter.window_size[1] // 75)
-        text = self.scene.look.text
+        text = self.scene.text
         self._status = plotter.add_text("", position=(0.025, 0.02), viewport=True, font_size=size, color=text)
         plotter.add_text(KEYS, position=(0.025, 0.06), viewport=True, font_size=max(5, size - 2), color=text)
         for number, slider in enumerate(live.sliders):
@@ -72,7 +72,7 @@ class Window:
                 title=slider.text,
                 pointa=(0.025, height),
                 pointb=(0.3, height),
-                color=self.scene.look.text,
+                color=self.scene.text,
                 interaction_event="always",
                 title_height=0.02,
                 slider_width=0.02,

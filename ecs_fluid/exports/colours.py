@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.exports.frames import Frames
@@ -68,6 +69,13 @@ def colours_of(frames: Frames) -> Mapping[str, Colour]:
     return {name: by_name(color) for name, color in named.items() if color}
 
 
+def liquid_colours(frames: Frames) -> dict[str, Colour]:
+    """Colour of each liquid of a run by which vertices of their common surface are coloured; none for one."""
+    named = named_colours(frames.run)
+    found = {name: by_name(named[name]) if name in named else WATER for name in frames.all_liquids}
+    return found if len(set(found.values())) > 1 else {}
+
+
 def of_points(columns: Container[str]) -> Colour:
     """Colour of points with these columns whose recipe names none: of balls, vortons, water or smoke."""
     if "BallShape.radius" in columns:
@@ -77,8 +85,7 @@ def of_points(columns: Container[str]) -> Colour:
     return PLAIN if "Strength.alpha" in columns else LIT
 
 
-def linear(colour: Colour) -> Colour:
-    """Linear light of an sRGB colour (IEC 61966-2-1), with which renderers compute."""
-    c = np.array(colour)
-    red, green, blue = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4).tolist()
-    return red, green, blue
+def linear(colour: ArrayLike) -> NDArray[np.float64]:
+    """Linear light of sRGB colours of any shape (IEC 61966-2-1), with which renderers compute."""
+    c = np.asarray(colour, np.float64)
+    return np.asarray(np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4))

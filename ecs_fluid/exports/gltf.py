@@ -23,7 +23,7 @@ from ecs_fluid.exports.bodies import Mesh, Placed, smooth_normals
 from ecs_fluid.exports.colours import SOLID, WATER, Colour, colours_of, linear, of_points
 from ecs_fluid.exports.frames import Columns, Frame, Job
 from ecs_fluid.exports.names import plain_names
-from ecs_fluid.exports.surfaces import Surfaces
+from ecs_fluid.exports.surfaces import Liquid, Surfaces
 from ecs_fluid.exports.target import frame_file
 
 _FLOAT, _UINT, _VERTICES, _INDICES = 5126, 5125, 34962, 34963
@@ -50,7 +50,7 @@ def write(job: Job) -> dict[str, Any]:
             scene.add_body(body)
         liquid = surfaces.liquid(frame)
         if liquid is not None and len(liquid.mesh.corners):
-            scene.add_liquid(liquid.label, liquid.mesh)
+            scene.add_liquid(liquid)
         (job.folder / file).write_bytes(scene.packed())
         files.append(file)
     held |= dict.fromkeys(frames.bodies, MOTION)
@@ -114,14 +114,16 @@ class _Scene:
             }
         )
 
-    def add_liquid(self, name: str, mesh: Mesh) -> None:
-        """Add the surface of a liquid."""
-        material = self._material(name, WATER)
-        self._add_node({"name": name, "mesh": self._mesh(mesh, material, smooth_normals(mesh))})
+    def add_liquid(self, liquid: Liquid) -> None:
+        """Add the surface of a liquid; colours of vertices are factors of a white material's."""
+        name, colour = liquid.label, liquid.vertex_colour
+        material = self._material(name, WATER if colour is None else (1.0, 1.0, 1.0))
+        mesh = self._mesh(liquid.mesh, material, smooth_normals(liquid.mesh), colour)
+        self._add_node({"name": name, "mesh": mesh})
 
     def _material(self, population: str, colour: Colour, opacity: float = 1.0) -> int:
         """Number of a population's material: in that colour unless the recipe names another."""
-        base = [*linear(self._colours.get(population, colour)), opacity]
+        base = [*linear(self._colours.get(population, colour)).tolist(), opacity]
         surface = {"baseColorFactor": base, "metallicFactor": 0.0}
         made: dict[str, Any] = {"name": population, "pbrMetallicRoughness": surface}
         if opacity < 1.0:
@@ -130,13 +132,17 @@ class _Scene:
             self.materials.append(made)
         return self.materials.index(made)
 
-    def _mesh(self, mesh: Mesh, material: int, normals: np.ndarray | None) -> int:
+    def _mesh(
+        self, mesh: Mesh, material: int, normals: np.ndarray | None, colour: np.ndarray | None = None
+    ) -> int:
         """Number of a mesh, which bodies of one population and shape share, named as its material."""
         key = (id(mesh), material)
         if key not in self._known:
             attributes = {"POSITION": self._accessor(mesh.vertices, bounds=True)}
             if normals is not None:  # without, a viewer shows flat faces, which is right for polytopes only
                 attributes["NORMAL"] = self._accessor(normals)
+            if colour is not None:
+                attributes["COLOR_0"] = self._accessor(linear(colour))
             primitive = {
                 "attributes": attributes,
                 "indices": self._accessor(mesh.triangles.ravel(), indices=True),

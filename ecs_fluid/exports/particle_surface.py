@@ -28,7 +28,11 @@ REACH = int(4.0 * BLUR / CELL + 0.5) + 1  # of a particle's blur, in cells
 BLOCK = 64  # cells along the side of a block of the lattice: 4 MB with its surroundings
 FARTHEST = 2.0**52  # cells from the origin: beyond, there is no lattice of half spacings in double precision
 FEWEST = 4  # particles that a surface can enclose
+MOST = 1.001 / (2.0 * np.pi * BLUR**2) ** 1.5  # fullness by one particle
+APART = 2.0 * (4.0 * BLUR + CELL)  # spacings: two that are farther from each other reach no common point
+COUNTED = 8  # neighbours, itself among them: with so many within that distance a particle is not alone
 LONELY = 4.0  # spacings around a particle without FEWEST in it: there is no surface near, and next to no blur
+BELOW = 6  # particles under a point of the surface whose colours it shows
 AROUND = np.array(list(np.ndindex(3, 3, 3))) - 1
 
 
@@ -90,6 +94,20 @@ def surface_of_particles(x: Array, spacing: float, bodies: Sequence[Placed] = ()
     return ParticleSurface(cell * (points[kept] + MIDDLE), normals[kept], faces, drops)
 
 
+def below(points: Array, x: Array, drops: NDArray[np.bool_]) -> Rows:
+    """The particles (m, `BELOW` or fewer) of a surface nearest to its points (m, 3) m, among those at `x`."""
+    body = np.flatnonzero(~drops) if not drops.all() else np.arange(len(x))
+    return np.asarray(body[cKDTree(x[body]).query(points, k=[*range(1, min(BELOW, len(body)) + 1)])[1]])
+
+
+def mixed(points: Array, x: Array, drops: NDArray[np.bool_], colours: Array) -> Vector:
+    """Colours (m, 3) at points (m, 3) m of a surface, whose particles at `x` (n, 3) m have `colours` (n, 3).
+
+    The mean of the nearest: so the colours of liquids run into each other over a spacing or two.
+    """
+    return np.asarray(np.asarray(colours)[below(points, x, drops)].mean(axis=1))
+
+
 def _outside_of(
     bodies: Sequence[Placed], fullness: NDArray[np.float32], first: Vector, cell: float, spacing: float
 ) -> NDArray[np.float32]:
@@ -118,22 +136,13 @@ def _blocks(place: Vector) -> Iterator[tuple[Vector, NDArray[np.float32], Rows, 
     """Density of particles at `place` (n, 3), in cells, over that of a full lattice, block by block.
 
     Each has the index of its first point, the fullness with one point more than the block has on each side,
-    and the particles in it, as rows and by their place in that array.
+    and the particles in it, as rows and by their place in that array. Blocks without a surface are left out.
     """
-    cube = np.floor(place / BLOCK).astype(np.int64)
-    order = np.lexsort(cube.T)
-    starts = np.flatnonzero(np.diff(cube[order], axis=0, prepend=cube[order[:1]] - 1).any(axis=1))
-    cubes = cube[order[starts]]
-    in_cube = dict(zip(map(tuple, cubes.tolist()), np.split(order, starts[1:]), strict=False))
-    for block in np.unique((cubes[:, None] + AROUND).reshape(-1, 3), axis=0):
-        rows = np.sort(
-            np.concatenate([in_cube.get(tuple(one), order[:0]) for one in (block + AROUND).tolist()])
-        )
-        local = place[rows] - BLOCK * block
-        near = ((local >= -REACH - 1) & (local < BLOCK + REACH + 1)).all(axis=1)
-        rows, local = rows[near], local[near]
-        if len(rows) < FEWEST:
+    dense = _dense(CELL * place)
+    for block, rows in _rows_by_block(place):
+        if len(rows) < FEWEST or not dense[rows].any():
             continue
+        local = place[rows] - BLOCK * block
         low = np.maximum(np.floor(local.min(axis=0)) - REACH - 1, -REACH - 1)
         high = np.minimum(np.floor(local.max(axis=0)) + REACH + 2, BLOCK + REACH + 1)
         shape = tuple((high - low).astype(np.int64) + 1)
@@ -143,8 +152,46 @@ def _blocks(place: Vector) -> Iterator[tuple[Vector, NDArray[np.float32], Rows, 
         if (end - start < 3.0).any():
             continue
         core = tuple(slice(int(a), int(b) + 1) for a, b in zip(start - low, end - low, strict=True))
+        found = fullness[core].astype(np.float32)
+        if found.max() < FULL:
+            continue
         inside = ((local >= 0.0) & (local < BLOCK)).all(axis=1)
-        yield BLOCK * block + start, fullness[core].astype(np.float32), rows[inside], local[inside] - start
+        yield BLOCK * block + start, found, rows[inside], local[inside] - start
+
+
+def _rows_by_block(place: Vector) -> Iterator[tuple[Rows, Rows]]:
+    """Blocks (3,) and the rows of the particles at `place` (n, 3), in cells, whose blur reaches into them."""
+    cube = np.floor(place / BLOCK).astype(np.int64)
+    local = place - BLOCK * cube
+    # Along each axis, whether a particle reaches the block before its own, its own, and the next.
+    reached = np.stack((local < REACH + 1, np.ones(local.shape, bool), local >= BLOCK - REACH - 1))
+    parts = []
+    for step in AROUND:
+        rows = np.flatnonzero(np.logical_and.reduce([reached[s + 1, :, k] for k, s in enumerate(step)]))
+        parts.append(np.column_stack((cube[rows] + step, rows)))
+    found = np.concatenate(parts)
+    found = found[np.lexsort(found.T[::-1])]
+    starts = np.flatnonzero(np.diff(found[:, :3], axis=0, prepend=found[:1, :3] - 1).any(axis=1))
+    for rows in np.split(found, starts[1:]) if len(found) else ():
+        yield rows[0, :3], rows[:, 3]
+
+
+def _dense(x: Vector) -> NDArray[np.bool_]:
+    """Mask (n,) of the particles at `x` (n, 3), in spacings, beside which there may be a surface.
+
+    Of a point p whose fullness is `FULL`, let q be the nearest particle. All others, i, are at least as far
+    from p, so |x_q - x_i| <= 2 |p - x_i|, and what i adds at p is at most `MOST` exp(-r^2 / (8 s^2)) with
+    r = |x_q - x_i|. Its blur has the variance `BLUR`^2, and before that it is shared between two points of
+    the lattice along each axis, which by Hoeffding's lemma spreads it no more than `CELL`^2 / 4 does:
+    s^2 is their sum. The sum over all particles is then at least `FULL` at q. Those farther than `APART` from
+    q add less than 1e-5 each, and in a full lattice there are 300 of them in the cube that reaches p.
+    """
+    count = min(COUNTED, len(x))
+    if not count:
+        return np.zeros(0, bool)
+    distance = np.asarray(cKDTree(x).query(x, k=[*range(1, count + 1)], distance_upper_bound=APART)[0])
+    most = MOST * np.exp(-(distance**2) / (8.0 * (BLUR**2 + 0.25 * CELL**2)))
+    return np.asarray((most.sum(axis=1) > 0.99 * FULL) | (np.isfinite(distance[:, -1]) & (count == COUNTED)))
 
 
 def _welded(points: Vector) -> Rows:

@@ -2,8 +2,8 @@
 
 Vertices of bodies have all columns of their body.
 
-Velocities are ``vx vy vz``, other vectors ``name_x name_y name_z``. Ids are 32-bit integers, the longest that
-PLY has, if they fit, and else doubles (exact up to 2^53).
+Velocities are ``vx vy vz``, colours ``red green blue`` in bytes of sRGB, other vectors ``name_x name_y
+name_z``. Ids are 32-bit integers, the longest that PLY has, if they fit, and else doubles (exact up to 2^53).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy as np
 
 from ecs_fluid.exports.frames import Columns, Job, flat_rows
 from ecs_fluid.exports.names import plain_names
-from ecs_fluid.exports.surfaces import Surface, Surfaces, of_vertices
+from ecs_fluid.exports.surfaces import Surface, Surfaces, colours_in_bytes, of_vertices
 from ecs_fluid.exports.target import frame_file
 
-_TYPES = {"f4": "float", "f8": "double", "i4": "int"}
+_TYPES = {"f4": "float", "f8": "double", "i4": "int", "u1": "uchar"}
 
 
 def write(job: Job) -> dict[str, Any]:
@@ -50,7 +50,10 @@ def _surface_table(surfaces: list[Surface], columns: Columns) -> np.ndarray:
     named = {"velocity": velocity} | of_vertices(columns, surfaces)
     if not columns:
         named["id"] = np.full(len(places), -1)
-    return _packed(_numbers(places, named))
+    numbers = _numbers(places, named)
+    if (colour := colours_in_bytes(surfaces)) is not None:
+        numbers |= zip(("red", "green", "blue"), colour.T, strict=True)
+    return _packed(numbers)
 
 
 def _numbers(places: np.ndarray, named: Columns) -> dict[str, np.ndarray]:
@@ -70,9 +73,10 @@ def _numbers(places: np.ndarray, named: Columns) -> dict[str, np.ndarray]:
 def _packed(parts: dict[str, np.ndarray]) -> np.ndarray:
     fields = []
     for name, values in parts.items():
+        byte = values.dtype == np.uint8
         small = values.dtype.kind in "iu" and (not len(values) or np.abs(values).max() < 2**31)
-        kind = "i4" if small else "f4" if values.dtype == np.float32 else "f8"
-        fields.append((name, "<" + kind))
+        kind = "u1" if byte else "i4" if small else "f4" if values.dtype == np.float32 else "f8"
+        fields.append((name, kind if byte else "<" + kind))
     table = np.empty(len(parts["x"]), dtype=fields)
     for name, values in parts.items():
         table[name] = values

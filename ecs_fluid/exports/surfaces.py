@@ -4,31 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.exports.bodies import Mesh, Placed, Polytopes, placed, polytopes
+from ecs_fluid.exports.colours import liquid_colours
 from ecs_fluid.exports.frames import Frame, Frames
 from ecs_fluid.exports.names import plain_names
-from ecs_fluid.exports.particle_surface import rest_spacing, surface_of_particles
+from ecs_fluid.exports.particle_surface import mixed, rest_spacing, surface_of_particles
 from ecs_fluid.runs.surface_frames import stored_mesh
 
 Columns = Mapping[str, np.ndarray]
-NEIGHBOURS = 4
-"""Particles whose velocities, weighted by inverse distance, give the velocity of a vertex."""
+NEIGHBOURS = 12
+"""Particles whose velocities give that of a vertex."""
+LEAST = 1e-3
+"""Of the sum of the mean squares of their places along three axes, added to each"""
+
+
+class Particles(NamedTuple):
+    """Particles that made a surface, in the order of their populations."""
+
+    x: np.ndarray
+    """(n, 3) m"""
+    velocity: np.ndarray
+    """(n, 3) m/s"""
+    drops: np.ndarray
+    """mask (n,) of those that the surface leaves out"""
+    spacing: float
+    """of particles in the liquid, m"""
+    counts: dict[str, int]
+    """how many are of each population"""
 
 
 @dataclass(frozen=True)
 class Liquid:
     """The surface of a liquid in one frame: triangles in the world, and the velocity (v, 3) m/s of vertices.
 
-    Velocities are those of the nearest particles, 0 in a frame without any. No body has the ``row_id`` -1.
+    Velocities are those of the nearest particles, 0 in a frame without any. ``vertex_colour`` (v, 3) is sRGB
+    from 0 to 1 where liquids of several colours have one surface. No body has the ``row_id`` -1.
     """
 
     population: str
     mesh: Mesh
     vertex_velocity: np.ndarray
+    vertex_colour: np.ndarray | None = None
+    made_of: Particles | None = None
     row_id: int = -1
 
     @property
@@ -46,11 +68,16 @@ Surface = Placed | Liquid
 
 
 class Surfaces:
-    """The surfaces of an export's frames; ``polytopes`` are those of the run's newest checkpoint."""
+    """The surfaces of an export's frames.
+
+    ``polytopes`` are those of the run's newest checkpoint; ``colours`` of liquids colour the vertices of
+    their surface.
+    """
 
     def __init__(self, frames: Frames) -> None:
         self._frames = frames
         self.polytopes: Polytopes = {}
+        self.colours = liquid_colours(frames) if frames.liquids else {}
         bodies = frames.around if frames.liquids else frames.bodies
         names = [name for name in bodies if "HullShape.hull" in frames.columns(name)]
         if names:
@@ -101,7 +128,8 @@ class Surfaces:
         x = np.concatenate([columns["Position.x"] for columns in liquids])
         spacing = max((rest_spacing(columns) or 0.0 for columns in liquids), default=0.0)
         if not len(x):
-            return _liquid(name, np.empty((0, 3)), np.empty((0, 3), np.int64), ())
+            none = np.empty((0, 3))
+            return _liquid(name, none, none.astype(np.int64), (), none if self.colours else None)
         if not 0.0 < spacing < np.inf:
             raise StorageError(
                 f"frame {frame.number} of {self._frames.run.path}: Liquid.volume has a median of "
@@ -109,12 +137,34 @@ class Surfaces:
             )
         bodies = self.placed({body: frame.everything[body] for body in self._frames.around})
         found = surface_of_particles(x, spacing, list(bodies))
-        return _liquid(name, found.points, found.triangles, liquids)
+        still = np.zeros((len(x), 3))
+        u = np.concatenate([one.get("Velocity.u", still[: len(one["Position.x"])]) for one in liquids])
+        counts = {one: len(frame.everything[one]["Position.x"]) for one in self._frames.liquids}
+        colour = None
+        if self.colours:
+            colours = np.repeat([self.colours[one] for one in counts], list(counts.values()), axis=0)
+            colour = mixed(found.points, x, found.drops, colours)
+        made_of = Particles(x, u, found.drops, spacing, counts)
+        return _liquid(name, found.points, found.triangles, liquids, colour, made_of)
 
 
-def _liquid(name: str, vertices: np.ndarray, triangles: np.ndarray, particles: Iterable[Columns]) -> Liquid:
+def _liquid(
+    name: str,
+    vertices: np.ndarray,
+    triangles: np.ndarray,
+    particles: Iterable[Columns],
+    colour: np.ndarray | None = None,
+    made_of: Particles | None = None,
+) -> Liquid:
     mesh = Mesh(vertices, triangles.ravel(), np.arange(0, 3 * len(triangles) + 1, 3))
-    return Liquid(name, mesh, velocity_near(particles, vertices))
+    return Liquid(name, mesh, velocity_near(particles, vertices), colour, made_of)
+
+
+def colours_in_bytes(surfaces: Sequence[Surface]) -> np.ndarray | None:
+    """Colours (v, 3) of the vertices of surfaces, sRGB from 0 to 255; None where they have none."""
+    found = [one.vertex_colour for one in surfaces if isinstance(one, Liquid)]
+    colours = [colour for colour in found if colour is not None]
+    return np.rint(255.0 * np.concatenate(colours)).astype(np.uint8) if colours else None
 
 
 def of_vertices(columns: Columns, surfaces: Sequence[Surface]) -> dict[str, np.ndarray]:
@@ -125,7 +175,12 @@ def of_vertices(columns: Columns, surfaces: Sequence[Surface]) -> dict[str, np.n
 
 
 def velocity_near(populations: Iterable[Columns], vertices: np.ndarray) -> np.ndarray:
-    """Velocities (v, 3) m/s at vertices (v, 3) m: those of the nearest particles, 0 without any."""
+    """Velocities (v, 3) m/s at vertices (v, 3) m: those of the particles near, 0 without any.
+
+    Least squares fit u(x) = a + (x - v) G to the `NEIGHBOURS` particles nearest to a vertex v, weighted by
+    (1 - d^2 / d_far^2)^2 of their distances d, and a is the velocity: the middle of those particles lies up
+    to a spacing inside of the liquid. No a differs from their mean by more than one of them does.
+    """
     moving = [columns for columns in populations if "Velocity.u" in columns]
     x = np.concatenate([np.empty((0, 3)), *(columns["Position.x"] for columns in moving)])
     u = np.concatenate([np.empty((0, 3)), *(columns["Velocity.u"] for columns in moving)])
@@ -134,7 +189,22 @@ def velocity_near(populations: Iterable[Columns], vertices: np.ndarray) -> np.nd
     from scipy.spatial import cKDTree
 
     count = min(NEIGHBOURS, len(x))
-    distance, nearest = cKDTree(x).query(vertices, k=range(1, count + 1))
-    weight = 1.0 / np.maximum(distance, 1e-12)
-    mean: np.ndarray = np.einsum("vk,vki->vi", weight, u[nearest]) / weight.sum(axis=1)[:, None]
-    return mean
+    found = cKDTree(x).query(vertices, k=[*range(1, count + 1)])
+    distance, near = np.asarray(found[0]), np.asarray(found[1])
+    far = np.maximum(1.01 * distance[:, -1:], 1e-12)
+    weight = (1.0 - (distance / far) ** 2) ** 2
+    weight /= weight.sum(axis=1, keepdims=True)
+    u_mean = np.einsum("vk,vki->vi", weight, u[near])
+    place = (x[near] - vertices[:, None]) / far[..., None]
+    middle = np.einsum("vk,vki->vi", weight, place)
+    place -= middle[:, None]
+    change = u[near] - u_mean[:, None]
+    square = np.einsum("vk,vki,vkj->vij", weight, place, place)
+    # Across a sheet or a line of particles nothing is known of the slope, and none is taken.
+    square += (LEAST * np.trace(square, axis1=1, axis2=2) + 1e-12)[:, None, None] * np.eye(3)
+    slope = np.linalg.solve(square, np.einsum("vk,vki,vkj->vij", weight, place, change))
+    step = -np.einsum("vi,vij->vj", middle, slope)
+    most = np.linalg.norm(change, axis=2).max(axis=1)
+    size = np.linalg.norm(step, axis=1)
+    share = np.where(size > most, most / np.where(size > 0.0, size, 1.0), 1.0)
+    return np.asarray(u_mean + share[:, None] * step)

@@ -42,6 +42,9 @@ except ImportError:
 MANY = 100
 """More balls than this in a population are written as points with widths: one prim, not thousands."""
 
+COLOURS = "displayColor"
+"""Primvar of the colours of a mesh, which viewers without materials show, too."""
+
 VDB = "volumes"
 """Folder of the fields, beside the stage."""
 
@@ -105,19 +108,35 @@ class _Stage:
         about = self.volume.volumes.about() if self.volume else {}
         return about | {"populations": {name: self.frames.told(name) for name in self.clouds}}
 
-    def paint(self, prim: Any, population: str, colour: Colour, kind: str = "", **inputs: float) -> None:
+    def paint(
+        self,
+        prim: Any,
+        population: str,
+        colour: Colour,
+        kind: str = "",
+        varying: bool = False,
+        **inputs: float,
+    ) -> None:
         """Give a prim the material of its population, in that colour unless the recipe names another.
 
-        ``kind`` distinguishes several materials of a population; ``inputs`` are those of UsdPreviewSurface
-        beside the colour.
+        ``kind`` distinguishes several materials of a population; with ``varying`` the colour is the one that
+        each vertex has as `COLOURS`. ``inputs`` are those of UsdPreviewSurface beside the colour.
         """
         scope = UsdGeom.Scope.Define(self.stage, self.root.GetPath().AppendChild("_materials"))
         path = scope.GetPath().AppendChild(kind + self.prims[population])
         material = UsdShade.Material.Define(self.stage, path)
         shader = UsdShade.Shader.Define(self.stage, material.GetPath().AppendChild("surface"))
         shader.CreateIdAttr("UsdPreviewSurface")
-        shown = Gf.Vec3f(*linear(self.colours.get(population, colour)))
-        shader.CreateInput("diffuseColor", Sdf.ValueTypeNames.Color3f).Set(shown)
+        shown = Gf.Vec3f(*linear(self.colours.get(population, colour)).tolist())
+        diffuse = shader.CreateInput("diffuseColor", Sdf.ValueTypeNames.Color3f)
+        diffuse.Set(shown)
+        if varying:
+            reader = UsdShade.Shader.Define(self.stage, material.GetPath().AppendChild("colours"))
+            reader.CreateIdAttr("UsdPrimvarReader_float3")
+            reader.CreateInput("varname", Sdf.ValueTypeNames.String).Set(COLOURS)
+            reader.CreateInput("fallback", Sdf.ValueTypeNames.Float3).Set(shown)
+            result = reader.CreateOutput("result", Sdf.ValueTypeNames.Float3)
+            diffuse.ConnectToSource(result)
         for name, value in inputs.items():
             shader.CreateInput(name, Sdf.ValueTypeNames.Float).Set(value)
         material.CreateSurfaceOutput().ConnectToSource(shader.ConnectableAPI(), "surface")
@@ -252,7 +271,12 @@ class _SurfaceMesh:
     def __init__(self, stage: _Stage, name: str) -> None:
         self.mesh = UsdGeom.Mesh.Define(stage.stage, stage.root.GetPath().AppendChild(stage.prims[name]))
         self.mesh.CreateVelocitiesAttr().SetCustomDataByKey("unit", "m/s")
-        stage.paint(self.mesh, name, WATER, roughness=0.05, ior=1.333)
+        self.colours: Any = None
+        if stage.surfaces.colours:
+            kind = Sdf.ValueTypeNames.Color3fArray
+            primvars = UsdGeom.PrimvarsAPI(self.mesh)
+            self.colours = primvars.CreatePrimvar(COLOURS, kind, UsdGeom.Tokens.vertex).GetAttr()
+        stage.paint(self.mesh, name, WATER, varying=bool(stage.surfaces.colours), roughness=0.05, ior=1.333)
 
     def add(self, code: float, surface: Liquid | None) -> int:
         """Set the mesh at a time code, empty without a surface; returns how many bytes that keeps."""
@@ -261,6 +285,9 @@ class _SurfaceMesh:
         velocity = vertices if surface is None else surface.vertex_velocity
         _set(self.mesh.CreateVelocitiesAttr(), velocity, code)
         _set_mesh(self.mesh, vertices, np.full(len(triangles), 3), triangles, code)
+        if self.colours:
+            colour = None if surface is None else surface.vertex_colour
+            _set(self.colours, vertices if colour is None else linear(colour), code)
         return 24 * len(vertices) + 16 * len(triangles)
 
 

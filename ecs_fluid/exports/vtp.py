@@ -15,7 +15,7 @@ import pyvista as pv
 
 from ecs_fluid.exports.frames import Columns, Job
 from ecs_fluid.exports.names import plain_names
-from ecs_fluid.exports.surfaces import Surface, Surfaces, of_vertices
+from ecs_fluid.exports.surfaces import Surface, Surfaces, colours_in_bytes, of_vertices
 from ecs_fluid.exports.target import frame_file
 from ecs_fluid.exports.vtk_files import add_array, save, write_pvd
 
@@ -49,7 +49,7 @@ def points(columns: Columns) -> Any:
 
 
 def surface_mesh(surfaces: Sequence[Surface]) -> Any:
-    """Surfaces as one mesh of polygons, with the velocity of every vertex."""
+    """Surfaces as one mesh of polygons, with the velocities of vertices and, if any, their colours."""
     if not surfaces:
         return pv.PolyData(np.empty((0, 3)))
     first = np.cumsum([0, *(len(surface.mesh.vertices) for surface in surfaces)])
@@ -59,4 +59,6 @@ def surface_mesh(surfaces: Sequence[Surface]) -> Any:
     data = pv.PolyData(np.concatenate([surface.vertices for surface in surfaces]), cells)
     velocity = np.concatenate([surface.vertex_velocity for surface in surfaces])
     add_array(data.GetPointData(), "velocity", velocity)
+    if (colour := colours_in_bytes(surfaces)) is not None:
+        add_array(data.GetPointData(), "color", colour)
     return data

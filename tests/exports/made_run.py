@@ -135,6 +135,30 @@ def make_liquid_run(path: Path) -> Path:
     return path
 
 
+def make_two_liquids(path: Path, colors: list[str]) -> Path:
+    """One frame of two liquids in these colours, at -1 and 1 m/s along x: cubes of 4 m, 0.5 m around their
+    outermost particles, side by side about the origin; and a drop of the second at x = 20 m."""
+    cube = np.stack(np.meshgrid(*[np.arange(4.0)] * 3), axis=-1).reshape(-1, 3) - 1.5
+    recipe = "".join(
+        f'[[entity]]\nkind = "liquid"\nname = "water{k}"\ncolor = "{color}"\n'
+        for k, color in enumerate(colors)
+    )
+    aside = np.array([2.0, 0.0, 0.0])
+    places = [cube - aside, np.append(cube + aside, [[20.0, 0.0, 0.0]], axis=0)]
+    with RunFolder.create(path, recipe, {}) as run, run.write_trajectory() as trajectory:
+        liquids = {
+            f"water{k}": {
+                "Position.x": x,
+                "Velocity.u": np.tile([2.0 * k - 1.0, 0.0, 0.0], (len(x), 1)),
+                "Liquid.volume": np.ones(len(x)),
+                "Liquid.mass": np.full(len(x), 1000.0),
+            }
+            for k, x in enumerate(places)
+        }
+        trajectory.append(0, 0.0, liquids)
+    return path
+
+
 def files_of(folder: Path) -> list[Path]:
     """All files in a folder, however deep."""
     return sorted(path for path in folder.rglob("*") if path.is_file())

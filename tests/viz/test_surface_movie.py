@@ -80,7 +80,7 @@ def test_slices_and_cuts(tmp_path: Path) -> None:
     # of 0.6 m from the zero line to the middle of the second ball, the last of them nearly in the middle.
     surface_movie(tmp_path / "wide_%d.png", frames, slices=True, size=(480, 360))
     with Image.open(tmp_path / "wide_1.png") as image:
-        bright = np.asarray(image).astype(int).max(axis=2)[:290]
+        bright = np.asarray(image).astype(int).max(axis=2)[:280]  # above the edge of the plane
     middle = np.argwhere(bright < 12).mean(axis=0).round().astype(int)  # of the zero line
     way = bright[middle[0] + 2, middle[1] :]
     inside = way[: int(np.argmax(way < 12))]
@@ -95,9 +95,9 @@ def test_speed_asks_for_every_frames_velocity(tmp_path: Path) -> None:
         TimedDistances(float(k), ball(0.5), lambda x, k=k: (k + 1.0) * np.ones_like(x)) for k in range(3)
     ]
     view = survey_surfaces(frames, SurfaceOptions(color_by="speed"))
-    assert view.limits == pytest.approx((np.sqrt(3.0), 3.0 * np.sqrt(3.0)))
+    assert view.limits == pytest.approx((0.0, 3.0 * np.sqrt(3.0)))  # a speed begins at 0
     slow, _, fast = film(tmp_path, frames, color_by="speed")
-    assert fast[20:70].max() > 1.5 * slow[20:70].max()
+    assert fast[20:70].mean(axis=2).max() > 1.5 * slow[20:70].mean(axis=2).max()
 
 
 @pytest.mark.nightly

@@ -41,7 +41,7 @@ def page(
         fields: what particles can be coloured by: ``speed``, ``vorticity``, ``strength``, a column
             (``Temperature.T``), a component of one (``Velocity.u.z``); default every stored column.
         color_by: the one of them to begin with; default the colours of `show`.
-        look: that of `show`: smoke, paper, dye, temperature or fire.
+        look: that of `show`: smoke, paper, dye, temperature, fire, vorticity or liquid.
         title: heading of the page; default the name of the run.
         replace: take the place of an earlier page.
         progress: called with the number of frames done.
@@ -66,7 +66,7 @@ def page(
     if title is not None and any("\ud800" <= letter <= "\udfff" for letter in title):  # bytes of no text
         raise FluidError(f"the title {title!a} is not text in UTF-8, which is needed")
     folder = RunFolder.open(run)
-    chosen = Frames(folder, frames, only, progress, of_particles=False)  # which it draws as beads
+    chosen = Frames(folder, frames, only, progress)
     target = path_of(out, "out") if out is not None else default_folder(folder.path, "page")
     with new_folder(target, replace) as made:
         summary = write(made, chosen, fields, color_by, look, title or chosen.name)

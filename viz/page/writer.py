@@ -16,15 +16,18 @@ from ecs_fluid.exports.bodies import Placed
 from ecs_fluid.exports.colours import named_colours
 from ecs_fluid.exports.frames import Frame, Frames
 from ecs_fluid.exports.surfaces import Surfaces
+from ecs_fluid.io.vtkhdf import POINTS
 from ecs_fluid.runs.surface_frames import stored_mesh
 from ecs_fluid.viz.camera import CAMERAS, ROOM, VIEW_ANGLE, facing
 from ecs_fluid.viz.colours import HEAT, PAINTED, colours_of_bodies
 from ecs_fluid.viz.columns import scalar, title
+from ecs_fluid.viz.liquid_surface import FOAM
 from ecs_fluid.viz.page import codec, default_colours, files
 from ecs_fluid.viz.page.fields import Field, chosen_fields, empty_columns
+from ecs_fluid.viz.page.liquid import drawn_liquid
 from ecs_fluid.viz.page.solids import Solids
-from ecs_fluid.viz.shared_limits import Recording, View, evenly, is_vortons, survey
-from ecs_fluid.viz.style import EDGE, LOOKS, SMALL, SMOKE, Look, Options
+from ecs_fluid.viz.shared_limits import Recording, View, evenly, is_vortons, is_whitewater, survey
+from ecs_fluid.viz.style import EDGE, LOOKS, SMALL, Look, Options
 
 GROUP_BYTES = 1_500_000
 """Size of a group of frames, bytes, at which it is written; it loads and unpacks in well under 0.1 s."""
@@ -60,6 +63,7 @@ class _Writer:
         self.look_name, self.look = look, LOOKS[look]
         self.tables = empty_columns(frames)
         self.surfaces = Surfaces(frames)
+        self.own = {name: self.look.named(color)[0] for name, color in named_colours(frames.run).items()}
         self.view = _view(frames, self.surfaces, look)
         self.clouds = [name for name, table in self.tables.items() if default_colours.is_smoke(table)]
         puff = self.view.puff if self.clouds else None
@@ -125,19 +129,24 @@ class _Writer:
         stream.add(descriptions, b"".join(blobs))
 
     def _add_surface(self, frame: Frame) -> None:
-        """Mesh of the liquid's surface: vertices, triangles, speeds."""
-        surface = self.surfaces.liquid(frame)
-        if surface is None:
+        """Mesh of a liquid's surface and its drops: vertices, triangles, speeds, colours."""
+        liquid = self.surfaces.liquid(frame)
+        if liquid is None:
             self.surface.add(None, b"")
             return
+        whitewater = [columns for columns in frame.particles.values() if is_whitewater(columns)]
+        surface = drawn_liquid(liquid, self.own, self.look.water, whitewater)
         # As fine as two bytes allow; a coarser step would be visible in the light on thin triangles.
         fine = 2e-5 * float(np.linalg.norm(self.view.hi - self.view.lo))
         vertices, blob = codec.places(surface.vertices, fine)
-        description: dict[str, Any] = {"vertices": vertices, "triangles": len(surface.mesh.starts) - 1}
-        blob += codec.planes(surface.mesh.corners.astype(np.uint32))
+        description: dict[str, Any] = {"vertices": vertices, "triangles": len(surface.triangles)}
+        blob += codec.planes(surface.triangles.astype(np.uint32).ravel())
         if self.moving:
-            description["speed"], more = codec.values(np.linalg.norm(surface.vertex_velocity, axis=1))
+            description["speed"], more = codec.values(surface.speed)
             blob += more
+        if surface.colour is not None:
+            description["coloured"] = True
+            blob += np.rint(255.0 * surface.colour).astype(np.uint8).T.tobytes()
         self.surface.add(description, blob)
 
     def _radius(self, name: str) -> float:
@@ -161,10 +170,17 @@ class _Writer:
             "times": [float(time) for time in self.frames.times],
             "interval": self.frames.interval,
             "groups": self.groups,
-            "populations": [self._population(k, name) for k, name in enumerate(self.tables)],
+            "populations": [self._population(k, name, color_by) for k, name in enumerate(self.tables)],
             "bodies": [{"name": name, "shown": True} for name in self.frames.bodies],
             "shapes": self.solids.shapes,
-            "surface": None if surface is None else {"name": surface, "shown": True, "field": speed},
+            "surface": None
+            if surface is None
+            else {
+                "name": surface,
+                "shown": not self.frames.liquids or color_by in (None, "speed"),
+                "field": speed,
+                "plain": self.look.water,
+            },
             "fields": [field.header() for field in self.fields],
             "colour": names.index(color_by) if color_by is not None else -1,
             "small": SMALL,
@@ -176,19 +192,22 @@ class _Writer:
         }
         files.write_header(self.folder, header)
 
-    def _population(self, k: int, name: str) -> dict[str, Any]:
+    def _population(self, k: int, name: str, color_by: str | None) -> dict[str, Any]:
         table = self.tables[name]
         liquid, cloud = default_colours.is_liquid(table), name in self.clouds and self.smoke is not None
         lit, shade = self.view.tint(self.look, name)
         fields = [number for number, field in enumerate(self.fields) if k in field.populations]
         names = [self.fields[number].name for number in fields]
-        coloured = is_vortons(table) and self.view.color_by in names
+        coloured = is_vortons(table) and self.view.color_by in names and name not in self.own
+        plain = self.look.water if liquid else FOAM if is_whitewater(table) else self.look.plain
         return {
             "name": name,
-            # A look that paints the tracers hides the vortons among them, as `show` does.
-            "shown": not (self.look.paint and self.smoke and is_vortons(table)),
+            # A look that paints the tracers hides the vortons among them, as `show` does. Particles below the
+            # surface of a liquid show what colours particles alone.
+            "shown": not (self.look.paint and self.smoke and is_vortons(table))
+            and not (name in self.frames.liquids and color_by in (None, "speed")),
             "radius": self._radius(name),
-            "plain": SMOKE.water if liquid else self.look.plain,
+            "plain": self.own.get(name, plain),
             "planes": self.smoke.planes if cloud and self.smoke else 0,
             "lit": lit,
             "shade": shade,
@@ -247,13 +266,15 @@ def _view(frames: Frames, surfaces: Surfaces, look: str) -> View:
 
 
 def _surface_points(frames: Frames) -> np.ndarray:
-    """The outermost vertices (n, 3) m of up to 24 surfaces; FluidError if there is nothing else either."""
+    """The outermost points (n, 3) m of up to 24 surfaces; FluidError if there is nothing else either."""
     ticks = [tick for tick in frames.ticks.tolist() if tick in frames.surface_ticks]
     points = [np.empty((0, 3))]
     if frames.surface is not None:
         for tick in evenly(ticks, 24):
-            vertices, _ = stored_mesh(frames.run.fields, tick)
-            points.append(outermost(vertices) if len(vertices) else vertices)
+            points.append(stored_mesh(frames.run.fields, tick)[0])
+        for number in evenly(frames.numbers, 24):
+            points += [frames.stored.column(number, name, POINTS) for name in frames.liquids]
+    points = [outermost(x) if len(x) else x for x in points]
     x = np.concatenate(points)
     if not len(x) and not (frames.particles or frames.bodies):
         raise FluidError("there is nothing to show: the surface of these frames has no triangles")
@@ -287,7 +308,6 @@ def _colours(look: Look) -> dict[str, Any]:
             "dark": dark,
             "light": look.light,
             "edge": EDGE if dark else look.plain,
-            "water": SMOKE.water,
         },
         "maps": {
             "sequential": colour_map(look.colours, look.part),

@@ -27,6 +27,7 @@ from tests.exports.made_run import (
     frame_of,
     make_liquid_run,
     make_run,
+    make_two_liquids,
     radius,
     time_of,
 )
@@ -264,6 +265,18 @@ def test_surface_of_a_liquid(browser: Browser, tmp_path: Path, pictures: Path) -
     height = browser.box("#picture")[3]
     assert widths[0] == 0
     np.testing.assert_allclose(widths[1:], height / math.tan(math.radians(14.0)) * np.array(reach), rtol=0.03)
+
+
+def test_surface_of_liquids_that_touch(browser: Browser, tmp_path: Path, pictures: Path) -> None:
+    """Cubes of equal size, red and blue: each colour covers a part of the picture, and the red one is to the
+    left. Colours of vertices follow their speeds in the file, and would be noise one byte further on."""
+    run = make_two_liquids(tmp_path / "run", ["#d02020", "#2020d0"])
+    opened(browser, ef.page(run, out=tmp_path / "page"))
+    red, green, blue = np.moveaxis(drawn(browser, pictures / "liquids.png").astype(int), 2, 0)
+    left, right = red > 2 * np.maximum(green, blue), blue > 2 * np.maximum(green, red)
+    # Of a cube of 4 m at least 16 m^2 / sqrt(3) is seen, in a picture of some 25 m x 1200 pixels.
+    assert min(left.sum(), right.sum()) > 0.5 * 9.2 * (960 / 30) ** 2
+    assert np.nonzero(left)[1].mean() < np.nonzero(right)[1].mean()
 
 
 def test_fine_screens_and_small_ones(browser: Browser, page: Path, pictures: Path) -> None:

@@ -12,13 +12,16 @@ import pytest
 from hypothesis import given, strategies as st
 
 import ecs_fluid as ef
-from ecs_fluid.exports.colours import SOLID
+from ecs_fluid.exports.colours import SOLID, WATER, by_name
+from ecs_fluid.exports.frames import Frames
+from ecs_fluid.exports.surfaces import Surfaces
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.runs.surface_frames import stored_mesh
 from ecs_fluid.viz import layers
 from ecs_fluid.viz.camera import ROOM, VIEW_ANGLE, place
 from ecs_fluid.viz.colours import DULL, GLOW, WHITE, paint
 from ecs_fluid.viz.columns import scalar
+from ecs_fluid.viz.liquid_surface import DROP, FOAM
 from ecs_fluid.viz.page import codec, default_colours, files, writer
 from ecs_fluid.viz.shared_limits import View
 from ecs_fluid.viz.smoke import Puff, illumination
@@ -31,6 +34,7 @@ from tests.exports.made_run import (
     frame_of,
     make_liquid_run,
     make_run,
+    make_two_liquids,
     time_of,
 )
 from tests.viz.page.read_page import Page, counts, take_places, take_values
@@ -231,11 +235,35 @@ def test_fire_is_coloured_as_by_show(tmp_path: Path) -> None:
         np.testing.assert_array_equal(mine[where], colour)
 
 
+def test_vortons_have_the_colour_of_their_recipe(tmp_path: Path) -> None:
+    """As `show` draws them: in the tint of the look, not by vorticity, unless a field is chosen."""
+    recipe = '[[entity]]\nkind = "vortex_ring"\nname = "ring"\ncolor = "red"\n'
+    for folder, entity, natural in (("plain", "", 0), ("red", recipe, -1)):
+        run = make_run(tmp_path / folder, frames=2, recipe=entity)
+        page = Page(ef.page(run, out=tmp_path / f"{folder}_page", look="paper", fields=["vorticity"]))
+        ring = page.header["populations"][number(page, "ring")]
+        assert ring["natural"] == natural
+        assert ring["plain"] == list(LOOKS["paper"].tints[0][0] if entity else LOOKS["paper"].plain)
+
+
+def test_whitewater_is_white(tmp_path: Path) -> None:
+    columns = {
+        "Position.x": np.random.default_rng(1).uniform(0.0, 1.0, (9, 3)),
+        "InertialVelocity.v": np.ones((9, 3)),
+        "Whitewater.kind": np.arange(9) % 3,
+        "Whitewater.life": np.ones(9),
+    }
+    with RunFolder.create(tmp_path / "run", "", {}) as run, run.write_trajectory() as trajectory:
+        trajectory.append(0, 0.0, {"spray": columns})
+    page = Page(ef.page(tmp_path / "run", out=tmp_path / "page"))
+    assert page.header["populations"][0]["plain"] == list(FOAM)
+
+
 def test_surface_is_the_stored_mesh(tmp_path: Path) -> None:
     """Vertices within 2e-5 of the view's diagonal, triangles exactly, |(1, 2, 3)| m/s; none at first."""
     run = make_liquid_run(tmp_path / "ball")
     page = Page(ef.page(run, out=tmp_path / "page"))
-    assert page.header["surface"] == {"name": "surface", "shown": True, "field": 0}
+    assert page.header["surface"] == {"name": "surface", "shown": True, "field": 0, "plain": list(WATER)}
     assert page.frame("s", 0) == (None, b"")
     for frame in (1, 2):
         told, blob = page.frame("s", frame)
@@ -254,6 +282,60 @@ def test_surface_is_the_stored_mesh(tmp_path: Path) -> None:
     # The ball of the last frame has radius 0.6 m around (0.3, -0.2, 1.0).
     np.testing.assert_allclose(alone.header["view"]["lo"], [-0.3, -0.8, 0.4], atol=0.02)
     np.testing.assert_allclose(alone.header["view"]["hi"], [0.9, 0.4, 1.6], atol=0.02)
+
+
+def test_surface_of_the_particles_of_liquids_and_their_drops(tmp_path: Path) -> None:
+    """A page shows the mesh that exports have, in the colours that pictures have (of vertices without foam
+    those of exports; the cubes move apart too slowly for any), and a drop as an icosahedron around its
+    particle, outward, of the radius that pictures have; particles are switched off."""
+    run = make_two_liquids(tmp_path / "run", ["green", "#ffffff"])
+    page = Page(ef.page(run, out=tmp_path / "page"))
+    assert [part["shown"] for part in page.header["populations"]] == [False, False]
+    assert [part["plain"] for part in page.header["populations"]] == [list(by_name("green")), [1.0] * 3]
+    assert page.header["surface"]["shown"]
+    frames = Frames(RunFolder.open(run))
+    liquid = Surfaces(frames).liquid(frames.frame(0))
+    assert liquid is not None
+    told, blob = page.frame("s", 0)
+    x, blob = take_places(told["vertices"], blob)
+    whole, blob = counts(blob, 3 * told["triangles"], 4)
+    speed, blob = take_values(told["speed"], blob)
+    colours = np.frombuffer(blob, np.uint8).reshape(3, -1).T
+    n = len(liquid.vertices)
+    view = page.header["view"]
+    fine = 2e-5 * np.linalg.norm(np.subtract(view["hi"], view["lo"]))
+    np.testing.assert_allclose(x[:n], liquid.vertices, atol=0.51 * fine)
+    np.testing.assert_array_equal(whole.reshape(-1, 3)[:-20], liquid.mesh.triangles)
+    np.testing.assert_array_equal(colours[:n], np.rint(255.0 * liquid.vertex_colour))
+    assert len(x) == n + 12 and speed[-12:] == pytest.approx(1.0) and (colours[-12:] == 255).all()
+    away = x[n:] - [20.0, 0.0, 0.0]
+    np.testing.assert_allclose(np.linalg.norm(away, axis=1), DROP, atol=fine)
+    a, b, c = away[whole.reshape(-1, 3)[-20:] - n].transpose(1, 0, 2)
+    part = 2.536 * DROP**3 / 20  # of its volume, behind each face
+    np.testing.assert_allclose(np.einsum("ij,ij->i", a, np.cross(b, c)) / 6.0, part, rtol=0.05)
+
+
+def test_particles_of_a_liquid_show_what_colours_them_alone(tmp_path: Path) -> None:
+    """A surface knows the speed and no other column; populations that are chosen have none. Liquids of one
+    colour have a surface in it."""
+    run = make_two_liquids(tmp_path / "run", ["green", "green"])
+    found = {}
+    for name, options in (
+        ("plain", {}),
+        ("speed", {"color_by": "speed"}),
+        ("volume", {"color_by": "Liquid.volume"}),
+        ("only", {"only": ["water0"]}),
+        ("surface", {"only": ["surface"]}),
+    ):
+        header = Page(ef.page(run, out=tmp_path / name, **options)).header
+        surface = header["surface"]
+        found[name] = [part["shown"] for part in header["populations"]], surface and surface["shown"]
+    assert found["plain"] == found["speed"] == ([False, False], True)
+    assert found["volume"] == ([True, True], False)
+    assert found["only"] == ([True], None) and found["surface"] == ([], True)
+    told, blob = Page(tmp_path / "plain").frame("s", 0)
+    colours = np.frombuffer(blob[-3 * told["vertices"][0] :], np.uint8).reshape(3, -1).T
+    assert (colours == np.rint(255.0 * np.array(by_name("green")))).all()
 
 
 @given(

@@ -69,7 +69,7 @@ class Viewer {
     this.beads = page.populations.map((part) => new Beads(part.radius, part.plain, light, stage));
     this.smoke = page.puff ? new Smoke(page.puff, stage) : null;
     this.bodies = new Bodies(page.bodies.map((part) => part.name), page.shapes, page.look, stage);
-    this.surface = page.surface ? new Surface(page.look) : null;
+    this.surface = page.surface ? new Surface(page.surface.plain) : null;
     for (const layer of [...this.beads, this.bodies]) stage.scene.add(layer.object);
     if (this.smoke) stage.scene.add(this.smoke.object);
     if (this.surface) stage.scene.add(this.surface.object);
@@ -326,6 +326,12 @@ class Viewer {
         const k = Math.round(Math.min(Math.max((value - low) / (high - low), 0), 1) * 255);
         for (let c = 0; c < 3; c++) colours[3 * i + c] = map[3 * k + c] / 255;
       });
+    } else if (told.coloured) {
+      if (told.speed) reader.values(told.speed); // which stand before the colours
+      const n = told.vertices[0];
+      const planes = reader.raw(3 * n);
+      colours = new Float32Array(3 * n);
+      for (let i = 0; i < n; i++) for (let c = 0; c < 3; c++) colours[3 * i + c] = planes[c * n + i] / 255;
     }
     surface.update(places, triangles, colours);
     surface.object.visible = told.triangles > 0;

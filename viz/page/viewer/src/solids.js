@@ -125,9 +125,9 @@ export class Bodies {
 
 /** The surface of a liquid: a mesh that is another one in every frame. */
 export class Surface {
-  constructor(look) {
+  constructor(plain) {
     const shine = { specular: 0x1c1c1c, shininess: 30, side: DoubleSide };
-    this.plain = material(look.water, shine);
+    this.plain = material(plain, shine);
     this.coloured = material([1, 1, 1], { ...shine, vertexColors: true });
     this.object = new Mesh(new BufferGeometry(), this.plain);
     this.object.visible = false; // drawn without normals once, a material would stay flat
