@@ -1,5 +1,5 @@
 """Contact angles of liquid: drops at rest on a floor and on a plate, what a meniscus takes off the pressure,
-the rise in a narrow gap, and angles that are refused or do nothing."""
+the rise in a narrow gap, and angles that are refused or do nothing. Validation case 150."""
 
 from __future__ import annotations
 
