@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 IN_A_ROW = 8
 """An emitter counts as misplaced if this many new particles in a row are: one or two may be by chance."""
 
+HALVINGS = 2
+"""How often a box that a surface may cut is halved to measure its part outside."""
+
 
 class DepartureSystem(System):
     """Stores all positions as the tick begins: the starts of the paths that the CollisionSystem follows."""
@@ -168,19 +171,19 @@ class CollisionSystem(System):
         bodies, hulls = gathered(body_entities(self.world))
         return depths(resting_obstacles(bodies, max(reach, self.clearance)), hulls, points)
 
-    def open_part(self, points: Array, sides: Array) -> Array:
+    def open_part(self, points: Array, sides: Array, halvings: int = HALVINGS) -> Array:
         """Part (n,), 0 to 1, that is outside bodies and in a container, of boxes around points (n, 3) m.
 
         The boxes have `sides` (3,) m, at least one above 0. What a surface may cut is halved along each of
-        these; a part is then cut across at its middle's distance from the surface, which is exact for planes
-        across an axis, and else what one box loses others gain.
+        these, `halvings` times; a part is then cut across at its middle's distance from the surface, which is
+        exact for planes across an axis, and else what one box loses others gain.
         """
         part, cut = self._cut_once(points, sides)
-        if len(cut):
+        if len(cut) and halvings:
             halves = [(-0.25, 0.25) if side > 0 else (0.0,) for side in sides]
             offsets = np.array(list(product(*halves))) * sides
             inner = (points[cut, None] + offsets).reshape(-1, 3)
-            part[cut] = self._cut_once(inner, sides / 2)[0].reshape(len(cut), -1).mean(axis=1)
+            part[cut] = self.open_part(inner, sides / 2, halvings - 1).reshape(len(cut), -1).mean(axis=1)
         return part
 
     def _cut_once(self, points: Array, sides: Array) -> tuple[Array, Array]:

@@ -230,6 +230,7 @@ def _left_to_short_waves(
         hood, apart = laid_apart(world, x, radii, reach_of(radii.max(), order, d), strengths)
         amount = hood.all_strengths(alpha) if strengths else hood.all_of(alpha)
         others = hood.all_of(radii), hood.all_of(volume)
-        rate, _ = exchange_rows(hood.all_places(apart), amount, *others, 1.0, order, d)
+        ours = np.arange(len(amount)) < len(x)
+        rate, _ = exchange_rows(hood.all_places(apart), amount, *others, 1.0, order, d, ours)
         decays.append(-float((rate[rows] * alpha[rows] / volume[rows, None]).sum()))
     return decays[0] / decays[1] if decays[1] > 0 else 1.0
