@@ -10,7 +10,7 @@ import numpy as np
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.exports.bodies import Mesh, Placed, Polytopes, placed, polytopes
-from ecs_fluid.exports.colours import liquid_colours
+from ecs_fluid.exports.colours import WATER, liquid_colours
 from ecs_fluid.exports.frames import Frame, Frames
 from ecs_fluid.exports.names import plain_names
 from ecs_fluid.exports.particle_surface import mixed, rest_spacing, surface_of_particles
@@ -77,7 +77,7 @@ class Surfaces:
     def __init__(self, frames: Frames) -> None:
         self._frames = frames
         self.polytopes: Polytopes = {}
-        self.colours = liquid_colours(frames) if frames.liquids else {}
+        self.colours = liquid_colours(frames) if frames.surface else {}
         bodies = frames.around if frames.liquids else frames.bodies
         names = [name for name in bodies if "HullShape.hull" in frames.columns(name)]
         if names:
@@ -119,8 +119,16 @@ class Surfaces:
             return self._of_particles(frame, frames.surface)
         if frame.tick not in frames.surface_ticks:
             return None
-        mesh = stored_mesh(frames.run.fields, frame.tick)
-        return _liquid(frames.surface, *mesh, [frame.everything[one] for one in frames.beside])
+        vertices, triangles = stored_mesh(frames.run.fields, frame.tick)
+        colour = None
+        if self.colours:
+            liquids = {one: frame.everything[one] for one in frames.all_liquids}
+            x = np.concatenate([columns["Position.x"] for columns in liquids.values()])
+            colour = np.tile(WATER, (len(vertices), 1))
+            if len(x):
+                colour = mixed(vertices, x, np.zeros(len(x), bool), self._of_each(liquids))
+        beside = [frame.everything[one] for one in frames.beside]
+        return _liquid(frames.surface, vertices, triangles, beside, colour)
 
     def _of_particles(self, frame: Frame, name: str) -> Liquid:
         """One surface of all liquids: where they mix, none has a closed surface alone."""
@@ -139,13 +147,16 @@ class Surfaces:
         found = surface_of_particles(x, spacing, list(bodies))
         still = np.zeros((len(x), 3))
         u = np.concatenate([one.get("Velocity.u", still[: len(one["Position.x"])]) for one in liquids])
-        counts = {one: len(frame.everything[one]["Position.x"]) for one in self._frames.liquids}
-        colour = None
-        if self.colours:
-            colours = np.repeat([self.colours[one] for one in counts], list(counts.values()), axis=0)
-            colour = mixed(found.points, x, found.drops, colours)
+        named = dict(zip(self._frames.liquids, liquids, strict=True))
+        counts = {one: len(columns["Position.x"]) for one, columns in named.items()}
+        colour = mixed(found.points, x, found.drops, self._of_each(named)) if self.colours else None
         made_of = Particles(x, u, found.drops, spacing, counts)
         return _liquid(name, found.points, found.triangles, liquids, colour, made_of)
+
+    def _of_each(self, liquids: Mapping[str, Columns]) -> np.ndarray:
+        """Colours (n, 3) of the particles of `liquids`."""
+        counts = [len(columns["Position.x"]) for columns in liquids.values()]
+        return np.repeat([self.colours[one] for one in liquids], counts, axis=0)
 
 
 def _liquid(

@@ -130,6 +130,20 @@ def test_a_surface_has_the_colour_that_its_liquids_share(tmp_path: Path) -> None
     assert "COLOR_0" not in scene["meshes"][0]["primitives"][0]["attributes"]
 
 
+def test_vertices_of_a_stored_surface_have_colours_too(tmp_path: Path) -> None:
+    """A ball of 3.5 m about the origin: green at x < -1 m, white at x > 1 m, as in `check_two_colours`."""
+    run = make_two_liquids(tmp_path / "run", ["green", "#ffffff"])
+    axis = np.arange(-5.0, 5.01, 0.5)
+    phi = np.linalg.norm(np.stack(np.meshgrid(*[axis] * 3, indexing="ij"), axis=-1), axis=-1) - 3.5
+    append_field(run / "trajectory/fields", "sdf", 0, 0.0, np.full(3, -5.0), np.full(3, 0.5), {"phi": phi})
+    data = READERS["ply"][1](ef.export(run, "ply", out=tmp_path / "out") / "surface.00000.ply")
+    x = vtk_to_numpy(data.GetPoints().GetData())[:, 0]
+    colours = vtk_to_numpy(data.GetPointData().GetArray("RGB")) / 255.0
+    assert np.ptp(x) == pytest.approx(7.0, abs=0.2)
+    np.testing.assert_allclose(colours[x < -1.01] - by_name("green"), 0.0, atol=0.002)
+    assert colours[x > 1.01].min() == 1.0
+
+
 def check_two_colours(x: np.ndarray, colours: np.ndarray, two: np.ndarray, tolerance: float) -> None:
     """The first of `two` colours (2, 3) at x < -1 m, the second at x > 1 m, where the six nearest particles
     are of one liquid (the next ones of the other are 1.5 m away or more), and means of six in between."""

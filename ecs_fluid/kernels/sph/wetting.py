@@ -59,7 +59,7 @@ eight spacings wide."""
 
 LACK = 5 / 48
 """Pairs push each other less along a surface than below it, by this times the reach times the pressure
-(docs/notes/liquids.md): it counts as tension."""
+(docs/notes/liquids.md): it counts as tension, whose energy is the work of the air's pressure."""
 
 MOST_WALLS = 6
 """Largest number of walls that act on one place."""
@@ -232,4 +232,5 @@ def surface_forces(
 
     found = surface_tension(x, n, spacing, law.support, tension, push)
     _add_loads(loads, body, x[n:], found.force[n:], obstacles.x1)
-    return found.force[:n].astype(x.dtype), loads, found.energy - law.tension * (law.wetting or 0.0) * wetted
+    energy = found.energy * (law.tension / tension) - law.tension * (law.wetting or 0.0) * wetted
+    return found.force[:n].astype(x.dtype), loads, energy
