@@ -69,6 +69,12 @@ def mirroring_planes(obstacles: Obstacles, hulls: Hulls) -> list[Array]:
     return found
 
 
+def walls_of_containers(obstacles: Obstacles, hulls: Hulls) -> tuple[Array, Array, Array]:
+    """`container_planes`, and a bool array over them: which mirror."""
+    mirroring = np.concatenate([np.zeros(0, bool), *mirroring_planes(obstacles, hulls)])
+    return *container_planes(obstacles, hulls), mirroring
+
+
 @lru_cache(maxsize=64)
 def _mirroring(normals: bytes) -> Array:
     n = np.frombuffer(normals).reshape(-1, 3)

@@ -29,8 +29,7 @@ from functools import lru_cache
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.bodies.polytope import Hulls, closest
-from ecs_fluid.kernels.bodies.table import BALL
+from ecs_fluid.kernels.bodies.polytope import Hulls
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles, listed_at
 from ecs_fluid.kernels.compiled import CHUNKS, Array
 from ecs_fluid.kernels.compiled.parallel import parallel
@@ -39,17 +38,13 @@ from ecs_fluid.kernels.compiled.vector3 import (
     add_scaled,
     cross_of,
     dot,
-    length,
-    matrix_at,
     minus,
-    rotated,
-    rotated_back,
     row_of,
     scaled,
 )
 from ecs_fluid.kernels.sph.forces import lattice_weight
-from ecs_fluid.kernels.sph.mirror_images import container_planes, find_containers, mirroring_planes
-from ecs_fluid.kernels.sph.wall_pressure import distance_to
+from ecs_fluid.kernels.sph.mirror_images import find_containers, walls_of_containers
+from ecs_fluid.kernels.sph.wall_pressure import distance_to, gap_to
 
 NEAREST_WALL = 0.134
 """Distance from a wall, in reaches, below which friction grows no further (0.4 spacings at the default
@@ -174,19 +169,8 @@ def _friction(
         begin, end = listed_at(origin, edge, cells, start, p)
         for s in range(begin, end):
             i = near[s]
-            d = minus(p, row_of(centre, i))
-            far = length(d)
-            gap = far - radius[i]
-            if gap >= reach:
-                continue
-            normal = scaled(1.0 / max(far, 1e-12), d)
-            if shape[i] != BALL:
-                at = matrix_at(turn, i)
-                gap, outward, _ = closest(hulls, hull[i], rotated_back(at, d))
-                if gap >= reach:
-                    continue
-                normal = rotated(at, outward)
-            if _has_nearer_part(obstacles, hulls, near[begin:end], i, gap, p):
+            gap, normal = gap_to(shape, radius, turn, hull, hulls, i, minus(p, row_of(centre, i)), reach)
+            if gap >= reach or _has_nearer_part(obstacles, hulls, near[begin:end], i, gap, p):
                 continue
             friction_rate, along, arm = _friction_of_wall(
                 table, 1, gap, reach, normal, rate, p, u, row_of(speed, i), row_of(spin, i),
@@ -209,8 +193,7 @@ def wall_friction(
     force = np.zeros_like(x)
     if obstacles is None or hulls is None:
         return force, np.zeros((0, 6)), 0.0
-    planes, first = container_planes(obstacles, hulls)
-    mirroring = np.concatenate([np.zeros(0, bool), *mirroring_planes(obstacles, hulls)])
+    planes, first, mirroring = walls_of_containers(obstacles, hulls)
     container, depth_inside = np.full(len(x), -1), np.empty(len(x))
     if len(obstacles.containers):
         find_containers(planes, first, x, reach, container, depth_inside)

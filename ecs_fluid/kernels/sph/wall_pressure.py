@@ -290,6 +290,23 @@ def _corner_part(planes: Array, part: Array, rate: Array, k: int, m: int, n: int
     return by_n
 
 
+@njit(error_model="numpy")
+def gap_to(
+    shape: Array, radius: Array, turn: Array, hull: Array, hulls: Hulls, i: int, d: Vector, reach: float
+) -> tuple[float, Vector]:
+    """(Signed distance m from the solid body ``i``, unit normal there) of a place ``d`` m from its centre.
+
+    The columns are those of `Obstacles`. Beyond ``reach`` m the distance is that of the ball around the body.
+    """
+    far = length(d)
+    gap, normal = far - radius[i], scaled(1.0 / max(far, 1e-12), d)
+    if gap < reach and shape[i] != BALL:
+        at = matrix_at(turn, i)
+        gap, outward, _ = closest(hulls, hull[i], rotated_back(at, d))
+        normal = rotated(at, outward)
+    return gap, normal
+
+
 @njit(cache=True, error_model="numpy")
 def distance_to(obstacles: Obstacles, hulls: Hulls, i: int, p: Vector) -> tuple[float, Vector]:
     """(Signed distance of the place ``p`` from the polytope ``i``, m, point of its surface closest to p)."""

@@ -28,23 +28,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ecs_fluid.kernels.bodies.polytope import Hulls, closest
-from ecs_fluid.kernels.bodies.table import BALL
+from ecs_fluid.kernels.bodies.polytope import Hulls
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles, listed_at
 from ecs_fluid.kernels.compiled import CHUNKS, Array
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vector3 import (
     dot,
-    length,
-    matrix_at,
     minus,
-    rotated,
-    rotated_back,
     row_of,
-    scaled,
 )
-from ecs_fluid.kernels.sph.mirror_images import container_planes, find_containers, mirroring_planes
+from ecs_fluid.kernels.sph.mirror_images import find_containers, walls_of_containers
 from ecs_fluid.kernels.sph.surface_tension import surface_tension
+from ecs_fluid.kernels.sph.wall_pressure import gap_to
 
 if TYPE_CHECKING:
     from ecs_fluid.kernels.sph.step import LiquidLaw, Surroundings
@@ -122,16 +117,7 @@ def _find_walls(
         walls = count
         for s in range(begin, end):
             i = near[s]
-            d = minus(p, row_of(centre, i))
-            far = length(d)
-            gap = far - radius[i]
-            if gap >= reach:
-                continue
-            normal = scaled(1.0 / max(far, 1e-300), d)
-            if shape[i] != BALL:
-                at = matrix_at(turn, i)
-                gap, outward, _ = closest(hulls, hull[i], rotated_back(at, d))
-                normal = rotated(at, outward)
+            gap, normal = gap_to(shape, radius, turn, hull, hulls, i, minus(p, row_of(centre, i)), reach)
             if abs(gap) >= reach:
                 continue
             to = walls
@@ -205,9 +191,7 @@ def surface_forces(
     if obstacles is None or hulls is None:
         found = surface_tension(images.x, n, spacing, law.support, law.tension)
         return found.force[:n].astype(images.x.dtype), 0.0, found.energy
-    mirroring = np.concatenate([np.zeros(0, bool), *mirroring_planes(obstacles, hulls)])
-    planes, first = container_planes(obstacles, hulls)
-    walls = Walls(obstacles, hulls, planes, first, mirroring)
+    walls = Walls(obstacles, hulls, *walls_of_containers(obstacles, hulls))
     container = walls.holding(images.x[:n], law.reach)
     container = np.concatenate([container, container[images.owner]])
     x, body = images.x, obstacles.containers[container[n:]]
