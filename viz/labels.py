@@ -13,6 +13,8 @@ from vtkmodules.vtkRenderingCore import (
     vtkTextActor,
 )
 
+from ecs_fluid.viz.style import clock
+
 STRIP = 0.13  # height of the strip of the bars, in the shorter side of the picture
 TITLE, NUMBER = 0.03, 0.028  # heights of the letters, in the same unit
 ENDS = (0.3, 0.7)  # of a bar from left to right, in the strip
@@ -136,9 +138,9 @@ class Clock:
         self._plotter, self._color = plotter, color
         self._text: pv.Text | None = None
 
-    def show(self, time: float) -> None:
-        """Show `time` s."""
-        text = f"t = {time:.2f} s"
+    def show(self, time: float, last: float) -> None:
+        """Show `time` s of what is seen up to `last` s."""
+        text = clock(time, max(time, last))
         if self._text is None:
             size = max(5, self._plotter.window_size[1] // 60)
             self._text = self._plotter.add_text(

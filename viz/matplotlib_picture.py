@@ -26,7 +26,7 @@ from ecs_fluid.viz.columns import (
 )
 from ecs_fluid.viz.film import write_png
 from ecs_fluid.viz.shared_limits import is_signed, is_vortons, kept, limits
-from ecs_fluid.viz.style import LOOKS, Options
+from ecs_fluid.viz.style import LOOKS, Options, clock
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -209,7 +209,7 @@ def _label(axes: Axes, right: int, up: int, right_sign: float, up_sign: float) -
 
 def _written(figure: Figure, axes: Axes, time: float | None, path: str | os.PathLike[str]) -> Path:
     if time is not None:
-        axes.set_title(f"t = {time:.2f} s", loc="left")
+        axes.set_title(clock(time, time), loc="left")
     canvas: Any = figure.canvas
     canvas.draw()
     return write_png(np.asarray(canvas.buffer_rgba())[..., :3].copy(), path)

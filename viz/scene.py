@@ -191,7 +191,7 @@ class Scene(Canvas):
                     self._layer("flame", partial(Flame, puff, self.view.glare)).update(clouds, camera, focal)
         self._bodies(bodies)
         if time is not None:
-            self._clock.show(time)
+            self._clock.show(time, self.view.last)
         self._bars.show(min(self._coloured, default=""))
         self.plotter.renderer.ResetCameraClippingRange()
 

@@ -40,6 +40,7 @@ class View:
     colors: those of recipes, by population. glare: largest sum of the light of flames behind one another,
     1/m^2. speed: m/s, below which are 99 % of a spray's particles. flow: colour range of slices and
     streamlines; None takes that of the first frame drawn. bar: whether any picture has a colour bar.
+    last: s, time of the last frame.
     """
 
     lo: NDArray[np.float64]
@@ -56,6 +57,7 @@ class View:
     speed: float = 0.0
     flow: tuple[float, float] | None = None
     bar: bool = False
+    last: float = 0.0
 
     def tint(self, look: Look, name: str) -> Tint:
         """Colours of a cloud in light and in shade."""
@@ -141,9 +143,11 @@ def survey(frames: Iterable[TimedFrame], options: Options) -> View:
     99.5 percentile. Raises FluidError if no frame has a particle, or none has the colour asked for.
     """
     seen = _Survey(options)
-    for _, frame in evenly(frames, SAMPLES):
+    last = 0.0
+    for time, frame in evenly(frames, SAMPLES):
         seen.add(frame)
-    view = seen.view()
+        last = max(last, time)
+    view = replace(seen.view(), last=last)
     if view.puff is None or LOOKS[options.look].paint != "fire":
         return view
     aspect = options.size[0] / options.size[1]

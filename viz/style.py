@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -214,3 +215,9 @@ class Options:
             if name not in known:
                 raise unknown_name("option of a picture", name, known)
         return Options(**given)  # type: ignore[arg-type]
+
+
+def clock(time: float, last: float) -> str:
+    """`time` s in words, with the decimals of a hundredth of `last` s; two at least."""
+    decimals = 2 - math.floor(math.log10(last)) if 0.0 < last < 1.0 else 2
+    return f"t = {time:.{decimals}f} s"

@@ -75,6 +75,8 @@ class SurfaceView:
     """largest distance from the surface, inside or outside, m"""
     flat: str | None = None
     """the axis across a flat world"""
+    last: float = 0.0
+    """s, time of the last frame"""
 
 
 def survey_surfaces(frames: Iterable[TimedDistances], chosen: SurfaceOptions) -> SurfaceView:
@@ -86,9 +88,10 @@ def survey_surfaces(frames: Iterable[TimedDistances], chosen: SurfaceOptions) ->
     """
     points: list[Array] = []
     values: list[Array] = []
-    most, flat = 0.0, None
+    most, flat, last = 0.0, None, 0.0
     reached = (np.inf, -np.inf)
-    for _, field, velocity, exact in evenly(frames, SAMPLES):
+    for time, field, velocity, exact in evenly(frames, SAMPLES):
+        last = max(last, time or 0.0)
         if field is None:
             continue
         least, largest = float(field.phi.min()), float(field.phi.max())
@@ -113,7 +116,7 @@ def survey_surfaces(frames: Iterable[TimedDistances], chosen: SurfaceOptions) ->
         )
     every = np.concatenate(points)
     span = _limits(chosen.color_by, values)
-    return SurfaceView(every.min(axis=0), every.max(axis=0), every, span, most, flat)
+    return SurfaceView(every.min(axis=0), every.max(axis=0), every, span, most, flat, last)
 
 
 def flat_axis(field: Distances) -> str | None:
@@ -176,7 +179,7 @@ class SurfaceScene(Canvas):
         self.plotter.camera_position = self._aim.at(time, played)
         self.plotter.camera.view_angle = VIEW_ANGLE
         if time is not None:
-            self._clock.show(time)
+            self._clock.show(time, self.view.last)
         self.plotter.renderer.ResetCameraClippingRange()
 
     def _surface(

@@ -14,10 +14,11 @@ from ecs_fluid.viz.columns import Frame
 from ecs_fluid.viz.labels import STRIP, digits
 from ecs_fluid.viz.scene import Scene, pixels, render
 from ecs_fluid.viz.shared_limits import survey
-from ecs_fluid.viz.style import LOOKS, Options, readable_on
+from ecs_fluid.viz.style import LOOKS, Options, clock, readable_on
 
 SIZE = (200, 150)
 EDGE = round((1.0 - STRIP) * 150)  # row at which the strip begins
+FRAME = {"smoke": {"Position.x": np.eye(3)}}
 INSIDE = (
     (1.0, 0.0, 0.0),
     (1.5, 0.0, 0.0),
@@ -44,6 +45,20 @@ def drawn(frame: Frame, **options: Any) -> NDArray:
 )
 def test_numbers_at_a_bar_are_short(span: tuple[float, float], shown: str) -> None:
     assert digits(span).format(max(span, key=abs)) == shown
+
+
+@pytest.mark.parametrize(
+    ("time", "last", "shown"),
+    [
+        (0.0, 0.0, "t = 0.00 s"),
+        (12.3456, 40.0, "t = 12.35 s"),
+        (0.0123, 0.02, "t = 0.0123 s"),  # frames of a drop of a millimetre, 0.4 ms apart
+        (0.5, 0.999, "t = 0.500 s"),
+    ],
+)
+def test_clock_has_decimals_for_its_frames(time: float, last: float, shown: str) -> None:
+    assert clock(time, last) == shown
+    assert survey([(0.0, FRAME), (last, FRAME)], Options()).last == last
 
 
 def test_scene_does_not_reach_into_the_strip_of_the_bar(frame: Frame) -> None:

@@ -62,7 +62,7 @@ def test_axes_units_and_colour_bar(frame: Frame, tmp_path: Path, monkeypatch: py
     plain_picture(tmp_path / "a.png", frame, time=0.25, camera="back", size=(240, 160))
     figure, axes = caught[-1]
     assert axes.get_xlabel() == "x [m]" and axes.get_ylabel() == "z [m]" and axes.xaxis_inverted()
-    assert axes.get_title(loc="left") == "t = 0.25 s"
+    assert axes.get_title(loc="left") == "t = 0.250 s"
     assert figure.axes[1].get_ylabel() == "vorticity [1/s]"
     low, high = axes.collections[-1].get_clim()
     # |alpha| / V of row k is 0.5 (1 + k / 60) / 0.01: from 0, as magnitudes do, to nearly 99.2.
