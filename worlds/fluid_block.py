@@ -11,16 +11,18 @@ from ecs_fluid.component import Array, Component
 from ecs_fluid.components import CoreRadius, Density, Position, Species, Strength, Temperature, Volume
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.input_limits import VORTON
-from ecs_fluid.recipe import Recipe
+from ecs_fluid.recipe import Name, Recipe
 from ecs_fluid.systems.shared.fluid_at_rest import refuse_both
 from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.systems.shared.ranges import Fraction, Length
 from ecs_fluid.world import World
 from ecs_fluid.worlds.cells import lattice_of_at_most
+from ecs_fluid.worlds.containers import inside
 from ecs_fluid.worlds.formula import Formula, evaluate
 from ecs_fluid.worlds.parameters import Overlap, one_of, overlap_lint
-from ecs_fluid.worlds.regions import Box, Region, Solid, Sphere, Torus
+from ecs_fluid.worlds.regions import Box, Solid, Sphere, Torus
+from ecs_fluid.worlds.space import Space
 
 Positive = Annotated[float, Field(gt=0, le=1e9)]
 
@@ -28,7 +30,8 @@ Positive = Annotated[float, Field(gt=0, le=1e9)]
 class FluidBlock(Recipe):
     """Vortons at rest on a lattice that fills a region, with what they carry as numbers or formulas.
 
-    The region is a `box`, a `sphere`, a `torus` or a `solid`; each vorton stands for a cell of edge about
+    The region is a `box`, a `sphere`, a `torus`, a `solid`, or the inside of the container named in `fills`
+    (which must stand before it in the file); each vorton stands for a cell of edge about
     `spacing` and has no strength to begin with: BaroclinicSystem gives it one where its density differs from
     its neighbours' or from the ambient. `density`, `temperature` and mass fractions are numbers or formulas
     over x, y, z, r in m ("300 + 200*exp(-(r/0.3)**2)").
@@ -50,6 +53,8 @@ class FluidBlock(Recipe):
     """body of a ring, m"""
     solid: Solid | None = None
     """inside of a body's shape or of a mesh file, m"""
+    fills: Name | None = None
+    """container that it fills"""
     spacing: Length = 0.1
     """distance between neighbouring vortons, m"""
     overlap: Overlap = LEAST_OVERLAP
@@ -71,16 +76,17 @@ class FluidBlock(Recipe):
 
     @model_validator(mode="after")
     def _one_region(self) -> FluidBlock:
-        one_of(self, ("box", "sphere", "torus", "solid"))
+        one_of(self, ("box", "sphere", "torus", "solid", "fills"))
         if self.box is not None and sum(a == b for a, b in zip(self.box.low, self.box.high, strict=True)) > 1:
             raise ValueError("box has no area; at most one of its sizes may be 0")
         return self
 
-    @property
-    def _region(self) -> Region:
+    def _space(self, world: World) -> Space:
+        if self.fills is not None:
+            return inside(world, self.fills).space()
         region = self.box or self.sphere or self.torus or self.solid
         assert region is not None
-        return region
+        return region.space()
 
     def spawn(self, world: World) -> None:
         """Spawn the vortons."""
@@ -111,7 +117,7 @@ class FluidBlock(Recipe):
 
     def _places(self, world: World) -> tuple[Array, Array]:
         """Positions (n, 3), and the edges (3,) of a cell, 0 across a flat box."""
-        space = self._region.space()
+        space = self._space(world)
         most = VORTON, "vortons", "use a larger spacing"
         x, edge = lattice_of_at_most(*most, *space.cut(world.across), self.spacing)
         if self.jitter:

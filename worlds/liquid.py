@@ -9,20 +9,19 @@ from pydantic import Field, model_validator
 
 from ecs_fluid.component import Array, Component
 from ecs_fluid.components import CoreRadius, Density, InertialVelocity, Position, Strength, Volume
-from ecs_fluid.components.bodies import HullShape, HullTable, Pose
 from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.errors import RecipeError, warn
 from ecs_fluid.input_limits import VORTON
 from ecs_fluid.recipe import Name, Recipe
 from ecs_fluid.system import System
 from ecs_fluid.systems.liquid.places import LEAST_ACROSS
-from ecs_fluid.systems.shared.body_tables import corners_of, planes_of
 from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.systems.shared.ranges import Length, LiquidDensity, LiquidViscosity
 from ecs_fluid.systems.sph import SphSystem
 from ecs_fluid.world import World
 from ecs_fluid.worlds.cells import lattice_of_at_most
+from ecs_fluid.worlds.containers import inside
 from ecs_fluid.worlds.parameters import Coordinate, Overlap, Point, one_of
 from ecs_fluid.worlds.regions import Box, Solid, Sphere
 from ecs_fluid.worlds.space import Space
@@ -121,35 +120,26 @@ class LiquidRecipe(Recipe):
 
     def _in_container(self, world: World, name: str) -> tuple[Array, float]:
         """Lattice in the container's own axes, half a spacing from its walls, up to the level."""
-        from ecs_fluid.kernels.bodies.rotation import matrix_of
-
-        if name not in world or HullShape not in world[name] or not world[name][HullShape].container[0]:
-            raise RecipeError(
-                f"fills = {name!r} names no container that stands before this entity; put it before"
-            )
-        entity = world[name]
-        pose, table, hull = entity[Pose], entity[HullTable], int(entity[HullShape].hull[0])
-        corners, planes = (part(table, hull).astype(np.float64) for part in (corners_of, planes_of))
-        turn, center = matrix_of(pose.q[0].astype(np.float64)), pose.x[0].astype(np.float64)
-        low, high = corners.min(axis=0), corners.max(axis=0)
-        upright = np.allclose(turn, np.eye(3), atol=1e-6)
+        container = inside(world, name)
+        # 0.4 and not 0.5: rounding cannot remove a box's outer layers, and curved walls lose less.
+        space = container.space(0.4 * self.spacing)
+        low, high, middle = space.low, space.high, float(space.origin[2])
+        upright = np.allclose(space.axes, np.eye(3), atol=1e-6)
         if self.level is not None:
-            top = center[2] + float((corners @ turn[2]).max())
+            top = middle + float((container.corners @ space.axes[:, 2]).max())
             if self.level > top + 1e-6 * (1 + abs(top)):
                 raise RecipeError(
                     f"level = {self.level:g} m is above the top of {name!r}, {top:g} m; leave it out to "
                     "fill it"
                 )
         if self.level is not None and upright:
-            high[2] = min(high[2], self.level - center[2])
+            high[2] = min(high[2], self.level - middle)
             if high[2] <= low[2]:
                 raise RecipeError(
-                    f"level = {self.level:g} m is below the floor of {name!r}, {low[2] + center[2]:g} m"
+                    f"level = {self.level:g} m is below the floor of {name!r}, {low[2] + middle:g} m"
                 )
         r, edge = lattice_of_at_most(*MOST, low, high, self.spacing)
-        # 0.4 and not 0.5: rounding cannot remove a box's outer layers, and curved walls lose less.
-        r = r[(planes[:, 3] - r @ planes[:, :3].T).min(axis=1) > 0.4 * self.spacing]
-        x = r @ turn.T + center
+        x = r[space.holds(r)] @ space.axes + space.origin
         if self.level is not None and not upright:
             x = x[x[:, 2] < self.level]
         if not len(x):

@@ -22,8 +22,10 @@ from ecs_fluid.worlds.cells import (
     points_in_cells,
     typical_distance,
 )
+from ecs_fluid.worlds.containers import inside, is_container
 from ecs_fluid.worlds.parameters import Length, Point, one_of
 from ecs_fluid.worlds.regions import Box, Line, Plane, Region, Slab, Solid, Sphere, Torus
+from ecs_fluid.worlds.space import Space
 
 PLACES = ("fills", "box", "slab", "sphere", "torus", "solid", "line", "plane", "points")
 FEWER = "use a smaller per_cell, a larger cell or a smaller region"
@@ -38,7 +40,8 @@ class Tracers(Recipe):
 
     * ``fills = "name"``: the cells occupied by the particles of that entity (which stands above this one in
       the file): cells that hold a particle, or whose centre lies within `reach` core radii of a vorton.
-      The edge of the cells is `cell`, or the typical distance between the particles;
+      The edge of the cells is `cell`, or the typical distance between the particles. Or cells of edge `cell`
+      fill the container of that name;
     * box, slab, sphere, torus, solid: cells of edge `cell` fill the region; tracers outside are left out;
     * line, plane, points: a rake, one tracer at each point.
 
@@ -49,7 +52,7 @@ class Tracers(Recipe):
     kind: ClassVar[str] = "tracers"
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     fills: str | None = Field(default=None, max_length=64)
-    """name of the entity whose cells are filled"""
+    """name of the entity whose cells are filled, or of the container"""
     box: Box | None = None
     """box along the axes, m"""
     slab: Slab | None = None
@@ -91,10 +94,12 @@ class Tracers(Recipe):
 
     def spawn(self, world: World) -> None:
         """Spawn the tracers."""
-        if self.fills is not None:
+        if self.fills is not None and is_container(world, self.fills):
+            x = self._within(world, inside(world, self.fills).space())
+        elif self.fills is not None:
             x = self._filling(world, self.fills)
         elif self._region is not None:
-            x = self._within(world, self._region)
+            x = self._within(world, self._region.space())
         else:
             rake = self.line or self.plane
             x = rake.points() if rake is not None else np.array(self.points, dtype=np.float64)
@@ -102,10 +107,11 @@ class Tracers(Recipe):
 
     def _filling(self, world: World, name: str) -> Array:
         if name not in world or Position not in world[name]:
-            known = [entity.name for entity in world.entities if Position in entity]
+            names = [entity.name for entity in world.entities]
+            known = [each for each in names if Position in world[each] or is_container(world, each)]
             raise RecipeError(
-                f"fills = {name!r}: no entity of that name with particles stands before this one; "
-                f"{nearest(name, known)}"
+                f"fills = {name!r}: no entity of that name with particles and no container stands before "
+                f"this one; {nearest(name, known)}"
             )
         entity = world[name]
         x = entity[Position].x.astype(np.float64)
@@ -126,9 +132,12 @@ class Tracers(Recipe):
         check_memory(TRACER, len(centers) * self.per_cell, "tracers", FEWER)
         return points_in_cells(centers, size, self.per_cell, self.jitter, stream(world.seed, self.name))
 
-    def _within(self, world: World, region: Region) -> Array:
-        space = region.space()
-        most, cell = (TRACER, "tracers", FEWER), float(self.cell or 0.0)
+    def _within(self, world: World, space: Space) -> Array:
+        if self.cell is None:
+            raise RecipeError(
+                f"fills = {self.fills!r} names a container, so it needs 'cell', the edge of cells in m"
+            )
+        most, cell = (TRACER, "tracers", FEWER), self.cell
         centers, size = lattice_of_at_most(*most, *space.cut(world.across), cell, self.per_cell)
         local = points_in_cells(centers, size, self.per_cell, self.jitter, stream(world.seed, self.name))
         return space.filled(local, "tracer", "use a smaller cell")

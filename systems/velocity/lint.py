@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ecs_fluid.component import Array, Component
-from ecs_fluid.components import Density, Species, Strength, Temperature
+from ecs_fluid.components import Density, Position, Species, Strength, Temperature
+from ecs_fluid.components.bodies import HullShape, HullTable, Pose
+from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.fluid import LAWS, Fluid
+from ecs_fluid.systems.shared.body_tables import planes_of
 from ecs_fluid.systems.velocity.auto import SURELY_DIRECT
 from ecs_fluid.systems.velocity.solver_times import expected, stored
 from ecs_fluid.world import World
@@ -69,6 +72,30 @@ def plane_vortices_lint(x: Array, alpha: Array) -> Iterator[str]:
                 "perpendicular to it, and each acts as a short piece of a vortex line; for flow in a plane "
                 "give the world dimension = 2, where each stands for a whole line"
             )
+
+
+def unfelt_walls_lint(world: World, system: VelocitySystem) -> Iterator[str]:
+    """Warn of containers whose walls the flow of the vortons inside does not notice."""
+    from ecs_fluid.kernels.bodies.rotation import matrix_of
+
+    if system.solver == "container" or "boundary" in {each.kind for each in world.systems}:
+        return
+    mirrored = {face.body for face in system.mirrors}
+    vortons = [
+        places.x for entity, (places, _) in world.entities_with(Position, Strength) if Liquid not in entity
+    ]
+    x = np.concatenate(vortons) if vortons else np.empty((0, 3))
+    for entity, (shape, pose, table) in world.entities_with(HullShape, Pose, HullTable):
+        for row in np.flatnonzero(shape.container) if entity.name not in mirrored else ():
+            planes = planes_of(table, int(shape.hull[row]))
+            local = (x - pose.x[row]) @ matrix_of(pose.q[row].astype(np.float64))
+            if (local @ planes[:, :3].T < planes[:, 3]).all(axis=1).any():
+                yield (
+                    f"{entity.name!r} holds vortons, but flow passes through its walls, at which particles "
+                    "only stop; give [fluid] velocity the solver 'container' (for a box) or mirrors, or add "
+                    "a BoundarySystem ([[system]] kind = 'boundary')"
+                )
+                return
 
 
 def unfelt_lint(world: World) -> Iterator[str]:

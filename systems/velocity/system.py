@@ -37,7 +37,12 @@ from ecs_fluid.systems.velocity.grid_reading import (
     readings,
     sum_at_strays,
 )
-from ecs_fluid.systems.velocity.lint import plane_vortices_lint, slow_sums_lint, unfelt_lint
+from ecs_fluid.systems.velocity.lint import (
+    plane_vortices_lint,
+    slow_sums_lint,
+    unfelt_lint,
+    unfelt_walls_lint,
+)
 from ecs_fluid.systems.velocity.mirrors import Mirror, MirrorFace, behind_lint, mirror_lint, mirrors_of
 from ecs_fluid.systems.velocity.sampled_error import sampled_error
 from ecs_fluid.systems.velocity.solver import (
@@ -458,6 +463,7 @@ class VelocitySystem(System):
             *mirror_lint(world, self.mirrors),
             *behind,
             *unfelt_lint(world),
+            *unfelt_walls_lint(world, self),
             *plane,
         ]
 

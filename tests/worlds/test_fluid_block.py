@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
+from ecs_fluid.components import Pose
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.kernels.bodies.rotation import matrix_of
 from ecs_fluid.recipe import entity_recipe
 from ecs_fluid.worlds import FluidBlock
 
@@ -39,6 +42,72 @@ def test_ball_and_ring_by_their_volumes() -> None:
     assert ball[ef.Volume].volume.sum() == pytest.approx(4 / 3 * np.pi / 8, rel=0.01)
     ring = built(torus={"radius": 0.6, "core": 0.2}, spacing=0.03, density=1.0)["block"]
     assert ring[ef.Volume].volume.sum() == pytest.approx(2 * np.pi**2 * 0.6 * 0.04, rel=0.02)
+
+
+def in_tank(shape: dict[str, Any], **block: Any) -> ef.World:
+    """A tank that leans and stands off the origin, fluid that fills it, and tracers that do."""
+    tank = {"kind": "container", "name": "tank", "shape": shape, "center": [1.0, 2.0, 3.0]}
+    tank["rotation"] = [0.3, -0.2, 0.7]
+    water = {"kind": "fluid_block", "name": "water", "fills": "tank", **block}
+    dye = {"kind": "tracers", "name": "dye", "fills": "tank", "cell": 0.1, "per_cell": 8}
+    return ef.load({"world": {"precision": "double"}, "entity": [tank, water, dye]})
+
+
+@pytest.mark.parametrize(
+    ("shape", "volume", "within"),
+    [
+        ({"shape": "box", "size": [0.6, 0.4, 0.8]}, 0.6 * 0.4 * 0.8, 1e-7),
+        # a prism with the cylinder's own volume, by cells of R/16
+        ({"shape": "cylinder", "radius": 0.4, "height": 0.8, "sides": 16}, np.pi * 0.16 * 0.8, 0.02),
+    ],
+)
+def test_a_container_is_filled(shape: dict[str, Any], volume: float, within: float) -> None:
+    """The whole of it, wall to wall, and nothing else: in its own axes all lies inside, to half a cell."""
+    world = in_tank(shape, spacing=0.025)
+    assert world["water"][ef.Volume].volume.sum() == pytest.approx(volume, rel=within)
+    turn = matrix_of(world["tank"][Pose].q[0].astype(np.float64))
+    for name, gap in (("water", 0.0125), ("dye", 0.05)):
+        local = (world[name][ef.Position].x - [1.0, 2.0, 3.0]) @ turn
+        assert np.abs(local[:, 2]).max() == pytest.approx(0.4, abs=1.01 * gap)
+        assert np.abs(local[:, 2]).max() < 0.4
+        np.testing.assert_allclose(local.mean(axis=0), 0.0, atol=0.01)
+
+
+@pytest.mark.parametrize("kind", ["fluid_block", "tracers"])
+@pytest.mark.parametrize("name", ["tank", "ring"])
+def test_what_is_no_container_cannot_be_filled(kind: str, name: str) -> None:
+    """What stands behind, and what is no container, is refused by its name."""
+    entities = [
+        {"kind": "body", "name": "ring", "shape": {"shape": "box", "size": [1, 1, 1]}},
+        {"kind": kind, "name": "water", "fills": name},
+        {"kind": "container", "name": "tank", "shape": {"shape": "box", "size": [1, 1, 1]}},
+    ]
+    with pytest.raises(RecipeError, match=f"'water': fills = '{name}'.* container"):
+        ef.load({"entity": entities})
+
+
+def test_tracers_in_a_container_need_the_size_of_their_cells() -> None:
+    tank = {"kind": "container", "name": "tank", "shape": {"shape": "box", "size": [1, 1, 1]}}
+    with pytest.raises(RecipeError, match="fills = 'tank' names a container, so it needs 'cell'"):
+        ef.load({"entity": [tank, {"kind": "tracers", "name": "dye", "fills": "tank"}]})
+
+
+def test_flow_through_the_walls_of_a_container_is_told() -> None:
+    """Particles stop at a container's walls, and the flow of vortons knows them if it is told to alone."""
+    tank = {"kind": "container", "name": "tank", "shape": {"shape": "box", "size": [1, 1, 1]}}
+
+    def said(system: str = "", center: float = 0.0, **velocity: Any) -> bool:
+        ring = {"kind": "vortex_ring", "name": "ring", "radius": 0.2, "core": 0.1, "center": [0, 0, center]}
+        tables = {"fluid": {"velocity": velocity}, "entity": [tank, ring]}
+        tables["system"] = [{"kind": system}] if system else []
+        return any(
+            text.startswith("'tank' holds vortons, but flow passes") for text in ef.load(tables).lint()
+        )
+
+    assert said() and said(mirrors=[])
+    assert not said(solver="container") and not said("boundary")
+    assert not said(mirrors=[{"body": "tank", "side": "-z"}])
+    assert not said(center=5.0)  # beside it
 
 
 def test_formulas_are_of_the_place() -> None:
@@ -76,7 +145,7 @@ def test_flat_box_counts_areas() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({}, "none given; exactly one of box, sphere, torus, solid is needed"),
+        ({}, "none given; exactly one of box, sphere, torus, solid, fills is needed"),
         ({**BOX, "sphere": {"radius": 1.0}}, "box and sphere given; exactly one"),
         ({**BOX, "density": -1.0}, "density"),
         ({**BOX, "temperature": 0.0}, "temperature"),

@@ -1,0 +1,56 @@
+"""The space inside a container, for recipes that fill it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.components.bodies import HullShape, HullTable, Pose
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.systems.shared.body_tables import corners_of, planes_of
+from ecs_fluid.world import World
+from ecs_fluid.worlds.space import Space
+
+
+class Inside(NamedTuple):
+    """What a container holds, in the container's own axes about its centre.
+
+    corners (n, 3) m. planes (m, 4): outward normals and offsets of the walls, m. origin (3,) m and axes
+    (3, 3), orthonormal rows: where the container stands.
+    """
+
+    corners: Array
+    planes: Array
+    origin: Array
+    axes: Array
+
+    def space(self, margin: float = 0.0) -> Space:
+        """The places inside that are at least `margin` m from each wall, to rounding."""
+        low, high = self.corners.min(axis=0), self.corners.max(axis=0)
+        least = margin - 1e-9 * float((high - low).max())
+
+        def holds(local: Array) -> Array:
+            return np.asarray((self.planes[:, 3] - local @ self.planes[:, :3].T).min(axis=1) > least)
+
+        return Space(low, high, holds, self.origin, self.axes)
+
+
+def is_container(world: World, name: str) -> bool:
+    """Whether the world has a container of that name."""
+    return name in world and HullShape in world[name] and bool(world[name][HullShape].container[0])
+
+
+def inside(world: World, name: str) -> Inside:
+    """What the container `name` holds; RecipeError if no container of that name stands before this entity."""
+    from ecs_fluid.kernels.bodies.rotation import matrix_of
+
+    if not is_container(world, name):
+        raise RecipeError(
+            f"fills = {name!r} names no container that stands before this entity; put it before"
+        )
+    entity = world[name]
+    pose, table, hull = entity[Pose], entity[HullTable], int(entity[HullShape].hull[0])
+    corners, planes = (part(table, hull).astype(np.float64) for part in (corners_of, planes_of))
+    return Inside(corners, planes, pose.x[0].astype(np.float64), matrix_of(pose.q[0].astype(np.float64)).T)
