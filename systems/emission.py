@@ -46,6 +46,7 @@ from ecs_fluid.systems.shared.fluid_at_rest import (
     temperature_at,
     temperature_of,
 )
+from ecs_fluid.systems.shared.overlap import room
 from ecs_fluid.systems.shared.populations import Growth
 from ecs_fluid.systems.shared.properties import column
 from ecs_fluid.systems.shared.puffs import Puffs, puff_rows, refuse_twice
@@ -233,8 +234,7 @@ class EmissionSystem(System):
         if CoreRadius in target:
             tables.append(CoreRadius.unchecked(sigma=np.full(count, emitter.core)))
         if Volume in target:
-            ball = np.pi * emitter.core**2 * (1.0 if self.world.dimension == 2 else 4 / 3 * emitter.core)
-            volume = emitter.volume or ball
+            volume = emitter.volume or room(emitter.core, self.world.dimension)
             tables.append(Volume.unchecked(volume=np.full(count, volume)))
         if Species in target:
             fractions = emitter.fractions.items()

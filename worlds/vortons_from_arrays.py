@@ -14,7 +14,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.input_limits import VORTON, check_memory, limits
 from ecs_fluid.recipe import Recipe
-from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
+from ecs_fluid.systems.shared.overlap import room
 from ecs_fluid.validation_errors import nearest
 from ecs_fluid.world import World
 from ecs_fluid.worlds.files import MOST_ARRAYS, UNREAD, data_file, read_npz, refuse_not_finite
@@ -70,7 +70,7 @@ class VortonsFromArrays(Recipe):
         if "sigma" not in table and self.core is None:
             raise RecipeError(f"{path} has no column 'sigma'; add it, or give 'core' in the recipe")
         sigma = self._scalar(path, table, "sigma", np.full(rows, self.core or 0.0))
-        volume = self._scalar(path, table, "volume", (sigma / LEAST_OVERLAP) ** world.dimension)
+        volume = self._scalar(path, table, "volume", room(sigma, world.dimension))
         for column, array in (("alpha", alpha), ("sigma", sigma), ("volume", volume)):
             if len(array) != rows:
                 raise RecipeError(f"{path}: {column!r} has {len(array)} rows, but the positions have {rows}")

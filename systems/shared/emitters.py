@@ -65,7 +65,8 @@ class Emitter(Settings):
     core: float = Field(default=0.1, ge=1e-6, le=1e6)
     """core radius of a vorton, m"""
     volume: float | None = Field(default=None, gt=0, le=1e18)
-    """volume of a vorton, m^3; default 4/3 pi core^3, in a plane pi core^2 times a metre"""
+    """volume of a vorton, m^3; default that of a cube of edge core/1.5, in a plane a square times a
+    metre"""
     density: KeyedNumber | None = None
     """density, kg/m^3, may be keyed in time; default ambient, or by the temperature"""
     temperature: KeyedNumber | None = None

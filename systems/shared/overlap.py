@@ -15,6 +15,12 @@ ONE_PLACE = 1e-5
 """Distance, in core radii, within which vortons count as being in one place."""
 
 
+def room(sigma: Array | float, dimension: int) -> Array:
+    """Volumes, m^3, of cubes in which cores sigma, m, overlap by `LEAST_OVERLAP`: what vortons stand for by
+    default. In a plane they are squares, a metre deep."""
+    return np.asarray((np.asarray(sigma) / LEAST_OVERLAP) ** dimension)
+
+
 def overlap(x: Array, sigma: Array) -> float | None:
     """Median of core radius over the distance to the nearest other vorton; None below two vortons.
 

@@ -179,7 +179,9 @@ def test_vortons_and_sparks_get_what_belongs_to_them() -> None:
     vortons, sparks = world["vortons"], world["sparks"]
     np.testing.assert_array_equal(vortons[ef.Strength].alpha, [[1.0, 2.0, 3.0]] * 2)
     np.testing.assert_array_equal(vortons[ef.CoreRadius].sigma, [0.5, 0.5])
-    np.testing.assert_allclose(vortons[ef.Volume].volume, 4 / 3 * np.pi * 0.125, rtol=1e-15)
+    np.testing.assert_allclose(
+        vortons[ef.Volume].volume, (0.5 / 1.5) ** 3, rtol=1e-15
+    )  # as overlap 1.5 has it
     v = sparks[ef.InertialVelocity].v
     assert (v[:, 1:] == [0.0, 4.0]).all()
     assert np.abs(v[:, 0]).max() <= 1.0  # the full width is 2 m/s
