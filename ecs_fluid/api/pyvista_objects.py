@@ -89,6 +89,8 @@ def world_blocks(world: World) -> pv.MultiBlock:
             for column, array in tables[kind].items()
             if array.size
         }
+        if grid is Grid and VelocityField in tables and not arrays:
+            arrays = {"velocity": _velocity_on_grid(world)}
         if grid in tables and arrays:
             mesh = vars(tables[grid])
             grids[name] = GridFields(mesh["origin"], mesh["spacing"], arrays)
@@ -96,6 +98,15 @@ def world_blocks(world: World) -> pv.MultiBlock:
         phi, origin, spacing = level
         grids["signed_distance"] = GridFields(origin, spacing, {"phi": phi})
     return blocks(stored_columns(world), grids, hulls_in(world), world.time)
+
+
+def _velocity_on_grid(world: World) -> Array:
+    """Velocity at the points of the field grid, which no particle reads."""
+    from ecs_fluid.kernels.grids.grid import grid_points
+
+    grid = world.fluid[Grid]
+    points = grid_points((grid.origin, grid.spacing, grid.cells), world.dtype)
+    return world.velocity(points.reshape(-1, 3)).reshape(points.shape)
 
 
 def grid_of_distances(field: FieldFrame) -> GridFields:

@@ -148,7 +148,7 @@ class VelocitySystem(System):
     """poisson: unbounded space, or walls at the faces of the field grid"""
     at: Literal["vortons", "grid"] = "vortons"
     """where vortons get their velocity"""
-    tracers: Literal["grid", "cells", "solver"] = "grid"
+    tracers: Literal["grid", "cells", "solver"] = "cells"
     """where everything but vortons gets its velocity. grid: from the field grid; cells: from the points of
     the grid that are read, and no others are computed; solver: from the sum at each place"""
     interpolation: Literal["linear", "cubic", "refined"] = "cubic"
@@ -258,9 +258,12 @@ class VelocitySystem(System):
             self._warn_once(solver, sources, grid)
         flow = VortonFlow.by(solver, sources, grid)
         from_grid = self._from_grid(solver)
-        others_read = bool(others) and self._others_read(solver)
-        if from_grid or others_read or not len(sources.sigma):
+        whole = self._whole_field(solver)
+        others_read = whole and bool(others) and not solver.own_field
+        if from_grid or others_read or self._field_is_read or not len(sources.sigma):
             flow.fill_grid(self.field(VelocityField))
+        else:
+            self.field(VelocityField).u = np.empty((0, 0, 0, 3), world.dtype)  # not that of an earlier tick
         if not from_grid:
             x = world.processes.vorton_targets(sources, vortons)
             targets = Targets.at(x, self.gradient, "vortons")
@@ -330,10 +333,17 @@ class VelocitySystem(System):
         """Whether vortons read the field grid."""
         return solver.on_grid or (self.at == "grid" and not solver.own_field)
 
-    def _others_read(self, solver: Solver) -> bool:
-        """Whether other particles read the field grid, at all points of which the velocity is then known."""
-        known = self.tracers == "grid" or (self.tracers == "cells" and self._from_grid(solver))
-        return known and not solver.own_field
+    def _whole_field(self, solver: Solver) -> bool:
+        """Whether the velocity is wanted at all points of the field grid, so that all particles read it."""
+        if self.tracers == "cells":
+            return self._from_grid(solver) or self._field_is_read
+        return self.tracers == "grid"
+
+    @property
+    def _field_is_read(self) -> bool:
+        """Whether another system reads the VelocityField."""
+        others = (system for system in self.world.systems if system is not self)
+        return any(VelocityField in (*system.reads, *system.may_read) for system in others)
 
     # ------------------------------------------------------------------ for other systems
 

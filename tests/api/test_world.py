@@ -179,6 +179,14 @@ def test_a_mesh_without_points_is_told() -> None:
         ef.load("vortex_ring", "ring.spacing=0.3", "smoke.per_cell=1").sample(pv.PolyData())
 
 
+def test_pyvista_blocks_hold_the_flow_that_no_particle_reads() -> None:
+    world = ef.load("vortex_ring", "ring.spacing=0.3", "smoke.per_cell=1")
+    flow = world.to_pyvista()["fields"]["flow"]
+    assert world.fluid[ef.VelocityField].u.size == 0
+    np.testing.assert_array_equal(flow["velocity"], world.velocity(flow.points))
+    assert flow["velocity"][:, 2].max() > 0.1
+
+
 def test_pyvista_blocks_hold_what_the_world_holds() -> None:
     from ecs_fluid.worlds import BodyRecipe
 

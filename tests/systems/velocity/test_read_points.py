@@ -53,6 +53,27 @@ def test_solvers_on_the_grid_have_all_points_anyway() -> None:
     assert np.array_equal(velocities("cells", solver="hybrid"), velocities("grid", solver="hybrid"))
 
 
+def test_a_system_that_reads_the_field_finds_all_of_it() -> None:
+    """The same as with the whole grid for all; without such a system none is kept."""
+    seen: list[Array] = []
+
+    class Looks(ef.System):
+        reads = (ef.VelocityField,)
+        phase = "observe"
+
+        def process(self, dt: float) -> None:
+            seen.append(self.world.fluid[ef.VelocityField].u.copy())
+
+    whole, looked, plain = made(tracers="grid"), made(), made()
+    looked.add_system(Looks())
+    for world in (whole, looked, plain):
+        world.step()
+    assert np.array_equal(seen[-1], whole.fluid[ef.VelocityField].u) and np.abs(seen[-1]).max() > 0.1
+    for entity in ("ring", "tracers"):
+        assert np.array_equal(looked[entity][ef.Position].x, whole[entity][ef.Position].x)
+    assert plain.fluid[ef.VelocityField].u.size == 0
+
+
 @pytest.mark.parametrize("axis", [0, 2])
 def test_a_plane_has_one_layer_of_cells(axis: int) -> None:
     """Between points of a grid of three cells to a core radius: below 1 % of the exact sum."""

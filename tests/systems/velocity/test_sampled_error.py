@@ -38,7 +38,7 @@ def test_records_hold_the_error_of_what_moved_the_particles() -> None:
 
     Of a smooth flow on a coarse grid all rows are off by about as much.
     """
-    world = made(cells=2000, every=1)
+    world = made(cells=2000, every=1, tracers="grid")
     exact, x = made(tracers="solver"), world["tracers"][ef.Position].x.copy()
     world.evaluate()
     exact.evaluate()
