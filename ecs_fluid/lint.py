@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from ecs_fluid.component import Component
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.plugins import import_path, users_method
 from ecs_fluid.schedule import matches
+from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
 from ecs_fluid.validation_errors import closest, shown
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
+
+CHOICES = re.compile(r"(\w+(?:, \w+)*): ")
+"""How the description of a parameter begins that counts with some choices of another alone."""
 
 
 def sentences_of(system: System, world: World) -> list[str]:
@@ -31,6 +36,7 @@ def schedule_lint(world: World, systems: list[System]) -> Iterator[str]:
     yield from _unknown_names_lint(systems)
     yield from unmatched_lint(world, systems)
     yield from _unintegrated_lint(world, systems)
+    yield from idle_parameters_lint(systems)
 
 
 def _unknown_names_lint(systems: list[System]) -> Iterator[str]:
@@ -61,6 +67,46 @@ def unmatched_lint(world: World, systems: list[System]) -> Iterator[str]:
                 f"{type(system).__name__} reads {' and '.join(missing)}, which no entity has, so it does "
                 "nothing; give an entity one, or leave the system out"
             )
+
+
+def choices_of(model: type[Settings], name: str) -> tuple[str, tuple[str, ...]] | None:
+    """The parameter on whose choice `name` depends, and the choices with which it counts; None without one.
+
+    The description tells it by beginning with them: "panels, layer: edge of the triangles, m".
+    """
+    if not (told := CHOICES.match(model.descriptions()[name])):
+        return None
+    named = tuple(told[1].split(", "))
+    for other, field in model.model_fields.items():
+        if other != name and set(named) <= set(_literals(field.annotation)):
+            return other, named
+    return None
+
+
+def _literals(annotation: Any) -> tuple[Any, ...]:
+    """The values of a Literal, or of one in a union."""
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)
+    return tuple(value for part in get_args(annotation) for value in _literals(part))
+
+
+def idle_parameters_lint(systems: list[System]) -> Iterator[str]:
+    """Sentences on parameters that were set, but count with another choice than the one made."""
+    for system in systems:
+        model = type(system).Parameters
+        for name, field in model.model_fields.items() if not system._implied else ():
+            value = getattr(system, name)
+            changed = value != field.get_default(call_default_factory=True)
+            if not changed or not (found := choices_of(model, name)):
+                continue
+            choice, named = found
+            made = getattr(system, choice)
+            if made not in named and made in (None, *_literals(model.model_fields[choice].annotation)):
+                yield (
+                    f"{type(system).__name__}: {name} = {shown(value)} has no effect with "
+                    f"{choice} = {shown(made)}, but with {' or '.join(map(shown, named))}; leave it out, or "
+                    f"change {choice}"
+                )
 
 
 def _unintegrated_lint(world: World, systems: list[System]) -> Iterator[str]:

@@ -78,7 +78,7 @@ class DragSystem(System):
     law: Literal["stokes", "schiller_naumann", "sucker_brauer", "constant"] | None = None
     """drag coefficient by the Reynolds number; default schiller_naumann, in a plane sucker_brauer"""
     coefficient: float = Field(default=0.47, ge=0, le=100)
-    """drag coefficient of the law 'constant', 1"""
+    """constant: drag coefficient, 1"""
     flow: bool = True
     """by the velocity relative to the fluid that vortons and winds move, not relative to rest"""
     torque: bool = True

@@ -78,13 +78,13 @@ class SubfilterSystem(System):
     coefficient: Literal["dynamic", "constant"] = "dynamic"
     """where C comes from"""
     constant: float = Field(default=1.0, ge=0, le=10)
-    """C when it is constant, 1"""
+    """constant: C, 1"""
     keeps_impulse: bool = False
     """hand over to neighbours what is taken, so that total strength and impulse stay"""
     test_filter: float = Field(default=0.9, gt=2 / 3, lt=1)
-    """width of the test filter over the core radius, 1"""
+    """dynamic: width of the test filter over the core radius, 1"""
     average: float = Field(default=200.0, ge=1)
-    """length of the average of the dynamic terms, ticks"""
+    """dynamic: length of the average of its terms, ticks"""
 
     def added(self, world: World) -> None:
         """Attach the averages to vortons, and add the PartitionSystem that sorts them."""

@@ -155,15 +155,15 @@ class VelocitySystem(System):
     """how particles read the field grid; refined: linearly, from a grid twice as fine that a cubic spline
     fills; vortons of poisson and hybrid read it by cubics, whatever this says"""
     transfer: Literal["linear", "m4_prime"] = "m4_prime"
-    """poisson, hybrid: how vortons share their strength among grid points"""
+    """poisson, hybrid, container: how vortons share their strength among grid points"""
     kernel: KernelName = "winckelmans"
     """regularisation of the vortons' cores"""
     opening: Literal["angle", "box"] = "angle"
     """when the tree takes a cluster as one"""
     angle: float = Field(default=0.6, gt=0, le=1.0)
-    """largest radius of a cluster that is taken as one, over its distance, 1"""
+    """angle: largest radius of a cluster that is taken as one, over its distance, 1"""
     margin: float = Field(default=1e-4, ge=0, le=1e6)
-    """widening of a cluster's box, cells"""
+    """box: widening of a cluster's box, cells"""
     leaf: Literal["vortons", "supervortons"] = "vortons"
     """what stands at the leaves of the tree"""
     multipole: Literal["monopole", "dipole"] = "dipole"

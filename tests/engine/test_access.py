@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ import ecs_fluid as ef
 from ecs_fluid.component import Array, Component, column
 from ecs_fluid.components.bodies import FREE
 from ecs_fluid.errors import ScheduleError
-from ecs_fluid.lint import unmatched_lint
+from ecs_fluid.lint import idle_parameters_lint, unmatched_lint
 from ecs_fluid.schedule import build_schedule
 from ecs_fluid.system import System
 from ecs_fluid.worlds.world_recipe import shipped
@@ -572,10 +572,53 @@ def test_rates_that_nobody_integrates_are_said() -> None:
         assert drifting(blown, ef.AccelerateSystem(), other).lint() == []
 
 
+class Paints(System):
+    """A system of a user's own, some of whose parameters are for one of its ways."""
+
+    phase = "observe"
+    way: Literal["brush", "roller", "spray"] | None = None
+    """how it paints; default by the wall"""
+    bristles: int = 100
+    """brush: number of bristles, 1"""
+    width: float = 0.1
+    """brush, roller: width, m"""
+    hint: str = ""
+    """note: said aloud"""
+
+    def process(self, dt: float) -> None:
+        """Paint nothing."""
+
+
+@pytest.mark.parametrize(
+    ("system", "said"),
+    [
+        (Paints(way="spray", bristles=7), "bristles = 7 has no effect with way = 'spray', but with 'brush'"),
+        (Paints(width=2.0), "width = 2.0 has no effect with way = None, but with 'brush' or 'roller'"),
+        (Paints(way="roller", width=2.0, hint="wet"), ""),
+        (Paints(way="spray"), ""),
+        (
+            ef.VelocitySystem(solver="hybrid", tolerance=1e-4),
+            "tolerance = 0.0001 has no effect with solver = 'hybrid', but with 'fmm' or 'pppm' or 'auto'",
+        ),
+        (ef.VelocitySystem(solver="container", transfer="linear"), ""),
+        (
+            ef.SphSystem(stride=0.2),
+            "stride = 0.2 has no effect with pressure = 'explicit', but with 'implicit'",
+        ),
+        (ef.BoundarySystem(boundary="layer", lattice=0.01), ""),
+    ],
+)
+def test_a_parameter_that_is_for_another_choice_is_said(system: System, said: str) -> None:
+    """Its docstring begins with the choices with which it counts."""
+    told = list(idle_parameters_lint([system]))
+    assert [text.split(": ")[1].split(";")[0] for text in told] == ([said] if said else [])
+
+
 WORLDS = sorted(shipped())
 
 
 @pytest.mark.parametrize("name", WORLDS)
-def test_no_shipped_world_has_a_system_that_matches_nothing(name: str) -> None:
+def test_no_shipped_world_has_a_system_or_a_parameter_that_does_nothing(name: str) -> None:
     world = ef.load(name)
     assert list(unmatched_lint(world, world.schedule.systems)) == []
+    assert list(idle_parameters_lint(world.schedule.systems)) == []
