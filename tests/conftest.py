@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Generator, Iterator
 
 import esper
@@ -79,6 +80,21 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(5_000, 50, 50)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Kernels on one thread by day, on all by night.
+
+    Two workers keep two cores busy, where threads of small worlds wait for one another longer than they
+    compute. Bits do not depend on the number of threads, as those tests show that choose it
+    (`test_determinism`).
+    """
+    if numba := sys.modules.get("numba"):
+        import ecs_fluid.kernels  # noqa: F401  (it chooses the threading library, before threads start)
+
+        by_day = item.get_closest_marker("nightly") is None
+        numba.set_num_threads(1 if by_day else numba.config.NUMBA_NUM_THREADS)
 
 
 @pytest.fixture(autouse=True)

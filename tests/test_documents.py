@@ -29,7 +29,7 @@ def blocks(language: str) -> list[tuple[str, str]]:
 def test_python_block_runs(name: str, text: str, tmp_path: Path) -> None:
     """In a process and a folder of its own, as its reader runs it."""
     (tmp_path / "program.py").write_text(text, encoding="utf-8")
-    done = programs.run(tmp_path / "program.py", folder=tmp_path)
+    done = programs.run(tmp_path / "program.py", folder=tmp_path, NUMBA_NUM_THREADS="1")
     assert done.returncode == 0, f"{name}: {done.stderr}"
 
 

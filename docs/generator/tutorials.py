@@ -178,7 +178,7 @@ from docs.generator.tutorials import play
 play({name!r}, {others})
 """
     (folder / "play.py").write_text(program, encoding="utf-8")
-    done = programs.run(folder / "play.py", folder=folder)
+    done = programs.run(folder / "play.py", folder=folder, NUMBA_NUM_THREADS="1")
     return done.stderr if done.returncode or "warning:" in done.stderr else ""
 
 

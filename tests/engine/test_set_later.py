@@ -15,6 +15,7 @@ import ecs_fluid as ef
 from ecs_fluid.components import SubfilterAverage
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.systems.subfilter import SubfilterAverageSystem
+from tests.engine.test_set_by_hand import small
 
 WORLDS = ("wind_fountain", "falling_plate", "drop_oscillates", "two_layers_ball")
 
@@ -63,7 +64,7 @@ def held(world: ef.World) -> list[Any]:
 @pytest.mark.parametrize("name", WORLDS)
 def test_what_is_taken_later_is_what_a_resumed_world_takes(name: str, tmp_path: Path) -> None:
     """The oracle is a world that gets its systems with these parameters from the start, as resuming does."""
-    world, taken = ef.load(name), 0
+    world, taken = small(name), 0
     tried = list(changes(world))
     for number, parameter, value in tried:
         system = world.systems[number]
@@ -87,7 +88,7 @@ def test_it_goes_on_as_a_resumed_world(cores: bool, tmp_path: Path) -> None:
     By night other cores: each compiles its own sums, where `test_parameters_set_later` sets one by day.
     """
     start = tmp_path / "start.npz"
-    world = ef.load("wind_fountain")
+    world = small("wind_fountain")
     world.step(2)
     world.save(start)
     for number, parameter, value in changes(world):

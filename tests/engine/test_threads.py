@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numba
 import numpy as np
 import pytest
 
 import ecs_fluid as ef
+from docs.generator import programs
 from ecs_fluid.threads import LONG, RETRY_AFTER, SWITCH_COST, TRIALS, Threads
 
 
@@ -169,8 +169,8 @@ print(before == here, after)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_fork_after_a_step_is_one_sentence_and_before_it_all_is_well() -> None:
-    done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=400)
+def test_a_fork_after_a_step_is_one_sentence_and_before_it_all_is_well(tmp_path: Path) -> None:
+    done = programs.run(programs.written(tmp_path, FORK), folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("True this process was forked") and "get_context('spawn')" in done.stdout
 
@@ -184,12 +184,12 @@ print(numba.threading_layer(), world.state_hash())
 """
 
 
-def test_numbas_own_threads_give_the_same_bits() -> None:
+def test_numbas_own_threads_give_the_same_bits(tmp_path: Path) -> None:
     """Where there is no OpenMP, as on most Macs, numba takes its own layer."""
     told = {}
     for layer in ("omp", "workqueue"):
-        environment = os.environ | {"NUMBA_THREADING_LAYER": layer, "NUMBA_NUM_THREADS": "2"}
-        done = subprocess.run([sys.executable, "-c", LAYER], capture_output=True, text=True, env=environment)
+        variables = {"NUMBA_THREADING_LAYER": layer, "NUMBA_NUM_THREADS": "2"}
+        done = programs.run(programs.written(tmp_path, LAYER), folder=tmp_path, **variables)
         assert done.returncode == 0, done.stderr
         name, told[layer] = done.stdout.split()
         assert name == layer

@@ -299,7 +299,7 @@ def test_full_model_starts_a_light_ball_as_it_should() -> None:
     costs some 15 %.
     """
     measured = {}
-    for model, ticks in (("boussinesq", 1), ("full", 30)):
+    for model, ticks in (("boussinesq", 1), ("full", 20)):
         x = ball(0.14, 0.7)
         outside = ball(0.14, 1.4)
         outside = outside[(outside**2).sum(axis=1) > 0.7**2 + 1e-9]

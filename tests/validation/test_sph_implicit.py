@@ -67,8 +67,8 @@ def test_a_pool_stays_at_rest(layers: int, most: float) -> None:
     """
     depth, speeds = 0.5, []
     edge = depth / layers
-    liquid = {"box": {"low": (0, 0, 0), "high": (12 * edge, 12 * edge, depth)}, "spacing": edge}
-    world = tank((12 * edge, 12 * edge, 1.5 * depth), liquid, 1 / 120)
+    liquid = {"box": {"low": (0, 0, 0), "high": (8 * edge, 8 * edge, depth)}, "spacing": edge}
+    world = tank((8 * edge, 8 * edge, 1.5 * depth), liquid, 1 / 120)
     before = books(world)
     for _ in range(360):
         world.step()

@@ -267,7 +267,7 @@ def test_foam_and_bubbles_go_with_the_liquid() -> None:
 def test_bubbles_rise_at_their_speed_and_become_foam() -> None:
     """Case 145: dv/dt = 2 g (1 - v / w) from rest, so x = w (t - T (1 - exp(-t / T))), T = w / (2 g), in
     liquid at rest, whose own motion is below 0.3 % of sqrt(g H). They stay at the surface."""
-    world, _ = tank((0.5, 0.5, 0.8), {"fills": "tank", "level": 0.5, "spacing": 0.05, "hydrostatic": True},
+    world, _ = tank((0.4, 0.4, 0.7), {"fills": "tank", "level": 0.5, "spacing": 0.05, "hydrostatic": True},
                     precision="double")  # fmt: skip
     world.add_system(ef.WhitewaterSystem(rise=0.3))
     x = np.array([[0.2, 0.25, 0.1], [0.31, 0.2, 0.12]])

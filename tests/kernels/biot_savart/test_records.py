@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
+from docs.generator import programs
 from ecs_fluid.kernels.biot_savart import direct, regularisation, tree
 from ecs_fluid.kernels.biot_savart.regularisation import Code
 from ecs_fluid.kernels.collision.article_boundary import reassign
@@ -128,9 +129,7 @@ def test_code_that_is_kept_does_not_answer_for_another_record(tmp_path: Path) ->
     manual = (Path(__file__).parents[3] / "docs" / "velocity.md").read_text(encoding="utf-8")
     lines = "\n".join(line.strip() for line in manual.splitlines() if line.startswith("    regularisation."))
     script = Path(__file__).with_name("own_regularisation.py")
-    environment = {**os.environ, "ECS_FLUID_CACHE_DIR": str(tmp_path)}
-    environment.pop("NUMBA_CACHE_DIR", None)
+    environment = {"ECS_FLUID_CACHE_DIR": str(tmp_path), "NUMBA_CACHE_DIR": ""}
     for scale in ("1.0", "3.0"):
-        command = [sys.executable, script, lines, scale]
-        out = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        out = programs.run(script, lines, scale, folder=tmp_path, **environment)
         assert out.stdout == f"{scale}\n", out.stderr

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.generator import programs
 from ecs_fluid.kernels.compiled.cache_files import CacheFiles, KernelsNotKept
 from tests.kernels.compiled.cached_program import program
 
@@ -91,11 +92,12 @@ def test_without_a_folder_for_it_nothing_is_kept_beside_the_sources(tmp_path: Pa
 
 def test_a_program_runs_on_when_its_compiled_code_is_damaged(tmp_path: Path) -> None:
     module, cache = program(tmp_path), tmp_path / "cache"
-    environment = {"ECS_FLUID_CACHE_DIR": str(cache), "PATH": "", "PYTHONPATH": str(tmp_path)}
+    environment = {"ECS_FLUID_CACHE_DIR": str(cache), "NUMBA_CACHE_DIR": ""}
 
     def said() -> str:
-        command = [sys.executable, str(module)]
-        return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+        done = programs.run(module, folder=tmp_path, **environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     assert said() == "10.0 0\n"
     assert said() == "10.0 1\n"
