@@ -11,6 +11,7 @@ import numpy as np
 from ecs_fluid.component import Array, Component
 from ecs_fluid.errors import DivergedError
 from ecs_fluid.own_code import is_shipped
+from ecs_fluid.schedule import named
 from ecs_fluid.system import System
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class Guard:
         tick = self._clock[0]
         if own:
             remedy = "check what it computes, or use a smaller dt"
-        elif {"reformulation", "subfilter"} <= {system.kind for system in world.systems}:
+        elif named(world.systems, "ReformulationSystem") and named(world.systems, "SubfilterSystem"):
             remedy = "use a higher viscosity, also of small eddies, a larger core radius, or a smaller dt"
         else:
             remedy = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ecs_fluid.component import Component
 from ecs_fluid.errors import ScheduleError
@@ -98,6 +99,11 @@ def matches(system: System, name: type[System] | str) -> bool:
     if isinstance(name, str):
         return name == "*" or any(base.__name__ == name for base in type(system).__mro__)
     return isinstance(system, name)
+
+
+def named(systems: Iterable[System], name: str) -> list[Any]:
+    """The systems of the class of that name or derived from it, for modules that cannot import the class."""
+    return [system for system in systems if matches(system, name)]
 
 
 def _order(phase: str, members: list[System], everyone: list[System], reads: Reads) -> list[System]:

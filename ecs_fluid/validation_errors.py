@@ -82,8 +82,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 def shown(value: Any) -> str:
     """A value as a sentence shows it, in at most 60 characters."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return shortened(repr(value))
+
+
+def shortened(text: str, most: int = 60) -> str:
+    """A text, cut off with "..." if it has more than `most` characters."""
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def models_in(annotation: Any) -> list[type[BaseModel]]:
@@ -167,6 +171,35 @@ def _deepest(details: list[Any]) -> list[Any]:
     return _deepest(inner) if inner and _alternative(first[-1]) else details
 
 
+def _unknown_key(key: str, word: str, model: type[BaseModel] | None, holders: list[type[BaseModel]]) -> str:
+    """What is wrong with a key whose last part, `word`, none of the models `holders` has."""
+    if key in getattr(model, "untyped", ()):
+        return (
+            f"{key!r} has no type annotation, so it is not a parameter; write for example {key}: float = 1.0"
+        )
+    known = [name for holder in holders for name in holder.model_fields]
+    return f"unknown key {shown(key)}; {nearest(word, known)}"
+
+
+def _short_list(details: list[Any], first: Any, path: tuple[Any, ...], model: type[BaseModel] | None) -> str:
+    """What is wrong with a list that is too short: pydantic names each place that is empty."""
+    value, where = first["input"], first["loc"]
+    lack = sum(each["loc"][:-1] == where[:-1] and each["type"] == "missing" for each in details)
+    needed = _expected(model, path[:-1]) or f"a list of {len(value) + lack}"
+    return f"{'.'.join(map(str, path[:-1]))} = {shown(value)}; {needed} is needed"
+
+
+def _unknown_tag(key: str, context: dict[str, Any], models: list[type[BaseModel]]) -> str:
+    """What is wrong with the tag by which a union chooses among models."""
+    field, tag = context["discriminator"].strip("'"), str(context.get("tag", ""))
+    problem = f"= {context['tag']!r} is not known" if "tag" in context else "is missing"
+    tags = {model: get_args(model.model_fields[field].annotation) for model in models}
+    meant = [own for model, own in tags.items() if _has_name(model, tag)]
+    known = [name for own in tags.values() for name in own]
+    hint = f"did you mean {' or '.join(map(repr, meant[0]))}?" if meant else nearest(tag, known)
+    return f"{key}.{field} {problem}; {hint}"
+
+
 def sentence(error: ValidationError, place: str, model: type[BaseModel] | None = None) -> str:
     """One sentence for the first thing wrong.
 
@@ -190,29 +223,13 @@ def sentence(error: ValidationError, place: str, model: type[BaseModel] | None =
     value, context = first.get("input"), first.get("ctx", {})
     match first["type"]:
         case "extra_forbidden":
-            if key in getattr(model, "untyped", ()):
-                return (
-                    f"{place}: {key!r} has no type annotation, so it is not a parameter; write for example "
-                    f"{key}: float = 1.0"
-                )
-            known = [name for m in models for name in m.model_fields]
-            return f"{place}: unknown key {shown(key)}; {nearest(str(unknown[0]), known)}"
+            return f"{place}: {_unknown_key(key, str(unknown[0]), model, models)}"
         case "missing" if path and isinstance(path[-1], int):
-            # Of a list that is too short pydantic names each place that is empty.
-            lack = sum(each["loc"][:-1] == where[:-1] and each["type"] == "missing" for each in details)
-            whole = ".".join(str(part) for part in path[:-1])
-            needed = _expected(model, path[:-1]) or f"a list of {len(value) + lack}"
-            return f"{place}: {whole} = {shown(value)}; {needed} is needed"
+            return f"{place}: {_short_list(details, first, path, model)}"
         case "missing":
             return f"{place}: {shown(key)} is missing"
         case "union_tag_not_found" | "union_tag_invalid":
-            field = context["discriminator"].strip("'")
-            tags = [tag for m in models for tag in get_args(m.model_fields[field].annotation)]
-            problem = f"= {context['tag']!r} is not known" if "tag" in context else "is missing"
-            tag = str(context.get("tag", ""))
-            meant = [get_args(m.model_fields[field].annotation) for m in models if _has_name(m, tag)]
-            hint = f"did you mean {' or '.join(map(repr, meant[0]))}?" if meant else nearest(tag, tags)
-            return f"{place}: {key}.{field} {problem}; {hint}"
+            return f"{place}: {_unknown_tag(key, context, models)}"
         case "model_attributes_type" | "model_type":
             return f"{place}: {f'{key} = ' if key else ''}{shown(value)}; a table is needed"
         case "literal_error" | "enum":

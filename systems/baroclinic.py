@@ -90,6 +90,7 @@ class BaroclinicSystem(System):
     may_read = (Density, Temperature, Velocity, DensityField, TransferGrid, *BODIES)
     writes = (VelocityMemory,)
     adds = (StrengthRate,)
+    asks = ("BodySystem",)
     phase = "rates"
     dimensions = (2, 3)
     makes_vorticity = True

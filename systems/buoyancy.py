@@ -20,6 +20,7 @@ from ecs_fluid.components.bodies import (
 from ecs_fluid.components.particles import Strength
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid
+from ecs_fluid.schedule import named
 from ecs_fluid.system import System
 from ecs_fluid.systems.advection import AdvectionSystem
 from ecs_fluid.systems.bodies import BodySystem
@@ -132,15 +133,14 @@ class BuoyancySystem(System):
         force, torque = (mass * solid)[:, None] * up, np.cross(moment * solid[:, None], up)
         add_loads(entities, force=force, torque=torque)
         if self.added_mass:
-            ball = 0.5 if self.world.dimension == 3 else 1.0
-            added = _coefficients(entities, bodies, ball) * (mass * solid)[:, None, None]
+            added = _coefficients(entities, bodies, self.world.dimension) * (mass * solid)[:, None, None]
             add_loads(entities, force=np.einsum("nij,nj->ni", added, flow), added=added)
 
     def lint(self, world: World) -> list[str]:
         """Warn of warm particles that lift nothing, and of the flow that a boundary makes inside bodies."""
         texts = temperature_lint(self, world) if self.local else []
         free = any((entity[Body].motion == FREE).any() for entity in body_entities(world))
-        if self.acceleration and free and any(system.kind == "boundary" for system in world.systems):
+        if self.acceleration and free and named(world.systems, "BoundarySystem"):
             texts.append(
                 "BuoyancySystem: acceleration = true pushes bodies by the acceleration of the fluid at their "
                 "centres, which the vortons of BoundarySystem disturb; leave acceleration out"
@@ -158,16 +158,16 @@ class BuoyancySystem(System):
         """The largest (m_f + m_a)/(m + m_a) of the free bodies that drag takes along with vortons; or 0."""
         from ecs_fluid.kernels.bodies.table import CONTAINER
 
-        kinds = {system.kind: system for system in world.systems}
+        dragged = any(drag.flow for drag in named(world.systems, "DragSystem"))
         stirred = any(Strength in entity and entity[Strength].alpha.any() for entity in world.entities)
         entities = body_entities(world)
-        if not (entities and stirred and getattr(kinds.get("drag"), "flow", False)) or "boundary" in kinds:
+        if not (entities and stirred and dragged) or named(world.systems, "BoundarySystem"):
             return 0.0
         bodies, hulls = gathered(entities)
         displaced = displacement(bodies, hulls, *profile(fluid_at_rest(world)), world.across)[0]
         added = np.zeros(len(displaced))
         if self.added_mass:
-            coefficients = _coefficients(entities, bodies, 0.5 if world.dimension == 3 else 1.0)
+            coefficients = _coefficients(entities, bodies, world.dimension)
             added = displaced * coefficients.trace(axis1=1, axis2=2) / 3.0
         free = (column_of(entities, Body, "motion") == FREE) & (bodies.shape != CONTAINER)
         shares = (displaced + added) / (column_of(entities, Body, "mass") + added)
@@ -205,13 +205,13 @@ def _swelling(entities: list[Entity], fluid: FluidAtRest) -> Array:
     return np.maximum(factor, 0.0)
 
 
-def _coefficients(entities: list[Entity], bodies: Bodies, ball: float) -> Array:
-    """Added mass over displaced mass (n, 3, 3) in world axes; `ball` is its value for a ball or disk."""
+def _coefficients(entities: list[Entity], bodies: Bodies, dimension: int) -> Array:
+    """Added mass over displaced mass (n, 3, 3) in world axes: 1/2 for a ball, 1 for a disk in a plane."""
     from ecs_fluid.kernels.bodies.rotation import matrix_of
     from ecs_fluid.kernels.bodies.table import BALL
 
     out = np.zeros((len(bodies.x), 3, 3))
-    out[bodies.shape == BALL] = ball * np.eye(3)
+    out[bodies.shape == BALL] = 1.0 / (dimension - 1) * np.eye(3)
     for entity, rows in rows_of_each(entities):
         if AddedMass in entity:
             for k, tensor in enumerate(entity[AddedMass].coefficient.astype(np.float64), rows.start):

@@ -62,6 +62,7 @@ class DiffusionSystem(System):
     reads = (Position, Strength, CoreRadius, Sources, Fluid)
     may_read = (Volume, *BODIES)
     adds = (StrengthRate, CoreRadiusRate)
+    asks = ("BodySystem",)
     phase = "rates"
     distribution = "ranks"
     dimensions = (2, 3)
@@ -102,10 +103,10 @@ class DiffusionSystem(System):
             world.require(VelocitySystem)
 
     @property
-    def total(self) -> float:
-        """The diffusion constant: nu in m^2/s, or the index-space rate in 1/s."""
+    def viscosity(self) -> float:
+        """nu, of the fluid and of eddies, m^2/s; 0 where exchange goes by a rate instead."""
         if self.method == "index_space":
-            return self.rate
+            return 0.0
         return float(self.field(Fluid).viscosity) + self.eddy_viscosity
 
     @property
@@ -115,15 +116,13 @@ class DiffusionSystem(System):
 
     def process(self, dt: float) -> None:
         """Add the diffusion rate of every vorton."""
-        nu = self.total
-        if nu == 0.0:
-            return
-        if self.method == "core_spreading":
-            self._spread_cores(nu)
-        elif self.method == "pse":
-            self._exchange(dt, nu)
-        else:
+        if self.rate:
             self._exchange_in_index_space(dt)
+        elif nu := self.viscosity:
+            if self.method == "pse":
+                self._exchange(dt, nu)
+            else:
+                self._spread_cores(nu)
 
     def _spread_cores(self, nu: float) -> None:
         from ecs_fluid.kernels.biot_savart.regularisation import CODES, record
@@ -194,7 +193,7 @@ class DiffusionSystem(System):
                 f"DiffusionSystem: method = 'index_space' exchanges by its rate, which is 0, and ignores the "
                 f"fluid's viscosity of {nu:g} m^2/s; give it a rate in 1/s, or use another method"
             ]
-        if self.method != "pse" or self.total == 0.0:
+        if self.method != "pse" or self.viscosity == 0.0:
             return []
         entities, columns = self.joined(Position, Strength, CoreRadius, Volume)
         texts = volume_lint(self, world)

@@ -11,10 +11,12 @@ from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import FREE, Body, BodyLoad, Pose, RigidMotion, Surroundings
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid
+from ecs_fluid.schedule import named
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
 from ecs_fluid.systems.buoyancy import profile
+from ecs_fluid.systems.operations import WindSystem
 from ecs_fluid.systems.shared.body_tables import (
     SHAPES,
     add_loads,
@@ -104,15 +106,14 @@ class DragSystem(System):
 
     def lint(self, world: World) -> list[str]:
         """Warn of vortons beside a body, whose flow at its centre is no wind, and of no viscosity."""
-        texts, kinds = [], {system.kind for system in world.systems}
-        bodies = body_entities(world)
+        texts, bodies, wind = [], body_entities(world), world.system(WindSystem)
         free = any((entity[Body].motion == FREE).any() for entity in bodies)
-        if self.flow and free and "boundary" in kinds and "wind" not in kinds:
+        if self.flow and free and wind is None and named(world.systems, "BoundarySystem"):
             texts.append(
                 "DragSystem: flow = true uses the velocity of the fluid at the centres of bodies, which the "
                 "vortons of BoundarySystem disturb; set flow = false"
             )
-        if not self.flow and free and "wind" in kinds:
+        if not self.flow and free and wind is not None:
             texts.append(
                 "DragSystem: with flow = false no wind acts on bodies, whose drag is relative to fluid at "
                 "rest; set flow = true, or leave the wind out"

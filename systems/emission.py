@@ -48,7 +48,7 @@ from ecs_fluid.systems.shared.fluid_at_rest import (
 )
 from ecs_fluid.systems.shared.overlap import room
 from ecs_fluid.systems.shared.populations import Growth
-from ecs_fluid.systems.shared.properties import column
+from ecs_fluid.systems.shared.properties import column, unburnt_lint
 from ecs_fluid.systems.shared.puffs import Puffs, puff_rows, refuse_twice
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.tables import refuse_contradiction
@@ -148,12 +148,8 @@ class EmissionSystem(System):
     def lint(self, world: World) -> list[str]:
         """Warn of fuel that nothing burns, and of puffs whose rows bodies, as they stand now, keep back."""
         texts = []
-        burns = any(system.kind == "combustion" for system in world.systems)
-        if fuel := [emitter.name for emitter in self.emitters if emitter.fuel and not burns]:
-            texts.append(
-                f"EmissionSystem: emitter {fuel[0]!r} emits fuel, but nothing burns it; add a "
-                "CombustionSystem ([[system]] kind = 'combustion'), or leave fuel out"
-            )
+        if fuel := [emitter.name for emitter in self.emitters if emitter.fuel]:
+            texts += unburnt_lint(world, f"EmissionSystem: emitter {fuel[0]!r} emits")
         for emitter in self.emitters:
             keeping = [s for s in world.systems if isinstance(s, CollisionSystem)]
             if emitter.puff is None or not any(s.keeps(world[emitter.into]) for s in keeping):

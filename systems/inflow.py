@@ -32,6 +32,9 @@ from ecs_fluid.systems.shared.ranges import Length, LiquidDensity, LiquidViscosi
 from ecs_fluid.tables import checked_rows
 from ecs_fluid.world import World
 
+SPACING, WATER = 0.05, 1000.0
+"""Defaults of liquids: distance between neighbouring particles, m, and density, kg/m^3."""
+
 LARGER = "use a larger spacing"
 
 LOOSE = 1.01
@@ -76,12 +79,12 @@ class Inflow(Settings):
     @property
     def edge(self) -> float:
         """Distance between neighbouring particles, m."""
-        return self.spacing or 0.05
+        return self.spacing or SPACING
 
     @property
     def rho(self) -> float:
         """Density, kg/m^3."""
-        return self.density or 1000.0
+        return self.density or WATER
 
     @property
     def nu(self) -> float:

@@ -100,6 +100,7 @@ class TransferSystem(System):
     reads = (Fluid,)
     may_read = (Position, Volume, Density, Temperature, Species, Strength, *BODIES)
     writes = (TransferGrid, DensityField, TemperatureField, SpeciesField, FireField)
+    asks = ("BodySystem",)
     phase = "prepare"
     dimensions = (2, 3)
 

@@ -119,7 +119,7 @@ class SphSystem(System):
     phase = "move"
     periodic = False
     unchanging = ("pressure",)
-    # Systems that act at the particles' places must wait until the liquid has moved.
+    # Before bodies move. Systems that act at the particles' places must wait until the liquid has moved.
     before = (BodySystem, "AlignmentSystem", "ConductionSystem", "CoolingSystem", "HeaterSystem")
 
     pressure: Literal["explicit", "implicit"] = "explicit"

@@ -86,6 +86,7 @@ class ThermalSystem(System):
     reads = (Position, CoreRadius, Volume, Fluid)
     may_read = (Temperature, Species, Density, Dilatation, *BODIES)
     adds = (TemperatureRate, SpeciesRate)
+    asks = ("BodySystem",)
     phase = "rates"
     distribution = "ranks"
     dimensions = (2, 3)

@@ -17,7 +17,7 @@ from ecs_fluid.input_limits import TRACER, check_memory
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
-from ecs_fluid.systems.liquid.constants import densest
+from ecs_fluid.systems.liquid.constants import densest, sound_speed
 from ecs_fluid.systems.liquid.heads import largest_head
 from ecs_fluid.systems.liquid.places import bodies_at
 from ecs_fluid.systems.shared.body_tables import BODIES
@@ -105,8 +105,7 @@ class WhitewaterSystem(System):
     unchanging = ("into",)
     periodic = False
     after = (SphSystem,)
-    # Before bodies move; systems that act at the particles' places come later.
-    before = (BodySystem, "AlignmentSystem", "ConductionSystem", "CoolingSystem", "HeaterSystem")
+    before = SphSystem.before
 
     into: Name = "whitewater"
     """entity that gets the particles; made if there is none of that name"""
@@ -201,9 +200,9 @@ class WhitewaterSystem(System):
         model, liquid = self.field(LiquidModel), self.world.require(SphSystem)
         spacing = float(model.volume[0]) ** (1 / 3)
         rho = densest(self.world)
-        square = float(np.linalg.norm(model.gravity, axis=1).max(initial=0.0)) * spacing
+        square = float(np.linalg.norm(self.field(Fluid).gravity, axis=1).max()) * spacing
         square += liquid.surface_tension / (rho * spacing)
-        eddy = math.sqrt(square) or math.sqrt(7 * float(model.stiffness[0]) / rho) / 40
+        eddy = math.sqrt(square) or sound_speed(self.world, float(model.stiffness[0])) / 40
         closing, speed = (
             (ends[0], ends[1]) if ends is not None else (eddy * usual[0], eddy * usual[1])
             for ends, usual in ((self.closing, CLOSING), (self.speed, SPEED))

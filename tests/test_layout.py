@@ -43,6 +43,21 @@ def test_the_architecture_page_names_every_file_of_the_engine() -> None:
     assert sorted(named) == sorted(path.name for path in (ROOT / "ecs_fluid").glob("*.py"))
 
 
+def test_the_architecture_page_names_every_file_of_the_systems() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = text.partition("## Systems, by subject")[2].partition("\n## ")[0]
+    files = {path.name for path in (ROOT / "systems").rglob("*.py")} - {"__init__.py"}
+    # The engine's `row_changes.py` is named beside the systems that use it.
+    assert set(re.findall(r"`(?:[\w/]*/)?(\w+\.py)`", section)) == files | {"row_changes.py"}
+
+
+def test_the_architecture_page_names_every_folder_of_kernels() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = text.partition("## Kernels")[2].partition("\n## ")[0]
+    folders = (path.parent.name for path in (ROOT / "ecs_fluid" / "kernels").glob("*/__init__.py"))
+    assert sorted(re.findall(r"^\| `(\w+)` \|", section, re.M)) == sorted(folders)
+
+
 def test_every_folder_with_code_is_a_package() -> None:
     folders = {ROOT / "ecs_fluid", *(ROOT / name for name in LINKED)}
     for folder in list(folders):

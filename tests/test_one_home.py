@@ -112,15 +112,18 @@ def test_columns_that_are_named_by_text_are_there() -> None:
 
 
 def test_systems_that_are_named_by_text_are_there() -> None:
-    """In `before`, `after` and `asks`, and by kind where a module cannot import another that knows it."""
+    """In `before`, `after` and `asks`, and where a module cannot import the class (`named`)."""
     shipped = [kind for kind in System.registry.values() if kind.__module__.startswith("ecs_fluid.")]
     listed = {name for kind in shipped for name in (*kind.before, *kind.after, *kind.asks)}
-    assert {name for name in listed if isinstance(name, str)} <= {"*", *(kind.__name__ for kind in shipped)}
-    by_kind = re.compile(r'\.kind == "(\w+)"|"(\w+)" (?:not )?in kinds')
-    texts = [path.read_text(encoding="utf-8") for path in parts()["systems"]]
-    found = {"".join(pair) for text in texts for pair in by_kind.findall(text)}
-    assert "boundary" in found
-    assert found <= {kind.kind for kind in shipped}
+    names = {kind.__name__ for kind in shipped}
+    assert {name for name in listed if isinstance(name, str)} <= {"*", *names}
+    texts = [path.read_text(encoding="utf-8") for paths in parts().values() for path in paths]
+    found = {name for text in texts for name in re.findall(r'\bnamed\([^"]*"(\w+)"\)', text)}
+    assert "BoundarySystem" in found
+    assert found <= names
+    # By its kind or the name of its class alone, a system of a derived class would not be found.
+    other = re.compile(r'system\w*\.kind == "|{type\(\w+\)\.__name__ for|{\w+\.kind for')
+    assert not [text for text in texts if other.search(text)]
 
 
 def named_entities(schema: Any) -> set[str]:
@@ -202,3 +205,66 @@ def test_calls_among_ranks_are_as_the_manual_writes_them() -> None:
 def test_sweeps_know_the_units_of_diagnostics() -> None:
     told = {name: unit for name, (_, unit) in diagnostics(ef.DiagnosticsSystem).items()}
     assert {name: unit or "1" for name, unit in DIAGNOSTICS.items()} == told
+
+
+# ------------------------------------------------------------------ numbers
+
+
+def texts_with_numbers() -> list[tuple[Any, str, tuple[Any, ...]]]:
+    """Texts that repeat constants of the code: (class or page, sentence with places, constants)."""
+    from ecs_fluid.systems import drag, partition, thermal, whitewater
+    from ecs_fluid.systems.boundary import layer
+    from ecs_fluid.systems.liquid import constants, openings, places, steps
+    from ecs_fluid.systems.shared.exchange_lint import SPACINGS
+    from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
+    from ecs_fluid.systems.velocity import cell_reading, flow_numbers, hybrid, poisson, pppm, sampled_error
+
+    closing, speed = whitewater.CLOSING, whitewater.SPEED
+    boundary, sph = ef.BoundarySystem(), ef.SphSystem()
+    cells, most = (partition.PER_CORE, hybrid.PER_CORE), partition.MOST_FINE_CELLS
+    return [
+        (ef.SphSystem, "R^2 / ({:g} nu), with nu the viscosity", (steps.STIFFEST,)),
+        (ef.SphSystem, "steps are then at most R^2 / ({:g} nu)", (steps.HELD,)),
+        (ef.SphSystem, "and {:g} R / c instead", (steps.MOST_SOUND,)),
+        (ef.SphSystem, "the fastest particles, one in {}, count", (steps.FEW,)),
+        (ef.InflowSystem, "within {:g} spacings of a solid", (places.LEAST_GAP,)),
+        (ef.InflowSystem, "a pipe, {} spacings long", ({3.0: "three"}.get(openings.REACH),)),
+        (ef.WhitewaterSystem, "v . n > {:g} |v|", (whitewater.FORWARD,)),
+        (ef.WhitewaterSystem, "less than {:g} of a full liquid", (whitewater.AIR,)),
+        (ef.WhitewaterSystem, "more than {:g} a bubble", (whitewater.WATER,)),
+        (ef.WhitewaterSystem, "`closing` {:g} c to {:g} c, `speed` {:g} c to {:g} c", (*closing, *speed)),
+        (ef.WhitewaterSystem, "default {:g} c, {:g} c, c the speed of eddies", closing),
+        (ef.WhitewaterSystem, "default {:g} c, {:g} c, c as for", speed),
+        (ef.DragSystem, "up to Re = 1000, then {:g}", (drag.NEWTON,)),
+        (ef.DragSystem, "C_d = {:g} + 6.8/Re^0.89", (drag.CYLINDER,)),
+        (ef.ThermalSystem, "turbulent Prandtl number, {:g}", (thermal.TURBULENT_PRANDTL,)),
+        (ef.ThermalSystem, "default the eddy viscosity over {:g}", (thermal.TURBULENT_PRANDTL,)),
+        (ef.DiffusionSystem, "{:g} spacings by order 4 and {:g} by order 2", (SPACINGS[4], SPACINGS[2])),
+        (ef.DiffusionSystem, "overlap below {:g}, as much more as makes {:g} and {:g} spacings",
+         (LEAST_OVERLAP, SPACINGS[4], SPACINGS[2])),
+        (ef.DiagnosticsSystem, "when the overlap is below {:g}", (LEAST_OVERLAP,)),
+        (ef.DiagnosticsSystem, "at {0} vortons or {0} other particles", (sampled_error.SAMPLE,)),
+        (ef.BoundarySystem, "smallest body's extent/{}", (layer.FINE,)),
+        (ef.PartitionSystem, "up to {:,} cells in all", (most,)),
+        (ef.PartitionSystem, "None: {:g}, and {:g} for the solver hybrid", cells),
+        (ef.VelocitySystem, "interpolation is off by more than {:g} %", (100 * cell_reading.WELL_READ,)),
+        (pppm.PppmSolver, "confirms this every {}th tick", (flow_numbers.MEASURED_EVERY,)),
+        ("stability", "{:g} cells (`hybrid`: {:g}) per mean core radius, but at most {:,}", (*cells, most)),
+        ("stability", "more than {:g} % of the vortons have fewer than {:g} cells per core radius",
+         (100 * poisson.THIN, poisson.LEAST_PER_CORE)),
+        ("liquids", "`support`, `courant`, `steps` | {:g}, {:g}, as needed", (sph.support, sph.courant)),
+        ("liquids", "| `artificial` | {:g} |", (sph.artificial,)),
+        ("liquids", "| `stride` | {:g} |", (sph.stride,)),
+        ("liquids", "{}", (constants.ALIKE.removeprefix("use "),)),
+        ("bodies", "`offset` a ({:g} by default) off the surface", (boundary.offset,)),
+        ("bodies", "core radius `overlap` a ({:g})", (boundary.overlap,)),
+    ]  # fmt: skip
+
+
+def test_numbers_that_texts_repeat_are_those_of_the_code() -> None:
+    for place, sentence, numbers in texts_with_numbers():
+        if isinstance(place, str):
+            told = (ROOT / "docs" / f"{place}.md").read_text(encoding="utf-8")
+        else:
+            told = " ".join([inspect.getdoc(place) or "", *place.Parameters.descriptions().values()])
+        assert sentence.format(*numbers) in " ".join(told.split()), (place, sentence)

@@ -19,6 +19,8 @@ Triple = tuple[float, float, float]
 Placement = tuple[Triple, Triple, Triple]
 Camera = str | Sequence[Sequence[float]]
 
+SIZE = (1280, 720)
+"""Width and height of pictures and windows, in pixels, by default."""
 VIEW_ANGLE = 28.0  # degrees, vertical: a mild perspective, far particles still look near their true size
 ROOM = (1.12, 1.2)  # left around what is seen, across and upwards: the clock needs some
 

@@ -17,6 +17,8 @@ from ecs_fluid.errors import FluidError, optional
 SUFFIXES = (".mp4", ".gif")
 LONGEST = 200
 """Bytes of a name, with room for that of the unfinished file."""
+FPS, QUALITY = 30.0, 18
+"""Frames per second, and the constant rate factor of an .mp4 (0 is lossless), by default."""
 _NUMBER = re.compile(r"%(0[1-9])?d")
 
 Picture = NDArray[np.uint8]
@@ -86,7 +88,7 @@ def _atomic_file(target: Path, what: str) -> Iterator[Path]:
 
 
 def write_film(
-    target: Path, pictures: Pictures, size: tuple[int, int], fps: float, quality: int = 18
+    target: Path, pictures: Pictures, size: tuple[int, int], fps: float, quality: int = QUALITY
 ) -> Path:
     """Write the pictures of `size` (width, height) to `target`, which `check_target` has passed.
 

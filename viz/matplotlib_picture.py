@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.camera import CAMERAS, facing
+from ecs_fluid.viz.camera import CAMERAS, SIZE, facing
 from ecs_fluid.viz.colours import PAINTED
 from ecs_fluid.viz.columns import (
     AXES,
@@ -82,7 +82,7 @@ def plain_distances(
     normal: str = "y",
     level: float = 0.0,
     time: float | None = None,
-    size: Sequence[int] = (1280, 720),
+    size: Sequence[int] = SIZE,
 ) -> Path:
     """Draw the middle plane of signed distances phi (px, py, pz) m, with the line phi = `level` (m)."""
     if normal not in AXES:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.columns import Frame
 from ecs_fluid.viz.drawers import Drawing, draw
-from ecs_fluid.viz.film import check_target, is_sequence, require_encoder, write_film
+from ecs_fluid.viz.film import FPS, QUALITY, check_target, is_sequence, require_encoder, write_film
 from ecs_fluid.viz.shared_limits import TimedFrame, View, survey
 from ecs_fluid.viz.style import LOOKS, Options
 
@@ -27,10 +27,10 @@ def movie(
     path: str | os.PathLike[str],
     frames: Iterable[TimedFrame],
     *,
-    fps: float = 30.0,
+    fps: float = FPS,
     velocity_of: Callable[[Frame], Velocity] | None = None,
     view: View | None = None,
-    quality: int = 18,
+    quality: int = QUALITY,
     jobs: int = 1,
     numbers: Sequence[int] | None = None,
     progress: Callable[[int], None] | None = None,
@@ -68,7 +68,7 @@ def movie(
     return write_film(target, pictures, chosen.size, fps, quality)
 
 
-def check_film(path: str | os.PathLike[str], fps: float = 30.0, quality: int = 18) -> Path:
+def check_film(path: str | os.PathLike[str], fps: float = FPS, quality: int = QUALITY) -> Path:
     """The path of a movie, after all checks that need no drawing."""
     target = check_target(path)
     if not (isinstance(fps, int | float) and 0.1 <= fps <= 240.0):

@@ -13,7 +13,7 @@ from ecs_fluid.errors import FluidError
 from ecs_fluid.exports.bodies import Polytopes
 from ecs_fluid.exports.colours import LIT, PLAIN, SOLID, TINTS, WATER, Colour, by_name, linear
 from ecs_fluid.validation_errors import COLOR, COLORS
-from ecs_fluid.viz.camera import Camera, check_camera
+from ecs_fluid.viz.camera import SIZE, Camera, check_camera
 from ecs_fluid.viz.camera_path import CameraPath
 from ecs_fluid.viz.columns import AXES, unknown_name
 
@@ -159,7 +159,7 @@ class Options:
     color_by: str | None = None
     camera: Camera | CameraPath = "auto"
     orbit: float = 0.0
-    size: tuple[int, int] = (1280, 720)
+    size: tuple[int, int] = SIZE
     look: str = "smoke"
     background: str | None = None
     populations: Sequence[str] | None = None

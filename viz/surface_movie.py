@@ -11,7 +11,7 @@ from typing import Any
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.drawers import Drawing, draw
-from ecs_fluid.viz.film import write_film
+from ecs_fluid.viz.film import FPS, QUALITY, write_film
 from ecs_fluid.viz.movie import check_film, even_sized, numbered
 from ecs_fluid.viz.style import Options
 from ecs_fluid.viz.surface_scene import SurfaceOptions, SurfaceScene, TimedDistances, survey_surfaces
@@ -25,8 +25,8 @@ def surface_movie(
     color_by: str | None = None,
     level: float = 0.0,
     clip: bool = False,
-    fps: float = 30.0,
-    quality: int = 18,
+    fps: float = FPS,
+    quality: int = QUALITY,
     jobs: int = 1,
     numbers: Sequence[int] | None = None,
     progress: Callable[[int], None] | None = None,

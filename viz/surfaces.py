@@ -11,7 +11,7 @@ import pyvista as pv
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.surface.contour import contour
-from ecs_fluid.viz.camera import Camera
+from ecs_fluid.viz.camera import SIZE, Camera
 from ecs_fluid.viz.columns import AXES, unknown_name
 from ecs_fluid.viz.style import Options
 
@@ -99,7 +99,7 @@ def render_surface(
     normal: str = "y",
     camera: Camera = "auto",
     look: str = "smoke",
-    size: Sequence[int] = (1280, 720),
+    size: Sequence[int] = SIZE,
     time: float | None = None,
     off_screen: bool = True,
 ) -> pv.Plotter:

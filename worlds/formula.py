@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.validation_errors import nearest
+from ecs_fluid.validation_errors import nearest, shortened
 
 LONGEST = 2000
 DEEPEST = 60
@@ -75,21 +75,17 @@ def checked(text: str, names: Sequence[str] = COORDINATES) -> str:
             _value(_parsed(text), dict.fromkeys(names, 0.0))
     except SyntaxError:
         raise ValueError(
-            f"{_short(text)!r} is not a formula; write for example '-0.5*y*exp(-r**2)'"
+            f"{shortened(text)!r} is not a formula; write for example '-0.5*y*exp(-r**2)'"
         ) from None
     except (RecursionError, MemoryError):
         raise ValueError(
-            f"{_short(text)!r} is nested too deeply; at most {DEEPEST} levels are allowed"
+            f"{shortened(text)!r} is nested too deeply; at most {DEEPEST} levels are allowed"
         ) from None
     return text
 
 
 Formula = Annotated[str, Field(max_length=LONGEST), AfterValidator(checked)]
 CurveFormula = Annotated[str, Field(max_length=LONGEST), AfterValidator(lambda text: checked(text, ("t",)))]
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _parsed(text: str) -> ast.expr:
@@ -126,7 +122,7 @@ def _finite(text: str, names: dict[str, Array], place: str, spot: Callable[[tupl
     if bad.any():
         where = tuple(int(part) for part in np.argwhere(bad)[0])
         raise RecipeError(
-            f"{place}: {_short(text)!r} is {out[where]} at {spot(where)}; "
+            f"{place}: {shortened(text)!r} is {out[where]} at {spot(where)}; "
             "a finite number is needed everywhere"
         )
     return out
@@ -143,7 +139,7 @@ def _value(node: ast.expr, names: Mapping[str, Any], depth: int = DEEPEST) -> An
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             if not abs(number) <= sys.float_info.max:
-                raise ValueError(f"the number {_short(str(number))} is too large")
+                raise ValueError(f"the number {shortened(str(number))} is too large")
             return np.float64(number)
         case ast.Name(id=name):
             if name in (known := {**CONSTANTS, **names}):
@@ -170,6 +166,6 @@ def _value(node: ast.expr, names: Mapping[str, Any], depth: int = DEEPEST) -> An
         case ast.BinOp(op=ast.BitXor()):
             raise ValueError("'^' is not allowed in a formula; write ** for powers")
     raise ValueError(
-        f"{_short(ast.unparse(node))!r} is not allowed in a formula; numbers, {', '.join(names)}, pi, e, "
+        f"{shortened(ast.unparse(node))!r} is not allowed in a formula; numbers, {', '.join(names)}, pi, e, "
         "+ - * / ** % < > and functions are"
     )

@@ -14,7 +14,8 @@ from ecs_fluid.errors import RecipeError, warn
 from ecs_fluid.input_limits import VORTON
 from ecs_fluid.recipe import Name, Recipe
 from ecs_fluid.system import System
-from ecs_fluid.systems.liquid.places import LEAST_ACROSS
+from ecs_fluid.systems.inflow import SPACING, WATER
+from ecs_fluid.systems.liquid.places import LEAST_ACROSS, LEAST_GAP
 from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.systems.shared.ranges import Length, LiquidDensity, LiquidViscosity
@@ -55,9 +56,9 @@ class LiquidRecipe(Recipe):
     """container that it fills"""
     level: Coordinate | None = None
     """height of the surface in a container, m; default full"""
-    spacing: Length = 0.05
+    spacing: Length = SPACING
     """distance between neighbouring particles, m"""
-    density: LiquidDensity = 1000.0
+    density: LiquidDensity = WATER
     """density of the liquid, kg/m^3; the density of [fluid] is that of the fluid around it"""
     viscosity: LiquidViscosity = 0.0
     """kinematic viscosity of the liquid, m^2/s; one value for all liquids of a world"""
@@ -121,8 +122,8 @@ class LiquidRecipe(Recipe):
     def _in_container(self, world: World, name: str) -> tuple[Array, float]:
         """Lattice in the container's own axes, half a spacing from its walls, up to the level."""
         container = inside(world, name)
-        # 0.4 and not 0.5: rounding cannot remove a box's outer layers, and curved walls lose less.
-        space = container.space(0.4 * self.spacing)
+        # Below half a spacing: rounding cannot remove a box's outer layers, and curved walls lose less.
+        space = container.space(LEAST_GAP * self.spacing)
         low, high, middle = space.low, space.high, float(space.origin[2])
         upright = np.allclose(space.axes, np.eye(3), atol=1e-6)
         if self.level is not None:

@@ -102,13 +102,7 @@ class WorldRecipe(Settings):
                 _load_code(full, place)
             for number, item in enumerate(_list(full, "system", place), start=1):
                 _system_of(item, f"{place}: [[system]] {number}", allow_code)
-        names: set[str] = {"fluid"}
-        for one in recipes:
-            if one.name in names:
-                raise RecipeError(
-                    f"{place}: [[entity]] name = {one.name!r} is taken; every entity needs its own"
-                )
-            names.add(one.name)
+        _refuse_same_names(recipes, place)
         recipe = cls.model_construct(
             preset=preset,
             world=validated(WorldTable, full.get("world", {}), f"{place}: [world]"),
@@ -121,12 +115,7 @@ class WorldRecipe(Settings):
         for one in recipes:
             if isinstance(one, CoredVortex):
                 one._kernel = recipe.fluid.velocity.get("kernel", KERNEL)
-        ticks = recipe.world.duration / recipe.world.dt
-        if not ticks <= MOST_TICKS:
-            raise RecipeError(
-                f"{place}: [world] duration = {recipe.world.duration:g} s at dt = {recipe.world.dt:g} s "
-                f"makes {ticks:.6g} ticks; at most 10 million are allowed"
-            )
+        _refuse_many_ticks(recipe.world, place)
         return recipe
 
     @property
@@ -244,6 +233,25 @@ def _list(tables: dict[str, Any], key: str, place: str) -> list[Any]:
         raise RecipeError(f"{place}: [{key}] is one table; write [[{key}]], a list of tables")
     check_limit("tables", len(items), f"{place}: there are {len(items):,} tables [[{key}]]")
     return list(items)
+
+
+def _refuse_same_names(recipes: list[Recipe], place: str) -> None:
+    """RecipeError for two entities of one name, or of the fluid's."""
+    names = {"fluid"}
+    for one in recipes:
+        if one.name in names:
+            raise RecipeError(f"{place}: [[entity]] name = {one.name!r} is taken; every entity needs its own")
+        names.add(one.name)
+
+
+def _refuse_many_ticks(world: WorldTable, place: str) -> None:
+    """RecipeError for a run of more than `MOST_TICKS` ticks."""
+    ticks = world.duration / world.dt
+    if not ticks <= MOST_TICKS:
+        raise RecipeError(
+            f"{place}: [world] duration = {world.duration:g} s at dt = {world.dt:g} s makes {ticks:.6g} "
+            f"ticks; at most {MOST_TICKS // 10**6} million are allowed"
+        )
 
 
 def _merged(under: dict[str, Any], over: dict[str, Any], place: str) -> dict[str, Any]:

@@ -17,6 +17,9 @@ from ecs_fluid.errors import FluidError, LimitError, RecipeError, StorageError, 
 from ecs_fluid.fluid import Fluid, options_of
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.runs.runner import Runner, free_folder, run_info, stored_columns
+from ecs_fluid.systems.partition import PartitionSystem
+from ecs_fluid.systems.remesh import RemeshSystem
+from ecs_fluid.systems.stretch import StretchSystem
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.validation_errors import shown
 from ecs_fluid.world import World
@@ -102,15 +105,23 @@ def _last_tick(world: World, ticks: int | None) -> int:
 
 
 def tables_of_world(world: World) -> dict[str, Any]:
-    """Tables of a world file: the world's own, or just its clock and fluid; with its present solver."""
+    """Tables of a world file: the world's own, or just its clock and fluid; with its present solver and grid.
+
+    For a world made in Python they tell too of stretching along lines of single vortons, by which a solver
+    on a grid may read velocities.
+    """
     tables = world.recipe or {
         "world": world.options.model_dump(mode="json", exclude_unset=True),
         "fluid": options_of(world.fluid[Fluid]).model_dump(mode="json", exclude_none=True),
     }
     fluid = dict(tables.get("fluid", {}))
-    velocity = world.system(VelocitySystem)
-    if velocity is not None:
-        fluid["velocity"] = velocity.parameters.model_dump(mode="json", exclude_unset=True)
+    for key, kind in (("velocity", VelocitySystem), ("partition", PartitionSystem)):
+        system = world.system(kind)
+        if system is not None:
+            fluid[key] = system.parameters.model_dump(mode="json", exclude_unset=True)
+    stretch = world.system(StretchSystem)
+    if world.recipe is None and stretch is not None and world.system(RemeshSystem) is None:
+        fluid["stretch"] = {"scheme": stretch.form}
     return {**tables, "fluid": fluid}
 
 

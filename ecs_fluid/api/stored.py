@@ -22,8 +22,8 @@ from ecs_fluid.components import (
 from ecs_fluid.errors import FluidError, StorageError
 from ecs_fluid.exports.frames import selected_frames
 from ecs_fluid.io.fields import field_ticks
-from ecs_fluid.io.lock import WriterLock
-from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.io.lock import LOCK, WriterLock
+from ecs_fluid.io.runfolder import RECIPE, RunFolder
 from ecs_fluid.io.trajectory import Trajectory
 from ecs_fluid.own_code import is_shipped
 from ecs_fluid.plugins import searching, without_kind
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ecs_fluid.systems import VelocitySystem
     from ecs_fluid.viz.surface_scene import TimedDistances
     from ecs_fluid.viz.surfaces import Distances
+    from ecs_fluid.worlds.world_recipe import WorldRecipe
 
 Frame = dict[str, dict[str, Array]]
 Velocity = Callable[[Any], Any]
@@ -68,7 +69,7 @@ def status_of(run: RunFolder) -> str:
     status = str(run.read_info().get("status"))
     if status == "running":
         with suppress(StorageError):
-            WriterLock(run.path / "writer.lock").release()
+            WriterLock(run.path / LOCK).release()
             return "killed"
     return status
 
@@ -114,7 +115,7 @@ def load_code_of_run(folder: Path) -> None:
     with searching(code_folder(folder)):
         fluid = tables_of(run).get("fluid")
         velocity = fluid.get("velocity") if isinstance(fluid, dict) else None
-        VelocitySystem.load_code(velocity, f"{run.path / 'world.toml'}: [fluid] velocity")
+        VelocitySystem.load_code(velocity, f"{run.path / RECIPE}: [fluid] velocity")
 
 
 def chosen_frames(folder: Path, frames: str | int | slice | None) -> tuple[Trajectory, range]:
@@ -139,39 +140,60 @@ class VelocityOf:
         run = RunFolder.open(folder)
         tables = tables_of(run)
         # Only velocities are needed; looking up the user's own classes would run their code.
-        tables.pop("entity", None)
+        made_in_python = tables.pop("entity", None) is None
         systems = [item for item in tables.pop("system", ()) if isinstance(item, dict)]
         transfer = [without_kind(item) for item in systems if item.get("kind") == "transfer"]
-        recipe = WorldRecipe.from_tables(tables, "world.toml")
+        recipe = WorldRecipe.from_tables(tables, RECIPE)
         self._constants, self._transfer = recipe.fluid.constants(), transfer
         self._options = recipe.world.model_dump(include={"precision", "dimension", "plane", "periodic"})
-        self._parameters, self._run = dict(recipe.fluid.velocity), run
+        self._parameters, self._partition = dict(recipe.fluid.velocity), dict(recipe.fluid.partition)
+        # Of stretching, the file of a world made in Python tells only where strengths may follow lines.
+        told = bool(recipe.fluid.stretch) or not made_in_python
+        self._stretch, self._run = _stretch_by_lines(recipe, systems) if told else None, run
 
     def __call__(self, frame: Any) -> Flow:
         """Velocity and fields of one frame."""
         return Flow(lambda: self.world_of(frame))
 
     def world_of(self, frame: Any) -> World:
-        """A world of the vortons, hot gas and smoke of one frame, which give velocity and fields."""
-        from ecs_fluid.systems import TransferSystem, VelocitySystem
+        """A world of the vortons, hot gas and smoke of one frame, which give velocity and fields.
+
+        It has tracers too, where the solver has a grid, which encloses them; and bodies, where there are
+        fields, which go on evenly behind the walls of containers.
+        """
+        from ecs_fluid.components.bodies import Body
+        from ecs_fluid.systems import PartitionSystem, StretchSystem, TransferSystem, VelocitySystem
+        from ecs_fluid.systems.shared.body_tables import BODIES
+        from ecs_fluid.systems.velocity.solver import solver_class
 
         world, system = World(**self._options), VelocitySystem(**self._parameters)
+        on_grid = solver_class(system.solver).on_grid
         world.set_fluid(**self._constants)
-        carried, mixed = (Density, Temperature, Species), False
+        carried = Density, Temperature, Species
+        labels = {name: {label.partition(".")[0] for label in columns} for name, columns in frame.items()}
+        mixed = any(
+            "Volume" in kinds and any(one.__name__ in kinds for one in carried) for kinds in labels.values()
+        )
+        flow = system.further_reads
         for name, columns in frame.items():
-            kinds = {label.partition(".")[0] for label in columns}
+            kinds = labels[name]
             vortons, gas = {"Strength", "CoreRadius"} <= kinds, "Volume" in kinds
             known: list[Any] = [kind for kind in (Strength, CoreRadius) if vortons]
             known += [kind for kind in (Volume, Dilatation, *carried) if gas and kind.__name__ in kinds]
-            known = [Position, *known] if known else []
+            enclosed = on_grid and "Position" in kinds and "Pose" not in kinds
+            known = [Position, *known] if known or enclosed else []
             tables = [
                 kind(**{name: columns[f"{kind.__name__}.{name}"] for name in kind.columns}) for kind in known
             ]
-            tables += self._read_by(system, name, columns, known)
+            wanted = (*flow, *BODIES) if mixed and "Pose" in kinds else flow
+            more = self._read_by(system, wanted, name, columns, known)
+            # Without a checkpoint masses and shapes of bodies are not known.
+            if flow or any(isinstance(table, Body) for table in more):
+                tables += more
             if tables:
                 world.spawn(name, *tables)
-            mixed |= gas and any(kind in known for kind in carried)
-        world.add_system(system)
+        stretch = [] if self._stretch is None else [StretchSystem(**self._stretch)]
+        world.add_systems([PartitionSystem(**self._partition), system, *stretch])
         if mixed:
             world.add_system(TransferSystem(**(self._transfer[0] if self._transfer else {})))
         return world
@@ -179,18 +201,19 @@ class VelocityOf:
     def _read_by(
         self,
         system: VelocitySystem,
+        wanted: Sequence[type[Component]],
         name: str,
         columns: Mapping[str, Array],
         known: Sequence[type[Component]],
     ) -> list[Component]:
-        """Tables of an entity that the flow depends on beside those of vortons.
+        """Tables of an entity, those of the kinds `wanted`, on which flow and fields depend too.
 
         What frames do not hold of bodies (shapes, masses) never changes, so it is taken from a checkpoint.
         """
         from ecs_fluid.components import Pose
 
         found = []
-        for kind in system.further_reads:
+        for kind in dict.fromkeys(wanted):
             body = "Pose.q" in columns  # whose place stands under Position.x
             if kind in known or kind.derived or not kind.columns or (body and kind is Position):
                 continue
@@ -204,6 +227,8 @@ class VelocityOf:
             held |= {column: self._kept[f"{name}/{labels[column]}"] for column in missing}
             rows = {len(held[column]) for column in labels} if kind.per_row else set()
             if (missing and not is_shipped(kind)) or len(rows) > 1:
+                if kind not in system.further_reads:
+                    return []  # bodies have come or gone since the checkpoint: fields end at their walls
                 raise StorageError(
                     f"the solver {system.solver!r} reads {kind.__name__} of {name!r}, which stored frames do "
                     "not hold, so their flow is not known; ask the world while it runs"
@@ -218,6 +243,23 @@ class VelocityOf:
             return self._run.newest_checkpoint().arrays
         except StorageError:
             return {}
+
+
+def _stretch_by_lines(recipe: WorldRecipe, systems: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Parameters of the StretchSystem, where a world that repeats may share out strengths by its form."""
+    from ecs_fluid.systems import RemeshSystem
+    from ecs_fluid.worlds.world_recipe import named_systems
+
+    velocity, options = recipe.fluid.velocity, recipe.world
+    if not any(options.periodic) or options.dimension == 2 or not velocity.get("gradient", True):
+        return None
+    known = named_systems()
+    kinds = [known[name] for name in (item.get("kind") for item in systems) if name in known]
+    if RemeshSystem in kinds:
+        return None
+    # What makes vorticity in the run is not in the world of a frame, so that `auto` would not see it.
+    form = {"scheme": "transposed"} if any(kind.makes_vorticity for kind in kinds) else {}
+    return form | dict(recipe.fluid.stretch)
 
 
 def distances_at(fields: Path, tick: int) -> Distances:

@@ -25,8 +25,9 @@ from ecs_fluid.arguments import refuse_unused
 from ecs_fluid.cli import Frames, WorldName, app, err, out
 from ecs_fluid.cli.worlds import AllowCode, Settings
 from ecs_fluid.errors import RecipeError, StorageError
-from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.io.runfolder import RunFolder, is_run, runs_in
 from ecs_fluid.validation_errors import nearest
+from ecs_fluid.viz.camera import SIZE
 from ecs_fluid.viz.camera_path import read_camera
 from ecs_fluid.worlds.world_recipe import load, shipped
 
@@ -48,7 +49,7 @@ def show(
     normal: str = "y",
     level: float = 0.0,
     clip: bool = False,
-    size: tuple[int, int] = (1280, 720),
+    size: tuple[int, int] = SIZE,
     fps: float | None = None,
     jobs: int = 1,
     save: Path | None = None,
@@ -97,7 +98,7 @@ def show(
         "clip": clip,
     }
     check_pictures(movie, save)
-    if (Path(source) / "run.json").is_file():
+    if is_run(Path(source)):
         refuse_unused(
             {"--ticks": ticks, "--set": set_},
             f"because {source} is a run, not a world; --frame chooses its time",
@@ -127,7 +128,7 @@ def _refuse_no_world(source: str) -> None:
         RunFolder.open(source)  # says what it is
     if not Path(source).exists() and source not in shipped():
         beside = Path(source).parent
-        runs = [str(beside / path.parent.name) for path in beside.glob("*/run.json")]
+        runs = [str(beside / path.name) for path in runs_in(beside)]
         raise StorageError(f"there is no run and no world {source!r}; {nearest(source, [*runs, *shipped()])}")
 
 

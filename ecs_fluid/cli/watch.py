@@ -14,6 +14,7 @@ from ecs_fluid.arguments import refuse_unused
 from ecs_fluid.cli import Threads, Ticks, WorldName, app, err, out
 from ecs_fluid.cli.worlds import AllowCode, Settings
 from ecs_fluid.threads import use_threads
+from ecs_fluid.viz.camera import SIZE
 
 
 @app.command
@@ -28,7 +29,7 @@ def watch(
     look: str | None = None,
     only: tuple[str, ...] = (),
     normal: str = "y",
-    size: tuple[int, int] = (1280, 720),
+    size: tuple[int, int] = SIZE,
     ticks: Ticks = None,
     paused: bool = False,
     serve: bool = False,

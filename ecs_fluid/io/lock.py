@@ -25,6 +25,9 @@ from ecs_fluid.signals import handled
 with contextlib.suppress(ImportError):  # Windows
     import fcntl
 
+LOCK = "writer.lock"
+"""Name of the file, in every folder that a process writes into, that the writer holds."""
+
 _UNSUPPORTED = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 _PATIENCE = 2.0  # s; a reader that was stopped while it held the lock must not stop a simulation
 

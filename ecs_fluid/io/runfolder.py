@@ -31,7 +31,7 @@ from ecs_fluid.errors import StorageError, printable, warn
 from ecs_fluid.io import checkpoint
 from ecs_fluid.io.disk import make_folder, replace_text, storage_error
 from ecs_fluid.io.fields import drop_fields_after, field_names, missing_files
-from ecs_fluid.io.lock import WriterLock
+from ecs_fluid.io.lock import LOCK, WriterLock
 from ecs_fluid.io.provenance import Provenance, Text, provenance
 from ecs_fluid.io.records import append_record, drop_records_after, read_records
 from ecs_fluid.io.trajectory import Trajectory, TrajectoryWriter
@@ -40,7 +40,9 @@ from ecs_fluid.validation_errors import closest, shown, validated
 
 FORMAT = "ecs_fluid run"
 VERSION = 2
-_OWN_FILES = ("run.json", "world.toml", "diagnostics.jsonl", "trajectory", "checkpoints", "writer.lock")
+RUN, RECIPE = "run.json", "world.toml"
+"""Files of a run: what makes a folder a run, and its world."""
+_OWN_FILES = (RUN, RECIPE, "diagnostics.jsonl", "trajectory", "checkpoints", LOCK)
 _UNFINISHED = tuple(f".{name}.tmp" for name in _OWN_FILES)
 _MOST_NAMED = 3  # missing files that a message names
 
@@ -151,14 +153,14 @@ class RunFolder:
         )
         make_folder(folder)
         _check_empty_or_run(folder, existing)
-        lock = WriterLock(folder / "writer.lock")
+        lock = WriterLock(folder / LOCK)
         try:
             _check_empty_or_run(folder, existing)  # again: another process may have been here in between
             _clear(folder)
-            replace_text(folder / "world.toml", recipe_toml, "write recipe")
+            replace_text(folder / RECIPE, recipe_toml, "write recipe")
             for part in ("trajectory", "checkpoints"):
                 make_folder(folder / part)
-            replace_text(folder / "run.json", document, "write run information")  # last: now it is a run
+            replace_text(folder / RUN, document, "write run information")  # last: now it is a run
         except BaseException:
             lock.release()
             raise
@@ -177,13 +179,13 @@ class RunFolder:
         run = cls.open(path)
         for part in (run.trajectory, run.checkpoints, run.fields):
             refuse_linked(part)
-        return cls(run.path, WriterLock(run.path / "writer.lock"))
+        return cls(run.path, WriterLock(run.path / LOCK))
 
     @property
     def recipe(self) -> str:
         """The world file as run, TOML."""
         try:
-            return read_bytes(self.path / "world.toml", "read recipe").decode()
+            return read_bytes(self.path / RECIPE, "read recipe").decode()
         except UnicodeDecodeError as error:
             raise StorageError(
                 f"recipe {self.path / 'world.toml'} is damaged: it is not UTF-8 text"
@@ -191,7 +193,7 @@ class RunFolder:
 
     def read_info(self) -> dict[str, Any]:
         """What ``run.json`` says. Raises StorageError if it is missing, damaged or of another version."""
-        where = self.path / "run.json"
+        where = self.path / RUN
         if not self.path.is_dir():
             what = "it is a file" if self.path.is_file() else f"there is no such folder{self._suggestion()}"
             raise StorageError(f"{self.path} is not a run folder: {what}")
@@ -201,7 +203,7 @@ class RunFolder:
                 "results of all; the same `ecs-fluid sweep` command again continues it"
             )
         if not where.exists():
-            around = [folder for folder in self.path.parents[:2] if (folder / "run.json").is_file()]
+            around = [folder for folder in self.path.parents[:2] if is_run(folder)]
             hint = f"; {around[0]} is one" if around else ""
             raise StorageError(f"{self.path} is not a run folder: it has no run.json{hint}")
         info = read_document(self.path, "run", VERSION)
@@ -219,11 +221,9 @@ class RunFolder:
     def _suggestion(self) -> str:
         """A hint at a run of this or a close name, in the same folder or in `runs`; "" if there is none."""
         with suppress(OSError):
-            beside = [path.parent for path in self.path.parent.glob("*/run.json")]
+            beside = runs_in(self.path.parent)
             names = {path.name: path for path in [*beside, Path("runs", self.path.name)]}
-            close = closest(
-                self.path.name, [name for name, path in names.items() if (path / "run.json").is_file()]
-            )
+            close = closest(self.path.name, [name for name, path in names.items() if is_run(path)])
             return f"; {names[close]} is one" if close is not None else ""
         return ""
 
@@ -234,7 +234,7 @@ class RunFolder:
         document = _json(info, self.path)
         # Never write a file that could not be read again.
         validated(_Info, info, f"run information for {self.path} is refused", StorageError)
-        replace_text(self.path / "run.json", document, "write run information")
+        replace_text(self.path / RUN, document, "write run information")
 
     def record(self, **values: Any) -> None:
         """Append one diagnostics record; give it ``tick`` and ``time``, so that resuming can drop it."""
@@ -324,6 +324,16 @@ class RunFolder:
             raise StorageError(f"run {self.path} was opened read-only; resume it to write")
 
 
+def is_run(folder: Path) -> bool:
+    """Whether a folder holds a run."""
+    return (folder / RUN).is_file()
+
+
+def runs_in(folder: Path) -> list[Path]:
+    """The runs directly in a folder."""
+    return [path.parent for path in folder.glob(f"*/{RUN}")]
+
+
 def _stretch(tick: int, code: Mapping[str, str]) -> dict[str, Any]:
     """The entry for a stretch of a run that begins now; it names neither host nor user."""
     here, cores = platform.uname(), os.cpu_count()
@@ -345,7 +355,7 @@ def _check_empty_or_run(folder: Path, existing: str) -> None:
         names = {entry.name for entry in folder.iterdir()}
     except OSError as error:
         raise storage_error(error, "use run folder", folder) from error
-    if "run.json" in names:
+    if RUN in names:
         RunFolder(folder).read_info()  # refuses a run.json that is not ours
         if existing != "replace":
             raise StorageError(
@@ -354,7 +364,7 @@ def _check_empty_or_run(folder: Path, existing: str) -> None:
             )
         return
     # The lock is made first: with it, this is a run of ours that was killed at its start.
-    if foreign := sorted(names - {*_OWN_FILES, *_UNFINISHED} if "writer.lock" in names else names):
+    if foreign := sorted(names - {*_OWN_FILES, *_UNFINISHED} if LOCK in names else names):
         raise StorageError(
             f"{folder} is not empty and not a run folder (it holds {foreign[0]!r}); choose another folder"
         )

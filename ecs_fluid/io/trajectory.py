@@ -20,7 +20,7 @@ import numpy as np
 from ecs_fluid.errors import DAMAGE, StorageError
 from ecs_fluid.io import vtkhdf
 from ecs_fluid.io.disk import NAME, damage_error, make_folder, storage_error, temporary_name
-from ecs_fluid.io.lock import WriterLock, interrupts_delayed
+from ecs_fluid.io.lock import LOCK, WriterLock, interrupts_delayed
 from ecs_fluid.io.transaction import JOURNAL, PagedFile, abandon, commit, no_commits, read_journal, recover
 from ecs_fluid.io.untrusted import check_file, refuse_linked
 from ecs_fluid.io.vtkhdf import Column, Index
@@ -63,7 +63,7 @@ class TrajectoryWriter:
                 f"{self.folder} already holds a trajectory; continue it with resume_at_tick or choose "
                 "another folder"
             )
-        self._lock: WriterLock | None = WriterLock(self.folder / "writer.lock")
+        self._lock: WriterLock | None = WriterLock(self.folder / LOCK)
         try:
             for unfinished in self.folder.glob(temporary_name(Path("*.vtkhdf")).name):
                 unfinished.unlink(missing_ok=True)

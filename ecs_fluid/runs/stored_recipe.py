@@ -9,14 +9,14 @@ from typing import Any
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError
-from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.io.runfolder import RECIPE, RunFolder
 from ecs_fluid.world_files import tables_in
 from ecs_fluid.world_options import WorldOptions
 
 
 def tables_of(run: RunFolder) -> dict[str, Any]:
     """Tables of the world file of a run."""
-    return tables_in(run.recipe, str(run.path / "world.toml"))
+    return tables_in(run.recipe, str(run.path / RECIPE))
 
 
 def temperatures_at_rest(run: RunFolder) -> Callable[[Array], Array]:

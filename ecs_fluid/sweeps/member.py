@@ -15,8 +15,8 @@ from typing import Any
 import tomli_w
 
 from ecs_fluid.errors import DivergedError, FluidError, FluidWarning, StorageError, warn
-from ecs_fluid.io.lock import WriterLock
-from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.io.lock import LOCK, WriterLock
+from ecs_fluid.io.runfolder import RunFolder, is_run
 from ecs_fluid.io.trajectory import Trajectory
 from ecs_fluid.runs.runner import Runner
 from ecs_fluid.sweeps.axes import Point
@@ -67,7 +67,7 @@ class Member:
 
     def records(self) -> list[dict[str, Any]]:
         """Its diagnostics over time, oldest first."""
-        return RunFolder.open(self.path).records() if (self.path / "run.json").is_file() else []
+        return RunFolder.open(self.path).records() if is_run(self.path) else []
 
     def trajectory(self) -> Trajectory:
         """Its stored frames."""
@@ -157,7 +157,7 @@ def _run(job: Job, report: Report, stop: Callable[[], bool]) -> Member:
 
 def ended_before(member: Member) -> Member | None:
     """The member with its result, if it finished before, or diverged, as it would again; else None."""
-    if not (member.path / "run.json").is_file():
+    if not is_run(member.path):
         return None
     info = RunFolder.open(member.path).read_info()
     ended = info.get("status") == "finished" or (info.get("status") == "diverged" and "error" in info)
@@ -169,7 +169,7 @@ def _runner_of(job: Job) -> Runner:
     plan, member = job.plan, job.member
     recipe = plan.recipe_of(member.values)
     last = plan.ticks or recipe.ticks
-    if (member.path / "run.json").is_file() and _has_checkpoint(member.path):
+    if is_run(member.path) and _has_checkpoint(member.path):
         return Runner.resume(member.path, last, plan.allow_code, plan.anyway)[0]
     for text in recipe.lint():
         warn(text)
@@ -195,7 +195,7 @@ def _has_checkpoint(path: Path) -> bool:
 
 def _wait_for_writer(member: Member, report: Report, stop: Callable[[], bool]) -> None:
     """Wait while another process writes the member: a worker of a killed sweep may be finishing it."""
-    path = member.path / "writer.lock"
+    path = member.path / LOCK
     announced = False
     while path.exists() and not stop():
         try:

@@ -17,11 +17,12 @@ from pydantic import BaseModel, Field
 from ecs_fluid.arguments import names_of, whole_number_or_none
 from ecs_fluid.errors import RecipeError, StorageError
 from ecs_fluid.io.disk import replace_text, storage_error
+from ecs_fluid.io.lock import LOCK
 from ecs_fluid.io.provenance import Provenance, differences, digest_of, provenance, refuse_other_provenance
 from ecs_fluid.io.untrusted import read_document
 from ecs_fluid.own_code import code_named_in
 from ecs_fluid.sweeps.axes import Point, labels, name_of, setting
-from ecs_fluid.validation_errors import nearest, validated
+from ecs_fluid.validation_errors import nearest, shortened, validated
 from ecs_fluid.world_files import read_tables
 from ecs_fluid.worlds.files import data_file, files_from
 from ecs_fluid.worlds.overrides import override
@@ -233,7 +234,7 @@ class Plan:
         path = folder / FILE
         if not path.exists():
             names = sorted(item.name for item in folder.iterdir()) if folder.is_dir() else []
-            if foreign := [name for name in names if name not in (STOP, "writer.lock")]:
+            if foreign := [name for name in names if name not in (STOP, LOCK)]:
                 raise StorageError(
                     f"{folder} is not empty and holds no sweep (it holds {foreign[0]!r}); choose another "
                     "folder"
@@ -274,7 +275,7 @@ def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
         was, is_ = then.get(place, "absent"), now.get(place, "absent")
         if was != is_:
             shown = place.removeprefix(".tables.").removeprefix(".vary.").removeprefix(".")
-            return f"{shown} was {_shortened(was)} and is now {_shortened(is_)}"
+            return f"{shown} was {shortened(was, 80)} and is now {shortened(is_, 80)}"
     return ""
 
 
@@ -287,7 +288,3 @@ def _leaves(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
             yield from _leaves(item, f"{place}.{key}")
     else:
         yield place, "the world's own" if value is None else json.dumps(value).strip("[]")
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= 80 else text[:77] + "..."

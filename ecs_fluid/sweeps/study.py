@@ -13,7 +13,7 @@ from ecs_fluid.arguments import MOST_THREADS, path_of, whole_number, whole_numbe
 from ecs_fluid.errors import FluidError, RecipeError, StorageError, sentences
 from ecs_fluid.html import table
 from ecs_fluid.io.disk import make_folder, replace_text
-from ecs_fluid.io.lock import WriterLock
+from ecs_fluid.io.lock import LOCK, WriterLock
 from ecs_fluid.io.records import append_record
 from ecs_fluid.sweeps.axes import MOST_MEMBERS, Point, axis, product
 from ecs_fluid.sweeps.member import Job, Member, ended_before, run_member
@@ -148,7 +148,7 @@ class Study:
         self._ended: dict[str, Member] = {}
         self.files: list[Path] = []
         make_folder(self.folder)
-        self._lock: WriterLock | None = WriterLock(self.folder / "writer.lock")
+        self._lock: WriterLock | None = WriterLock(self.folder / LOCK)
         try:
             plan.adopt_stored(self.folder)  # again: another process may have written a sweep before the lock
             (self.folder / STOP).unlink(missing_ok=True)

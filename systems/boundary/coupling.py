@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import FREE, ContactMemory, FormerPose
 from ecs_fluid.fluid import Fluid
+from ecs_fluid.schedule import named
 from ecs_fluid.systems.shared.body_tables import column_of, row_ids
 from ecs_fluid.systems.shared.together import drive_of, solution
 
@@ -59,9 +60,7 @@ def coupling_of(system: BoundarySystem, bodies: Bodies) -> Coupling:
     """The free bodies that the fluid moves: those of a world with a ReactionSystem by vortons."""
     world, axes = system.world, np.zeros(6, bool)
     rho = float(system.field(Fluid).density)
-    # Found by name: ReactionSystem imports this package and cannot be imported here.
-    reactions: list[Any] = [each for each in world.systems if each.kind == "reaction"]
-    for reaction in reactions:
+    for reaction in named(world.systems, "ReactionSystem"):
         axes |= reaction.moved["vortons"]
         rho = reaction.density or rho
     if world.across is not None:

@@ -35,7 +35,6 @@ from ecs_fluid.systems.boundary.sheets import (
     Covered,
     Sheet,
     SheetBoundary,
-    Surface,
     rms,
     strengths_of_rings,
 )
@@ -100,7 +99,7 @@ class LayerBoundary(SheetBoundary):
         speed, extent = self.speeds_and_extents(entities)
         if not speed.any():
             return []
-        spacing, dt = self.system.lattice or float(extent.min()) / FINE, self.world.dt
+        spacing, dt = self._lattice(extent), self.world.dt
         texts, fastest = [], float(speed.max())
         past = speed > 0.0
         layer = float(np.sqrt(2.0 * viscosity * extent[past] / speed[past]).min())
@@ -167,7 +166,7 @@ class LayerBoundary(SheetBoundary):
         """Reflect vortons in bodies to their mirror images; the lattice replaces them when the tick ends."""
         covered = self.covered(*gathered(entities))
         bodies = covered.bodies
-        spacing, coupling = self._spacing(covered.surfaces), coupling_of(self.system, bodies)
+        spacing, coupling = self._spacing(covered), coupling_of(self.system, bodies)
         old = self._fluid_vortons(covered, former)
         new = mirror_images(covered, old)
         wake = self.world[self.system.wake]
@@ -226,7 +225,7 @@ class LayerBoundary(SheetBoundary):
         if not len(coupling.rows):
             return np.zeros((len(bodies.x), 3, 3))
         covered = self.covered(bodies, hulls)
-        spacing, some = self._spacing(covered.surfaces), np.zeros(len(bodies.x), bool)
+        spacing, some = self._spacing(covered), np.zeros(len(bodies.x), bool)
         some[coupling.rows] = True
         inner = self._points_inside(covered, spacing, some)
         units = self._unit_sheets(covered, cut_panels(covered, spacing), inner, coupling, spacing)
@@ -237,21 +236,25 @@ class LayerBoundary(SheetBoundary):
         """Mask (3,) of the axis across a plane."""
         return np.asarray(np.arange(3) == self.world.across)
 
-    def _spacing(self, surfaces: list[Surface]) -> float:
-        """Spacing of the lattice, m."""
-        extents = np.array([np.ptp(s.panels.vertices, axis=0) for s in surfaces])
-        spacing = self.system.lattice or float(extents.max(axis=1).min()) / FINE
-        points = np.prod(np.where(self._flat, 1.0, extents / spacing + 2 * FILLED), axis=1).sum()
+    def _lattice(self, extents: Array) -> float:
+        """Spacing of the lattice, m, around bodies of these extents (n,) m."""
+        return self.system.lattice or float(extents.min()) / FINE
+
+    def _spacing(self, covered: Covered) -> float:
+        """Spacing of the lattice around these bodies, m; LimitError if it has too many points."""
+        spacing = self._lattice(self.extents(covered.bodies, covered.hulls))
+        sides = np.array([np.ptp(s.panels.vertices, axis=0) for s in covered.surfaces])
+        points = np.prod(np.where(self._flat, 1.0, sides / spacing + 2 * FILLED), axis=1).sum()
         what = f"lattice points of {spacing:g} m for BoundarySystem around bodies"
         check_memory(GRID_POINT, float(points), what, "use a larger lattice")
         return spacing
 
     def edge(self, extent: float) -> float:
-        """Edge of the panels, m; in a plane, where they are cheap, at most that of the lattice."""
+        """Edge of the panels, m; in a plane, where they are cheap, at most the lattice around such a body."""
         edge = super().edge(extent)
         if self.world.dimension == 3 or self.system.spacing:
             return edge
-        return min(edge, self.system.lattice or extent / FINE)
+        return min(edge, self._lattice(np.array([extent])))
 
     def _fluid_vortons(self, covered: Covered, former: FormerMotion) -> Vortons:
         """The vortons of the wake, without the vorticity 2 spin inside present bodies.
@@ -339,7 +342,7 @@ class LayerBoundary(SheetBoundary):
         """
         bodies, _, surfaces, sheet = covered
         diffusion = self.world.system(DiffusionSystem)
-        viscosity = 0.0 if diffusion is None else diffusion.total
+        viscosity = 0.0 if diffusion is None else diffusion.viscosity
         thickness = spacing / 5 + viscosity * self.world.dt / spacing
         n, p = len(surfaces), len(sheet.owner)
         free, axes = np.arange(len(coupling.rows)), coupling.axes

@@ -139,7 +139,7 @@ class SheetBoundary(ABC):
             return np.zeros(0), np.zeros(0)
         bodies, hulls = gathered(entities)
         speed = np.linalg.norm(wind_at(self.world, self.world.time) - bodies.v, axis=1)
-        return speed, np.array([self._extent(bodies, hulls, i) for i in range(len(speed))])
+        return speed, self.extents(bodies, hulls)
 
     def friction_lint(self, entities: list[Entity]) -> list[str]:
         """Warn of `friction` where fluid flows past bodies."""
@@ -192,6 +192,10 @@ class SheetBoundary(ABC):
         if bodies.shape[i] == BALL:
             return ball_panels(radius, edge) if across is None else disk_outline(radius, edge, across)
         return hull_panels(hulls, hull, edge) if across is None else prism_outline(hulls, hull, edge, across)
+
+    def extents(self, bodies: Bodies, hulls: Hulls) -> Array:
+        """Longest extent (n,) m of each body."""
+        return np.array([self._extent(bodies, hulls, i) for i in range(len(bodies.x))])
 
     def _extent(self, bodies: Bodies, hulls: Hulls, i: int) -> float:
         """Longest extent of the body of row i, all parts, along its axes (in a plane, of those in it), m."""

@@ -24,6 +24,7 @@ from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.recipe import Name
+from ecs_fluid.schedule import named
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.boundary.article import reassign_vortons
@@ -33,6 +34,7 @@ from ecs_fluid.systems.boundary.sheets import SheetBoundary
 from ecs_fluid.systems.diffusion import DiffusionSystem
 from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities
 from ecs_fluid.systems.shared.fluid_at_rest import density_lint
+from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
 from ecs_fluid.systems.stretch import StretchSystem
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
@@ -121,7 +123,7 @@ class BoundarySystem(System):
     """panels, layer: edge of the triangles, m; default by panels_across"""
     offset: float = Field(default=1.0, ge=0, le=4)
     """panels: distance of a shed vorton from its panel, over the square root of the panel's area, 1"""
-    overlap: float = Field(default=1.5, gt=0, le=8)
+    overlap: float = Field(default=LEAST_OVERLAP, gt=0, le=8)
     """panels, layer: core radius of shed vortons, over the root of a panel's area or the lattice, 1"""
     tolerance: float = Field(default=5e-3, gt=0, le=1)
     """panels: rms normal velocity left at the centres, over the rms slip, 1"""
@@ -219,7 +221,7 @@ class BoundarySystem(System):
         if self._has_friction:
             texts += self._sheets.friction_lint(self._with_sheets(body_entities(world)))
         stretch, diffusion = world.system(StretchSystem), world.system(DiffusionSystem)
-        viscosity = diffusion.total if diffusion is not None else 0.0
+        viscosity = diffusion.viscosity if diffusion is not None else 0.0
         if isinstance(self._sheets, LayerBoundary):
             method = "pse" if diffusion is None else diffusion.method
             texts += self._sheets.lint(body_entities(world), method, viscosity)
@@ -258,8 +260,8 @@ def refuse_two_spins(world: World) -> None:
     boundary = world.system(BoundarySystem)
     if boundary is None or boundary.boundary != "article" or boundary.reaction == "none":
         return
-    for system in world.systems:
-        if system.kind == "reaction" and (angular := getattr(system, "angular", "none")) != "none":
+    for angular in (reaction.angular for reaction in named(world.systems, "ReactionSystem")):
+        if angular != "none":
             raise RecipeError(
                 f"ReactionSystem has angular = {angular!r}, but BoundarySystem changes the spin of bodies "
                 "too; set BoundarySystem.reaction = 'none' or ReactionSystem.angular = 'none'"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from ecs_fluid.components import InertialVelocity, Position
 from ecs_fluid.components.liquid import Liquid, LiquidModel, LiquidPush
 from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.inflow import in_pipes, inflows
-from ecs_fluid.systems.liquid.constants import SAME_SIZE, common_viscosity, densest, mean_volume
+from ecs_fluid.systems.liquid.constants import ALIKE, SAME_SIZE, common_viscosity, mean_volume, sound_speed
 from ecs_fluid.systems.liquid.places import bodies_at
 from ecs_fluid.systems.shared.populations import joined
 
@@ -62,7 +61,7 @@ class AllLiquid:
             if abs(inflow.particle - mean) > SAME_SIZE * mean:
                 raise FluidError(
                     f"inflow {inflow.name!r}: spacing = {inflow.edge:g} m, but the liquid it flows into has "
-                    f"{mean ** (1 / 3):.3g} m; use spacings that differ by less than 7 %"
+                    f"{mean ** (1 / 3):.3g} m; {ALIKE}"
                 )
         x, v, mass, volume = in_pipes(self.world)
         columns = (column.astype(self.world.dtype) for column in (x, v, mass, volume / mean, 0 * mass))
@@ -86,7 +85,7 @@ class AllLiquid:
     @property
     def sound(self) -> float:
         """Speed of sound in the densest liquid, m/s."""
-        return math.sqrt(7 * float(self.sph.field(LiquidModel).stiffness[0]) / densest(self.world))
+        return sound_speed(self.world, float(self.sph.field(LiquidModel).stiffness[0]))
 
     @property
     def mean_push(self) -> Array:

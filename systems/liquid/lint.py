@@ -16,7 +16,7 @@ from ecs_fluid.systems.inflow import inflows
 from ecs_fluid.systems.liquid.constants import common_viscosity
 from ecs_fluid.systems.liquid.steps import capillary_step
 from ecs_fluid.systems.shared.populations import joined, rows_of_each
-from ecs_fluid.systems.shared.walls import Walls, containers, outside_all
+from ecs_fluid.systems.shared.walls import Walls, containers, outside_all, skewness
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -151,8 +151,7 @@ def _askew_lint(wall: Walls) -> list[str]:
     """Warn of planes that do not mirror liquid because they are slightly off right angles."""
     from ecs_fluid.kernels.sph.mirror_images import RIGHT_ANGLE
 
-    cosine = np.abs(wall.normals @ wall.normals.T)
-    off = np.minimum(cosine, np.abs(1 - cosine)).max(axis=1)
+    off = skewness(wall.normals)
     askew = off[(off >= RIGHT_ANGLE) & (off < ASKEW)]
     if not len(askew):
         return []

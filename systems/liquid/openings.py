@@ -11,7 +11,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import Position
 from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.keyframes import integral, value_at
-from ecs_fluid.systems.liquid.places import near_solids
+from ecs_fluid.systems.liquid.places import LEAST_GAP, near_solids
 from ecs_fluid.systems.shared.births import births
 from ecs_fluid.systems.shared.carriers import bodies, own_velocity
 from ecs_fluid.systems.shared.walls import containers
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 
 REACH = 3.0
 """Reach within which other liquid counts, and length of the pipe behind an opening, in spacings."""
-
-NEAREST = 0.4
-"""Least distance, in spacings, of new particles from a solid or a wall of their container: nearer, the image
-in the wall would throw them away. An opening that touches the wall has half a spacing, less `LOOSE`."""
 
 FULL, AROUND = 0.9, 0.25
 """Density of the liquid at a place over its density at rest from which a new particle has no room there, and
@@ -92,7 +88,7 @@ class Opening:
         behind, _ = self.pipe(self._world.tick * self._world.dt)
         if not len(x) or self._density_and_distance(behind[len(behind) // 2 :])[0].max(initial=0.0) > AROUND:
             return np.zeros(len(x), bool)
-        margin = NEAREST * self._inflow.edge
+        margin = LEAST_GAP * self._inflow.edge
         walls, free = containers(self._world), ~near_solids(self._world, x, margin)
         if walls:
             free &= np.any([wall.inside(x, margin) for wall in walls], axis=0)

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
     Bodies = tuple[Obstacles | None, Hulls | None]
 
+LEAST_GAP = 0.4
+"""Least distance, in spacings, of new liquid from solids and walls: nearer, pressure or the image in the wall
+would throw it away. A lattice between flat walls has half a spacing."""
+
 LEAST_ACROSS = 4
 """A liquid counts as too coarse with fewer particles than this across its thinnest part."""
 

@@ -14,24 +14,21 @@ from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.systems.inflow import inflows
 from ecs_fluid.systems.liquid.all_liquid import AllLiquid
-from ecs_fluid.systems.liquid.constants import densest, mean_volume
+from ecs_fluid.systems.liquid.constants import TAIT, densest, mean_volume, stiffness_for
 from ecs_fluid.systems.liquid.heads import head_of_push, largest_head
-from ecs_fluid.systems.liquid.places import near_solids
+from ecs_fluid.systems.liquid.places import LEAST_GAP, near_solids
 from ecs_fluid.systems.shared.populations import rows_of_each
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
     from ecs_fluid.systems.sph import SphSystem
 
-NEAREST_START = 0.4
-"""Least distance from solid bodies at the start, in spacings; the recipe minds the walls of containers."""
-
 
 def remove_in_solids(world: World) -> None:
-    """Remove liquid in solid bodies, or so near to them that pressure would throw it away."""
+    """Remove liquid in solid bodies, or too near to them; the recipe minds the walls of containers."""
     for entity, (position, liquid) in world.entities_with(Position, Liquid):
         if len(entity):
-            lost = near_solids(world, position.x, NEAREST_START * float(liquid.volume.mean()) ** (1 / 3))
+            lost = near_solids(world, position.x, LEAST_GAP * float(liquid.volume.mean()) ** (1 / 3))
             if lost.any():
                 entity.kill(lost)
 
@@ -46,7 +43,7 @@ def fill_model(sph: SphSystem) -> None:
     if first:
         mean = mean_volume(world)
         model.volume[0], model.reach[0] = mean, sph.support * mean ** (1 / 3)
-    model.stiffness[0], model.gravity = densest(world) * c**2 / 7, gravity.copy()
+    model.stiffness[0], model.gravity = stiffness_for(world, c), gravity.copy()
     if first:
         _compress(AllLiquid(sph))
         # A crowded start needs short steps from the first one on.
@@ -129,6 +126,6 @@ def compress_column(x: Array, liquid: Liquid, pull: Array, stiffness: float) -> 
     place = np.linspace(low, high, 2001)
     # The mean density is used at every height: an entity is one liquid.
     pressure = float(rho.mean()) * g * (high - place)
-    strain = 1 - (1 + pressure / stiffness) ** (-1 / 7)
+    strain = 1 - (1 + pressure / stiffness) ** (-1 / TAIT)
     sunk = np.concatenate([[0.0], np.cumsum(0.5 * (strain[1:] + strain[:-1]) * np.diff(place))])
     x -= (np.interp(z, place, sunk)[:, None] * up).astype(x.dtype)

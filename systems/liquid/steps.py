@@ -9,6 +9,7 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError
+from ecs_fluid.systems.liquid.constants import TAIT
 from ecs_fluid.systems.liquid.places import bodies_at, near_solids
 from ecs_fluid.systems.liquid.tick_warnings import warn_of_speed
 
@@ -60,7 +61,7 @@ class StepLimits:
         self.liquid, self.law, self.sph, self.world = liquid, law, liquid.sph, liquid.world
         _, _, mass, size, _ = liquid.particles
         # A light liquid beside a heavy one is equally stiff, so sound is faster in it.
-        self.sound = math.sqrt(7 * law.stiffness * law.volume * float((size / mass).max()))
+        self.sound = math.sqrt(TAIT * law.stiffness * law.volume * float((size / mass).max()))
         if liquid.push is None:
             self.pull = liquid.largest_weight(liquid.density) * float(np.linalg.norm(self.world.gravity))
         else:

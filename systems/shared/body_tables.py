@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from ecs_fluid.components.bodies import (
 )
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
+from ecs_fluid.schedule import named
 from ecs_fluid.systems.shared.populations import add_spread, rows_of_each
 from ecs_fluid.tables import refuse_contradiction
 
@@ -141,6 +142,20 @@ def move_freely(bodies: Bodies, dt: float) -> None:
     drift(bodies, np.ones(len(nothing), bool), nothing, nothing, dt, 1)
 
 
+def move_to_stage(world: World, entities: list[Entity], bodies: Bodies) -> None:
+    """Move all bodies, in place, to where they will be at the time of the integrator's stage.
+
+    Scripted bodies get the velocities of this tick. Without a BodySystem bodies stay where they are.
+    """
+    from ecs_fluid.systems.bodies import BodySystem
+
+    mover = world.system(BodySystem)
+    if mover is not None:
+        mover.set_scripted_motion(entities, bodies, world.dt)
+        if world.stage.c:
+            move_freely(bodies, world.stage.c * world.dt)
+
+
 def exact_hulls(table: HullTable) -> Hulls:
     """The polytopes of an entity in double precision, with normals of length 1."""
     from ecs_fluid.kernels.bodies.polytope import Hulls
@@ -210,8 +225,7 @@ def added_masses(world: World, entities: list[Entity]) -> tuple[Array, Array | N
             between = pairs[np.ix_(places, places)]
         elif known.any():
             added[known] = memory.added[places[known]]
-        # Found by name: BoundarySystem imports this module and cannot be imported here.
-        boundaries: list[Any] = [each for each in world.systems if each.kind == "boundary"]
+        boundaries = named(world.systems, "BoundarySystem")
         if boundaries and boundaries[0].boundary == "layer" and not known.all():
             fresh = boundaries[0].sheets.added_masses(entities)
             if len(fresh) > len(ids):

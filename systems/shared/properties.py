@@ -12,6 +12,7 @@ from ecs_fluid.components.bodies import BoundVorticity
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import ComponentError
 from ecs_fluid.fluid import LAWS, Fluid
+from ecs_fluid.schedule import named
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.fluid_at_rest import (
     FluidAtRest,
@@ -87,6 +88,16 @@ def temperature_lint(system: System, world: World) -> list[str]:
     return [
         f"{type(system).__name__}: {warm[0]!r} has temperatures but no density, and with the fluid's law = "
         "'none' temperature causes no buoyancy; use law = 'ideal_gas' or 'liquid', or give it a density"
+    ]
+
+
+def unburnt_lint(world: World, what: str) -> list[str]:
+    """Warn of fuel that no system burns; ``what`` begins the sentence: what has the fuel."""
+    if named(world.systems, "CombustionSystem"):
+        return []
+    return [
+        f"{what} fuel, but nothing burns it; add a CombustionSystem ([[system]] kind = 'combustion'), or "
+        "leave fuel out"
     ]
 
 

@@ -10,7 +10,13 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import HullShape, Pose
-from ecs_fluid.systems.shared.body_tables import body_entities, corners_of, gathered, planes_of
+from ecs_fluid.systems.shared.body_tables import (
+    body_entities,
+    corners_of,
+    gathered,
+    move_to_stage,
+    planes_of,
+)
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -33,6 +39,12 @@ would overlap behind their edge."""
 def along(v: Array, normal: Array) -> Array:
     """Components of v (..., 3) along a normal; summed in a fixed order, as a matrix product is not."""
     return np.asarray(v[..., 0] * normal[0] + v[..., 1] * normal[1] + v[..., 2] * normal[2])
+
+
+def skewness(normals: Array) -> Array:
+    """Cosine (k,) by which each unit normal (k, 3) is off being parallel, or at right angles, to others."""
+    cosines = np.abs(normals @ normals.T)
+    return np.asarray(np.minimum(cosines, np.abs(1 - cosines)).max(axis=1, initial=0.0))
 
 
 class Walls(NamedTuple):
@@ -58,8 +70,7 @@ class Walls(NamedTuple):
 
         Images behind them fill the space there exactly once.
         """
-        cosines = np.abs(self.normals @ self.normals.T)
-        even = np.minimum(cosines, np.abs(1 - cosines)).max(axis=1, initial=0.0) < EVEN
+        even = skewness(self.normals) < EVEN
         return Walls(self.normals[even], self.offsets[even], np.inf, np.zeros((0, 3)))
 
     def continues_evenly(self, x: Array, reach: float) -> bool:
@@ -68,10 +79,9 @@ class Walls(NamedTuple):
         So it is in a box that holds all particles and is wider than the reach: the neighbours of an image are
         then the images of the neighbours.
         """
-        cosines = np.abs(self.normals @ self.normals.T)
         least = (self.corners @ self.normals.T).min(axis=0) if len(self.corners) else -np.inf
         widths = self.offsets - least
-        box = np.minimum(cosines, np.abs(1 - cosines)).max() < EVEN and widths.min() > reach
+        box = skewness(self.normals).max() < EVEN and widths.min() > reach
         return bool(box and self.inside(x).all())
 
     def gap(self, other: Walls) -> float:
@@ -81,14 +91,17 @@ class Walls(NamedTuple):
 
 
 def containers(world: World) -> list[Walls]:
-    """The walls of every container."""
+    """The walls of every container, where they are at the time of the integrator's stage."""
     hulled = [entity for entity in world.entities if HullShape in entity and Pose in entity]
     if not any(entity[HullShape].container.any() for entity in hulled):
         return []
     from ecs_fluid.kernels.bodies.rotation import matrix_of
     from ecs_fluid.kernels.bodies.table import CONTAINER
 
-    bodies, hulls = gathered(body_entities(world))
+    entities = body_entities(world)
+    bodies, hulls = gathered(entities)
+    if world.stage.c:
+        move_to_stage(world, entities, bodies)
     found = []
     for i in np.flatnonzero(bodies.shape == CONTAINER):
         h = bodies.hull[i]

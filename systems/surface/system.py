@@ -81,7 +81,7 @@ class SurfaceSystem(System):
     dimensions = (2, 3)
     writes = (SignedDistance, SurfaceMesh)
     may_read = (*BODIES, *CARRIED, *FILLED, Position, Volume, Liquid)
-    asks = (CollisionSystem, TransferSystem, "VelocitySystem", "WindSystem")
+    asks = (CollisionSystem, TransferSystem, "BodySystem", "VelocitySystem", "WindSystem")
     # Its numbers join the record of the same tick.
     after = ("DiagnosticsSystem",)
 

@@ -17,10 +17,10 @@ from ecs_fluid.systems.shared.body_tables import (
     body_entities,
     corners_of,
     gathered,
-    move_freely,
+    move_to_stage,
     planes_of,
 )
-from ecs_fluid.systems.shared.walls import EVEN, Walls, along
+from ecs_fluid.systems.shared.walls import EVEN, Walls, along, skewness
 from ecs_fluid.systems.velocity.core_levels import levels
 from ecs_fluid.systems.velocity.poisson import LEAST_PER_CORE, THIN, scattered
 from ecs_fluid.systems.velocity.solver import PairFields, Solver
@@ -218,7 +218,6 @@ def box_of(world: World) -> Box:
     """
     from ecs_fluid.kernels.bodies.rotation import cross, matrix_of
     from ecs_fluid.kernels.bodies.table import CONTAINER
-    from ecs_fluid.systems.bodies import BodySystem
 
     entities = body_entities(world)
     bodies, hulls = gathered(entities)
@@ -231,10 +230,7 @@ def box_of(world: World) -> Box:
             f"VelocitySystem: solver = 'container' needs exactly one container, a box; the world has {what}"
         )
     (i,) = numbers
-    system = world.system(BodySystem)
-    if system is not None:
-        system.set_scripted_motion(entities, bodies, world.dt)
-        move_freely(bodies, world.stage.c * world.dt)
+    move_to_stage(world, entities, bodies)
     corners = corners_of(hulls, bodies.hull[i]) @ axes
     low, high, turned = corners.min(axis=0), corners.max(axis=0), matrix_of(bodies.q[i]) @ axes
     arm = turned @ (low + high) / 2
@@ -244,8 +240,7 @@ def box_of(world: World) -> Box:
 
 def _box_axes(normals: Array) -> Array | None:
     """Three axes as columns, if the six normals (6, 3) are opposite pairs at right angles, else None."""
-    cosines = np.abs(normals @ normals.T)
-    if len(normals) != 6 or np.minimum(cosines, np.abs(1 - cosines)).max() > EVEN:
+    if len(normals) != 6 or skewness(normals).max() > EVEN:
         return None
-    first, second = normals[0], normals[np.flatnonzero(cosines[0] < EVEN)[0]]
+    first, second = normals[0], normals[np.flatnonzero(np.abs(normals @ normals[0]) < EVEN)[0]]
     return np.stack([first, second, np.cross(first, second)], axis=1)

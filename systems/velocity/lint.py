@@ -12,7 +12,9 @@ from ecs_fluid.components import Density, Position, Species, Strength, Temperatu
 from ecs_fluid.components.bodies import HullShape, HullTable, Pose
 from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.fluid import LAWS, Fluid
+from ecs_fluid.schedule import named
 from ecs_fluid.systems.shared.body_tables import planes_of
+from ecs_fluid.systems.shared.properties import unburnt_lint
 from ecs_fluid.systems.velocity.auto import SURELY_DIRECT
 from ecs_fluid.systems.velocity.solver_times import expected, stored
 from ecs_fluid.world import World
@@ -78,7 +80,7 @@ def unfelt_walls_lint(world: World, system: VelocitySystem) -> Iterator[str]:
     """Warn of containers whose walls the flow of the vortons inside does not notice."""
     from ecs_fluid.kernels.bodies.rotation import matrix_of
 
-    if system.solver == "container" or "boundary" in {each.kind for each in world.systems}:
+    if system.solver == "container" or named(world.systems, "BoundarySystem"):
         return
     mirrored = {face.body for face in system.mirrors}
     vortons = [
@@ -100,20 +102,15 @@ def unfelt_walls_lint(world: World, system: VelocitySystem) -> Iterator[str]:
 
 def unfelt_lint(world: World) -> Iterator[str]:
     """Warn of constants of the fluid, and of warm or heavy fluid, that no system uses."""
-    systems, fluid = {type(system).__name__ for system in world.systems}, world.fluid[Fluid]
-    if fluid.gravity.any() and "BaroclinicSystem" not in systems:
+    fluid, systems = world.fluid[Fluid], world.systems
+    if fluid.gravity.any() and not named(systems, "BaroclinicSystem"):
         yield from _weightless_lint(world)
-    if not any(system.kind == "combustion" for system in world.systems):
-        for entity, (species,) in world.entities_with(Species):
-            if species.fuel.any():
-                yield (
-                    f"{entity.name!r} holds fuel, but nothing burns it; add a CombustionSystem "
-                    "([[system]] kind = 'combustion'), or leave fuel out"
-                )
-                break
+    holders = [entity for entity, (species,) in world.entities_with(Species) if species.fuel.any()]
+    if holders:
+        yield from unburnt_lint(world, f"{holders[0].name!r} holds")
     for name, carrier, system in DIFFUSES:
         value = float(getattr(fluid, name))
-        if value and system not in systems and any(carrier in entity for entity in world.entities):
+        if value and not named(systems, system) and any(carrier in entity for entity in world.entities):
             yield (
                 f"the fluid has a {name} of {value:g} {Fluid.columns[name].unit}, but no {system} "
                 f"spreads {carrier.__name__} by it; add one, or set the {name} to 0"

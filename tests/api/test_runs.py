@@ -241,6 +241,39 @@ def test_a_world_in_memory_runs_on(run: ef.Run) -> None:
         ef.run(loaded)
 
 
+@pytest.mark.filterwarnings("ignore:VelocitySystem.* are too few")
+@pytest.mark.parametrize("lines", [True, False])
+@pytest.mark.parametrize("told", ["file", "python"])
+def test_a_frame_has_the_grid_of_its_run(told: str, lines: bool, tmp_path: Path) -> None:
+    """On a grid velocities depend on its cells, on tracers that it encloses, and on how strengths are shared.
+
+    In a world that repeats these are shared out by splines where vortons make lines. The world of a frame
+    has no system that makes vorticity or remeshes, and yet the same velocity, to the bit.
+    """
+    tables: dict[str, Any] = {
+        "world": {"fps": 20, "precision": "double"},
+        "fluid": {"velocity": {"solver": "poisson"}, "partition": {"cells": 4000}},
+        "entity": [
+            {"kind": "vortex_ring", "name": "ring", "core": 0.3, "spacing": 0.2},
+            {"kind": "tracers", "name": "dye", "box": {"low": [1, 0, 0], "high": [2, 1, 1]}, "cell": 0.5},
+        ],
+    }
+    if lines:
+        tables["world"]["periodic"] = [4.0, 4.0, 4.0]
+    world = ef.load(tables)
+    if told == "python":
+        made = ef.World(dt=0.05, precision="double", periodic=world.options.periodic)
+        for entity in (world["ring"], world["dye"]):
+            kinds = ef.Position, ef.Strength, ef.CoreRadius
+            made.spawn(entity.name, *(entity[kind] for kind in kinds if kind in entity))
+        grid = ef.PartitionSystem(cells=4000), ef.VelocitySystem(solver="poisson")
+        made.add_systems([*grid, ef.StretchSystem(), ef.AdvectionSystem()])
+        world = made
+    stored = ef.run(world, ticks=1, out=tmp_path / "run", progress=False)
+    x = world["ring"][ef.Position].x[::5]
+    np.testing.assert_array_equal(stored[-1].flow.velocity(x), world.velocity(x))
+
+
 def test_a_frame_of_a_plane_knows_that_it_is_one() -> None:
     """A vorton of a plane stands for a line: Gamma/(2 pi r) q(r/sigma), with q = 1 - exp(-r^2/2 sigma^2)."""
     world = ef.World(dt=0.01, precision="double", dimension=2)

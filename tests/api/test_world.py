@@ -158,13 +158,22 @@ def test_sample_gives_a_mesh_the_fields() -> None:
         ef.World().sample(pv.Sphere())  # it has normals of its own
 
 
-def test_a_stored_frame_has_the_fields_of_its_world(tmp_path: Path) -> None:
-    """Temperature, density and smoke from the stored columns are those that the world had, to the bit."""
+@pytest.mark.parametrize("walls", [False, True])
+def test_a_stored_frame_has_the_fields_of_its_world(walls: bool, tmp_path: Path) -> None:
+    """Temperature, density and smoke from the stored columns are those that the world had, to the bit.
+
+    So they are at the walls of a container, behind which the fluid goes on as its mirror image.
+    """
+    from ecs_fluid.worlds import ContainerRecipe
+
     world = ef.World(dt=0.01, integrator="euler")
     world.set_fluid(law="ideal_gas")
     x = np.random.default_rng(4).random((200, 3))
     volume, T = np.full(200, 5e-3), 300.0 + 200.0 * x[:, 0]
     world.spawn("gas", ef.Position(x), ef.Volume(volume), ef.Temperature(T), ef.Species(smoke=0.1 * x[:, 1]))
+    if walls:
+        box = {"shape": "box", "size": (1.0, 1.0, 1.0)}
+        ContainerRecipe(name="room", shape=box, center=(0.5, 0.5, 0.5)).build(world)
     world.add_systems([ef.TransferSystem(), ef.VelocitySystem()])
     run = ef.run(world, ticks=1, out=tmp_path / "run", progress=False)
     grid = pv.ImageData(dimensions=(4, 3, 5), spacing=(0.4, 0.5, 0.3))

@@ -346,6 +346,16 @@ def test_a_rate_is_no_viscosity() -> None:
         world.add_system(ef.DiffusionSystem(dissipation=True))
 
 
+def test_bodies_take_no_rate_for_a_viscosity() -> None:
+    """Vortons that bodies shed are stretched without viscosity, whatever the rate of index_space is."""
+    world = ef.World()
+    ball(world)
+    diffusion = ef.DiffusionSystem(method="index_space", rate=0.5)
+    world.add_systems([ef.BoundarySystem(boundary="panels"), ef.StretchSystem(), diffusion])
+    assert diffusion.viscosity == 0.0
+    assert any("are stretched in a fluid without viscosity" in text for text in world.lint())
+
+
 # ------------------------------------------------------------------ density
 
 

@@ -346,6 +346,16 @@ def test_what_cannot_be_is_refused_in_a_sentence(parameters: dict[str, Any], wor
         world.add_system(ef.WhitewaterSystem(**parameters))
 
 
+def test_default_ranges_follow_gravity_that_is_switched_off() -> None:
+    """Without gravity and surface tension eddies have a fortieth of the speed of sound, sqrt(7 B / rho)."""
+    world, _ = tank((0.5, 0.5, 0.5), {"fills": "tank", "level": 0.3, "spacing": 0.05})
+    system = world.add_system(ef.WhitewaterSystem())
+    world.step()
+    world.set_fluid(gravity=(0.0, 0.0, 0.0))
+    sound = np.sqrt(7 * world.fluid[ef.LiquidModel].stiffness[0] / 1000.0)
+    np.testing.assert_allclose(system._ranges()[0], np.array([0.2, 0.6]) * sound / 40, rtol=1e-6)
+
+
 def test_ranges_and_most_may_be_changed_while_the_world_runs() -> None:
     """Ranges that cannot be are refused then too; a `most` below what is there gives nothing off."""
     world, _ = tank((0.5, 0.5, 0.5), {"fills": "tank", "level": 0.3, "spacing": 0.05})
