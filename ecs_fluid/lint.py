@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from ecs_fluid.component import Component
@@ -90,11 +90,19 @@ def _literals(annotation: Any) -> tuple[Any, ...]:
     return tuple(value for part in get_args(annotation) for value in _literals(part))
 
 
+def idle(title: str, name: str, value: Any, choice: str, made: Any, named: Sequence[str]) -> str:
+    """A sentence on a parameter that counts with the choices `named`, and not with that which was `made`."""
+    return (
+        f"{title}: {name} = {shown(value)} has no effect with {choice} = {shown(made)}, but with "
+        f"{' or '.join(map(shown, named))}; leave it out, or change {choice}"
+    )
+
+
 def idle_parameters_lint(systems: list[System]) -> Iterator[str]:
     """Sentences on parameters that were set, but count with another choice than the one made."""
     for system in systems:
         model = type(system).Parameters
-        for name, field in model.model_fields.items() if not system._implied else ():
+        for name, field in model.model_fields.items():
             value = getattr(system, name)
             changed = value != field.get_default(call_default_factory=True)
             if not changed or not (found := choices_of(model, name)):
@@ -102,11 +110,7 @@ def idle_parameters_lint(systems: list[System]) -> Iterator[str]:
             choice, named = found
             made = getattr(system, choice)
             if made not in named and made in (None, *_literals(model.model_fields[choice].annotation)):
-                yield (
-                    f"{type(system).__name__}: {name} = {shown(value)} has no effect with "
-                    f"{choice} = {shown(made)}, but with {' or '.join(map(shown, named))}; leave it out, or "
-                    f"change {choice}"
-                )
+                yield idle(type(system).__name__, name, value, choice, made, named)
 
 
 def _unintegrated_lint(world: World, systems: list[System]) -> Iterator[str]:

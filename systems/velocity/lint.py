@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ecs_fluid.component import Array, Component
-from ecs_fluid.components import Density, Position, Species, Strength, Temperature
+from ecs_fluid.components import CoreRadius, Density, Position, Species, Strength, Temperature
 from ecs_fluid.components.bodies import HullShape, HullTable, Pose
 from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.fluid import LAWS, Fluid
+from ecs_fluid.keyframes import Keyed
 from ecs_fluid.schedule import named
-from ecs_fluid.systems.shared.body_tables import planes_of
+from ecs_fluid.systems.shared.body_tables import exact_hulls, faces_of, planes_of
 from ecs_fluid.systems.shared.properties import unburnt_lint
 from ecs_fluid.systems.velocity.auto import SURELY_DIRECT
 from ecs_fluid.systems.velocity.solver_times import expected, stored
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 
 SLOW = 2.0
 """Direct sums cause a warning if they take this many times as long as the multipole method."""
+
+FELT = 0.01
+"""Flow through a wall is told from this part of the speed of vortons in the container on."""
+
+SOME = 64
+"""Number of vortons that stand for all in that."""
 
 DIFFUSES = (("viscosity", Strength, "DiffusionSystem"), ("conductivity", Temperature, "ThermalSystem"))
 """Constants of the fluid, the components that they diffuse, and the systems that do so."""
@@ -77,27 +84,39 @@ def plane_vortices_lint(x: Array, alpha: Array) -> Iterator[str]:
 
 
 def unfelt_walls_lint(world: World, system: VelocitySystem) -> Iterator[str]:
-    """Warn of containers whose walls the flow of the vortons inside does not notice."""
+    """Warn of containers through whose walls vortons inside, or made there by an emitter, drive flow."""
     from ecs_fluid.kernels.bodies.rotation import matrix_of
 
-    if system.solver == "container" or named(world.systems, "BoundarySystem"):
+    if (system.image_walls and not system.mirrors) or named(world.systems, "BoundarySystem"):
         return
     mirrored = {face.body for face in system.mirrors}
-    vortons = [
-        places.x for entity, (places, _) in world.entities_with(Position, Strength) if Liquid not in entity
+    tables = [(tables, entity) for entity, tables in world.entities_with(Position, Strength, CoreRadius)]
+    vortons = [places.x for (places, _, _), entity in tables if Liquid not in entity and len(places.x)]
+    births = [
+        np.array([emitter.center], np.float64)
+        for emission in named(world.systems, "EmissionSystem")
+        for emitter in emission.emitters
+        if not isinstance(emitter.center, Keyed) and emitter.into in world and Strength in world[emitter.into]
     ]
-    x = np.concatenate(vortons) if vortons else np.empty((0, 3))
+    x = np.concatenate([*vortons, *births, np.empty((0, 3))])
+    makes = bool(births) or any(other.makes_vorticity for other in world.systems)
     for entity, (shape, pose, table) in world.entities_with(HullShape, Pose, HullTable):
+        hulls = exact_hulls(table)
         for row in np.flatnonzero(shape.container) if entity.name not in mirrored else ():
-            planes = planes_of(table, int(shape.hull[row]))
-            local = (x - pose.x[row]) @ matrix_of(pose.q[row].astype(np.float64))
-            if (local @ planes[:, :3].T < planes[:, 3]).all(axis=1).any():
+            hull, turn = int(shape.hull[row]), matrix_of(pose.q[row].astype(np.float64))
+            planes, center = planes_of(hulls, hull), pose.x[row].astype(np.float64)
+            inside = ((x - center) @ turn @ planes[:, :3].T < planes[:, 3]).all(axis=1)
+            if not inside.any():
+                continue
+            middles = np.array([corners.mean(axis=0) for corners in faces_of(hulls, hull)]) @ turn.T + center
+            at_walls, in_it = (system.velocity_at_few(places) for places in (middles, x[inside][:SOME]))
+            through = np.abs(np.einsum("ij,ij->i", at_walls, planes[:, :3] @ turn.T)).max()
+            if makes or through > FELT * np.linalg.norm(in_it, axis=1).max():
                 yield (
                     f"{entity.name!r} holds vortons, but flow passes through its walls, at which particles "
                     "only stop; give [fluid] velocity the solver 'container' (for a box) or mirrors, or add "
-                    "a BoundarySystem ([[system]] kind = 'boundary')"
+                    "a BoundarySystem with boundary = 'panels'"
                 )
-                return
 
 
 def unfelt_lint(world: World) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
@@ -23,6 +24,8 @@ from ecs_fluid.components import (
     Volume,
 )
 from ecs_fluid.errors import RecipeError
+from ecs_fluid.lint import idle
+from ecs_fluid.own_code import is_shipped
 from ecs_fluid.plugins import import_path
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System, Types
@@ -143,9 +146,9 @@ class VelocitySystem(System):
     solver: SolverName = "direct"
     """how the sum is taken"""
     tolerance: float = Field(default=1e-3, ge=1e-9, le=1)
-    """fmm, pppm, auto: largest RMS error relative to the RMS velocity, 1"""
+    """largest RMS error that fmm, pppm and auto may have, relative to the RMS velocity, 1"""
     boundary: Literal["open", "walls"] = "open"
-    """poisson: unbounded space, or walls at the faces of the field grid"""
+    """unbounded space, or, by poisson, walls at the faces of the field grid"""
     at: Literal["vortons", "grid"] = "vortons"
     """where vortons get their velocity"""
     tracers: Literal["grid", "cells", "solver"] = "cells"
@@ -155,7 +158,7 @@ class VelocitySystem(System):
     """how particles read the field grid; refined: linearly, from a grid twice as fine that a cubic spline
     fills; vortons of poisson and hybrid read it by cubics, whatever this says"""
     transfer: Literal["linear", "m4_prime"] = "m4_prime"
-    """poisson, hybrid, container: how vortons share their strength among grid points"""
+    """how vortons share their strength among grid points, by poisson, hybrid and container"""
     kernel: KernelName = "winckelmans"
     """regularisation of the vortons' cores"""
     opening: Literal["angle", "box"] = "angle"
@@ -474,8 +477,22 @@ class VelocitySystem(System):
             *behind,
             *unfelt_lint(world),
             *unfelt_walls_lint(world, self),
+            *self._unused_by_solver(),
             *plane,
         ]
+
+    def _unused_by_solver(self) -> Iterator[str]:
+        """Sentences on parameters that were set, and that other solvers take, but not this one."""
+        if not is_shipped(type(self._solver)):
+            return
+        swells = bool(PotentialFlow.vortons(self))  # a flow that fmm may sum, to the same tolerance
+        taken = {name: Solver.registry[name].Parameters.model_fields for name in get_args(SHIPPED)}
+        for name, field in type(self).Parameters.model_fields.items():
+            takers = [solver for solver, fields in taken.items() if name in fields]
+            if not takers or self.solver in takers or (name == "tolerance" and swells):
+                continue
+            if (value := getattr(self, name)) != field.default:
+                yield idle("VelocitySystem", name, value, "solver", self.solver, takers)
 
     def _warn_once(self, solver: Solver, sources: Sources, grid: Grid) -> None:
         """Warn of an unsuitable grid, or of slow direct sums, once for each solver."""

@@ -108,6 +108,13 @@ def test_flow_through_the_walls_of_a_container_is_told() -> None:
     assert not said(solver="container") and not said("boundary")
     assert not said(mirrors=[{"body": "tank", "side": "-z"}])
     assert not said(center=5.0)  # beside it
+    tank["shape"] = {"shape": "box", "size": [9, 9, 9]}
+    assert not said()  # so far from its walls that 0.003 of the flow at the ring gets there
+    vent = {"kind": "emitter", "name": "vent", "into": "gas", "population": "vortons", "temperature": 400}
+    (text,) = [
+        text for text in ef.load({"entity": [tank, vent]}).lint() if "passes through its walls" in text
+    ]
+    assert text.endswith("boundary = 'panels'")
 
 
 def test_formulas_are_of_the_place() -> None:
