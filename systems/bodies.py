@@ -38,6 +38,7 @@ from ecs_fluid.systems.shared.body_tables import (
     gathered,
     leaders_of,
     load_of,
+    of_whole,
     row_ids,
     rows_of,
     some_of,
@@ -63,6 +64,10 @@ across."""
 
 UPRIGHT = 1e-6
 """Component of a normal across a plane, or in it, that may be rounding in a world of single precision."""
+
+
+AFLOAT = 0.01
+"""Difference of a body's mass from that of the fluid it displaces, over its mass, up to which it floats."""
 
 
 USE_OF_HEAT = {
@@ -155,7 +160,7 @@ class BodySystem(System):
                 f"surface; a system of kind = 'boundary' with boundary = {boundary!r} makes the fluid flow "
                 "around them"
             )
-        moving = solid & self._will_move(world, entities, bodies)
+        moving = solid & self._will_move(world, entities, bodies, hulls)
         names = [repr(entity.name) for entity, rows in rows_of_each(entities) if moving[rows].any()]
         if names:
             texts.append(
@@ -165,7 +170,7 @@ class BodySystem(System):
             )
         return texts
 
-    def _will_move(self, world: World, entities: list[Entity], bodies: Bodies) -> Array:
+    def _will_move(self, world: World, entities: list[Entity], bodies: Bodies, hulls: Hulls) -> Array:
         """Mask (n,) of bodies that move or will move, other than with the wind: by script, velocity or
         weight."""
         from ecs_fluid.kernels.bodies.table import BALL
@@ -174,14 +179,32 @@ class BodySystem(System):
         along = (bodies.v != 0.0).any(axis=1) & (bodies.v != wind_at(world, world.time)).any(axis=1)
         turning = (bodies.shape != BALL) & (bodies.angular_velocity != 0.0).any(axis=1)
         going = (bodies.motion != FIXED) & (along | turning)
-        if world.fluid[Fluid].gravity.any() and not any(BodyLoad in other.adds for other in world.systems):
-            going |= bodies.motion == FREE
+        going |= (bodies.motion == FREE) & self._sink_or_rise(world, bodies, hulls)
         rows = {entity.name: rows for entity, rows in rows_of_each(entities)}
         for script in (one for one in self.scripts if one.name in rows):
             row = rows[script.name]
             ways = [script.center, None if bodies.shape[row] == BALL else script.rotation]
             going[row] = any(isinstance(way, Keyed) and np.ptp(way.values, axis=0).any() for way in ways)
         return np.asarray(going)
+
+    def _sink_or_rise(self, world: World, bodies: Bodies, hulls: Hulls) -> Array:
+        """Mask (n,) of bodies that gravity sets in motion, as far as laws of drag and buoyancy tell.
+
+        What a liquid or a system of one's own does to them is not known beforehand. Densities that particles
+        carry and bodies that swell by heat do not count.
+        """
+        from ecs_fluid.systems.buoyancy import profile
+        from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest
+        from ecs_fluid.systems.surroundings import displacement
+
+        loads = {other.kind for other in world.systems if BodyLoad in other.adds}
+        displaced = np.zeros(len(bodies.x))
+        if not world.fluid[Fluid].gravity.any() or not loads <= {"drag", "buoyancy"}:
+            return displaced > 0.0
+        if "buoyancy" in loads:
+            mass = displacement(bodies, hulls, *profile(fluid_at_rest(world)), world.across)[0]
+            displaced = of_whole(bodies.leader, mass)
+        return np.asarray(np.abs(bodies.mass - displaced) > AFLOAT * bodies.mass)
 
     def added(self, world: World) -> None:
         """Check the scripts, and attach the component that remembers contacts."""

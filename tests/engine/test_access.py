@@ -626,11 +626,9 @@ def test_a_parameter_that_is_for_another_choice_is_said(system: System, said: st
 def test_a_parameter_that_the_solver_does_not_take_is_said(velocity: dict[str, Any], said: str) -> None:
     """In a world file too. Where gas swells, fmm sums its flow to the tolerance, whatever the solver."""
     ring = {"kind": "vortex_ring", "name": "ring", "radius": 0.5, "core": 0.2}
-    told = [text for text in ef.load({"fluid": {"velocity": velocity}, "entity": [ring]}).lint()]
-    assert [text for text in told if "has no effect" in text] == [
-        text for text in told if said and said in text
-    ]
-    assert any(said in text for text in told) or not said
+    lint = ef.load({"fluid": {"velocity": velocity}, "entity": [ring]}).lint()
+    told = [text for text in lint if "has no effect" in text]
+    assert len(told) == bool(said) and all(said in text for text in told)
     gas = {"kind": "fluid_block", "name": "gas", "sphere": {"radius": 0.3}, "temperature": 500.0}
     tables = {"fluid": {"velocity": velocity, "law": "ideal_gas"}, "entity": [gas]}
     swelling = ef.load(tables | {"system": [{"kind": "expansion", "flow": True}]}).lint()

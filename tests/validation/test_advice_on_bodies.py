@@ -14,7 +14,12 @@ import ecs_fluid as ef
 WIND = (1.0, 0.0, 0.0)
 BALL: dict[str, Any] = {"shape": "ball", "radius": 0.5}
 BOX: dict[str, Any] = {"shape": "box", "size": [1.0, 1.0, 1.0]}
-WEIGHT = {"gravity": [0.0, 0.0, -9.81]}
+HALF: dict[str, Any] = {"shape": "box", "size": [0.5, 1.0, 1.0]}
+CUT: dict[str, Any] = {
+    "shape": "compound",
+    "parts": [{"shape": HALF, "center": [x, 0.0, 0.0]} for x in (-0.25, 0.25)],
+}
+WEIGHT = {"density": 1.0, "gravity": [0.0, 0.0, -9.81]}
 MOVED = {"keys": [[0.0, [0.0, 0.0, 0.0]], [9.0, [1.0, 0.0, 0.0]]]}
 STILL = {"keys": [[0.0, [1.0, 0.0, 0.0]]]}
 
@@ -58,7 +63,11 @@ def script(**way: Any) -> dict[str, Any]:
         (True, {"angular_velocity": [0.0, 0.0, 1.0], "shape": BOX}, {}, []),
         (True, {}, WEIGHT, []),
         (False, {"motion": "fixed"}, WEIGHT, []),
-        (False, {}, WEIGHT, [{"kind": "drag"}]),  # laws say what fluid does to it, and it may float
+        (True, {}, WEIGHT, [{"kind": "drag"}]),
+        (True, {"density": 1.05}, WEIGHT, [{"kind": "drag"}, {"kind": "buoyancy"}]),
+        (False, {"density": 1.0}, WEIGHT, [{"kind": "drag"}, {"kind": "buoyancy"}]),  # it floats
+        (True, {"shape": CUT, "density": 0.95}, WEIGHT, [{"kind": "buoyancy"}]),
+        (False, {"shape": CUT, "density": 1.0}, WEIGHT, [{"kind": "buoyancy"}]),
         (True, {"motion": "scripted"}, {}, [script(center=MOVED)]),
         (False, {"motion": "scripted"}, {}, [script(center=STILL)]),
         (False, {"motion": "scripted"}, {}, [script(rotation=MOVED)]),

@@ -96,7 +96,9 @@ def drag_at(reynolds: float) -> float:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("name", "mass"), [("ball_through_smoke", 0.2), ("curve_ball", 0.3)])
+@pytest.mark.parametrize(
+    ("name", "mass"), [("ball_through_smoke", 0.2), ("curve_ball", 0.3), ("rifled_ball", 1.0)]
+)
 def test_a_ball_gives_its_air_the_drag_of_its_eddies_and_no_more_energy_than_it_has(
     name: str, mass: float
 ) -> None:
@@ -124,24 +126,39 @@ def test_a_ball_gives_its_air_the_drag_of_its_eddies_and_no_more_energy_than_it_
 
 
 @pytest.mark.nightly
-def test_the_air_of_a_tumbling_box_has_the_energy_of_its_drag() -> None:
-    """Air of spinning_box after 1.6 s over what the law of drag took from the box: 1.6, by `article` 16.
+def test_a_tumbling_box_loses_what_its_air_gains() -> None:
+    """Momentum to rounding, and more energy than the air has: eddies have warmed the rest.
 
-    The law has no eddies; at the Reynolds number of their viscosity, 60 by 0.4 m, drag is three times as
-    large (drag_at: 1.4 for 0.44), and eddies have warmed most of what it takes. The air is pushed to the side
-    of -spin cross v, as by Magnus's force on a cylinder that turns as the box does.
+    Magnus's force drives it to the side of spin cross velocity, and friction slows its tumbling.
     """
     world = lean("spinning_box")
-    motion, mass = world["box"][ef.RigidMotion], 0.15
-    spin, v = (column[0].copy() for column in (motion.angular_velocity, motion.v))
-    given = np.zeros(3)
+    body, place = world["box"], world["box"][ef.Pose].x[0].copy()
+    motion, mass = body[ef.RigidMotion], float(body[ef.Body].mass[0])
+    spin, v, given = motion.angular_velocity[0].copy(), motion.v[0].copy(), np.zeros(3)
     for _ in range(160):
         world.step()
-        given += world["box"][ef.BoundaryExchange].impulse[0]
-    lost = 0.5 * mass * float(v @ v - motion.v[0] @ motion.v[0])
-    assert 1.2 * world.diagnostics()["energy"] < 3.0 * lost
-    aside = -np.cross(spin, v)
-    assert given @ aside > 0.2 * np.linalg.norm(given) * np.linalg.norm(aside)
+        given += 1.2 * body[ef.BoundaryExchange].impulse[0]
+    assert mass * (v - motion.v[0]) == pytest.approx(given, rel=0, abs=1e-9)
+    assert 1.2 * world.diagnostics()["energy"] < 0.5 * mass * float(v @ v - motion.v[0] @ motion.v[0])
+    side = np.cross(spin, v) / np.linalg.norm(np.cross(spin, v))
+    moved = body[ef.Pose].x[0] - place
+    along = moved @ v / np.linalg.norm(v)
+    assert 0.1 * along < moved @ side < 0.4 * along
+    assert np.linalg.norm(motion.angular_velocity[0]) < 0.9 * np.linalg.norm(spin)
+
+
+@pytest.mark.nightly
+def test_a_rifled_ball_keeps_its_line_and_most_of_its_spin() -> None:
+    """Within half of its radius of 0.2 m, while the ball with backspin leaves it by 1.3 m.
+
+    A laminar layer of air takes 1 % of the spin (6.45/sqrt(Re), Dennis, Singh and Ingham 1980), a layer of
+    the eddies' viscosity that a lattice resolves 30 % (docs/notes/bodies.md).
+    """
+    world = lean("rifled_ball")
+    world.step(160)
+    ball = world["ball"]
+    assert np.abs(ball[ef.Pose].x[0, 1:]).max() < 0.1
+    assert 0.7 < ball[ef.RigidMotion].angular_velocity[0, 0] / 15.0 < 1.0
 
 
 @pytest.mark.nightly

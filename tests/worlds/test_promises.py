@@ -424,12 +424,19 @@ def curve_ball() -> float:
     return float(march(lean("curve_ball", "boundary", "air"), 1.6)["ball"][ef.Pose].x[0, 2])
 
 
+def way(name: str, body: str) -> float:
+    """Length m of the way of a body in 1.6 s."""
+    world, places = lean(name), list[Array]()
+    while world.time < 1.6 - 1e-9:
+        places.append(world[body][ef.Pose].x[0].astype(np.float64))
+        world.step()
+    places.append(world[body][ef.Pose].x[0].astype(np.float64))
+    return float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())
+
+
 @measure
 def rifled_ball() -> float:
-    """Distance from where drag alone takes the ball along x: ln(1 + a v t)/a, a = 0.44 rho pi R^2/(2 m)."""
-    ball = march(lean("rifled_ball", "boundary", "air"), 1.6)["ball"][ef.Pose].x[0]
-    a = 0.22 * 1.2 * np.pi * 0.2**2 / 0.3
-    return float(np.linalg.norm(ball - [np.log1p(a * 4.0 * 1.6) / a - 2.4, 0, 0]))
+    return way("rifled_ball", "ball")
 
 
 @measure
@@ -455,23 +462,44 @@ def spinning_ball() -> float:
 
 @measure
 def spinning_box() -> float:
-    world = lean("spinning_box", "boundary", "air")
-    body, pose, motion = (world["box"][kind] for kind in (ef.Body, ef.Pose, ef.RigidMotion))
+    return way("spinning_box", "box")
 
-    def moment() -> float:
-        w, x, y, z = pose.q[0]
-        turn = np.array(
-            [
-                [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-                [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-                [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-            ]
-        )
-        inertia = turn @ body.inertia[0].reshape(3, 3) @ turn.T
-        return float(np.linalg.norm(inertia @ motion.angular_velocity[0]))
 
-    march(world, 1.6)
-    return moment()
+def braked(mass: float, speed: float, law: Callable[[float], float]) -> float:
+    """Way m in 1.6 s of a body with this mass kg and first speed m/s that slows by rho/2 law(v) v^2/mass."""
+    gone, step = 0.0, 1e-3
+    for _ in range(1600):
+        middle = speed - 0.25 * step * 1.2 * law(speed) * speed**2 / mass
+        gone += step * middle
+        speed -= 0.5 * step * 1.2 * law(middle) * middle**2 / mass
+    return gone
+
+
+def test_promised_ways_are_those_of_the_laws_of_drag() -> None:
+    """C A of the ball, which takes half its displaced air along, and of the box, by the ball of its volume.
+
+    Haider and Levenspiel, Powder Technol. 58 (1989), by the sphericity phi, in random orientations.
+    """
+
+    def ball(v: float) -> float:
+        reynolds = 2 * 0.2 * v / 2e-2
+        return float(np.pi * 0.2**2 * 24 / reynolds * (1 + 0.15 * reynolds**0.687))
+
+    sides = np.array([0.2, 0.6, 0.12])
+    size = (6 * sides.prod() / np.pi) ** (1 / 3)
+    phi = np.pi * size**2 / (2 * sides.prod() * (1 / sides).sum())
+
+    a, b = np.exp(2.3288 - 6.4581 * phi + 2.4486 * phi**2), 0.0964 + 0.5565 * phi
+    c = np.exp(4.905 - 13.8944 * phi + 18.4222 * phi**2 - 10.2599 * phi**3)
+    d = np.exp(1.4681 + 12.2584 * phi - 20.7322 * phi**2 + 15.8855 * phi**3)
+
+    def box(v: float) -> float:
+        reynolds = size * v / 2e-2
+        return float(np.pi / 4 * size**2 * (24 / reynolds * (1 + a * reynolds**b) + c / (1 + d / reynolds)))
+
+    taken_along = 0.5 * 1.2 * 4 / 3 * np.pi * 0.2**3
+    assert PROMISES["rifled_ball"]["value"] == pytest.approx(braked(1.0 + taken_along, 4.0, ball), abs=0.01)
+    assert PROMISES["spinning_box"]["value"] == pytest.approx(braked(1.0, 3.0, box), abs=0.01)
 
 
 @measure
@@ -501,13 +529,18 @@ def flight_of_a_plate() -> tuple[float, float, Array]:
             behind = plate[ef.Pose].x[0, 0] - x[:, 0]
             thrown = float((x[:, 2] - before)[(behind > 0.6) & (behind < 1.0)].mean())
     away = places(world, "air", "smoke") - [3.0 * world.time - 2.6, 0, 0]
-    least = float(out_of_box(away, [0.3, 0.4, 0.025], -0.35).min())
+    least = float(out_of_box(away, [0.3, 0.4, 0.0125], -0.35).min())
     return least, thrown, given / (0.5 * 3.0**2 * 0.6 * 0.8 * 0.7)
 
 
 @measure
 def plate_at_angle() -> float:
-    return flight_of_a_plate()[0]
+    return float(-flight_of_a_plate()[2][0])
+
+
+@pytest.mark.nightly
+def test_no_particle_passes_the_plate_and_some_slide_along_it() -> None:
+    assert flight_of_a_plate()[0] == pytest.approx(0.0, abs=1e-5)
 
 
 def lift_slope(chord: float, span: float, along: int = 8, across: int = 16) -> float:
@@ -533,18 +566,32 @@ def test_a_plate_with_its_nose_up_throws_smoke_down() -> None:
     assert flight_of_a_plate()[1] == pytest.approx(-0.17, abs=0.03)
 
 
-@pytest.mark.nightly
-def test_a_plate_at_an_angle_lifts_as_one_with_vortices_at_its_edges() -> None:
-    """Lift by Polhamus' analogy (NASA TN D-3767), K_p sin a cos^2 a + K_v cos a sin^2 a.
+def lift_by_suction() -> float:
+    """Lift coefficient of the plate, K_p sin a cos^2 a + K_v cos a sin^2 a (Polhamus, NASA TN D-3767).
 
     The first part is that of flow that stays attached, the second that of vortices at the edges, with
-    K_v = pi as for slender delta wings. Drag is more than lift tan a, as cores make the edges blunt.
+    K_v = pi as for slender delta wings.
     """
-    drag, aside, lift = -flight_of_a_plate()[2] * [1, 1, -1]
     sine, cosine = np.sin(0.35), np.cos(0.35)
-    expected = lift_slope(0.6, 0.8) * sine * cosine**2 + np.pi * cosine * sine**2
-    assert lift == pytest.approx(expected, rel=0.2)
-    assert abs(aside) < 0.02 and 0 < drag < 1.2 * lift
+    return float(lift_slope(0.6, 0.8) * sine * cosine**2 + np.pi * cosine * sine**2)
+
+
+def test_promised_drag_of_a_plate_is_that_of_lift_and_friction() -> None:
+    """Normal force alone has the drag lift tan a. Both faces have the friction 1.328/sqrt(Re) + 4.12/Re.
+
+    By Blasius and Kuo (J. Math. Phys. 32, 1953), at Re = 900 by the eddies' viscosity, 3 m/s x 0.6 m/2e-3.
+    """
+    friction = 2 * (1.328 / 900**0.5 + 4.12 / 900)
+    expected = lift_by_suction() * np.tan(0.35) + friction * np.cos(0.35)
+    assert PROMISES["plate_at_angle"]["value"] == pytest.approx(expected, abs=0.01)
+
+
+@pytest.mark.nightly
+def test_a_plate_at_an_angle_lifts_as_one_with_vortices_at_its_edges() -> None:
+    """And none to the side; a part of the lift is friction's, 0.03 downwards."""
+    _, aside, lift = -flight_of_a_plate()[2] * [1, 1, -1]
+    assert lift == pytest.approx(lift_by_suction(), rel=0.2)
+    assert abs(aside) < 0.02
 
 
 @cache

@@ -121,11 +121,16 @@ def test_world_is_resolved(name: str) -> None:
 @pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
 @pytest.mark.parametrize("name", [*HEAT, *BODIES])
 def test_world_has_the_size_and_nothing_to_complain_about(name: str) -> None:
-    """No sentences from the recipes or, at the start, from the systems; sizes for several ticks a second."""
+    """No sentences from the recipes or, at the start, from the systems; sizes for several ticks a second.
+
+    But for the ball of two_layers_ball, around which the fluid stays as it is, as its header says.
+    """
     recipe = read(name)
     assert recipe.lint() == []
     world = recipe.build()
-    assert world.lint() == []
+    said = world.lint()
+    assert len(said) == (name == "two_layers_ball")
+    assert all("'ball' move without setting the fluid in motion" in one for one in said)
     count = sum(len(entity) for entity in world.entities)
     assert count <= 80_000
     assert sum(len(entity) for entity in world.entities if Strength in entity) <= 10_000
