@@ -29,8 +29,8 @@ HEAD = """\
 
 The worlds that come with the package (`ecs-fluid worlds`), each with the two commands that make its
 picture. Add `--movie NAME.mp4` to the second for the movie of the whole run in real time, and
-`--look paper`, `--color-by speed`, `--what streamlines` for other pictures. Each world promises one
-number, which a test measures; the reason says where that number comes from.
+`--look paper`, `--color-by speed`, `--what streamlines` for other pictures. Each world promises a
+number or two, which a test measures; the reason says where they come from.
 This page and its pictures are made by `python docs/gallery.py` from `docs/gallery.toml`.
 """
 

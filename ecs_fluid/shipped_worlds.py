@@ -18,14 +18,20 @@ def shipped() -> dict[str, Path]:
 
 
 def promises() -> dict[str, dict[str, Any]]:
-    """What every shipped world promises: `what`, `value`, `within`, `unit`, `why`, by name."""
+    """What every shipped world promises: `what`, `value`, `within`, `unit`, `why`, by name.
+
+    `also` has further numbers of a world, with the first four keys.
+    """
     return tomllib.loads((SHIPPED / "promises.toml").read_text(encoding="utf-8"))
 
 
 def sentence(promise: dict[str, Any]) -> str:
     """The promise as the header of its world gives it."""
-    unit = "" if promise["unit"] == "1" else f" {promise['unit']}"
-    return f"Promise: {promise['what']}: {promise['value']:.6g}{unit}, within {promise['within']:g}{unit}."
+    told = []
+    for part in (promise, *promise.get("also", ())):
+        unit = "" if part["unit"] == "1" else f" {part['unit']}"
+        told.append(f"{part['what']}: {part['value']:.6g}{unit}, within {part['within']:g}{unit}")
+    return f"Promise: {'; '.join(told)}."
 
 
 def describe(path: Path) -> str:

@@ -19,6 +19,7 @@ from ecs_fluid.systems.shared.carried_quantities import Cargo, carried_kinds, ha
 from ecs_fluid.systems.shared.divergence import ROOM, less_divergence
 from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
 from ecs_fluid.systems.shared.populations import of_bodies
+from ecs_fluid.systems.shared.walls import containers
 from ecs_fluid.world import World
 
 ROUNDING = 1e-13
@@ -27,6 +28,10 @@ weights."""
 
 ROUNDS = 3
 """How often vortons are asked for a smaller part of what would leave the range of values."""
+
+EDGES = 3 / 16
+"""What parts of cells h wide have too much at the edges of a cube a wide: 12 a h^2/64 over a^3, in (h/a)^2
+(`CollisionSystem.open_part`)."""
 
 REACH = 2
 """Spacings that the weights which share cargo reach."""
@@ -158,6 +163,27 @@ class RemeshSystem(System):
                 f"{name!r} carries some; use weights = 'm4_prime', or fill = true"
             )
 
+    def lint(self, world: World) -> list[str]:
+        """Warn of rooms so narrow that the parts of lattice cells in them add up to too much."""
+        collision, texts = world.system(CollisionSystem), []
+        for entity in self._populations():
+            kept = collision is not None and collision.keeps(entity)
+            if not (self.fill and kept and len(entity) and has_matter(carried_kinds(entity, True))):
+                continue
+            spacing = self._spacing(entity)
+            for wall in containers(world):
+                if not wall.inside(entity[Position].x).any():
+                    continue
+                width = float((wall.offsets - (wall.corners @ wall.normals.T).min(axis=0)).min())
+                if width < spacing:
+                    texts.append(
+                        f"RemeshSystem: {entity.name!r} is in a container {width:.3g} m wide, narrower than "
+                        f"its spacing of {spacing:.3g} m, so with fill = true its vortons stand for up to "
+                        f"{100 * EDGES * (spacing / width) ** 2:.0f} % more than that room's volume; use a "
+                        f"spacing of {width / 3:.2g} m, with which it is 2 %"
+                    )
+        return texts
+
     def process(self, dt: float) -> None:
         """Queue the replacement of old rows by new ones, when due."""
         if self.world.tick % self.every:
@@ -223,11 +249,14 @@ class RemeshSystem(System):
         tables = [Position(places), Strength(new), CoreRadius(sigma), *carried]
         return tables, cargo
 
+    def _spacing(self, entity: Entity) -> float:
+        """Spacing of the lattice for an entity, m."""
+        alpha, sigma = entity[Strength].alpha, entity[CoreRadius].sigma
+        return self.spacing or _core_radius(alpha, sigma) / self.overlap
+
     def _lattice(self, entity: Entity) -> _Lattice:
         """The lattice around the vortons of an entity; raises an error if it has too many points."""
-        alpha, sigma = entity[Strength].alpha, entity[CoreRadius].sigma
-        spacing = self.spacing or _core_radius(alpha, sigma) / self.overlap
-        periods = self.world.periods
+        spacing, periods = self._spacing(entity), self.world.periods
         cells = np.maximum(np.round(periods / spacing), 1).astype(np.int64)
         again, flat = periods > 0, np.arange(3) == self.world.across
         edges = np.where(again, periods / cells, spacing)

@@ -39,17 +39,19 @@ DIFFUSES = (("viscosity", Strength, "DiffusionSystem"), ("conductivity", Tempera
 def _weightless_lint(world: World) -> Iterator[str]:
     """Warn of vortons heavier or lighter than their surroundings if no system lets them rise or sink."""
     fluid = world.fluid[Fluid]
-    columns: list[tuple[type[Component], str, str]] = [(Density, "rho", "density")]
-    if fluid.law != LAWS["none"]:
-        columns.append((Temperature, "T", "temperature"))
-    for kind, column, name in columns:
+    law = "use law = 'ideal_gas' or 'liquid' and " if fluid.law == LAWS["none"] else ""
+    columns: list[tuple[type[Component], str, str, str]] = [
+        (Density, "rho", "density", ""),
+        (Temperature, "T", "temperature", law),
+    ]
+    for kind, column, name, first in columns:
         for entity, (table, _) in world.entities_with(kind, Strength):
             own = getattr(table, column)
             # The entity of an emitter is empty at first.
             if not len(own) or (own != own.dtype.type(getattr(fluid, name))).any():
                 yield (
                     f"{entity.name!r} has a {name} of its own, but no BaroclinicSystem makes it rise or "
-                    "sink; add one ([[system]] kind = 'baroclinic'), or set the fluid's gravity to 0"
+                    f"sink; {first}add one ([[system]] kind = 'baroclinic'), or set the fluid's gravity to 0"
                 )
                 return
 

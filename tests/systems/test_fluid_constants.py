@@ -253,8 +253,11 @@ def test_warm_and_heavy_fluid_that_nothing_makes_rise_is_told() -> None:
     assert said(drop | {"density": 1.3}) == ["'drop' has a density of its own"]
     assert said(gas, "baroclinic", law="ideal_gas") == []
     assert said(drop | {"density": 1.3}, "baroclinic") == []
+    # Without an equation of state heat has no weight, which is told alike; gravity says whether it is meant.
+    assert said(gas) == said(gas, law="none") == ["'gas' has a temperature of its own"]
+    assert "use law = 'ideal_gas' or 'liquid' and add one" in " ".join(ef.load({"entity": [gas]}).lint())
     # Heat that only spreads, air as the air around it, and no weight.
-    assert said(gas) == []
+    assert said(gas, gravity=[0, 0, 0]) == []
     assert said(drop | {"density": 1.2}) == []
     assert said(drop | {"density": 1.3}, gravity=[0, 0, 0]) == []
 

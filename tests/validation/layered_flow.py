@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter
 from scipy.sparse import diags_array, eye_array, kron
 from scipy.sparse.linalg import splu
 
@@ -78,8 +79,13 @@ class LayeredFlow:
     @property
     def circulations(self) -> tuple[float, float]:
         """Circulation of the parts that turn one way and the other, int omega dr dz, m^2/s."""
+        return of_both_signs(self.state[0] * self.r * self.h**2)
+
+    def smeared(self, width: float) -> tuple[float, float]:
+        """The same of the vorticity times exp(-s^2/(2 width^2)) / (2 pi width^2) around each place, in m."""
         omega = self.state[0] * self.r * self.h**2
-        return float(omega[omega > 0].sum()), float(omega[omega < 0].sum())
+        both = np.concatenate([-omega[::-1], omega])  # odd in r
+        return of_both_signs(gaussian_filter(both, width / self.h)[len(omega) :])
 
     def _mean(self, of: Array) -> float:
         dye = self.r * self.state[2]
@@ -157,6 +163,28 @@ def drop_in_layers(
         return 0 * r, -G * (density(r, z) - ambient(z)), (np.hypot(r, z - 0.7) < 0.3) * 1.0
 
     return LayeredFlow(h, lambda z: -G * ambient(z), viscosity, start)
+
+
+def of_both_signs(parts: Array) -> tuple[float, float]:
+    """Sum of the positive and of the negative ones."""
+    return float(parts[parts > 0].sum()), float(parts[parts < 0].sum())
+
+
+def circulations_of(x: Array, alpha: Array, width: float) -> tuple[float, float]:
+    """Circulation, m^2/s, of rings of vortons (x m, alpha m^3/s) that turn one way, and of those the other.
+
+    Rings have a section of `width`^2. Gamma = sum alpha_phi/(2 pi r), with the mean r of a ring's volume in
+    place of a vorton's: near the axis single vortons would count without bound.
+    """
+    x, alpha = x.astype(np.float64), alpha.astype(np.float64)
+    r = np.hypot(x[:, 0], x[:, 1])
+    around = (x[:, 0] * alpha[:, 1] - x[:, 1] * alpha[:, 0]) / np.maximum(r, 1e-12)
+    ring, layer = (np.floor(of / width + shift).astype(np.int64) for of, shift in ((r, 0.0), (x[:, 2], 0.5)))
+    layer -= layer.min()
+    sums = np.bincount(ring * (layer.max() + 1) + layer, around, (ring.max() + 1) * (layer.max() + 1))
+    k = np.arange(ring.max() + 1)
+    middle = 2 / 3 * width * (3 * k**2 + 3 * k + 1) / (2 * k + 1)  # int r^2 dr / int r dr
+    return of_both_signs(sums.reshape(len(k), -1) / (2 * np.pi * middle[:, None]))
 
 
 def _poisson(r: Array, count: int, h: float) -> Any:

@@ -14,18 +14,19 @@ import ecs_fluid as ef
 from ecs_fluid.component import Array
 from ecs_fluid.shipped_worlds import promises, sentence, shipped
 from ecs_fluid.worlds.world_recipe import WorldRecipe, read
-from tests.validation.layered_flow import drop_in_layers, ring_in_layers
+from tests.validation.layered_flow import circulations_of, drop_in_layers, ring_in_layers
 from tests.validation.test_gravity_current import noses
 
 pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
 
 G = 9.81
 PROMISES = promises()
-MEASURES: dict[str, Callable[[], float]] = {}
+Measure = Callable[[], float | tuple[float, ...]]
+MEASURES: dict[str, Measure] = {}
 
 
-def measure(function: Callable[[], float]) -> Callable[[], float]:
-    """A function that runs the world of its name and returns the promised quantity."""
+def measure(function: Measure) -> Measure:
+    """A function that runs the world of its name and returns the promised quantity, or several."""
     MEASURES[function.__name__] = function
     return function
 
@@ -262,23 +263,38 @@ def dye_drops_collide() -> float:
     return float(sum(center(world, name)[2] for name in ("heavy", "light")) / 2)
 
 
+def ring_in_layers_at(world: ef.World, seconds: float) -> tuple[float, float, float]:
+    """Mean height of the dye, m, and circulations of both signs, m^2/s, of stratified_ring."""
+    ring, dye = march(world, seconds)["ring"], world["dye"][ef.Position].x
+    spun = circulations_of(ring[ef.Position].x, ring[ef.Strength].alpha, 0.09)
+    return float(dye[:, 2].mean()), *spun
+
+
 @measure
-def stratified_ring() -> float:
-    return float(march(ef.load("stratified_ring"), 2.2)["dye"][ef.Position].x[:, 2].mean())
+def stratified_ring() -> tuple[float, float]:
+    world = ef.load("stratified_ring")
+    early = ring_in_layers_at(world, 1.4)
+    return ring_in_layers_at(world, 2.2)[0], early[1]
 
 
 @pytest.mark.nightly
 def test_ring_in_layers_moves_as_by_finite_differences() -> None:
-    """Mean height of the dye, to 0.03 m, a quarter of a core radius; N^2 = g/rho_0 x 1.56/6 m.
+    """Mean height of the dye, to 0.03 m; and circulations of both signs. N^2 = g/rho_0 x 1.56/6 m.
 
-    A ring whose own fluid alone makes vorticity, with none around, has 0.258 m at 1.8 s and 0.098 m at 3 s.
+    Layers roll up until they are thinner than cores. Vortons then have the circulation that the differences
+    have, or as little of it as these have smeared by blobs of 0.072 m, to 0.12 of the ring's. (The box of
+    vortons, and those left out, take up to 0.09. Not remeshed they had -2.03 m^2/s after 2.2 s where the
+    differences have -1.60.) A ring whose own fluid alone makes vorticity, with none around, has 0.258 m at
+    1.8 s and 0.098 m at 3 s.
     """
-    flow = ring_in_layers(0.03, 0.18, lambda z: 9.81 * 0.26 * z, 1e-3, lambda s: (s < 0.34) * 1.0)
+    flow = ring_in_layers(0.02, 0.18, lambda z: 9.81 * 0.26 * z, 1e-3, lambda s: (s < 0.34) * 1.0, room=1.5)
     world = ef.load("stratified_ring")
-    for seconds in (0.6, 1.0, 1.8, 2.2, 3.0, 3.6):
+    for seconds in (0.6, 1.0, 1.4, 1.8, 2.2, 3.0, 3.6):
         flow.march(seconds)
-        dye = march(world, seconds)["dye"][ef.Position].x[:, 2]
-        assert dye.mean() == pytest.approx(flow.height, abs=0.03)
+        height, *spun = ring_in_layers_at(world, seconds)
+        assert height == pytest.approx(flow.height, abs=0.03)
+        for found, whole, smeared in zip(spun, flow.circulations, flow.smeared(0.072), strict=True):
+            assert abs(smeared) - 0.12 < abs(found) < abs(whole) + 0.12
     assert flow.height < 0.0
 
 
@@ -811,8 +827,10 @@ def sloshing_dam() -> float:
     ],
 )
 def test_promise_is_kept(name: str) -> None:
-    promise = PROMISES[name]
-    assert MEASURES[name]() == pytest.approx(promise["value"], rel=0, abs=promise["within"])
+    promise, found = PROMISES[name], MEASURES[name]()
+    parts = (promise, *promise.get("also", ()))
+    for part, value in zip(parts, found if isinstance(found, tuple) else (found,), strict=True):
+        assert value == pytest.approx(part["value"], rel=0, abs=part["within"]), part["what"]
 
 
 def test_every_shipped_world_has_its_promise() -> None:

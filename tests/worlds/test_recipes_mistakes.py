@@ -306,7 +306,8 @@ def test_fuel_that_nothing_burns_is_told() -> None:
         "EmissionSystem: emitter 'burner' emits fuel, but nothing burns it; add a CombustionSystem "
         "([[system]] kind = 'combustion'), or leave fuel out"
     ]
-    tables = {"entity": [burner], "system": [{"kind": "combustion"}]}
+    weightless = {"gravity": [0, 0, 0]}
+    tables = {"fluid": weightless, "entity": [burner], "system": [{"kind": "combustion"}]}
     assert not WorldRecipe.from_tables(tables).build().lint()
 
 

@@ -23,9 +23,11 @@ MOST = 1e-9
 
 WORLDS = (
     "bubbles", "dam_break", "dye_drop", "dye_drops_collide", "falling_drop", "heavy_ball_in_box", "hot_ball",
-    "rayleigh_taylor", "splash", "stratified_ring", "tube", "two_layers",
+    "rayleigh_taylor", "splash", "tube", "two_layers",
 )  # fmt: skip
 """Worlds in whose parameters no place is but the height 0 and no direction but z, by gravity.
+
+Without `remesh`, whose lattice lies along the axes, and which drops some of points that are equally weak.
 
 Of `splash` the water and the block: where whitewater is born is drawn at random, along axes that do not turn
 with the water, and there is none yet in these ticks."""

@@ -61,7 +61,7 @@ Velocities are times 2, densities 1/8, viscosities 1,024 and gravity 1/128, or t
 
 MESHES = (
     "curve_ball", "hot_ball", "plate_at_angle", "rifled_ball", "shear_layer", "spinning_box",
-    "stratified_ring", "wavy_sheet",
+    "wavy_sheet",
 )  # fmt: skip
 """Worlds by `pppm`, which rounds the core radius that its mesh is made for, in metres: its sums differ by a
 part of its tolerance, 3e-3 or 1e-2."""
