@@ -18,7 +18,7 @@ class Grid(Component, derived=True, per_row=False):
 
 
 class VelocityField(Component, derived=True, per_row=False):
-    """Velocity at the grid points."""
+    """Velocity at the grid points; empty where no particle or system reads it (`to_pyvista` computes it)."""
 
     u: Array = column("m/s", shape=(None, None, None, 3))
 

@@ -90,8 +90,8 @@ def _literals(annotation: Any) -> tuple[Any, ...]:
     return tuple(value for part in get_args(annotation) for value in _literals(part))
 
 
-def idle(title: str, name: str, value: Any, choice: str, made: Any, named: Sequence[str]) -> str:
-    """A sentence on a parameter that counts with the choices `named`, and not with that which was `made`."""
+def idle_lint(title: str, name: str, value: Any, choice: str, made: Any, named: Sequence[str]) -> str:
+    """Warn of a parameter that counts with the choices `named`, and not with that which was `made`."""
     return (
         f"{title}: {name} = {shown(value)} has no effect with {choice} = {shown(made)}, but with "
         f"{' or '.join(map(shown, named))}; leave it out, or change {choice}"
@@ -110,7 +110,7 @@ def idle_parameters_lint(systems: list[System]) -> Iterator[str]:
             choice, named = found
             made = getattr(system, choice)
             if made not in named and made in (None, *_literals(model.model_fields[choice].annotation)):
-                yield idle(type(system).__name__, name, value, choice, made, named)
+                yield idle_lint(type(system).__name__, name, value, choice, made, named)
 
 
 def _unintegrated_lint(world: World, systems: list[System]) -> Iterator[str]:

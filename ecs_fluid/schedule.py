@@ -95,9 +95,12 @@ def _all_reads(system: System, everyone: list[System]) -> set[type[Component]]:
 
 
 def matches(system: System, name: type[System] | str) -> bool:
-    """Whether an item of `before`, `after` or `asks` means this system: a class, its name, or "*"."""
+    """Whether an item of `before`, `after` or `asks` means this system: a class, its name, or "*".
+
+    In debug mode it may be a system as another one sees it, whose type is not its class.
+    """
     if isinstance(name, str):
-        return name == "*" or any(base.__name__ == name for base in type(system).__mro__)
+        return name == "*" or any(base.__name__ == name for base in system.__class__.__mro__)
     return isinstance(system, name)
 
 

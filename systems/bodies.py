@@ -28,6 +28,7 @@ from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.keyframes import Keyed, KeyedVector, value_at
 from ecs_fluid.recipe import Name
+from ecs_fluid.schedule import named
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.body_overlaps import overlap_lint, part_overlap_lint
@@ -197,11 +198,12 @@ class BodySystem(System):
         from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest
         from ecs_fluid.systems.surroundings import displacement
 
-        loads = {other.kind for other in world.systems if BodyLoad in other.adds}
+        loads = [other for other in world.systems if BodyLoad in other.adds]
+        lifting, dragging = named(loads, "BuoyancySystem"), named(loads, "DragSystem")
         displaced = np.zeros(len(bodies.x))
-        if not world.fluid[Fluid].gravity.any() or not loads <= {"drag", "buoyancy"}:
+        if not world.fluid[Fluid].gravity.any() or len(loads) > len(lifting) + len(dragging):
             return displaced > 0.0
-        if "buoyancy" in loads:
+        if lifting:
             mass = displacement(bodies, hulls, *profile(fluid_at_rest(world)), world.across)[0]
             displaced = of_whole(bodies.leader, mass)
         return np.asarray(np.abs(bodies.mass - displaced) > AFLOAT * bodies.mass)

@@ -149,7 +149,7 @@ class EmissionSystem(System):
         """Warn of fuel that nothing burns, and of puffs whose rows bodies, as they stand now, keep back."""
         texts = []
         if fuel := [emitter.name for emitter in self.emitters if emitter.fuel]:
-            texts += unburnt_lint(world, f"EmissionSystem: emitter {fuel[0]!r} emits")
+            texts += unburnt_lint(world, "EmissionSystem: emitter ", fuel[0], "emits")
         for emitter in self.emitters:
             keeping = [s for s in world.systems if isinstance(s, CollisionSystem)]
             if emitter.puff is None or not any(s.keeps(world[emitter.into]) for s in keeping):

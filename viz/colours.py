@@ -162,7 +162,9 @@ def shaded(
         full = [np.ones(len(paint.lit)) if paint.cover is None else paint.cover for _, paint in clouds]
         cover = np.concatenate(full)
     # Half the cross-section: smoke scatters most light onwards, so its shadow is softer than its cover.
-    light = illumination(x, np.array(look.light), puff.spacing, 0.5 * puff.cross_section, cover)
+    light = np.ones(len(x))
+    if not puff.flat:
+        light = illumination(x, np.array(look.light), puff.spacing, 0.5 * puff.cross_section, cover)
     colour = shade + light[:, None] * (lit - shade)
     if cover is not None:
         dark = [np.zeros_like(paint.lit) if paint.glow is None else paint.glow for _, paint in clouds]

@@ -191,6 +191,7 @@ class _Survey:
         self.radii: dict[str, float] = {}
         self.speed = 0.0
         self.barred = self.beads = False
+        self.flat = True
 
     def add(self, frame: Frame) -> None:
         from ecs_fluid.viz.bodies import bodies_in, extent  # which imports PyVista
@@ -218,6 +219,7 @@ class _Survey:
                 self.speed = max(self.speed, float(np.percentile(speeds, 99.0)))
             if is_cloud(columns):
                 tracers.append(x)
+                self.flat = self.flat and not np.ptp(x, axis=0).all()
             if is_cloud(columns) or is_spray(columns):
                 painted = {PAINTED.get(self.look.paint, ""), FLAME, SMOKE} & set(columns)
                 seen |= {column: columns[column] for column in painted}
@@ -279,9 +281,10 @@ class _Survey:
             half = 0.5 * np.array(self.options.periods)
             lo, hi = np.where(half, -half, lo), np.where(half, half, hi)
             points = np.concatenate((points, corners(lo, hi)))
+        puff = self.puff and replace(self.puff, flat=self.flat)
         return View(
             lo, hi, color_by, limits(color_by, *self.ranges.get(color_by or "", (0.0, 1.0))),
-            self.puff, tuple(self.clouds), self.radii, points, self._painted(), self.options.colors,
+            puff, tuple(self.clouds), self.radii, points, self._painted(), self.options.colors,
             speed=self.speed, bar=bar,
         )  # fmt: skip
 

@@ -21,11 +21,15 @@ MAX_CELLS = 2_000_000  # of the light grid: 16 MB
 
 @dataclass(frozen=True)
 class Puff:
-    """One tracer's picture: `spacing` between neighbours [m], splat `radius` [m], peak `opacity` (0 to 1)."""
+    """One tracer's picture: `spacing` between neighbours [m], splat `radius` [m], peak `opacity` (0 to 1).
+
+    `flat`: whether all tracers lie in a plane in each frame, so that none shades another.
+    """
 
     spacing: float
     radius: float
     opacity: float
+    flat: bool = False
 
     @property
     def cross_section(self) -> float:

@@ -10,6 +10,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import HullShape, HullTable, Pose
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.systems.shared.body_tables import corners_of, planes_of
+from ecs_fluid.validation_errors import nearest
 from ecs_fluid.world import World
 from ecs_fluid.worlds.space import Space
 
@@ -25,6 +26,13 @@ class Inside(NamedTuple):
     planes: Array
     origin: Array
     axes: Array
+
+    @property
+    def volume(self) -> float:
+        """Volume, m^3."""
+        from scipy.spatial import ConvexHull
+
+        return float(ConvexHull(self.corners).volume)
 
     def space(self, margin: float = 0.0) -> Space:
         """The places inside that are at least `margin` m from each wall, to rounding."""
@@ -47,8 +55,11 @@ def inside(world: World, name: str) -> Inside:
     from ecs_fluid.kernels.bodies.rotation import matrix_of
 
     if not is_container(world, name):
+        known = [entity.name for entity in world.entities if is_container(world, entity.name)]
+        other = "; for the shape of a body use solid" if name in world else ""
         raise RecipeError(
-            f"fills = {name!r} names no container that stands before this entity; put it before"
+            f"fills = {name!r} names no container that stands before this entity; "
+            f"{nearest(name, known)}{other}"
         )
     entity = world[name]
     pose, table, hull = entity[Pose], entity[HullTable], int(entity[HullShape].hull[0])

@@ -31,10 +31,10 @@ class FluidBlock(Recipe):
     """Vortons at rest on a lattice that fills a region, with what they carry as numbers or formulas.
 
     The region is a `box`, a `sphere`, a `torus`, a `solid`, or the inside of the container named in `fills`
-    (which must stand before it in the file); each vorton stands for a cell of edge about
-    `spacing` and has no strength to begin with: BaroclinicSystem gives it one where its density differs from
-    its neighbours' or from the ambient. `density`, `temperature` and mass fractions are numbers or formulas
-    over x, y, z, r in m ("300 + 200*exp(-(r/0.3)**2)").
+    (which must stand before it in the file; its volume is that of all vortons). Each vorton stands for a cell
+    of edge about `spacing` and has no strength to begin with: BaroclinicSystem gives it one where its density
+    differs from its neighbours' or from the ambient. `density`, `temperature` and mass fractions are numbers
+    or formulas over x, y, z, r in m ("300 + 200*exp(-(r/0.3)**2)").
 
     In a world of two dimensions the block is what its plane cuts out of the region, a metre deep.
 
@@ -93,6 +93,11 @@ class FluidBlock(Recipe):
         refuse_both(world, "the block has", self.density, self.temperature)
         x, edge = self._places(world)
         volume = float(np.prod(edge[edge > 0]))
+        if (
+            self.fills is not None
+            and abs(missing := inside(world, self.fills).volume / (len(x) * volume) - 1) > 1e-6
+        ):
+            volume *= 1 + missing  # cells at walls that lean, cut by these
         tables: list[Component] = [
             Position(x),
             Strength(self._strength(world, x, volume)),

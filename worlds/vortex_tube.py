@@ -33,7 +33,7 @@ class VortexTube(Recipe, CoredVortex):
     lines are whole and every cross-section has the circulation Gamma exactly: sum(alpha_z)/length = Gamma.
     The lines end at the ends of the tube.
 
-    In a world of two dimensions it is a plane vortex of that section, and `axis` is across the plane.
+    In a world of two dimensions it is a plane vortex of that section.
 
     The articles' VortexTube(d, variation, width, periods) is profile = "article" with core = d/2, length =
     width, wavelength = width/periods and Gamma = 0.9342 k M core^2; k as in the vortex ring. (Their local
@@ -48,8 +48,8 @@ class VortexTube(Recipe, CoredVortex):
     """circulation about the axis, m^2/s"""
     center: Point = (0.0, 0.0, 0.0)
     """middle of the tube, m"""
-    axis: Direction = (0.0, 0.0, 1.0)
-    """direction of the vorticity, 1; of any length"""
+    axis: Direction | None = None
+    """direction of the vorticity, 1; of any length; default z, in a plane across it"""
     profile: Profile = "article"
     """vorticity over the core's section"""
     amplitude: Extent = 0.0
@@ -96,7 +96,8 @@ class VortexTube(Recipe, CoredVortex):
         tangent = np.stack(slope, axis=1)
         alpha = (self.circulation * step * np.tile(core.share, along))[:, None] * tangent
         volume = core.area * swell**2 * step
-        spawn_vortons(world, self.name, *placed(x, alpha, self.axis, self.center), self._sigma, volume)
+        axis = self.axis or tuple(np.eye(3)[2 if world.across is None else world.across].tolist())
+        spawn_vortons(world, self.name, *placed(x, alpha, axis, self.center), self._sigma, volume)
 
     def lint(self) -> list[str]:
         """Sentences on overlap, width of the blobs and resolution of the waves."""

@@ -91,13 +91,13 @@ def temperature_lint(system: System, world: World) -> list[str]:
     ]
 
 
-def unburnt_lint(world: World, what: str) -> list[str]:
-    """Warn of fuel that no system burns; ``what`` begins the sentence: what has the fuel."""
+def unburnt_lint(world: World, kind: str, name: str, does: str) -> list[str]:
+    """Warn of fuel that no system burns, which the `name` of this `kind` "holds" or "emits"."""
     if named(world.systems, "CombustionSystem"):
         return []
     return [
-        f"{what} fuel, but nothing burns it; add a CombustionSystem ([[system]] kind = 'combustion'), or "
-        "leave fuel out"
+        f"{kind}{name!r} {does} fuel, but nothing burns it; add a CombustionSystem ([[system]] kind = "
+        "'combustion'), or leave fuel out"
     ]
 
 

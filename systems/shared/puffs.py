@@ -46,6 +46,11 @@ def rows_of_puff(emitter: Emitter, world: World, number: int = 0) -> tuple[Table
     seed = (world.seed + number) % 2**63
     alone = _PuffWorld(dimension=like.dimension, plane=like.plane, precision="double", seed=seed)
     alone.set_fluid(**options_of(world.fluid[Fluid]).model_dump(warnings=False))
+    if getattr(recipe, "fills", None) is not None:
+        raise RecipeError(
+            f"puff of emitter {emitter.name!r}: fills is not for puffs, which are made apart from other "
+            "entities; give a box, a sphere or a solid"
+        )
     recipe.build(alone)
     tables = {kind: rows for kind, rows in alone[recipe.holder].tables.items() if kind is not RowId}
     what = f"puff of emitter {emitter.name!r}: kind = {recipe.kind!r}"

@@ -29,6 +29,9 @@ SLOW = 2.0
 FELT = 0.01
 """Flow through a wall is told from this part of the speed of vortons in the container on."""
 
+GIVE_LAW = "use law = 'ideal_gas' or 'liquid' and "
+"""What heat without a law needs first."""
+
 SOME = 64
 """Number of vortons that stand for all in that."""
 
@@ -39,7 +42,7 @@ DIFFUSES = (("viscosity", Strength, "DiffusionSystem"), ("conductivity", Tempera
 def _weightless_lint(world: World) -> Iterator[str]:
     """Warn of vortons heavier or lighter than their surroundings if no system lets them rise or sink."""
     fluid = world.fluid[Fluid]
-    law = "use law = 'ideal_gas' or 'liquid' and " if fluid.law == LAWS["none"] else ""
+    law = GIVE_LAW if fluid.law == LAWS["none"] else ""
     columns: list[tuple[type[Component], str, str, str]] = [
         (Density, "rho", "density", ""),
         (Temperature, "T", "temperature", law),
@@ -85,6 +88,12 @@ def plane_vortices_lint(x: Array, alpha: Array) -> Iterator[str]:
             )
 
 
+def _places_on(faces: list[Array], planes: Array) -> tuple[Array, Array]:
+    """Places (n, 3) m half-way from the middles of faces to their corners, and the normals (n, 3) there."""
+    places = [0.5 * (corners + corners.mean(axis=0)) for corners in faces]
+    return np.concatenate(places), planes[:, :3].repeat([len(found) for found in places], axis=0)
+
+
 def unfelt_walls_lint(world: World, system: VelocitySystem) -> Iterator[str]:
     """Warn of containers through whose walls vortons inside, or made there by an emitter, drive flow."""
     from ecs_fluid.kernels.bodies.rotation import matrix_of
@@ -110,10 +119,12 @@ def unfelt_walls_lint(world: World, system: VelocitySystem) -> Iterator[str]:
             inside = ((x - center) @ turn @ planes[:, :3].T < planes[:, 3]).all(axis=1)
             if not inside.any():
                 continue
-            middles = np.array([corners.mean(axis=0) for corners in faces_of(hulls, hull)]) @ turn.T + center
-            at_walls, in_it = (system.velocity_at_few(places) for places in (middles, x[inside][:SOME]))
-            through = np.abs(np.einsum("ij,ij->i", at_walls, planes[:, :3] @ turn.T)).max()
-            if makes or through > FELT * np.linalg.norm(in_it, axis=1).max():
+            at, across = _places_on(faces_of(hulls, hull), planes)
+            at_walls, in_it = (
+                system.velocity_at_few(places) for places in (at @ turn.T + center, x[inside][:SOME])
+            )
+            through = np.abs(np.einsum("ij,ij->i", at_walls, across @ turn.T)).max()
+            if makes or through > FELT * np.linalg.norm(np.concatenate((in_it, at_walls)), axis=1).max():
                 yield (
                     f"{entity.name!r} holds vortons, but flow passes through its walls, at which particles "
                     "only stop; give [fluid] velocity the solver 'container' (for a box) or mirrors, or add "
@@ -128,7 +139,7 @@ def unfelt_lint(world: World) -> Iterator[str]:
         yield from _weightless_lint(world)
     holders = [entity for entity, (species,) in world.entities_with(Species) if species.fuel.any()]
     if holders:
-        yield from unburnt_lint(world, f"{holders[0].name!r} holds")
+        yield from unburnt_lint(world, "", holders[0].name, "holds")
     for name, carrier, system in DIFFUSES:
         value = float(getattr(fluid, name))
         if value and not named(systems, system) and any(carrier in entity for entity in world.entities):

@@ -24,7 +24,7 @@ from ecs_fluid.components import (
     Volume,
 )
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.lint import idle
+from ecs_fluid.lint import idle_lint
 from ecs_fluid.own_code import is_shipped
 from ecs_fluid.plugins import import_path
 from ecs_fluid.settings import Settings
@@ -492,7 +492,7 @@ class VelocitySystem(System):
             if not takers or self.solver in takers or (name == "tolerance" and swells):
                 continue
             if (value := getattr(self, name)) != field.default:
-                yield idle("VelocitySystem", name, value, "solver", self.solver, takers)
+                yield idle_lint("VelocitySystem", name, value, "solver", self.solver, takers)
 
     def _warn_once(self, solver: Solver, sources: Sources, grid: Grid) -> None:
         """Warn of an unsuitable grid, or of slow direct sums, once for each solver."""

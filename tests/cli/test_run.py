@@ -350,7 +350,7 @@ def test_help_tells_parameters_with_units(capsys: pytest.CaptureFixture[str]) ->
     """Entities, systems and parts, spelled as world files and Python do; typos get the nearest name."""
     for name, words in {
         "vortex_ring": ("circulation  m^2/s", "pi Gamma R^2", "required"),
-        "fluid.velocity": ("tolerance", "fmm, pppm, auto"),
+        "fluid.velocity": ("tolerance", "fmm, pppm and", "auto may have"),
         "[fluid]": ("viscosity", "m^2/s"),
         "WIND": ("velocity   m/s", "ecs-fluid help NAME"),
         "SurfaceSystem": ('kind = "surface"', "keep_volume"),

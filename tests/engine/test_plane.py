@@ -144,6 +144,15 @@ def test_both_planes_have_the_same_bits() -> None:
     assert (flat["v"][ef.Position].x[:, 2] == 0.0).all()
 
 
+@pytest.mark.parametrize(("plane", "across"), [("xy", 2), ("xz", 1)])
+def test_a_tube_is_across_its_plane_by_default(plane: Any, across: int) -> None:
+    tube = {"kind": "vortex_tube", "name": "vortex", "circulation": 2.0}
+    world = ef.load({"world": {"dimension": 2, "plane": plane}, "entity": [tube]})
+    world.step()
+    total = world["vortex"][ef.Strength].alpha.sum(axis=0)
+    np.testing.assert_allclose(total, 2.0 * np.eye(3)[across], rtol=1e-6)
+
+
 def test_a_plane_in_space_and_stretching_in_a_plane_are_told() -> None:
     x, alpha = np.zeros((9, 3)), np.zeros((9, 3))
     x[:, 0], x[:, 2], alpha[:, 1] = np.arange(9), np.arange(9) % 3, 1.0

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from ecs_fluid.exports.volumes import mean_spacing
+from ecs_fluid.viz.colours import Paint, shaded
+from ecs_fluid.viz.shared_limits import survey
 from ecs_fluid.viz.smoke import back_to_front, illumination, puff
+from ecs_fluid.viz.style import LOOKS, Options
 
 
 def lattice(counts: tuple[int, int, int], h: float) -> np.ndarray:
@@ -54,6 +57,24 @@ def test_a_stray_does_not_take_the_shadow_of_a_cloud() -> None:
     stray = illumination(np.vstack([x, [[300.0, 300.0, 300.0]]]), np.array([0.0, 0.0, 1.0]), 0.1, 0.02)
     assert alone.mean() < 0.4 and stray[-1] == 1.0
     np.testing.assert_allclose(stray[:-1], alone, atol=0.02)
+
+
+def test_dye_in_a_plane_keeps_its_colour_in_dense_dust() -> None:
+    """Tracers in a plane throughout do not shade each other: red dye among white dust was dark grey. A sheet
+    that leaves its plane later is shaded from the start, so that movies do not flicker."""
+    draw = np.random.default_rng(2)
+    dust, dye = draw.random((2000, 3)) * [1, 1, 0], draw.random((2000, 3)) * [0.2, 0.2, 0]
+    frame = {"dust": {"Position.x": dust}, "dye": {"Position.x": dye}}
+    bent = {
+        name: {"Position.x": columns["Position.x"] + [0, 0, 0.1] * draw.random((2000, 1))}
+        for name, columns in frame.items()
+    }
+    paint = Paint(np.ones((2000, 3)), np.zeros((2000, 3)))
+    for frames, flat in (([frame, frame], True), ([frame, bent], False)):
+        found = survey(list(enumerate(frames)), Options(look="smoke")).puff
+        assert found is not None and found.flat == flat
+        light, _, _ = shaded(LOOKS["smoke"], found, [(dust, paint), (dye, paint)])
+        assert (light[2000:].min() == 1.0) == flat and (light[2000:].min() < 0.8) != flat
 
 
 def test_order_is_far_to_near() -> None:
