@@ -101,13 +101,16 @@ def unfelt_walls_lint(world: World, system: VelocitySystem) -> Iterator[str]:
     if (system.image_walls and not system.mirrors) or named(world.systems, "BoundarySystem"):
         return
     mirrored = {face.body for face in system.mirrors}
-    tables = [(tables, entity) for entity, tables in world.entities_with(Position, Strength, CoreRadius)]
-    vortons = [places.x for (places, _, _), entity in tables if Liquid not in entity and len(places.x)]
+    found = world.entities_with(Position, Strength, CoreRadius)
+    vortons = [places.x for entity, (places, _, _) in found if Liquid not in entity]
+    emitters = [
+        emitter for emission in named(world.systems, "EmissionSystem") for emitter in emission.emitters
+    ]
     births = [
         np.array([emitter.center], np.float64)
-        for emission in named(world.systems, "EmissionSystem")
-        for emitter in emission.emitters
-        if not isinstance(emitter.center, Keyed) and emitter.into in world and Strength in world[emitter.into]
+        for emitter in emitters
+        if emitter.into in world and Strength in world[emitter.into]
+        if emitter.attached is None and not isinstance(emitter.center, Keyed)
     ]
     x = np.concatenate([*vortons, *births, np.empty((0, 3))])
     makes = bool(births) or any(other.makes_vorticity for other in world.systems)
