@@ -103,9 +103,8 @@ def unfelt_walls_lint(world: World, system: VelocitySystem) -> Iterator[str]:
     mirrored = {face.body for face in system.mirrors}
     found = world.entities_with(Position, Strength, CoreRadius)
     vortons = [places.x for entity, (places, _, _) in found if Liquid not in entity]
-    emitters = [
-        emitter for emission in named(world.systems, "EmissionSystem") for emitter in emission.emitters
-    ]
+    emissions = named(world.systems, "EmissionSystem")
+    emitters = [emitter for emission in emissions for emitter in emission.emitters]
     births = [
         np.array([emitter.center], np.float64)
         for emitter in emitters
