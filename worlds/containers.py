@@ -10,6 +10,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import HullShape, HullTable, Pose
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.systems.shared.body_tables import corners_of, planes_of
+from ecs_fluid.systems.shared.walls import hull_volume
 from ecs_fluid.validation_errors import nearest
 from ecs_fluid.world import World
 from ecs_fluid.worlds.space import Space
@@ -30,9 +31,7 @@ class Inside(NamedTuple):
     @property
     def volume(self) -> float:
         """Volume, m^3."""
-        from scipy.spatial import ConvexHull
-
-        return float(ConvexHull(self.corners).volume)
+        return hull_volume(self.corners)
 
     def space(self, margin: float = 0.0) -> Space:
         """The places inside that are at least `margin` m from each wall, to rounding."""

@@ -109,13 +109,18 @@ def containers(world: World) -> list[Walls]:
         turn = matrix_of(bodies.q[i]).T
         normals = planes[:, :3] @ turn
         offsets, corners = planes[:, 3] + normals @ bodies.x[i], vertices @ turn + bodies.x[i]
-        found.append(Walls(normals, offsets, _volume(vertices.astype(np.float64).tobytes()), corners))
+        found.append(Walls(normals, offsets, hull_volume(vertices), corners))
     return found
 
 
 def outside_all(walls: list[Walls], x: Array) -> int:
     """Number of the places x (n, 3) m that lie outside all containers; 0 without containers."""
     return int((~np.any([wall.inside(x) for wall in walls], axis=0)).sum()) if walls else 0
+
+
+def hull_volume(corners: Array) -> float:
+    """Volume, m^3, of the convex hull of corners (m, 3) m."""
+    return _volume(corners.astype(np.float64).tobytes())
 
 
 @lru_cache(maxsize=64)

@@ -9,13 +9,14 @@ import numpy as np
 
 from ecs_fluid.component import Array, Component
 from ecs_fluid.components import CoreRadius, Density, Position, Species, Strength, Temperature
-from ecs_fluid.components.bodies import HullShape, HullTable, Pose
+from ecs_fluid.components.bodies import HullShape
 from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.fluid import LAWS, Fluid
 from ecs_fluid.keyframes import Keyed
 from ecs_fluid.schedule import named
-from ecs_fluid.systems.shared.body_tables import exact_hulls, faces_of, planes_of
+from ecs_fluid.systems.shared.body_tables import body_entities
 from ecs_fluid.systems.shared.properties import unburnt_lint
+from ecs_fluid.systems.shared.walls import Walls, containers
 from ecs_fluid.systems.velocity.auto import SURELY_DIRECT
 from ecs_fluid.systems.velocity.solver_times import expected, stored
 from ecs_fluid.world import World
@@ -88,16 +89,16 @@ def plane_vortices_lint(x: Array, alpha: Array) -> Iterator[str]:
             )
 
 
-def _places_on(faces: list[Array], planes: Array) -> tuple[Array, Array]:
+def _places_on(wall: Walls) -> tuple[Array, Array]:
     """Places (n, 3) m half-way from the middles of faces to their corners, and the normals (n, 3) there."""
-    places = [0.5 * (corners + corners.mean(axis=0)) for corners in faces]
-    return np.concatenate(places), planes[:, :3].repeat([len(found) for found in places], axis=0)
+    near = 1e-5 * float(np.ptp(wall.corners, axis=0).max())
+    at = [wall.corners[d - wall.corners @ n < near] for n, d in zip(wall.normals, wall.offsets, strict=True)]
+    places = [0.5 * (corners + corners.mean(axis=0)) for corners in at]
+    return np.concatenate(places), wall.normals.repeat([len(found) for found in places], axis=0)
 
 
 def unfelt_walls_lint(world: World, system: VelocitySystem) -> Iterator[str]:
     """Warn of containers through whose walls vortons inside, or made there by an emitter, drive flow."""
-    from ecs_fluid.kernels.bodies.rotation import matrix_of
-
     if (system.image_walls and not system.mirrors) or named(world.systems, "BoundarySystem"):
         return
     mirrored = {face.body for face in system.mirrors}
@@ -113,25 +114,21 @@ def unfelt_walls_lint(world: World, system: VelocitySystem) -> Iterator[str]:
     ]
     x = np.concatenate([*vortons, *births, np.empty((0, 3))])
     makes = bool(births) or any(other.makes_vorticity for other in world.systems)
-    for entity, (shape, pose, table) in world.entities_with(HullShape, Pose, HullTable):
-        hulls = exact_hulls(table)
-        for row in np.flatnonzero(shape.container) if entity.name not in mirrored else ():
-            hull, turn = int(shape.hull[row]), matrix_of(pose.q[row].astype(np.float64))
-            planes, center = planes_of(hulls, hull), pose.x[row].astype(np.float64)
-            inside = ((x - center) @ turn @ planes[:, :3].T < planes[:, 3]).all(axis=1)
-            if not inside.any():
-                continue
-            at, across = _places_on(faces_of(hulls, hull), planes)
-            at_walls, in_it = (
-                system.velocity_at_few(places) for places in (at @ turn.T + center, x[inside][:SOME])
+    hulled = [entity for entity in body_entities(world) if HullShape in entity]
+    names = [entity.name for entity in hulled for one in entity[HullShape].container if one]
+    for name, wall in zip(names, containers(world), strict=True):
+        held = x[wall.inside(x)]
+        if name in mirrored or not len(held):
+            continue
+        places, normals = _places_on(wall)
+        at_walls, in_it = system.velocity_at_few(places), system.velocity_at_few(held[:SOME])
+        through = np.abs(np.einsum("ij,ij->i", at_walls, normals)).max()
+        if makes or through > FELT * np.linalg.norm(np.concatenate((in_it, at_walls)), axis=1).max():
+            yield (
+                f"{name!r} holds vortons, but flow passes through its walls, at which particles only stop; "
+                "give [fluid] velocity the solver 'container' (for a box) or mirrors, or add a "
+                "BoundarySystem with boundary = 'panels'"
             )
-            through = np.abs(np.einsum("ij,ij->i", at_walls, across @ turn.T)).max()
-            if makes or through > FELT * np.linalg.norm(np.concatenate((in_it, at_walls)), axis=1).max():
-                yield (
-                    f"{entity.name!r} holds vortons, but flow passes through its walls, at which particles "
-                    "only stop; give [fluid] velocity the solver 'container' (for a box) or mirrors, or add "
-                    "a BoundarySystem with boundary = 'panels'"
-                )
 
 
 def unfelt_lint(world: World) -> Iterator[str]:

@@ -261,9 +261,10 @@ class VelocitySystem(System):
             self._warn_once(solver, sources, grid)
         flow = VortonFlow.by(solver, sources, grid)
         from_grid = self._from_grid(solver)
-        whole = self._whole_field(solver)
+        asked = self._field_is_read
+        whole = self.tracers == "grid" or (self.tracers == "cells" and (from_grid or asked))
         others_read = whole and bool(others) and not solver.own_field
-        if from_grid or others_read or self._field_is_read or not len(sources.sigma):
+        if from_grid or others_read or asked or not len(sources.sigma):
             flow.fill_grid(self.field(VelocityField))
         else:
             self.field(VelocityField).u = np.empty((0, 0, 0, 3), world.dtype)  # not that of an earlier tick
@@ -335,12 +336,6 @@ class VelocitySystem(System):
     def _from_grid(self, solver: Solver) -> bool:
         """Whether vortons read the field grid."""
         return solver.on_grid or (self.at == "grid" and not solver.own_field)
-
-    def _whole_field(self, solver: Solver) -> bool:
-        """Whether the velocity is wanted at all points of the field grid, so that all particles read it."""
-        if self.tracers == "cells":
-            return self._from_grid(solver) or self._field_is_read
-        return self.tracers == "grid"
 
     @property
     def _field_is_read(self) -> bool:
