@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -16,7 +16,8 @@ from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.shared.carried_quantities import Cargo, carried_kinds, has_matter
-from ecs_fluid.systems.shared.divergence import ROOM, less_divergence
+from ecs_fluid.systems.shared.divergence import ROOM
+from ecs_fluid.systems.shared.lattices import Lattice, lattice_for
 from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
 from ecs_fluid.systems.shared.populations import of_bodies
 from ecs_fluid.systems.shared.walls import containers
@@ -33,32 +34,15 @@ EDGES = 3 / 16
 """What parts of cells h wide have too much at the edges of a cube a wide: 12 a h^2/64 over a^3, in (h/a)^2
 (`CollisionSystem.open_part`)."""
 
+UNCUT = 1e-4
+"""Part of a cell beyond a surface below which the surface is between the cells, but for rounding."""
+
 REACH = 2
 """Spacings that the weights which share cargo reach."""
 
 MOST_MISSED, FEWER = 1e-14, 4.0
 """Allowed error of the moments, see `with_moments`; and the factor on `loss` for another pass if the points
 left are too few to keep them."""
-
-
-class _Lattice(NamedTuple):
-    """The lattice of places for new vortons."""
-
-    spacing: float
-    """spacing as set, m"""
-    edges: Array
-    """(3,) m, from one point to the next: a period is a whole number of these"""
-    cells: Array
-    """(3,) number of points in a period"""
-    again: Array
-    """(3,) whether space repeats along the axis"""
-    flat: Array
-    """(3,) whether the axis is across the plane of a world of two dimensions"""
-
-    @property
-    def cell(self) -> float:
-        """Volume of a cell, m^3, or its area in a plane, m^2."""
-        return self.spacing ** int(3 - self.flat.sum()) * float(np.prod(self.edges / self.spacing))
 
 
 class RemeshSystem(System):
@@ -98,11 +82,13 @@ class RemeshSystem(System):
     be are moved to the surface, and the others compensate that change of the moments too. With `fill` points
     beside a surface stand for that part of their cell which is in the fluid.
 
-    In a periodic world the spacing is adjusted so that a period is a whole number of it. Points between two
-    others become vortons even without strength, since exchange needs them; those that get no matter get the
-    mean age. `solenoidal` removes the part of the strengths that is a gradient, which grows where vortons are
-    stretched. It moves nothing by itself, but it is stretched as well: that adds energy in a periodic box,
-    and takes impulse in open space.
+    In a periodic world the spacing is adjusted so that a period is a whole number of it. Where the flow has
+    images behind planes across an axis (`mirrors`, the walls of solver = "container"), these are halfway
+    between points, and what points beyond them would get goes, mirrored, to those that they show. Points
+    between two others become vortons even without strength, since exchange needs them; those that get no
+    matter get the mean age. `solenoidal` removes the part of the strengths that is a gradient, which grows
+    where vortons are stretched. It moves nothing by itself, but it is stretched as well: that adds energy in
+    a periodic box, and takes impulse in open space.
 
     It runs after all observers, on the finished state of the tick, and the next tick starts from the lattice.
     Source: Cottet and Koumoutsakos, Vortex Methods (2000), chapter 7; Monaghan, J. Comput. Phys. 60 (1985).
@@ -205,7 +191,7 @@ class RemeshSystem(System):
         from ecs_fluid.kernels.vorticity.strength_moments import with_moments
 
         lattice, cargo = self._lattice(entity), Cargo(entity, self.fill)
-        spacing, edges, _, again, flat = lattice
+        spacing, again = lattice.spacing, lattice.again
         low, field, load, space = self._shared(entity, cargo, lattice)
         x, shape = entity[Position].x, field.shape[:3]
         strength, load = (of.reshape(-1, of.shape[3]) for of in (field, load))
@@ -221,7 +207,7 @@ class RemeshSystem(System):
             if cargo.matter and (none := volume[kept] == 0).any():
                 kept, out = kept[~none], np.union1d(out, kept[none])
             places, far = (
-                np.where(flat, x[0], edges * (np.stack(np.unravel_index(rows, shape), axis=1) + low))
+                lattice.places(np.stack(np.unravel_index(rows, shape), axis=1) + low, x[0])
                 for rows in (kept, out)
             )
             new, residue = strength[kept], 0.0
@@ -254,34 +240,28 @@ class RemeshSystem(System):
         alpha, sigma = entity[Strength].alpha, entity[CoreRadius].sigma
         return self.spacing or _core_radius(alpha, sigma) / self.overlap
 
-    def _lattice(self, entity: Entity) -> _Lattice:
+    def _lattice(self, entity: Entity) -> Lattice:
         """The lattice around the vortons of an entity; raises an error if it has too many points."""
-        spacing, periods = self._spacing(entity), self.world.periods
-        cells = np.maximum(np.round(periods / spacing), 1).astype(np.int64)
-        again, flat = periods > 0, np.arange(3) == self.world.across
-        edges = np.where(again, periods / cells, spacing)
-        self._check_size(entity, edges, flat)
-        return _Lattice(spacing, edges, cells, again, flat)
+        lattice = lattice_for(self.world, self._spacing(entity))
+        self._check_size(entity, lattice)
+        return lattice
 
-    def _shared(self, entity: Entity, cargo: Cargo, lattice: _Lattice) -> tuple[Array, Array, Array, Array]:
+    def _shared(self, entity: Entity, cargo: Cargo, lattice: Lattice) -> tuple[Array, Array, Array, Array]:
         """The lowest lattice index (3,), the strengths and cargo that the points get, and their volumes."""
         from ecs_fluid.kernels.poisson.periodic import solenoidal
 
-        x, edges, again = entity[Position].x, lattice.edges, lattice.again
-        low, field = self._to_points(lattice, x, entity[Strength].alpha, self.weights)
-        _, load = self._to_points(lattice, x, cargo.extensive, self._positive)
-        room = np.where(again, 0, ROOM if self.solenoidal else 0)
-        space = _with_room(load, room)[..., 0]
+        x, weights, more = entity[Position].x, self.weights, ROOM if self.solenoidal else 0
+        low, field = lattice.shares(x, entity[Strength].alpha, weights, weights, more, turns=True)
+        _, load = lattice.shares(x, cargo.extensive, self._positive, weights, more)
+        space = load[..., 0]
         if self.fill and cargo.matter:
-            space = self._space(entity, lattice, low - room, space)
-            if self.weights != "linear":
-                inner = tuple(slice(n, n + size) for n, size in zip(room, field.shape, strict=False))
-                load = load + self._finer(lattice, x, cargo, load, space[inner], low)
-        if self.solenoidal and again.all():
-            field = solenoidal(field, edges)
+            space = self._space(entity, lattice, low, space)
+            if weights != "linear":
+                load = load + self._finer(lattice, x, cargo, load, space, low, more)
+        if self.solenoidal and lattice.again.all():
+            field = solenoidal(field, lattice.edges)
         elif self.solenoidal:
-            field, load = _with_room(field, room), _with_room(load, room)
-            field, low = less_divergence(field, edges), low - room
+            field = lattice.less_divergence(field, low)
         return low, field, load, space
 
     @property
@@ -289,7 +269,7 @@ class RemeshSystem(System):
         """The weights, never negative, that share cargo."""
         return "linear" if self.weights == "linear" else "positive"
 
-    def _space(self, entity: Entity, lattice: _Lattice, low: Array, brought: Array) -> Array:
+    def _space(self, entity: Entity, lattice: Lattice, low: Array, brought: Array) -> Array:
         """Volume, m^3, of the fluid that each of the lattice points (px, py, pz) from `low` on stands for.
 
         A cell, or beside surfaces that the entity's vortons are kept from, its part in the fluid. There what
@@ -301,31 +281,23 @@ class RemeshSystem(System):
         if collision is None or not collision.keeps(entity):
             return space
         sides = np.where(lattice.flat, 0.0, lattice.edges)
-        points = sides * (np.argwhere(np.full(space.shape, True)) + low)
-        points += np.where(lattice.flat, entity[Position].x[0], 0.0)
+        points = lattice.places(np.argwhere(np.full(space.shape, True)) + low, entity[Position].x[0])
         reach = REACH * float(np.sqrt((sides**2).sum()))
         near = collision.overlap(points, reach) > -reach
         if not near.any():
             return space
+        part = collision.open_part(points[near], sides)
+        if part.min() > 1 - UNCUT:
+            return space
         beside = near.reshape(space.shape)
-        space[beside] *= collision.open_part(points[near], sides)
+        space[beside] *= part
         more = np.where(beside & (brought > 0), brought - space, 0.0)
         excess, lack = more.clip(min=0), (-more).clip(min=0)
         taken = min(1.0, excess.sum() / lack.sum()) if lack.any() else 0.0
         return np.asarray(space + excess - taken * lack)
 
-    def _to_points(self, lattice: _Lattice, x: Array, values: Array, weights: str) -> tuple[Array, Array]:
-        """Values shared among lattice points, `to_lattice`, on as many points as `self.weights` reach."""
-        from ecs_fluid.kernels.grids.lattice import to_lattice
-        from ecs_fluid.kernels.poisson.periodic import folded
-
-        low, shares = to_lattice(weights, x, values, lattice.edges, lattice.flat, self.weights)
-        if not lattice.again.any():
-            return low, shares
-        return np.where(lattice.again, 0, low), folded(shares, low, lattice.cells, lattice.again)
-
     def _finer(
-        self, lattice: _Lattice, x: Array, cargo: Cargo, load: Array, space: Array, low: Array
+        self, lattice: Lattice, x: Array, cargo: Cargo, load: Array, space: Array, low: Array, more: int
     ) -> Array:
         """What points get by `weights` beyond `load`, of that part of each vorton's cargo by which no value
         leaves its range.
@@ -337,13 +309,15 @@ class RemeshSystem(System):
         reach, below = (6, 2) if self.weights == "m6_prime" else (4, 1)
         size = np.where(lattice.flat, 1, reach).tolist()
         modes: list[Literal["wrap", "nearest"]] = ["wrap" if axis else "nearest" for axis in lattice.again]
-        at = np.where(lattice.flat, 0, np.floor(x / lattice.edges).astype(np.int64) - low)
+        at = np.where(lattice.flat, 0, np.floor((x - lattice.origin) / lattice.edges).astype(np.int64) - low)
         at = np.where(lattice.again, at % lattice.cells, at)
+        # Between a plane that mirrors and the points beside it weights reach only these and the next.
+        at = np.clip(at, 0, np.array(space.shape) - 1)
         part = np.ones(len(x))
         for turn in range(ROUNDS + 1):
-            held = cargo.extensive * part[:, None]
-            change = self._to_points(lattice, x, held, self.weights)[1]
-            change -= self._to_points(lattice, x, held, self._positive)[1]
+            held = cargo.extensive * cargo.dilutes * part[:, None]
+            change = lattice.shares(x, held, self.weights, self.weights, more)[1]
+            change -= lattice.shares(x, held, self._positive, self.weights, more)[1]
             free = cargo.room(load, change, space)
             if turn == ROUNDS or free.min() == 1:
                 break
@@ -373,11 +347,12 @@ class RemeshSystem(System):
             places[moved] = collision.followed(x[cKDTree(x).query(former)[1]], former)
         return moved, former
 
-    def _check_size(self, entity: Entity, spacing: Array, flat: Array) -> None:
+    def _check_size(self, entity: Entity, lattice: Lattice) -> None:
         from ecs_fluid.kernels.grids.lattice import lattice_box
 
-        _, cells = lattice_box(entity[Position].x, spacing, flat, self.weights)
-        what = f"lattice points of {spacing.max():g} m for RemeshSystem around entity {entity.name!r}"
+        x = entity[Position].x - lattice.origin
+        _, cells = lattice_box(x, lattice.edges, lattice.flat, self.weights)
+        what = f"lattice points of {lattice.edges.max():g} m for RemeshSystem around entity {entity.name!r}"
         remedy = "use a larger spacing or remove strays"
         check_memory(GRID_POINT, float(np.prod(cells + 1.0)), what, remedy)
 
@@ -449,11 +424,6 @@ def _handed_on(load: Array, kept: Array, out: Array, places: Array, far: Array) 
 
         np.add.at(share, cKDTree(places).query(far[some])[1], load[out[some]])
     return share
-
-
-def _with_room(shares: Array, room: Array) -> Array:
-    """Values at lattice points with `room` more points, (3,), on either side along each axis, which are 0."""
-    return np.pad(shares, [*((n, n) for n in room.tolist()), (0, 0)])
 
 
 def _kept_points(strength: Array, matter: Array, loss: float) -> tuple[Array, Array]:

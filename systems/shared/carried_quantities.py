@@ -108,6 +108,15 @@ class Cargo:
                 parts += list(values.T * parts[per])
         self.extensive = np.stack(parts, axis=1)
         self.matter = has_matter(kinds)
+        self.most_species = max(self._of_species(self.extensive / volume[:, None]).max(), 0.0) or 1.0
+
+    @property
+    def dilutes(self) -> Array:
+        """Mask (k,) of quantities beyond fluid at rest: all but volume, and what that fluid has none of."""
+        found = np.zeros(self.extensive.shape[1], dtype=bool)
+        for column in self.columns:
+            found[column.held] = column.kind not in UNDILUTED
+        return found
 
     def beyond_rest(self, load: Array) -> Array:
         """What each row of `load` has beyond fluid at rest, (n,), as sums of parts of the whole."""
@@ -131,19 +140,26 @@ class Cargo:
                 part = np.minimum(part, parts.min(axis=-1))
         return part
 
+    def _of_species(self, load: Array) -> Array:
+        """What each row of `load` (n, k) holds of all species together, (n,)."""
+        held = [load[:, column.held].sum(axis=1) for column in self.columns if column.kind is Species]
+        return np.asarray(sum(held, np.zeros(len(load))))
+
     def filled(self, share: Array, places: Array, space: Array) -> list[Component]:
         """Tables of new vortons that stand for `space` (n,) m^3 each, the rest of it fluid at rest.
 
-        Where what a point got does not fit into its space, the vorton is larger. Where it got a little of
-        something that no vorton has, less heat than fluid at rest among warm vortons, say, that is made up by
-        all others, in proportion to what they have.
+        Where what a point got does not fit into its space, the vorton is larger: neither a value nor the
+        sum of the species leaves its range. (Fuel and what has burnt are the same gas, so a vorton with as
+        much of each as others have of one would be hotter, once all burns, than any of these.) Where it got a
+        little of something that no vorton has, less heat than fluid at rest among warm vortons, say, that is
+        made up by all others, in proportion to what they have.
 
         Args:
             share: extensive quantities (n, k) of each.
             places: (n, 3) m.
             space: volume that each point stands for, m^3.
         """
-        share, volume, of_one = share.copy(), space.copy(), np.zeros(len(share))
+        share, volume = share.copy(), space.copy()
         for column in self.columns:
             if column.kind in UNDILUTED:
                 continue
@@ -156,9 +172,7 @@ class Cargo:
                 volume = np.maximum(volume, (held / self._least(column, places)).max(axis=1))
             if high:
                 volume = np.maximum(volume, (held / high).max(axis=1))
-            if column.kind is Species:
-                of_one += held.sum(axis=1)
-        volume = np.maximum(volume, of_one)
+        volume = np.maximum(volume, self._of_species(share) / self.most_species)
         found: dict[type[Component], dict[str, Array]] = {}
         for column in self.columns:
             held = share[:, column.held]

@@ -22,9 +22,3 @@ def fluid_walls(world: World) -> list[Walls]:
     if faces:
         found.append(mirrors_of(world, faces)[-1].walls)
     return found
-
-
-def vortex_walls(world: World) -> list[Walls]:
-    """Walls behind which the flow has images of the vortons: the VelocitySystem's, or its solver's."""
-    velocity = world.system(VelocitySystem)
-    return [] if velocity is None else velocity.image_walls

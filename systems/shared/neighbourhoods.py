@@ -17,8 +17,8 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.entity import Entity
 from ecs_fluid.periodic import images
-from ecs_fluid.systems.shared.fluid_walls import fluid_walls, vortex_walls
-from ecs_fluid.systems.shared.walls import Walls, along, images_behind
+from ecs_fluid.systems.shared.fluid_walls import fluid_walls
+from ecs_fluid.systems.shared.walls import Walls, along, images_behind, vortex_walls
 from ecs_fluid.world import World
 
 DEEP = 0.5

@@ -10,6 +10,7 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import HullShape, Pose
+from ecs_fluid.schedule import named
 from ecs_fluid.systems.shared.body_tables import (
     body_entities,
     corners_of,
@@ -111,6 +112,11 @@ def containers(world: World) -> list[Walls]:
         offsets, corners = planes[:, 3] + normals @ bodies.x[i], vertices @ turn + bodies.x[i]
         found.append(Walls(normals, offsets, hull_volume(vertices), corners))
     return found
+
+
+def vortex_walls(world: World) -> list[Walls]:
+    """Walls behind which the flow has images of the vortons: the VelocitySystem's, or its solver's."""
+    return [wall for velocity in named(world.systems, "VelocitySystem") for wall in velocity.image_walls]
 
 
 def outside_all(walls: list[Walls], x: Array) -> int:

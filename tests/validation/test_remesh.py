@@ -288,6 +288,29 @@ def test_what_does_not_fit_into_a_cell_takes_more_room() -> None:
     assert volume[inside] == pytest.approx(2e-3, rel=1e-9) and T[inside] == pytest.approx(350.0, abs=1e-6)
 
 
+def test_fuel_beside_what_has_burnt_takes_the_room_of_both() -> None:
+    """Fuel and burnt gas in the same cells: mixed they are no hotter, once all burns, than either.
+
+    Of mass fractions of 0.07 at 700 K and, all burnt, at 1,500 K. Each alone is within the range of values,
+    so that gas in one cell each had a sum of 0.14, and burnt to 2,700 K; in the room of both it has 0.07.
+    """
+    x = lattice((-0.3,) * 3, (0.3,) * 3, 0.1)
+    twice, half = np.concatenate([x, x]), np.ones(len(x))
+    blobs = twice, np.zeros_like(twice), np.full(len(twice), 0.15)
+    matter = (
+        ef.Temperature(np.concatenate([700 * half, 1500 * half])),
+        ef.Species(0.07 * np.concatenate([half, 0 * half]), smoke=0.07 * np.concatenate([0 * half, half])),
+    )
+    system = ef.RemeshSystem(every=1, spacing=0.1, loss=0.0, fill=True)
+    one = still(blobs, system, ef.Volume(np.full(len(twice), 1e-3)), *matter)["vortex0"]
+    fuel, smoke = one[ef.Species].fuel, one[ef.Species].smoke
+    burnt = one[ef.Temperature].T + (1500 - 700) * fuel / 0.07
+    assert (one[ef.Volume].volume * fuel).sum() == pytest.approx(0.07e-3 * len(x), rel=1e-12)
+    inside = (np.abs(one[ef.Position].x) < 0.15).all(axis=1)
+    assert (fuel + smoke)[inside] == pytest.approx(0.07, rel=1e-9) and (fuel + smoke).max() < 0.07 + 1e-12
+    assert burnt[inside] == pytest.approx(1500.0, abs=1e-6) and burnt.max() < 1500 + 1e-6
+
+
 def test_layers_fill_cells_at_their_height() -> None:
     """Warm fluid in linear layers: far from it the new vortons have the temperature of their own height."""
     blobs, tables = warm_blob()
