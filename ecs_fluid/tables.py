@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from ecs_fluid.component import Component, RowId, Tables
+from ecs_fluid.component import Array, Component, RowId, Tables
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import ComponentError
 from ecs_fluid.fluid import Fluid
@@ -64,6 +66,25 @@ def checked_tables(
         if given or not kind.may_leave_range:
             refuse_contradiction(name, kind, {**(beside or {}), **tables})
     return tables
+
+
+def within_range(kind: type[Component], columns: Mapping[str, Array]) -> dict[str, Array]:
+    """Those stored columns of a component that are out of range, and may be, clipped to it; without others.
+
+    Rounding, or exchange between particles, leaves a species at -1e-13, say.
+    """
+    found: dict[str, Array] = {}
+    if kind.may_leave_range:
+        for key, array in columns.items():
+            field = kind.columns[key]
+            low, high = field.minimum, field.maximum
+            if field.above is not None:
+                low = np.nextafter(array.dtype.type(field.above), np.inf)
+            if (low is not None or high is not None) and np.isfinite(array).all():
+                inside = np.clip(array, low, high)
+                if not np.array_equal(inside, array):
+                    found[key] = inside
+    return found
 
 
 def refuse_contradiction(name: str, kind: type[Component], tables: Tables) -> None:

@@ -29,6 +29,7 @@ from ecs_fluid.own_code import is_shipped
 from ecs_fluid.plugins import searching, without_kind
 from ecs_fluid.runs.stored_recipe import tables_of
 from ecs_fluid.runs.surface_frames import NAME, stored_surface
+from ecs_fluid.tables import within_range
 from ecs_fluid.viz.flow import Flow
 from ecs_fluid.world import World
 from ecs_fluid.world_options import WorldOptions
@@ -182,16 +183,19 @@ class VelocityOf:
             known += [kind for kind in (Volume, Dilatation, *carried) if gas and kind.__name__ in kinds]
             enclosed = on_grid and "Position" in kinds and "Pose" not in kinds
             known = [Position, *known] if known or enclosed else []
-            tables = [
-                kind(**{name: columns[f"{kind.__name__}.{name}"] for name in kind.columns}) for kind in known
-            ]
+            held = {kind: {key: columns[f"{kind.__name__}.{key}"] for key in kind.columns} for kind in known}
+            clipped = {kind: within_range(kind, of) for kind, of in held.items()}
+            tables = [kind(**(of | clipped[kind])) for kind, of in held.items()]
             wanted = (*flow, *BODIES) if mixed and "Pose" in kinds else flow
             more = self._read_by(system, wanted, name, columns, known)
             # Without a checkpoint masses and shapes of bodies are not known.
             if flow or any(isinstance(table, Body) for table in more):
                 tables += more
             if tables:
-                world.spawn(name, *tables)
+                entity = world.spawn(name, *tables)
+                for kind, of in clipped.items():
+                    for key in of:
+                        vars(entity[kind])[key][...] = held[kind][key]
         stretch = [] if self._stretch is None else [StretchSystem(**self._stretch)]
         world.add_systems([PartitionSystem(**self._partition), system, *stretch])
         if mixed:
@@ -233,7 +237,7 @@ class VelocityOf:
                     f"the solver {system.solver!r} reads {kind.__name__} of {name!r}, which stored frames do "
                     "not hold, so their flow is not known; ask the world while it runs"
                 )
-            found.append(kind(**held))
+            found.append(kind(**(held | within_range(kind, held))))
         return found
 
     @cached_property

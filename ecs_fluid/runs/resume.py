@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 import ecs_fluid.components
 import ecs_fluid.systems  # noqa: F401  (registers what ships)
 from ecs_fluid.arguments import path_of
-from ecs_fluid.component import Array, Component, Tables
+from ecs_fluid.component import Component, Tables
 from ecs_fluid.errors import StorageError, sentences
 from ecs_fluid.io.checkpoint import load_checkpoint
 from ecs_fluid.io.provenance import Provenance, refuse_other_provenance
@@ -19,7 +19,7 @@ from ecs_fluid.own_code import code_named_in
 from ecs_fluid.plugins import imported
 from ecs_fluid.state import VERSION
 from ecs_fluid.system import System
-from ecs_fluid.tables import checked_tables
+from ecs_fluid.tables import checked_tables, within_range
 from ecs_fluid.validation_errors import LONGEST_NAME, NAME, validated
 from ecs_fluid.world import World
 
@@ -169,7 +169,7 @@ def _tables(
             if label not in arrays:
                 raise StorageError(f"{path} has no column {kind.__name__}.{key} of entity {entity!r}")
         columns = {key: arrays[label] for key, label in labels.items()}
-        tables.append(kind(**(columns | _clipped(kind, columns))))
+        tables.append(kind(**(columns | within_range(kind, columns))))
     return checked_tables(entity, tuple(tables), dtype, given=False)
 
 
@@ -181,19 +181,3 @@ def _not_loaded(path: Any, what: str, name: str) -> StorageError:
         f"{path} needs the {what} {name!r}, which is not loaded; import its module first, or allow the "
         "import, which runs its code: --allow-code, in Python allow_code=True"
     )
-
-
-def _clipped(kind: type[Component], columns: dict[str, Array]) -> dict[str, Array]:
-    """Those columns that are out of range, and may be, clipped to it; without the others."""
-    found: dict[str, Array] = {}
-    if kind.may_leave_range:
-        for key, array in columns.items():
-            field = kind.columns[key]
-            low, high = field.minimum, field.maximum
-            if field.above is not None:
-                low = np.nextafter(array.dtype.type(field.above), np.inf)
-            if (low is not None or high is not None) and np.isfinite(array).all():
-                inside = np.clip(array, low, high)
-                if not np.array_equal(inside, array):
-                    found[key] = inside
-    return found
