@@ -18,14 +18,23 @@ from ecs_fluid.systems.boundary.sheets import Covered, Sheet, SheetBoundary, rms
 from ecs_fluid.systems.boundary.turning import middles_of, turning_strengths
 from ecs_fluid.systems.boundary.wake import WAKE_COLUMNS, WakeVortons, shed_sheets
 from ecs_fluid.systems.shared.body_tables import gathered, rows_of
+from ecs_fluid.systems.velocity.system import VelocitySystem
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ecs_fluid.entity import Entity
     from ecs_fluid.kernels.bodies.table import Bodies
     from ecs_fluid.world import World
 
 LEFT = 0.85
 """If a sweep leaves this fraction of the missing normal velocity, most of that is too fine for the sheet."""
+
+STALLED = 0.97
+"""If a sweep with others leaves this fraction of the mean over neighbours, it is the last."""
+
+FACING = 0.8
+"""Cosine of the angle up to which neighbours on a body face the same way."""
 
 
 class PanelBoundary(SheetBoundary):
@@ -184,8 +193,43 @@ class PanelBoundary(SheetBoundary):
             left, size, strengths = left - brought, less, strengths + rings
             if fine:
                 break
+        mirrors = self.world.require(VelocitySystem).mirror_planes
+        if size > self.system.tolerance and (len(covered.surfaces) > 1 or mirrors):
+            strengths, left = self._coupled(covered, scale, strengths, left)
+            size = rms(left[:, None], sheet.area) / scale
         self.residual = float(size)
         return strengths
+
+    def _coupled(self, covered: Covered, scale: float, strengths: Array, left: Array) -> tuple[Array, Array]:
+        """`strengths` (p, 3) and what is `left` (p,) of the normal velocity, after sweeps for all together.
+
+        Rings are solved for one body, or part, as if the others were not there. Of the wind into a cup of
+        five walls each sweep then stops a tenth. So sweeps are combined with those before, such that the
+        least is left of the mean over each panel's neighbours (conjugate residuals; Eisenstat et al., SIAM J.
+        Numer. Anal. 20 (1983)): the mean, since patterns of the size of a panel must not be solved for. They
+        end where one takes less than 1 - `STALLED` of it.
+        """
+        sheet = covered.sheet
+        mean = _neighbours_mean(sheet)
+        area, coarse = sheet.area, mean(left)
+        size = rms(coarse[:, None], area)
+        before: list[tuple[Array, Array, Array]] = []
+        for _ in range(self.system.sweeps):
+            if size <= self.system.tolerance * scale:
+                break
+            rings, brought = self._ring_response(covered, coarse)
+            smooth = mean(brought)
+            for old in before:
+                c = _multiple(smooth, old[2], area)
+                rings, brought, smooth = rings - c * old[0], brought - c * old[1], smooth - c * old[2]
+            before.append((rings, brought, smooth))
+            c = _multiple(coarse, smooth, area)
+            less = rms((coarse - c * smooth)[:, None], area)
+            if less > STALLED * size:
+                break
+            strengths, left = strengths + c * rings, left - c * brought
+            coarse, size = coarse - c * smooth, less
+        return strengths, left
 
     def _ring_response(self, covered: Covered, asked: Array) -> tuple[Array, Array]:
         """Strengths (p, 3) of the rings for the normal velocity `asked` (p,), and what they produce of it."""
@@ -200,6 +244,27 @@ class PanelBoundary(SheetBoundary):
     def _flow_of_sheet(self, sheet: Sheet, places: Array, strengths: Array) -> Array:
         """Velocity (m, 3) m/s at places (m, 3) of the sheets' vortons with strengths (p, 3) m^3/s."""
         return self.velocity_at(places, sheet.shed, strengths, sheet.sigma)
+
+
+def _multiple(values: Array, other: Array, area: Array) -> float:
+    """The multiple of `other` (p,) that is nearest to `values` (p,), weighted by area."""
+    square = float((other * other * area).sum())
+    return float((values * other * area).sum()) / square if square > 0.0 else 0.0
+
+
+def _neighbours_mean(sheet: Sheet) -> Callable[[Array], Array]:
+    """Of values (p,), the mean over the panels of the same body within two core radii that face the same
+    way."""
+    from scipy.spatial import cKDTree
+
+    found = cKDTree(sheet.center).query_ball_point(sheet.center, 2.0 * sheet.sigma, return_sorted=True)
+    row = np.repeat(np.arange(len(found)), [len(near) for near in found])
+    other = np.concatenate([np.asarray(near, np.int64) for near in found])
+    alike = (sheet.normal[row] * sheet.normal[other]).sum(axis=1) > FACING
+    kept = alike & (sheet.owner[row] == sheet.owner[other])
+    row, other = row[kept], other[kept]
+    total = np.bincount(row, sheet.area[other], len(found))
+    return lambda values: np.bincount(row, (sheet.area * values)[other], len(found)) / total
 
 
 def _solid_spin(bodies: Bodies) -> Array:
