@@ -321,7 +321,7 @@ def test_air_in_a_cup_stands_still_in_the_wind(whole: bool) -> None:
     """Through a closed surface goes no net flux, so through the opening of a cup none either.
 
     Five walls with inner faces of 3 m x 3 m x 2 m are open towards a wind of 1 m/s. With each wall solved
-    for alone it is 0.59 m/s; 5 % of the wind are allowed for panels of 0.6 m.
+    for alone it is 0.6 m/s; 2 % of the wind are allowed for panels of 0.35 m.
     """
     walls = [
         ([3.8, 3.8, 0.4], [0.0, 0.0, -0.2]),
@@ -342,7 +342,7 @@ def test_air_in_a_cup_stands_still_in_the_wind(whole: bool) -> None:
             "entity": cup if whole else apart,
             "system": [
                 {"kind": "wind", "velocity": [-1.0, 0.0, 0.0]},
-                {"kind": "boundary", "boundary": "panels", "spacing": 0.6},
+                {"kind": "boundary", "boundary": "panels", "spacing": 0.35},
             ],
         }
     )
@@ -351,4 +351,4 @@ def test_air_in_a_cup_stands_still_in_the_wind(whole: bool) -> None:
     y, z = (one.ravel() for one in np.meshgrid(3.0 * middle - 1.5, 2.0 * middle))
     for x in (0.0, 1.5):
         u = world.velocity(np.stack([np.full_like(y, x), y, z], axis=1))[:, 0] - 1.0
-        assert abs(float(u.mean())) < 0.05
+        assert abs(float(u.mean())) < 0.02
