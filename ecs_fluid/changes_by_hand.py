@@ -54,9 +54,9 @@ class ChangesByHand:
         for kind, table in tables.items():
             if kind.derived or kind.may_leave_range:
                 continue
-            for field, array in table.items():
-                if not field.allows(array):
-                    _check_given(entity, field, array)
+            for name, field in kind.columns.items():
+                if field.has_range and not field.allows(table.__dict__[name]):
+                    _check_given(entity, field, table.__dict__[name])
             if kind.agree is Component.agree:
                 continue
             now = [array.tobytes() for _, array in table.items()]

@@ -48,6 +48,7 @@ class Column:
         limits = {"ge": self.minimum, "gt": self.above, "le": self.maximum}
         self.limits: dict[str, Any] = {key: limit for key, limit in limits.items() if limit is not None}
         """The allowed range, as keywords of `pydantic.Field`"""
+        self.has_range = bool(self.limits) or self.least_given is not None
         self.component = self.name = ""
         self.per_row = True
 

@@ -86,6 +86,8 @@ class Entities:
         return list(self._entities.values())
 
     def __getitem__(self, name: str) -> Entity:
+        if isinstance(name, Entity):
+            raise FluidError(f"entities are found by their names; write {name.name!r} in place of {name!r}")
         if not isinstance(name, str) or name not in self._entities:
             raise FluidError(f"the world has no entity {name!r}; {nearest(str(name), self._entities)}")
         return Entity(self._world, self._entities[name].number, name, keep_world=True)
@@ -258,11 +260,10 @@ class Entities:
             for kind in types:
                 self._running.check_declared(kind)
         wanted = set(types)
-        every = [(entity, self._visible_tables[entity.number]) for entity in self._entities.values()]
         found = [
             (entity, tuple([tables[kind] for kind in types]))
-            for entity, tables in every
-            if wanted <= tables.keys()
+            for entity in self._entities.values()
+            if wanted <= (tables := self._visible_tables[entity.number]).keys()
         ]
         return iter(found)
 

@@ -14,6 +14,7 @@ from ecs_fluid.api.stored import VelocityOf, hulls_of_run, status_of
 from ecs_fluid.api.table import NotStored, Table
 from ecs_fluid.arguments import is_whole, path_of
 from ecs_fluid.component import Array
+from ecs_fluid.components import SignedDistance
 from ecs_fluid.entity import Named
 from ecs_fluid.errors import FluidError, sentences
 from ecs_fluid.html import table
@@ -318,8 +319,13 @@ class Frame(Named["Columns"]):
 
     @cached_property
     def flow(self) -> World:
-        """A world of this frame's vortons and gas, to ask for velocity, vorticity, gradient and samples."""
-        return VelocityOf(self._folder.path).world_of(self)
+        """A world of this frame's vortons, gas and signed distances, to ask for velocities and samples."""
+        world, level = VelocityOf(self._folder.path).world_of(self), self.distances
+        if level is not None:
+            phi = level.arrays["phi"]
+            there = int(phi.min() <= 0 < phi.max())
+            world.attach("fluid", SignedDistance(level.origin, level.spacing, phi, [there]))
+        return world
 
     @sentences()
     def to_pyvista(self) -> pv.MultiBlock:

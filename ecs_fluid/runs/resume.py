@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any
 
@@ -61,7 +62,13 @@ def resume(path: Any, allow_code: bool = False, anyway: bool = False) -> World:
         StorageError: the file is missing, damaged, of another version, computed with something else, or needs
             a class that is not loaded.
     """
-    meta, arrays = load_checkpoint(path_of(path, "path"))
+    file = path_of(path, "path")
+    if os.path.isfile(file / "run.json"):  # False, not an error, where the path cannot be looked up
+        raise StorageError(
+            f"{path} is a run folder, not a checkpoint; ecs_fluid.open_run({str(path)!r}).resume() continues "
+            f"the run, and {file / 'checkpoints'} holds its checkpoints"
+        )
+    meta, arrays = load_checkpoint(file)
     if meta.get("version") != VERSION:
         raise StorageError(
             f"{path} was made by another version of ecs_fluid: its state has version "

@@ -40,8 +40,8 @@ def rows_of_each(entities: Iterable[Entity]) -> Iterator[tuple[Entity, slice]]:
     """Every entity, and the slice of its rows in arrays of all entities concatenated."""
     first = 0
     for entity in entities:
-        yield entity, slice(first, first + len(entity))
-        first += len(entity)
+        start, first = first, first + len(entity)
+        yield entity, slice(start, first)
 
 
 def some_rows(

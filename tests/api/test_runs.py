@@ -137,6 +137,23 @@ def test_surfaces_of_a_liquid_have_its_velocity(tmp_path: Path) -> None:
     np.testing.assert_allclose(speed, np.tile([0.0, 0.0, -9.81 * 0.1], (2, 1)), rtol=1e-3, atol=1e-5)
 
 
+def test_samples_of_a_frame_have_its_signed_distances(tmp_path: Path) -> None:
+    """At points of the stored grid, interpolation gives the stored numbers."""
+    drop = {"kind": "liquid", "name": "water", "sphere": {"radius": 0.2}, "spacing": 0.1}
+    table = {"world": {"dt": 0.02}, "entity": [drop], "system": [{"kind": "surface", "of": "liquid"}]}
+    frame = ef.run(table, ticks=1, out=tmp_path / "drop", progress=False)[-1]
+    grid = frame.to_pyvista()["signed_distance"]
+    assert isinstance(grid, pv.ImageData)
+    sampled = frame.flow.sample(grid).point_data["signed_distance"]
+    np.testing.assert_allclose(sampled, grid.point_data["phi"], rtol=0, atol=1e-6)  # single precision, 0.2 m
+    assert frame.flow.fluid[ef.SignedDistance].surface == 1
+
+
+def test_a_run_folder_is_no_checkpoint(run: ef.Run) -> None:
+    with pytest.raises(StorageError, match=r"is a run folder, not a checkpoint; ecs_fluid\.open_run"):
+        ef.resume(run.path)
+
+
 def test_options_are_told_before_displays(run: ef.Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)

@@ -331,6 +331,8 @@ def test_wrong_kinds_of_keys_and_points() -> None:
     for name in ({}, [], np.zeros(3)):
         with pytest.raises(FluidError, match="the world has no entity"):
             world[name]  # type: ignore[index]
+    with pytest.raises(FluidError, match=r"write 'a' in place of Entity\('a'"):
+        world.attach(world["a"], ef.Age)  # type: ignore[arg-type]
     for kind in (5, "Position", ef.World):
         with pytest.raises(
             ComponentError, match=r"is not a component class; pass a class such as ef\.Position"
