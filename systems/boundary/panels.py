@@ -33,6 +33,9 @@ LEFT = 0.85
 STALLED = 0.97
 """If a sweep with others leaves this fraction of the mean over neighbours, it is the last."""
 
+NEAR = 2.0
+"""Core radii within which panels are neighbours; some three panels."""
+
 FACING = 0.8
 """Cosine of the angle up to which neighbours on a body face the same way."""
 
@@ -193,15 +196,33 @@ class PanelBoundary(SheetBoundary):
             left, size, strengths = left - brought, less, strengths + rings
             if fine:
                 break
-        mirrors = self.world.require(VelocitySystem).mirror_planes
-        if size > self.system.tolerance and (len(covered.surfaces) > 1 or mirrors):
-            strengths, left = self._coupled(covered, scale, strengths, left)
+        if size > self.system.tolerance and (close := self._close(sheet)).any():
+            strengths, left = self._coupled(covered, close, scale, strengths, left)
             size = rms(left[:, None], sheet.area) / scale
         self.residual = float(size)
         return strengths
 
-    def _coupled(self, covered: Covered, scale: float, strengths: Array, left: Array) -> tuple[Array, Array]:
-        """`strengths` (p, 3) and what is `left` (p,) of the normal velocity, after sweeps for all together.
+    def _close(self, sheet: Sheet) -> Array:
+        """Mask (p,) of the panels of surfaces that come within `NEAR` core radii of another, or of their own
+        image behind a mirror."""
+        from scipy.spatial import cKDTree
+
+        near = np.zeros(len(sheet.owner), dtype=bool)
+        for mirror in self.world.require(VelocitySystem).mirror_planes:
+            way = np.linalg.norm(mirror.point(sheet.center) - sheet.center, axis=1)
+            near |= way < NEAR * sheet.sigma
+        owners = np.unique(sheet.owner)
+        for owner in owners if len(owners) > 1 else ():
+            own = sheet.owner == owner
+            way, _ = cKDTree(sheet.center[~own]).query(sheet.center[own])
+            near[own] |= way < NEAR * sheet.sigma[own]
+        return np.isin(sheet.owner, sheet.owner[near])
+
+    def _coupled(
+        self, covered: Covered, close: Array, scale: float, strengths: Array, left: Array
+    ) -> tuple[Array, Array]:
+        """`strengths` (p, 3) and what is `left` (p,) of the normal velocity, after sweeps for the panels
+        `close` to other surfaces together.
 
         Rings are solved for one body, or part, as if the others were not there. Of the wind into a cup of
         five walls each sweep then stops a tenth. So sweeps are combined with those before, such that the
@@ -210,7 +231,7 @@ class PanelBoundary(SheetBoundary):
         end where one takes less than 1 - `STALLED` of it.
         """
         sheet = covered.sheet
-        mean = _neighbours_mean(sheet)
+        mean = _neighbours_mean(sheet, close)
         area, coarse = sheet.area, mean(left)
         size = rms(coarse[:, None], area)
         before: list[tuple[Array, Array, Array]] = []
@@ -252,19 +273,21 @@ def _multiple(values: Array, other: Array, area: Array) -> float:
     return float((values * other * area).sum()) / square if square > 0.0 else 0.0
 
 
-def _neighbours_mean(sheet: Sheet) -> Callable[[Array], Array]:
-    """Of values (p,), the mean over the panels of the same body within two core radii that face the same
-    way."""
+def _neighbours_mean(sheet: Sheet, close: Array) -> Callable[[Array], Array]:
+    """Of values (p,), the mean over the panels of the same surface within `NEAR` core radii that face the
+    same way; 0 for panels that are not `close` to other surfaces."""
     from scipy.spatial import cKDTree
 
-    found = cKDTree(sheet.center).query_ball_point(sheet.center, 2.0 * sheet.sigma, return_sorted=True)
-    row = np.repeat(np.arange(len(found)), [len(near) for near in found])
-    other = np.concatenate([np.asarray(near, np.int64) for near in found])
+    rows = np.flatnonzero(close)
+    center = sheet.center[rows]
+    found = cKDTree(center).query_ball_point(center, NEAR * sheet.sigma[rows], return_sorted=True)
+    row = np.repeat(rows, [len(near) for near in found])
+    other = rows[np.concatenate([np.asarray(near, np.int64) for near in found])]
     alike = (sheet.normal[row] * sheet.normal[other]).sum(axis=1) > FACING
     kept = alike & (sheet.owner[row] == sheet.owner[other])
-    row, other = row[kept], other[kept]
-    total = np.bincount(row, sheet.area[other], len(found))
-    return lambda values: np.bincount(row, (sheet.area * values)[other], len(found)) / total
+    row, other, count = row[kept], other[kept], len(close)
+    total = np.where(close, np.bincount(row, sheet.area[other], count), 1.0)
+    return lambda values: np.bincount(row, (sheet.area * values)[other], count) / total
 
 
 def _solid_spin(bodies: Bodies) -> Array:
