@@ -37,6 +37,7 @@ from ecs_fluid.systems.shared.fluid_at_rest import density_of, fluid_at_rest, te
 from ecs_fluid.systems.shared.neighbourhoods import exchanged, longest_step
 from ecs_fluid.systems.shared.populations import add_spread, joined
 from ecs_fluid.systems.shared.properties import attach_to_vortons, particle_density
+from ecs_fluid.systems.shared.ranges import Length
 from ecs_fluid.systems.shared.walls import containers
 from ecs_fluid.world import World
 
@@ -262,7 +263,7 @@ class HeaterSystem(System):
 
     center: KeyedVector = (0.0, 0.0, 0.0)
     """middle of the region, m; may be keyed in time"""
-    size: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    size: tuple[Length, Length, Length] = (1.0, 1.0, 1.0)
     """full widths of the region, m"""
     shape: Literal["box", "sphere"] = "box"
     """box or ellipsoid"""

@@ -93,18 +93,17 @@ def validate(world: WorldName, /, *, set_: Settings = (), allow_code: AllowCode 
     # An invalid world prints its error only.
     doubts = [*(str(each.message) for each in caught), *recipe.lint(), *made.lint()]
     rows = {entity.name: len(entity) for entity in made.entities if len(entity)}
+    velocity = made.system(VelocitySystem)
+    try:
+        found = first_ticks(made, recipe.ticks)
+    except FluidError as error:
+        raise FluidError(f"{world}: its first ticks fail: {error}") from None
     particles = ", ".join(f"{name} {count:,}" for name, count in rows.items()) or "none at the start"
     out.print(f"{world}: valid; {recipe.ticks} ticks of {recipe.world.dt:g} s; particles: {particles}")
-    velocity = made.system(VelocitySystem)
     if velocity is not None and any(Strength in entity for entity in made.entities):
         out.print(f"solver {velocity.solver}")
     for text in doubts:
         warn(text)
-    try:
-        found = first_ticks(made)
-    except FluidError as error:
-        warn(f"its first ticks fail: {error}")
-        return
     if found is None:
         out.print(f"time   known when its kernels are compiled, once per machine: ecs-fluid warmup {world}")
         return

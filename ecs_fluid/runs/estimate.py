@@ -104,8 +104,10 @@ class _NeedsCompiling(BaseException):
     """A kernel is not in the cache. Not an Exception, so that no handler takes it for a user's error."""
 
 
-def first_ticks(world: World, allowed: float = 1.0) -> FirstTicks | None:
+def first_ticks(world: World, most: float = math.inf, allowed: float = 1.0) -> FirstTicks | None:
     """Step a new world for about `allowed` seconds, not counting ticks that load kernels from the disk.
+
+    Its tick will be `most` at most.
 
     None, at once, if kernels would have to be compiled.
     """
@@ -119,7 +121,10 @@ def first_ticks(world: World, allowed: float = 1.0) -> FirstTicks | None:
         try:
             with before_compiling(refuse):
                 while not (loading or timed) or (
-                    len(timed) < MOST_FIRST and sum(timed) < allowed and sum(loading) < LOADING
+                    world.tick < most
+                    and len(timed) < MOST_FIRST
+                    and sum(timed) < allowed
+                    and sum(loading) < LOADING
                 ):
                     started, files = time.perf_counter(), CacheFiles.read
                     world.step()

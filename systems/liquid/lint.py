@@ -116,7 +116,9 @@ def _misplaced_lint(world: World, support: float) -> list[str]:
     x = joined([entity[Position].x for entity in entities], (3,), np.float64)
     volume = np.concatenate([entity[Liquid].volume for entity in entities])
     walls, texts = containers(world), list[str]()
-    near, nearest = (np.asarray(a)[:, -1] for a in cKDTree(x).query(x, 2))
+    way, found = (np.asarray(a) for a in cKDTree(x).query(x, 2))
+    # Where two particles lie in one place, the first that is found may be either.
+    near, nearest = way[:, -1], np.where(found[:, 0] == np.arange(len(x)), found[:, -1], found[:, 0])
     # Only at the start: later, drops and spray may come this close.
     crowded = (near < NEAREST_PAIR * np.cbrt(volume)) & (world.tick == 0)
     for entity, rows in rows_of_each(entities):

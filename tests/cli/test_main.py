@@ -157,6 +157,35 @@ def test_what_the_machine_stops_is_a_sentence(
     assert re.search(words, sentence(["validate", "vortex_ring"], capsys))
 
 
+def test_validate_refuses_a_world_whose_first_tick_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit code 2 and one sentence, as `run` has; ticks beyond the world's duration are not tried."""
+    text = """
+    [world]
+    dt = 0.01
+    duration = 0.01
+    [[entity]]
+    kind = "tracers"
+    name = "dye"
+    box = { low = [0.0, 0.0, 0.0], high = [1.0, 1.0, 1.0] }
+    cell = 0.5
+    """
+    (path := tmp_path / "dye.toml").write_text(text)
+    step = ef.World.step
+
+    def fails(world: ef.World) -> None:
+        if world.tick == failing:
+            raise FluidError("no more")
+        step(world)
+
+    monkeypatch.setattr(ef.World, "step", fails)
+    failing = 0
+    assert sentence(["validate", str(path)], capsys).endswith("its first ticks fail: no more")
+    failing = 1
+    assert main(["validate", str(path)]) == 0
+
+
 # Title of a terminal's window, bell, colour, deletion of the line, text turned around, a second line.
 EVIL = "\x1b]0;owned\x07\x9b31m\x1b[2K\u202egnp\u2066\x85\r\nfinished: forged\x00"
 
