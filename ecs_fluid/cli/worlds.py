@@ -94,16 +94,22 @@ def validate(world: WorldName, /, *, set_: Settings = (), allow_code: AllowCode 
     doubts = [*(str(each.message) for each in caught), *recipe.lint(), *made.lint()]
     rows = {entity.name: len(entity) for entity in made.entities if len(entity)}
     velocity = made.system(VelocitySystem)
+    found, fault = None, ""
     try:
         found = first_ticks(made, recipe.ticks)
     except FluidError as error:
-        raise FluidError(f"{world}: its first ticks fail: {error}") from None
+        if not made.tick:
+            raise FluidError(f"{world}: its first tick fails: {error}") from None
+        fault = f"its first ticks fail: {error}"
     particles = ", ".join(f"{name} {count:,}" for name, count in rows.items()) or "none at the start"
     out.print(f"{world}: valid; {recipe.ticks} ticks of {recipe.world.dt:g} s; particles: {particles}")
     if velocity is not None and any(Strength in entity for entity in made.entities):
         out.print(f"solver {velocity.solver}")
     for text in doubts:
         warn(text)
+    if fault:
+        warn(fault)
+        return
     if found is None:
         out.print(f"time   known when its kernels are compiled, once per machine: ecs-fluid warmup {world}")
         return

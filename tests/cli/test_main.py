@@ -160,11 +160,11 @@ def test_what_the_machine_stops_is_a_sentence(
 def test_validate_refuses_a_world_whose_first_tick_fails(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Exit code 2 and one sentence, as `run` has; ticks beyond the world's duration are not tried."""
+    """Exit code 2 and one sentence, as `run` has; of a later tick it warns, and none beyond the end is tried."""
     text = """
     [world]
     dt = 0.01
-    duration = 0.01
+    duration = 0.02
     [[entity]]
     kind = "tracers"
     name = "dye"
@@ -181,9 +181,13 @@ def test_validate_refuses_a_world_whose_first_tick_fails(
 
     monkeypatch.setattr(ef.World, "step", fails)
     failing = 0
-    assert sentence(["validate", str(path)], capsys).endswith("its first ticks fail: no more")
+    assert sentence(["validate", str(path)], capsys).endswith("its first tick fails: no more")
     failing = 1
     assert main(["validate", str(path)]) == 0
+    assert "its first ticks fail: no more" in capsys.readouterr().err
+    failing = 2
+    assert main(["validate", str(path)]) == 0
+    assert "fail" not in capsys.readouterr().err
 
 
 # Title of a terminal's window, bell, colour, deletion of the line, text turned around, a second line.
