@@ -160,7 +160,7 @@ def test_what_the_machine_stops_is_a_sentence(
 def test_validate_refuses_a_world_whose_first_tick_fails(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Exit code 2 and one sentence, as `run` has; of a later tick it warns, and none beyond the end is tried."""
+    """Exit code 2 and one sentence, as `run` has; of later ticks it warns, and tries none beyond the end."""
     text = """
     [world]
     dt = 0.01
