@@ -107,18 +107,12 @@ class Lattice(NamedTuple):
         last = np.where(self.below, self.cells, 0)
         return np.where(self.below, low, most), np.where(self.above, last - end, most)
 
-    def _between(self, axis: int) -> bool:
-        """Whether planes at both ends mirror."""
-        return bool(self.below[axis] and self.above[axis])
-
     def _shown(self, axis: int, points: Array) -> tuple[Array, Array]:
-        """The point before the planes that each point (n,) along an axis shows; and whether mirrored."""
-        if self._between(axis):
+        """The point before the planes that each point (n,) along such an axis shows; and which are images."""
+        if self.below[axis] and self.above[axis]:
             points = points % (2 * self.cells[axis])
             image = points >= self.cells[axis]
             return np.where(image, 2 * self.cells[axis] - 1 - points, points), image
-        if not (self.below[axis] or self.above[axis]):
-            return points, np.zeros(len(points), dtype=bool)
         image = (points < 0) == self.below[axis]
         return np.where(image, -1 - points, points), image
 
