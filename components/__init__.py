@@ -17,6 +17,7 @@ from ecs_fluid.components.bodies import (
     FluidReaction as FluidReaction,
     FormerPose as FormerPose,
     FormerPosition as FormerPosition,
+    Hinge as Hinge,
     HullShape as HullShape,
     HullTable as HullTable,
     Pose as Pose,

@@ -87,6 +87,32 @@ class Body(Component):
             )
 
 
+class Hinge(Component):
+    """The free body turns about a fixed axis alone; its Pose.x is a point of that axis, which stays.
+
+    axis: unit vector, in the world; 0 for a body that has no hinge. center: centre of mass, in body axes
+    about Pose.x. Shape and Body.inertia are about Pose.x too. Parts of a body have the same hinge.
+    """
+
+    axis: Array = column("1", shape=(3,), plane="across")
+    center: Array = column("m", shape=(3,), default=0.0)
+
+    def agree(self, beside: Tables) -> None:
+        """Refuse axes that are neither unit vectors nor 0, and points of an axis that move."""
+        length = np.sqrt(np.einsum("ij,ij->i", self.axis, self.axis, dtype=np.float64))
+        for row in np.flatnonzero((np.abs(length - 1) > ROUNDED) & (length > 0))[:1]:
+            raise ComponentError(
+                f"Hinge.axis row {row} has length {length[row]:g}; a unit vector, or 0 for none, is needed"
+            )
+        if RigidMotion in beside and len(vars(beside[RigidMotion])["v"]) == len(length):
+            v = vars(beside[RigidMotion])["v"]
+            for row in np.flatnonzero((length > 0) & v.any(axis=1))[:1]:
+                raise ComponentError(
+                    f"RigidMotion.v row {row} is {_listed(v[row])} m/s, but the body has a Hinge, which "
+                    "stays; 0 is needed"
+                )
+
+
 class BodyPart(Component):
     """The row is one of the convex parts of a rigid body; the body is all adjacent rows with the same number.
 

@@ -46,6 +46,7 @@ from ecs_fluid.components import (
     FormerPose as FormerPose,
     FormerPosition as FormerPosition,
     Grid as Grid,
+    Hinge as Hinge,
     HullShape as HullShape,
     HullTable as HullTable,
     InertialVelocity as InertialVelocity,

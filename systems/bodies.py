@@ -35,10 +35,13 @@ from ecs_fluid.systems.shared.body_overlaps import overlap_lint, part_overlap_li
 from ecs_fluid.systems.shared.body_pairs import check_pairs
 from ecs_fluid.systems.shared.body_tables import (
     SHAPES,
+    arms_of_hinges,
     body_entities,
     gathered,
+    held_by_hinges,
     leaders_of,
     load_of,
+    move_freely,
     of_whole,
     row_ids,
     rows_of,
@@ -112,6 +115,9 @@ class BodySystem(System):
     (if none does, of the nearest); containers do not collide with containers. See
     `kernels.bodies.rigid_substep` and `kernels.bodies.impacts`. More substeps are taken if a polytope would
     otherwise move by more than half its inner radius, or turn by more than half a radian, in one substep.
+
+    A body with a Hinge turns about a fixed axis alone, I dw/dt = T + (c cross m g) along it, with c from the
+    axis to its centre of mass, taken in the middle of the tick. Forces on it are borne by the hinge.
     """
 
     reads = (Body, Fluid)
@@ -180,7 +186,8 @@ class BodySystem(System):
         along = (bodies.v != 0.0).any(axis=1) & (bodies.v != wind_at(world, world.time)).any(axis=1)
         turning = (bodies.shape != BALL) & (bodies.angular_velocity != 0.0).any(axis=1)
         going = (bodies.motion != FIXED) & (along | turning)
-        going |= (bodies.motion == FREE) & self._sink_or_rise(world, bodies, hulls)
+        heavy = ~bodies.hinge.any(axis=1) | arms_of_hinges(entities, bodies).any(axis=1)
+        going |= (bodies.motion == FREE) & heavy & self._sink_or_rise(world, bodies, hulls)
         rows = {entity.name: rows for entity, rows in rows_of_each(entities)}
         for script in (one for one in self.scripts if one.name in rows):
             row = rows[script.name]
@@ -252,11 +259,12 @@ class BodySystem(System):
         for entity, *_, v, spin in ends:
             entity[RigidMotion].v[...], entity[RigidMotion].angular_velocity[...] = v, spin
         bodies, hulls = gathered(entities)
+        points = bodies.x.copy()
         if across is not None:
             bodies = _kept_from_tilting(bodies, across)
         free = bodies.motion == FREE
         brake, swirl = free * load_of(entities, "brake"), free[:, None] * load_of(entities, "swirl")
-        bodies, push, torque = self._loaded(entities, bodies)
+        bodies, push, torque = self._loaded(entities, bodies, dt)
         loads = push, torque
         brake_spin(bodies, brake, swirl, 0.5 * dt)
         check_pairs(bodies, push, dt)
@@ -264,23 +272,36 @@ class BodySystem(System):
         least = max(self.least_bounce, 2.0 * fastest * dt / steps)
         self._advance(entities, bodies, hulls, loads, rest, dt, steps, least)
         brake_spin(bodies, brake, swirl, 0.5 * dt)
+        hinged = bodies.hinge.any(axis=1)
+        bodies.x[hinged] = points[hinged]
         if across is not None:
             _keep_in_plane(bodies, across)
         write_back(entities, bodies)
         for entity, x, q, *_ in ends:
             entity[Pose].x[...], entity[Pose].q[...] = x, q
 
-    def _loaded(self, entities: list[Entity], bodies: Bodies) -> tuple[Bodies, Array, Array]:
+    def _loaded(self, entities: list[Entity], bodies: Bodies, dt: float) -> tuple[Bodies, Array, Array]:
         """Bodies with added mass and `kick` applied; accelerations (n, 3) m/s^2 and torques (n, 3) N m."""
         from ecs_fluid.kernels.bodies.rigid_substep import apply_torque
 
         free = (bodies.motion == FREE)[:, None]
         drive = drive_of(self.world, entities, bodies)
+        torque = load_of(entities, "torque") + self._weight_on_hinges(entities, bodies, dt)
+        bodies = held_by_hinges(bodies)
         kick = free * load_of(entities, "kick")
         if kick.any():
             apply_torque(bodies, kick, 1.0)
         bodies = bodies._replace(mass=drive.heavier)
-        return bodies, drive.push, np.where(free, load_of(entities, "torque"), 0.0)
+        return bodies, drive.push, np.where(free, torque, 0.0)
+
+    def _weight_on_hinges(self, entities: list[Entity], bodies: Bodies, dt: float) -> Array:
+        """Torques (n, 3) N m of the weight of hinged bodies, as they are turned in the middle of the tick."""
+        if not arms_of_hinges(entities, bodies).any():
+            return np.zeros_like(bodies.x)
+        moved = {name: getattr(bodies, name).copy() for name in ("x", "q", "v", "angular_velocity")}
+        ahead = bodies._replace(**moved)
+        move_freely(ahead, 0.5 * dt)
+        return np.cross(arms_of_hinges(entities, ahead), bodies.mass[:, None] * self.world.gravity)
 
     def _advance(
         self,

@@ -29,6 +29,7 @@ from ecs_fluid.systems.particle_mesh import TransferSystem
 from ecs_fluid.systems.shared.body_tables import (
     SHAPES,
     add_loads,
+    arms_of_hinges,
     body_entities,
     column_of,
     gathered,
@@ -121,7 +122,8 @@ class BuoyancySystem(System):
         if self.local:
             # The first part of a body has the excess for all of it.
             whole = sum_of_parts(bodies.leader, volume)
-            mass += whole * column_of(entities, Surroundings, "excess")
+            more = whole * column_of(entities, Surroundings, "excess")
+            mass, moment = mass + more, moment + more[:, None] * arms_of_hinges(entities, bodies)
             slope = column_of(entities, Surroundings, "slope")
             for i in np.flatnonzero(slope.any(axis=1)).tolist():
                 moment[i] += whole[i] * second_moment(bodies, i) @ slope[i]

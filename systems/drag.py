@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from ecs_fluid.component import Array
-from ecs_fluid.components.bodies import FREE, Body, BodyLoad, Pose, RigidMotion, Surroundings
+from ecs_fluid.components.bodies import FREE, Body, BodyLoad, Hinge, Pose, RigidMotion, Surroundings
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.schedule import named
@@ -117,6 +117,13 @@ class DragSystem(System):
             texts.append(
                 "DragSystem: with flow = false no wind acts on bodies, whose drag is relative to fluid at "
                 "rest; set flow = true, or leave the wind out"
+            )
+        hinged = [repr(entity.name) for entity in bodies if Hinge in entity and entity[Hinge].axis.any()]
+        if hinged:
+            texts.append(
+                f"DragSystem: drag acts at the hinge of {' and '.join(hinged)}, which bears it; it slows "
+                "spins, but no wind turns such bodies; a ReactionSystem does, by tracers or by vortons of a "
+                "BoundarySystem"
             )
         if world.fluid[Fluid].viscosity > 0 or (self._law == "constant" and not self.torque):
             return texts

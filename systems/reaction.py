@@ -15,6 +15,7 @@ from ecs_fluid.components.bodies import (
     BoundaryExchange,
     Contact,
     FluidReaction,
+    Hinge,
     Pose,
     RigidMotion,
 )
@@ -30,6 +31,7 @@ from ecs_fluid.systems.shared.body_tables import (
     body_entities,
     column_of,
     gathered,
+    held_by_hinges,
     set_motion,
     sum_of_parts,
 )
@@ -120,6 +122,18 @@ class ReactionSystem(System):
             if Contact not in entity:
                 world.attach(entity.name, Contact)
 
+    def must_hold(self, world: World) -> None:
+        """Refuse vortons that turn a body about another point than its centre of mass.
+
+        Angular impulses of vortons count the fluid that a body displaces as if it turned about its middle.
+        """
+        for entity in body_entities(world) if "vortons" in (self.linear, self.angular) else []:
+            if Hinge in entity and entity[Hinge].center.any():
+                raise RecipeError(
+                    f"ReactionSystem: vortons move {entity.name!r}, whose hinge is not at its centre of "
+                    "mass; leave out the hinge's point, or use linear and angular other than 'vortons'"
+                )
+
     def lint(self, world: World) -> list[str]:
         """Warn of another density than the fluid's, and of bodies that impulses of vortons would throw about.
 
@@ -157,7 +171,8 @@ class ReactionSystem(System):
         if not entities:
             return
         bodies, hulls = gathered(entities)
-        masses = mass_matrices(bodies.mass, bodies.inertia, bodies.q)
+        held = held_by_hinges(bodies)
+        masses = mass_matrices(held.mass, held.inertia, held.q)
         motion = np.concatenate([bodies.v, bodies.angular_velocity], axis=1)
         matrix, given = self._meetings(bodies, hulls)
         matrix, given = sum_of_parts(bodies.leader, matrix), sum_of_parts(bodies.leader, given)

@@ -16,6 +16,7 @@ from ecs_fluid.components.bodies import (
     Body,
     BodyHeat,
     BodyPart,
+    Hinge,
     HullShape,
     HullTable,
     Pose,
@@ -35,7 +36,7 @@ from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.world import World
 from ecs_fluid.worlds.cells import lattice_of_at_most
 from ecs_fluid.worlds.hulls import Hull, about
-from ecs_fluid.worlds.parameters import Length, Point
+from ecs_fluid.worlds.parameters import Direction, Length, Point
 from ecs_fluid.worlds.regions import Box
 from ecs_fluid.worlds.shapes import AnyPolytope, AnyShape, Ball, CompoundShape, CylinderShape, Heavy
 
@@ -74,6 +75,15 @@ class Warmth(Settings):
             reference,
             0.0 * one,
         )
+
+
+class HingeRecipe(Settings):
+    """The axis about which alone a body turns, without friction; it stays where it is."""
+
+    axis: Direction
+    """direction of the axis, 1; of any length"""
+    point: Point | None = None
+    """point of the axis, m; default the centre of mass"""
 
 
 def _spawn(
@@ -137,9 +147,13 @@ class _Placed(Recipe):
         keyed = {key: getattr(self, key) for key in self._keyed()}
         return [BodySystem(scripts=[BodyScript(name=self.name, **keyed)] if keyed else []), CollisionSystem()]
 
+    def _place(self, default: Array) -> Array:
+        """Where Pose.x is at the start, (3,) m, for a shape with its centre of mass at `default`."""
+        return default if self.center is None else np.asarray(value_at(self.center, 0.0), np.float64)
+
     def _spawn(self, world: World, default: Array, mass: Array, inertia: Array, *shape: Component) -> None:
         """Spawn the body with the masses (n,) kg and inertia tensors (n, 3, 3) kg m^2 of its parts."""
-        center = default if self.center is None else value_at(self.center, 0.0)
+        center = self._place(default)
         rotation = np.asarray(value_at(self.rotation, 0.0), np.float64)
         one = np.ones((len(mass), 1))
         moving = one * self.velocity, one * self.angular_velocity
@@ -174,6 +188,24 @@ class BodyRecipe(_Placed):
     added_mass: tuple[AddedPart, AddedPart, AddedPart] | None = None
     """added mass: mass of the fluid that it takes along when accelerated along its axes x, y, z, over the
     mass that it displaces, 1; default 1/2 for a ball, 1 for a disk in a plane, 0 else"""
+    hinge: HingeRecipe | None = None
+    """axis that stays, about which alone a free body turns"""
+
+    @model_validator(mode="after")
+    def _hinged_bodies_turn_freely(self) -> Self:
+        if self.hinge is None:
+            return self
+        if self.motion != "free":
+            raise ValueError(f"hinge is given, but motion is {self.motion!r}; only free bodies turn on one")
+        if any(self.velocity):
+            raise ValueError("velocity is given, but the body has a hinge, which stays; leave velocity out")
+        axis, spin = self.hinge.axis, self.angular_velocity
+        if np.linalg.norm(np.cross(axis, spin)) > 1e-6 * np.linalg.norm(axis) * np.linalg.norm(spin):
+            raise ValueError(
+                f"angular_velocity {list(spin)} is not along the axis {list(axis)} of the hinge, about which "
+                "alone the body turns"
+            )
+        return self
 
     @model_validator(mode="after")
     def _parts_have_no_heat(self) -> Self:
@@ -186,6 +218,29 @@ class BodyRecipe(_Placed):
 
     def _motion(self) -> Motion:
         return self.motion
+
+    def _place(self, default: Array) -> Array:
+        """The point of the hinge or else the centre of mass, (3,) m."""
+        if self.hinge is None or self.hinge.point is None:
+            return super()._place(default)
+        return np.array(self.hinge.point)
+
+    def _arm(self, center: Array) -> Array:
+        """From the centre of mass, `center` in the shape's coordinates, to `_place`: (3,) m, body axes."""
+        from ecs_fluid.kernels.bodies.rotation import matrix_of, quaternion_of
+
+        turn = matrix_of(quaternion_of(np.asarray(value_at(self.rotation, 0.0), np.float64)))
+        return np.asarray(turn.T @ (self._place(center) - super()._place(center)))
+
+    def _more(self, arm: Array, rows: int) -> list[Component]:
+        """Tables of what a body may have, for one of so many parts and this `_arm`."""
+        tables: list[Component] = []
+        if self.added_mass is not None:
+            tables.append(AddedMass(np.tile(np.diag(self.added_mass), (rows, 1, 1))))
+        if self.hinge is not None:
+            axis = np.array(self.hinge.axis) / np.linalg.norm(self.hinge.axis)
+            tables.append(Hinge(np.tile(axis, (rows, 1)), np.tile(-arm, (rows, 1))))
+        return tables
 
     def spawn(self, world: World) -> None:
         """Spawn the body."""
@@ -201,7 +256,12 @@ class BodyRecipe(_Placed):
                 mass = self.mass or self.density * np.pi * radius**2
                 arms = np.where(np.arange(3) == across, radius**2 / 2, radius**2 / 4)
                 inertia = mass * np.diag(arms)
-            tables = BallShape([radius]), *self._added(1)
+            if (arm := self._arm(np.zeros(3))).any():
+                raise RecipeError(
+                    f"hinge.point {self._place(arm).tolist()} m is not the centre of the ball, about which "
+                    "alone balls turn; leave point out, or use a shape with corners"
+                )
+            tables = BallShape([radius]), *self._more(arm, 1)
             self._spawn(world, np.zeros(3), np.array([mass]), inertia[None], *tables)
             return
         if isinstance(self.shape, CompoundShape):
@@ -209,8 +269,10 @@ class BodyRecipe(_Placed):
             return
         hull = self.shape.hull() if across is None else self.shape.section(across)
         mass = self.mass or self.density * hull.volume
-        inertia = hull.inertia * (mass / hull.volume)
-        tables = (*_hull_tables(hull, False), *self._added(1))
+        arm = self._arm(hull.center)
+        inertia = hull.inertia * (mass / hull.volume) + mass * steiner(arm)
+        table = about(hull, hull.center + arm) if arm.any() else hull.table
+        tables = HullShape([0], [0]), HullTable(**table._asdict()), *self._more(arm, 1)
         self._spawn(world, hull.center, np.array([mass]), inertia[None], *tables)
 
     def _spawn_parts(self, world: World, shape: CompoundShape) -> None:
@@ -220,7 +282,7 @@ class BodyRecipe(_Placed):
         hulls, mass, center = shape.hulls(self.density, world.across)
         if self.mass is not None:
             mass *= self.mass / mass.sum()
-        count, inertia = len(hulls), np.empty((len(hulls), 3, 3))
+        count, inertia, pivot = len(hulls), np.empty((len(hulls), 3, 3)), self._arm(center)
         for k, hull in enumerate(hulls):
             arm = hull.center - center
             if world.across is not None and abs(arm[world.across]) > 1e-9 * hull.table.radius[0]:
@@ -228,13 +290,12 @@ class BodyRecipe(_Placed):
                     f"parts of the shape have their centres of mass at different {AXES[world.across]}, part "
                     f"{k} {arm[world.across]:g} m off; in a world of dimension = 2 all are in one plane"
                 )
-            steiner = arm @ arm * np.eye(3) - np.outer(arm, arm)
-            inertia[k] = mass[k] * (hull.inertia / hull.volume + steiner)
-        table = joined_hulls([about(hull, center) for hull in hulls])
+            inertia[k] = mass[k] * (hull.inertia / hull.volume + steiner(arm - pivot))
+        table = joined_hulls([about(hull, center + pivot) for hull in hulls])
         numbers = np.arange(count)
         self._spawn(
             world, center, mass, inertia, HullShape(numbers, 0 * numbers), HullTable(**table._asdict()),
-            BodyPart(0 * numbers, count + 0 * numbers), *self._added(count),
+            BodyPart(0 * numbers, count + 0 * numbers), *self._more(pivot, count),
         )  # fmt: skip
 
     def _check_plane(self, across: int) -> None:
@@ -244,16 +305,18 @@ class BodyRecipe(_Placed):
         rates = np.array([self.angular_velocity])
         parts = self.shape.parts if isinstance(self.shape, CompoundShape) else []
         own = np.array([part.rotation for part in parts]).reshape(-1, 3)
-        for name, values in (("rotation", turns), ("angular_velocity", rates), ("rotation of a part", own)):
+        hinge = np.array([] if self.hinge is None else [self.hinge.axis]).reshape(-1, 3)
+        every = {"rotation": turns, "angular_velocity": rates, "rotation of a part": own, "hinge.axis": hinge}
+        for name, values in every.items():
             if np.delete(values, across, axis=1).any():
                 raise RecipeError(
                     f"{name} turns the body out of the plane; only a component along {axis} is allowed"
                 )
 
-    def _added(self, parts: int) -> tuple[Component, ...]:
-        return (
-            () if self.added_mass is None else (AddedMass(np.tile(np.diag(self.added_mass), (parts, 1, 1))),)
-        )
+
+def steiner(arm: Array) -> Array:
+    """What the inertia (3, 3) of a mass of 1 gains about a point at `arm` (3,) m from its centre, m^2."""
+    return np.asarray(arm @ arm * np.eye(3) - np.outer(arm, arm))
 
 
 class ContainerRecipe(_Placed):

@@ -11,7 +11,13 @@ from ecs_fluid.components import CoreRadius, Position, Strength, Velocity, Volum
 from ecs_fluid.components.bodies import FREE, BoundaryExchange, RigidMotion
 from ecs_fluid.plane import impulse_factors
 from ecs_fluid.systems.operations import wind_at
-from ecs_fluid.systems.shared.body_tables import depths, gathered, of_whole, resting_obstacles
+from ecs_fluid.systems.shared.body_tables import (
+    depths,
+    gathered,
+    held_by_hinges,
+    of_whole,
+    resting_obstacles,
+)
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_density
 from ecs_fluid.systems.shared.populations import joined, rows_of_each, spread
 from ecs_fluid.systems.velocity.system import VelocitySystem
@@ -121,7 +127,8 @@ def _spin_per_strength(bodies: Bodies, reacting: Array, owner: Array, momentum: 
     out = np.zeros((count, 3, 3))
     mean = np.bincount(owner, momentum, count) / np.maximum(np.bincount(owner, minlength=count), 1)
     if reacting.any():
-        inverse = np.linalg.inv(in_world(bodies.inertia[reacting], bodies.q[reacting]))
+        inertia = held_by_hinges(bodies).inertia[reacting]
+        inverse = np.linalg.inv(in_world(inertia, bodies.q[reacting]))
         out[reacting] = mean[reacting, None, None] * inverse
     return out
 

@@ -10,7 +10,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import FREE, ContactMemory, FormerPose
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.schedule import named
-from ecs_fluid.systems.shared.body_tables import column_of, row_ids
+from ecs_fluid.systems.shared.body_tables import column_of, held_by_hinges, row_ids
 from ecs_fluid.systems.shared.together import drive_of, solution
 
 if TYPE_CHECKING:
@@ -120,7 +120,8 @@ def coupled_changes(
     start = np.where(new, np.concatenate(begin, axis=1), start)
     motion = np.concatenate([bodies.v, bodies.angular_velocity], axis=1)
     gained = motion - start
-    masses = mass_matrices(bodies.mass, bodies.inertia, bodies.q)
+    held = held_by_hinges(bodies)
+    masses = mass_matrices(held.mass, held.inertia, held.q)
     fluid = rho * volume[:, None, None] * np.eye(3)
     spin = start[:, 3:]
     by_gains = np.einsum("nafb,fb->na", response, gained[rows])

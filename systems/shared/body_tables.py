@@ -15,6 +15,7 @@ from ecs_fluid.components.bodies import (
     Body,
     BodyLoad,
     BodyPart,
+    Hinge,
     HullShape,
     HullTable,
     Pose,
@@ -33,8 +34,13 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.collision.swept_bodies import Obstacles
     from ecs_fluid.world import World
 
-SHAPES = (BallShape, HullShape, HullTable, BodyPart)
-"""Shape components: a body has a BallShape, or a HullShape and a HullTable; its rows may be parts of it."""
+SHAPES = (BallShape, HullShape, HullTable, BodyPart, Hinge)
+"""What bodies may have: a BallShape, or a HullShape and a HullTable; rows may be parts of one, or hinged."""
+
+HELD_MASS, HELD_INERTIA = 1e12, 1e8
+"""Factors on the mass of a hinged body and on its inertia about axes across the hinge: so it turns about that
+alone. The second is smaller, since the inertia about the hinge itself is kept in the same matrix only to
+HELD_INERTIA times rounding."""
 
 BODIES = (Pose, RigidMotion, Body, *SHAPES)
 """Components that describe where bodies are and how they move."""
@@ -95,10 +101,55 @@ def gathered(entities: list[Entity]) -> tuple[Bodies, Hulls]:
     v, spin = (moving * column_of(entities, RigidMotion, name) for name in ("v", "angular_velocity"))
     leader = leaders_of(entities)
     mass, inertia = of_whole(leader, mass), of_whole(leader, inertia)
-    x, q, v, spin, motion = (column[leader] for column in (x, q, v, spin, motion))
+    x, q, v, spin, motion, hinge = (
+        column[leader] for column in (x, q, v, spin, motion, _hinges(entities, q, motion))
+    )
     return Bodies(
-        x, q, v, spin, mass, inertia, motion, restitution, friction, shape, radius, hull, leader
+        x, q, v, spin, mass, inertia, motion, restitution, friction, shape, radius, hull, leader, hinge
     ), hulls
+
+
+def _hinges(entities: list[Entity], q: Array, motion: Array) -> Array:
+    """Unit vectors (n, 3), in body axes, of the hinges of free bodies; 0 for those without one."""
+    from ecs_fluid.kernels.bodies.rotation import matrix_of
+
+    axes = np.where((motion == FREE)[:, None], column_of(entities, Hinge, "axis"), 0.0)
+    for i in np.flatnonzero(axes.any(axis=1)):
+        axes[i] = matrix_of(q[i]).T @ (axes[i] / np.linalg.norm(axes[i]))
+    return axes
+
+
+def held_by_hinges(bodies: Bodies) -> Bodies:
+    """The bodies with the masses and inertias by which impulses move them, see HELD_MASS."""
+    rows = np.flatnonzero(bodies.hinge.any(axis=1))
+    if not len(rows):
+        return bodies
+    mass, inertia = bodies.mass.copy(), bodies.inertia.copy()
+    mass[rows] *= HELD_MASS
+    for i in rows:
+        along = np.outer(bodies.hinge[i], bodies.hinge[i])
+        about = bodies.hinge[i] @ inertia[i] @ bodies.hinge[i]
+        inertia[i] = about * (along + HELD_INERTIA * (np.eye(3) - along))
+    return bodies._replace(mass=mass, inertia=inertia)
+
+
+def arms_of_hinges(entities: list[Entity], bodies: Bodies) -> Array:
+    """From the hinges of bodies to their centres of mass, (n, 3) m in world axes; 0 for those without one."""
+    from ecs_fluid.kernels.bodies.rotation import matrix_of
+
+    arms = np.where(bodies.hinge.any(axis=1, keepdims=True), column_of(entities, Hinge, "center"), 0.0)
+    for i in np.flatnonzero(arms.any(axis=1)):
+        arms[i] = matrix_of(bodies.q[i]) @ arms[i]
+    return arms
+
+
+def keep_on_hinges(bodies: Bodies) -> None:
+    """Take from hinged bodies, in place, the velocity and the spin across the hinge that rounding gave."""
+    from ecs_fluid.kernels.bodies.rotation import matrix_of
+
+    for i in np.flatnonzero(bodies.hinge.any(axis=1)):
+        axis = matrix_of(bodies.q[i]) @ bodies.hinge[i]
+        bodies.v[i], bodies.angular_velocity[i] = 0.0, (bodies.angular_velocity[i] @ axis) * axis
 
 
 def leaders_of(entities: list[Entity]) -> Array:
@@ -139,7 +190,7 @@ def move_freely(bodies: Bodies, dt: float) -> None:
     from ecs_fluid.kernels.bodies.isolated_bodies import drift
 
     nothing = np.zeros_like(bodies.x)
-    drift(bodies, np.ones(len(nothing), bool), nothing, nothing, dt, 1)
+    drift(held_by_hinges(bodies), np.ones(len(nothing), bool), nothing, nothing, dt, 1)
 
 
 def move_to_stage(world: World, entities: list[Entity], bodies: Bodies) -> None:
@@ -262,6 +313,7 @@ def set_motion(entities: list[Entity], bodies: Bodies, changed: Array) -> None:
 
     Parts of a body get those of its first part.
     """
+    keep_on_hinges(bodies)
     some, leader = np.zeros(len(bodies.x), bool), bodies.leader
     some[changed] = True
     some, v, spin = some[leader], bodies.v[leader], bodies.angular_velocity[leader]

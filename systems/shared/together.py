@@ -9,7 +9,7 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import FREE
 from ecs_fluid.entity import Entity
-from ecs_fluid.systems.shared.body_tables import added_masses, load_of
+from ecs_fluid.systems.shared.body_tables import added_masses, held_by_hinges, load_of
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ class Drive(NamedTuple):
     """What accelerates free bodies between contacts."""
 
     push: Array
-    """accelerations (n, 3) m/s^2 of bodies, with their added mass, by weight and loads"""
+    """accelerations (n, 3) m/s^2 of bodies, with their added mass, by weight and loads; 0 for hinged ones"""
     added: Array
     """added mass (n, 3, 3) kg of each body, moving alone"""
     between: Array | None
@@ -31,7 +31,8 @@ class Drive(NamedTuple):
 
 def drive_of(world: World, entities: list[Entity], bodies: Bodies) -> Drive:
     """The accelerations by weight and loads, (m + m_a) dv/dt = m g + F, and the added masses m_a."""
-    n, free = len(bodies.x), bodies.motion == FREE
+    n, free = len(bodies.x), (bodies.motion == FREE) & ~bodies.hinge.any(axis=1)
+    bodies = held_by_hinges(bodies)
     if not free.any():
         return Drive(np.zeros((n, 3)), np.zeros((n, 3, 3)), None, bodies.mass)
     inside = np.arange(3) != world.across

@@ -15,6 +15,7 @@ class Bodies(NamedTuple):
 
     shape: 0 ball, 1 polytope, 2 container. radius: of the ball, or of the ball round the polytope, m.
     hull: number in `Hulls`. motion: 2 for bodies that impulses move. inertia (n, 3, 3): body axes, kg m^2.
+    hinge (n, 3): unit vector, body axes, about which alone a body turns, at a fixed x; 0 for no hinge.
 
     A body may be made of several convex parts, which are rows one after the other. All of them have the pose,
     motion, mass and inertia of the whole body, and `leader` is the number of the first: impulses act on it,
@@ -34,3 +35,4 @@ class Bodies(NamedTuple):
     radius: Array
     hull: Array
     leader: Array
+    hinge: Array

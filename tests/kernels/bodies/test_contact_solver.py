@@ -17,7 +17,7 @@ def _balls(x: np.ndarray, v: np.ndarray, mass: np.ndarray, friction: float = 0.0
         x=x, q=np.tile([1.0, 0, 0, 0], (n, 1)), v=v, angular_velocity=np.zeros((n, 3)), mass=mass,
         inertia=0.4 * mass[:, None, None] * np.eye(3), motion=np.full(n, FREE), restitution=np.zeros(n),
         friction=np.full(n, friction), shape=np.full(n, BALL), radius=np.ones(n), hull=np.zeros(n, np.int64),
-        leader=np.arange(n),
+        leader=np.arange(n), hinge=np.zeros((n, 3)),
     )  # fmt: skip
 
 

@@ -79,6 +79,7 @@ def test_slip_of_a_fluid_that_half_turns_with_its_body(share: float) -> None:
         one,
         number,
         np.arange(3),
+        np.zeros((3, 3)),
     )
     point, normal, alpha = draw.standard_normal((3, C, 3))
     volume = draw.uniform(1, 2, C)
@@ -126,7 +127,7 @@ def near_bodies(draw: np.random.Generator, who: Array) -> tuple[Bodies, NearVort
     one, none, number = np.ones(4), np.zeros((4, 3)), np.zeros(4, np.int64)
     bodies = Bodies(
         draw.standard_normal((4, 3)), np.ones((4, 4)), none, none, one, np.ones((4, 3, 3)), number, one, one,
-        number, one, number, np.arange(4),
+        number, one, number, np.arange(4), none,
     )  # fmt: skip
     normal, point, x, alpha = draw.standard_normal((4, C, 3))
     return bodies, NearVortons(np.arange(C), who, normal, point, x, alpha, np.ones(C), np.ones(C))
