@@ -253,7 +253,8 @@ class BodySystem(System):
             former.x[...], former.q[...] = pose.x, pose.q
             motion = entity[RigidMotion]
             former.v[...], former.angular_velocity[...] = motion.v, motion.angular_velocity
-        if not entities:
+        if not (self.scripts or any((entity[Body].motion != FIXED).any() for entity in entities)):
+            self._forget_contacts()
             return
         ends = self.scripted(dt)
         for entity, *_, v, spin in ends:
@@ -319,9 +320,7 @@ class BodySystem(System):
 
         table, (push, torque) = self.field(ContactMemory), loads
         if not len(rest):
-            if len(table.ids):
-                nothing = np.zeros((0, 3), self.world.dtype)
-                table.ids, table.place, table.force = np.zeros((0, 2), np.int64), nothing, nothing.copy()
+            self._forget_contacts()
             return
         some = some_of(bodies, rest)
         ids = row_ids(entities)
@@ -341,6 +340,12 @@ class BodySystem(System):
         number = self.world.dtype
         table.ids = ids[rest][memory.pairs]
         table.place, table.force = memory.place.astype(number), memory.force.astype(number)
+
+    def _forget_contacts(self) -> None:
+        """Empty the ContactMemory, as no bodies touch."""
+        table, nothing = self.field(ContactMemory), np.zeros((0, 3), self.world.dtype)
+        if len(table.ids):
+            table.ids, table.place, table.force = np.zeros((0, 2), np.int64), nothing, nothing.copy()
 
     def scripted(self, dt: float) -> list[tuple[Entity, Array, Array, Array, Array]]:
         """Scripted bodies that exist: place and orientation at the end of the tick, and the velocity (3,) m/s

@@ -16,7 +16,7 @@ from ecs_fluid.systems.liquid.places import bodies_at
 from ecs_fluid.systems.shared.populations import joined
 
 if TYPE_CHECKING:
-    from ecs_fluid.kernels.sph.step import Evaluation, LiquidLaw
+    from ecs_fluid.kernels.sph.step import LiquidLaw
     from ecs_fluid.systems.sph import SphSystem
 
 
@@ -113,9 +113,9 @@ class AllLiquid:
             sph.surface_tension, sph.wetting,
         )  # fmt: skip
 
-    def forces(self) -> Evaluation:
-        """Forces as the liquid stands."""
-        from ecs_fluid.kernels.sph.step import evaluate
+    def compression_and_surface(self) -> tuple[Array, float]:
+        """Compression nu (n,) of the particles as they are, and the energy of surface tension, J."""
+        from ecs_fluid.kernels.sph.step import compression_and_surface
 
         law = self.law()
-        return evaluate(law, *self.particles, *bodies_at(self.world, 0.0, law.reach))
+        return compression_and_surface(law, *self.particles, *bodies_at(self.world, 0.0, law.reach))

@@ -15,7 +15,8 @@ def measured(liquid: AllLiquid) -> dict[str, Any]:
     from ecs_fluid.kernels.sph.forces import compression_energy
 
     x, v, mass, size, _ = liquid.particles
-    law, found, budget = liquid.law(), liquid.forces(), liquid.sph.field(LiquidBudget)
+    law, budget = liquid.law(), liquid.sph.field(LiquidBudget)
+    nu, surface = liquid.compression_and_surface()
     place, speed, m = x.astype(np.float64), v.astype(np.float64), mass.astype(np.float64)
     weight = liquid.sph.weight_left(m / (size * law.volume))
     record: dict[str, Any] = {
@@ -25,13 +26,13 @@ def measured(liquid: AllLiquid) -> dict[str, Any]:
         "center": (m[:, None] * place).sum(axis=0) / m.sum(),
         "kinetic": 0.5 * float((m * (speed**2).sum(axis=1)).sum()),
         "potential": -float((m * weight * (place @ liquid.world.gravity)).sum()),
-        "compression": compression_energy(found.nu, size, law.stiffness, law.volume),
+        "compression": compression_energy(nu, size, law.stiffness, law.volume),
         "dissipated": float(budget.dissipated[0]),
         "work": float(budget.work[0]),
-        "least": float(found.nu.min()),
-        "largest": float(found.nu.max()),
+        "least": float(nu.min()),
+        "largest": float(nu.max()),
         "speed": float(np.sqrt((speed**2).sum(axis=1).max())),
     }
-    record["surface"] = found.surface
-    record["energy"] = record["kinetic"] + record["potential"] + record["compression"] + found.surface
+    record["surface"] = surface
+    record["energy"] = record["kinetic"] + record["potential"] + record["compression"] + surface
     return record

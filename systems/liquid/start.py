@@ -47,7 +47,7 @@ def fill_model(sph: SphSystem) -> None:
     if first:
         _compress(AllLiquid(sph))
         # A crowded start needs short steps from the first one on.
-        model.peak[0] = AllLiquid(sph).forces().nu.max()
+        model.peak[0] = AllLiquid(sph).compression_and_surface()[0].max()
 
 
 def _default_sound(liquid: AllLiquid) -> float:
@@ -79,7 +79,7 @@ def _compress(liquid: AllLiquid) -> None:
     if not sph.hydrostatic:
         return
     stiffness = float(sph.field(LiquidModel).stiffness[0])
-    nu = liquid.forces().nu.astype(np.float64) / liquid.particles.size
+    nu = liquid.compression_and_surface()[0].astype(np.float64) / liquid.particles.size
     for entity, rows in rows_of_each(entity for entity, _ in sph.entities(Position, Liquid)):
         if entity.name not in sph.hydrostatic:
             continue

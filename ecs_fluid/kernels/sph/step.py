@@ -342,6 +342,40 @@ def other_forces(
     return forces
 
 
+def _compressions(
+    law: LiquidLaw, near: Surroundings, data: Array, x: Array, size: Array, excess: Array,
+    hulls: Hulls | None,
+) -> tuple[Array, Array, Array, Array]:  # fmt: skip
+    """nu (n,), loads (n,) J, and the bodies and slopes of ``wall_compression``.
+
+    ``data`` are the ``sorted_columns``, whose rows 6 and 8 are filled.
+    """
+    n, weight = len(x), lattice_weight(law.support)
+    phi_sums = np.zeros(len(near.order), x.dtype)
+    compression(data[:3], near.start, *near.grid, near.order, n, phi_sums)
+    wall, body, slope = wall_compression(law, near, hulls, x)
+    nu, load = np.empty(n, x.dtype), np.empty(n, x.dtype)
+    tait(
+        phi_sums, near.order, near.images.owner, wall + excess, size, weight, law.stiffness, law.volume, nu,
+        load, data[6], data[8],
+    )  # fmt: skip
+    return nu, load, body, slope
+
+
+def compression_and_surface(
+    law: LiquidLaw, x: Array, v: Array, mass: Array, size: Array, excess: Array, obstacles: Obstacles | None,
+    hulls: Hulls | None,
+) -> tuple[Array, float]:  # fmt: skip
+    """Compressions (n,), and the energy of surface tension, J; the arguments are those of ``evaluate``."""
+    near = surroundings_of(law, x, v, mass, obstacles, hulls)
+    nu = _compressions(law, near, sorted_columns(near), x, size, excess, hulls)[0]
+    if not law.tension:
+        return nu, 0.0
+    from ecs_fluid.kernels.sph.wetting import surface_forces
+
+    return nu, surface_forces(law, near, len(x), obstacles, hulls)[2]
+
+
 def evaluate(
     law: LiquidLaw, x: Array, v: Array, mass: Array, size: Array, excess: Array, obstacles: Obstacles | None,
     hulls: Hulls | None,
@@ -355,14 +389,8 @@ def evaluate(
     near = surroundings_of(law, x, v, mass, obstacles, hulls)
     start, grid, order = near.start, near.grid, near.order
     many, data = len(order), sorted_columns(near)
-    phi_sums = np.zeros(many, x.dtype)
-    compression(data[:3], start, *grid, order, n, phi_sums)
-    wall, body, slope = wall_compression(law, near, hulls, x)
-    nu, load, sums = np.empty(n, x.dtype), np.empty(n, x.dtype), np.zeros((5, many), x.dtype)
-    tait(
-        phi_sums, order, near.images.owner, wall + excess, size, weight, law.stiffness, law.volume, nu, load,
-        data[6], data[8],
-    )  # fmt: skip
+    nu, load, body, slope = _compressions(law, near, data, x, size, excess, hulls)
+    sums = np.zeros((5, many), x.dtype)
     forces(
         data, start, *grid, order, n, kind(20 * weight / law.reach), kind(5 * law.viscosity / law.reach),
         law.reach * np.array(law.gravity, x.dtype), kind(law.ambient_density * law.volume), sums,
