@@ -46,6 +46,15 @@ def wrapped(x: Array, periods: Array) -> Array:
     return inside
 
 
+def nearest_to(place: Array, x: Array, periods: Array) -> Array:
+    """Positions (n, 3) m moved by whole periods to where they are nearest to `place` (3,) m."""
+    if not periods.any():
+        return x
+    periods = periods.astype(x.dtype)
+    steps = np.where(periods > 0, np.rint((x - place) / np.where(periods > 0, periods, 1)), 0)
+    return np.asarray(x - steps * periods)
+
+
 def images(x: Array, periods: Array, reach: float) -> tuple[Array, Array]:
     """Copies, moved by whole periods, of particles at x (n, 3) m in the box; within `reach` m outside of it.
 

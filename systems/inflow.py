@@ -24,7 +24,7 @@ from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.liquid.openings import Opening
-from ecs_fluid.systems.liquid.places import LEAST_ACROSS
+from ecs_fluid.systems.liquid.places import LEAST_ACROSS, ROUNDED
 from ecs_fluid.systems.shared.births import births, refuse_early_stop
 from ecs_fluid.systems.shared.body_tables import BODIES
 from ecs_fluid.systems.shared.populations import Growth
@@ -232,7 +232,7 @@ class InflowSystem(System):
         texts = []
         for inflow in self.inflows:
             across = min(inflow.size) / inflow.edge
-            if across < LEAST_ACROSS * (1 - 1e-6):
+            if across < LEAST_ACROSS * (1 - ROUNDED):
                 texts.append(
                     f"InflowSystem: the jet of {inflow.name!r} is {across:.2g} particles thick, fewer than "
                     f"{LEAST_ACROSS}, and will break up into drops; use spacing <= "

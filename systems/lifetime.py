@@ -10,6 +10,7 @@ from pydantic import Field
 from ecs_fluid.components import Age, Position, Species
 from ecs_fluid.components.bodies import BoundVorticity
 from ecs_fluid.errors import RecipeError
+from ecs_fluid.periodic import nearest_to
 from ecs_fluid.recipe import Name, Vector
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.properties import SpeciesName
@@ -79,6 +80,8 @@ class AgeLimitSystem(System):
 class KillBoxSystem(System):
     """Removal of particles outside (keep = "inside") or inside (keep = "outside") an axis-parallel box.
 
+    In a world that repeats the box does too.
+
     Vortons that stand for the spin of bodies, on their surfaces, are removed with these bodies only.
     """
 
@@ -111,7 +114,8 @@ class KillBoxSystem(System):
         box = np.array(self.low), np.array(self.high)
         for entity, (position,) in self.chosen(Position):
             if BoundVorticity not in entity:
-                gone = inside(position.x, *box)
+                x = nearest_to(0.5 * (box[0] + box[1]), position.x, self.world.periods)
+                gone = inside(np.ascontiguousarray(x), *box)
                 if self.keep == "inside":
                     gone = ~gone
                     # What is not finite is nowhere: it stays, and the guard says which system made it so.

@@ -25,6 +25,7 @@ from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import LAWS, Fluid, key_values
 from ecs_fluid.keyframes import KeyedNumber, KeyedVector, value_at
+from ecs_fluid.periodic import nearest_to
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.baroclinic import BaroclinicSystem
@@ -251,7 +252,7 @@ class HeaterSystem(System):
     """Heating or cooling of the fluid inside a ball or a box: a hot plate, a glowing wire.
 
     dT/dt = (`temperature` - T) / `time`, exact in time. The box is centred at `center` with the full widths
-    `size`; the ball (`shape` = "sphere") is the ellipsoid in that box.
+    `size`; the ball (`shape` = "sphere") is the ellipsoid in that box. In a world that repeats it does too.
     """
 
     reads = (Position, Volume)
@@ -289,7 +290,7 @@ class HeaterSystem(System):
         keep = number(np.exp(-dt / self.time))
         half = np.array(self.size, number) / 2
         for _, (position, temperature, _) in self.chosen(Position, Temperature, Volume):
-            away = np.abs(position.x - middle)
+            away = np.abs(nearest_to(middle, position.x, self.world.periods) - middle)
             if self.shape == "box":
                 inside = (away <= half).all(axis=1)
             else:

@@ -15,7 +15,7 @@ from ecs_fluid.input_limits import VORTON
 from ecs_fluid.recipe import Name, Recipe
 from ecs_fluid.system import System
 from ecs_fluid.systems.inflow import SPACING, WATER
-from ecs_fluid.systems.liquid.places import LEAST_ACROSS, LEAST_GAP
+from ecs_fluid.systems.liquid.places import LEAST_ACROSS, LEAST_GAP, ROUNDED
 from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.systems.shared.ranges import Length, LiquidDensity, LiquidViscosity
@@ -150,7 +150,7 @@ class LiquidRecipe(Recipe):
     def _warn_if_thin(self, space: Space) -> None:
         """Warn of liquid too thin for its spacing."""
         least = float((space.high - space.low).min())
-        if least < LEAST_ACROSS * self.spacing * (1 - 1e-6):
+        if least < LEAST_ACROSS * self.spacing * (1 - ROUNDED):
             warn(
                 f"{self.name!r}: the liquid is {least / self.spacing:.2g} particles thick, fewer than "
                 f"{LEAST_ACROSS}, and will not keep its pressure; "

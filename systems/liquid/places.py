@@ -24,6 +24,10 @@ would throw it away. A lattice between flat walls has half a spacing."""
 LEAST_ACROSS = 4
 """A liquid counts as too coarse with fewer particles than this across its thinnest part."""
 
+ROUNDED = 0.01
+"""Fraction by which they may be fewer: spacings that follow from volumes in single precision, and what a
+sentence with two digits does not show."""
+
 
 def bodies_at(world: World, dt: float, reach: float) -> Bodies:
     """Bodies as a tick of `dt` s begins, and as they move in it, with the liquid's `reach`, m, around them;

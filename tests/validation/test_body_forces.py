@@ -62,6 +62,19 @@ def test_archimedes_in_a_linear_profile(shape: dict[str, Any]) -> None:
     assert np.allclose(load.torque[0], wanted, atol=1e-11)
 
 
+def test_archimedes_in_gas_between_two_temperatures() -> None:
+    """T = 300 K + 150 K/m z in ideal gas: at 1 m rho = 1.2 x 300/450 = 0.8 kg/m^3, not the mean of the ends.
+
+    So a small ball of 0.8 floats there; the mean over its volume is 1 + (150 R/450)^2/5 times that, 2e-6 up.
+    """
+    ambient = {"law": "ideal_gas", "density": 1.2, "temperature": 300.0}
+    world = afloat(dt=0.001, temperature_profile=[[0, 300], [2, 600]], **ambient)
+    ball = solid(world, "ball", {"shape": "ball", "radius": 0.01}, density=0.8, center=(0, 0, 1))
+    world.add_system(ef.BuoyancySystem())
+    world.step()
+    assert abs(ball[ef.RigidMotion].v[0, 2]) < 1e-5 * G * 0.001
+
+
 def test_displaced_mass_across_a_jump() -> None:
     """A sharp interface through a ball: rho_1 V_1 + rho_2 V_2 with the cap V = pi h^2 (3 R - h)/3.
 

@@ -244,6 +244,23 @@ def test_state_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
     assert again.state_hash() == world.state_hash()
 
 
+def test_regions_go_through_the_faces() -> None:
+    """A heater, and a kill box, from 0.6 to 1.4 m in a box that repeats every 2 m: -1.4 to -0.6 m too."""
+    places = np.array([-0.9, -0.7, -0.5, 0.0, 0.5, 0.7, 0.9])
+    held = np.abs(np.abs(places) - 1.0) < 0.4
+    world = ef.World(dt=0.1, precision="double", periodic=(2.0, 0.0, 0.0))
+    none = np.zeros(len(places))
+    x = np.stack([places, none, none], axis=1)
+    world.spawn("gas", ef.Position(x), ef.Volume(none + 1e-3), ef.Temperature(none + 300.0))
+    world.spawn("dust", ef.Position(x))
+    world.add_system(ef.HeaterSystem(center=(1.0, 0, 0), size=(0.8, 1, 1), temperature=400.0, on=("gas",)))
+    box = {"low": (0.6, -1, -1), "high": (1.4, 1, 1)}
+    world.add_system(ef.KillBoxSystem(keep="outside", on=("dust",), **box))
+    world.step()
+    assert np.array_equal(world["gas"][ef.Temperature].T > 300.0, held)
+    assert np.array_equal(world["dust"][ef.Position].x[:, 0], places[~held])
+
+
 def test_a_box_without_vortons_is_at_rest() -> None:
     """What an emitter fills later on, or dust in a wind: no vorticity, so no energy, and dust stays put."""
     world = world_of(np.empty((0, 3)), np.empty((0, 3)), 0.1, BOXES[0])
