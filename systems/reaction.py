@@ -15,7 +15,6 @@ from ecs_fluid.components.bodies import (
     BoundaryExchange,
     Contact,
     FluidReaction,
-    Hinge,
     Pose,
     RigidMotion,
 )
@@ -121,18 +120,6 @@ class ReactionSystem(System):
         for entity in self._tracers(world):
             if Contact not in entity:
                 world.attach(entity.name, Contact)
-
-    def must_hold(self, world: World) -> None:
-        """Refuse vortons that turn a body about another point than its centre of mass.
-
-        Angular impulses of vortons count the fluid that a body displaces as if it turned about its middle.
-        """
-        for entity in body_entities(world) if "vortons" in (self.linear, self.angular) else []:
-            if Hinge in entity and entity[Hinge].center.any():
-                raise RecipeError(
-                    f"ReactionSystem: vortons move {entity.name!r}, whose hinge is not at its centre of "
-                    "mass; leave out the hinge's point, or use linear and angular other than 'vortons'"
-                )
 
     def lint(self, world: World) -> list[str]:
         """Warn of another density than the fluid's, and of bodies that impulses of vortons would throw about.
