@@ -206,7 +206,7 @@ class ReactionSystem(System):
             touch = entity[Contact]
             meeting_matrices(
                 entity[Position].x, entity[Velocity].u, touch.body, touch.before, mass, sticking,
-                bodies.shape, bodies.hull, hulls, bodies.x, bodies.q, matrix, given,
+                bodies.shape, bodies.hull, hulls, bodies.x, bodies.q, bodies.leader, matrix, given,
             )  # fmt: skip
         return matrix, given
 

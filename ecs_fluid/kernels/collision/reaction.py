@@ -69,26 +69,28 @@ def meeting_matrices(
     hulls: Hulls,
     centers: Array,
     q: Array,
+    leader: Array,
     matrix: Array,
     right_side: Array,
 ) -> int:
     """Add every meeting to the bodies' equations; returns their number.
 
-    A particle that met the same body in the last tick has its velocity already and is left out.
+    A particle that met the same body in the last tick, or another part of it, has its velocity already and is
+    left out.
 
     Args:
         x, u: places (n, 3) m and velocities (n, 3) m/s of the particles.
         touched, before: (n,) bodies met in this tick and in the last, -1 for none.
         mass: of a particle, kg.
         sticking: whether W = 1.
-        shape, hull, hulls, centers, q: the bodies, as in `Bodies`.
+        shape, hull, hulls, centers, q, leader: the bodies, as in `Bodies`.
         matrix, right_side: A (b, 6, 6) and b (b, 6), added to.
     """
     count = 0
     arms = np.empty((6, 3))
     for row in range(len(x)):
-        body = touched[row]
-        if body < 0 or body == before[row]:
+        body, last = touched[row], before[row]
+        if body < 0 or (last >= 0 and leader[last] == leader[body]):
             continue
         count += 1
         r, projection = minus(row_of(x, row), row_of(centers, body)), np.eye(3)
