@@ -39,7 +39,7 @@ from ecs_fluid.systems.shared.properties import (
     temperature_lint,
     volume_lint,
 )
-from ecs_fluid.systems.shared.walls import Walls, mirrored, mirrors, poison
+from ecs_fluid.systems.shared.walls import Walls, mirrored, mirrors, poison, shaken_containers
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
@@ -249,6 +249,11 @@ class BaroclinicSystem(System):
             texts.append(
                 f"gravity {gravity[0].tolist()} m/s^2 is perpendicular to the plane {world.options.plane}, "
                 "so BaroclinicSystem generates no vorticity; give the fluid a gravity in the plane"
+            )
+        if self.model == "boussinesq" and (shaken := shaken_containers(world)):
+            texts.append(
+                "BaroclinicSystem: model = 'boussinesq' knows gravity, not the acceleration of the container "
+                f"{shaken[0]!r}, which moves by keys; use model = 'full'"
             )
         if world.periods[2] and fluid_at_rest(world).layered:
             texts.append(

@@ -39,6 +39,7 @@ from ecs_fluid.systems.shared.body_tables import (
 from ecs_fluid.systems.shared.fluid_at_rest import FluidAtRest, density_of, fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.populations import rows_of_each
 from ecs_fluid.systems.shared.properties import temperature_lint
+from ecs_fluid.systems.shared.walls import shaken_containers
 from ecs_fluid.systems.surroundings import SurroundingsSystem, displacement
 from ecs_fluid.world import World
 
@@ -151,6 +152,11 @@ class BuoyancySystem(System):
             texts.append(
                 "BuoyancySystem: acceleration = true pushes bodies by the acceleration of the fluid at their "
                 "centres, which the vortons of BoundarySystem disturb; leave acceleration out"
+            )
+        if self.acceleration and free and (shaken := shaken_containers(world)):
+            texts.append(
+                "BuoyancySystem: acceleration = true knows that of the flow in a container, not that of the "
+                f"container {shaken[0]!r}, which moves by keys; let it rest, and give gravity keys instead"
             )
         share = 0.0 if self.acceleration else self._acceleration_left_out(world)
         if share > MISSED:

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from ecs_fluid.component import Array, Component
 from ecs_fluid.components import InertialVelocity, Position, Strength
-from ecs_fluid.components.bodies import Pose
+from ecs_fluid.components.bodies import FREE, Body, Pose
 from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid, key_values
@@ -237,6 +237,11 @@ class InflowSystem(System):
                     f"InflowSystem: the jet of {inflow.name!r} is {across:.2g} particles thick, fewer than "
                     f"{LEAST_ACROSS}, and will break up into drops; use spacing <= "
                     f"{min(inflow.size) / LEAST_ACROSS:.2g} m"
+                )
+            if inflow.attached is not None and (world[inflow.attached][Body].motion == FREE).any():
+                texts.append(
+                    f"InflowSystem: the free body {inflow.attached!r} feels no recoil of the jet of "
+                    f"{inflow.name!r}; add it to its BodyLoad, or make the body scripted"
                 )
             others = [(repr(one.name), one.rho) for one in self.inflows if one.into == inflow.into]
             if rho := _density(world[inflow.into][Liquid]):

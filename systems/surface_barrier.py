@@ -50,6 +50,15 @@ class SurfaceBarrierSystem(System):
         if SignedDistance not in world.fluid:
             world.attach("fluid", SignedDistance)
 
+    def lint(self, world: World) -> list[str]:
+        """Warn of a surface that nothing makes."""
+        if self.field(SignedDistance).phi.size or any(SignedDistance in one.writes for one in world.systems):
+            return []
+        return [
+            "SurfaceBarrierSystem does nothing: no system makes the surface; add one of kind = 'surface', or "
+            "leave it out"
+        ]
+
     def process(self, dt: float) -> None:
         """Move back the particles that have crossed."""
         table = self.field(SignedDistance)

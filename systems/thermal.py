@@ -141,7 +141,10 @@ class ThermalSystem(System):
     def lint(self, world: World) -> list[str]:
         """Warn of populations in which exchange has another diffusivity than was set."""
         if not any(self.diffusivities):
-            return []
+            return [
+                "ThermalSystem does nothing: the fluid has no conductivity, and its own diffusivities are 0; "
+                "give one of them, or leave it out"
+            ]
         entities, (x, sigma, volume, warmth) = self.joined(*EXCHANGING, Temperature)
         warmth = (warmth - np.average(warmth, weights=volume)) if len(warmth) else warmth
         columns = x, (warmth * volume)[:, None], sigma, volume
@@ -212,6 +215,12 @@ class CoolingSystem(System):
     def added(self, world: World) -> None:
         """The density follows the temperature."""
         world.require(ExpansionSystem)
+
+    def lint(self, world: World) -> list[str]:
+        """Warn of rates of 0."""
+        if self.rate or self.absorption:
+            return []
+        return ["CoolingSystem does nothing: its rate and absorption are 0; give one, or leave it out"]
 
     def process(self, dt: float) -> None:
         """Cool every particle that has a volume (tracers take theirs from the fields)."""

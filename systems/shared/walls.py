@@ -10,6 +10,7 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import HullShape, Pose
+from ecs_fluid.keyframes import Keyed
 from ecs_fluid.schedule import named
 from ecs_fluid.systems.shared.body_tables import (
     body_entities,
@@ -89,6 +90,21 @@ class Walls(NamedTuple):
         """Distance, m, to another container along the best wall normal; never more than the true distance."""
         ways = ((self, other), (other, self))
         return max(float((b.corners @ a.normals.T - a.offsets).min(axis=0).max()) for a, b in ways)
+
+
+def shaken_containers(world: World) -> list[str]:
+    """Names of the containers whose centre moves by keys, and so may accelerate."""
+    keyed = [
+        script.name
+        for system in named(world.systems, "BodySystem")
+        for script in getattr(system, "scripts", ())
+        if isinstance(script.center, Keyed) and np.ptp(script.center.values, axis=0).any()
+    ]
+    return [
+        entity.name
+        for entity in world.entities
+        if entity.name in keyed and HullShape in entity and entity[HullShape].container.any()
+    ]
 
 
 def containers(world: World) -> list[Walls]:

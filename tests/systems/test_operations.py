@@ -212,3 +212,47 @@ def test_populations_of_no_and_of_one_row(rows: int) -> None:
     assert world["a"][ef.Position].x[:, 0].tolist() == pytest.approx([0.2] * rows)
     world.step(2)
     assert len(world["a"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("system", "said"),
+    [
+        ({"kind": "thermal"}, "ThermalSystem does nothing: the fluid has no conductivity"),
+        ({"kind": "cooling"}, "CoolingSystem does nothing: its rate and absorption are 0"),
+        ({"kind": "surface_barrier"}, "SurfaceBarrierSystem does nothing: no system makes the surface"),
+        ({"kind": "baroclinic"}, "the acceleration of the container 'tank', which moves by keys"),
+        ({"kind": "buoyancy", "acceleration": True}, "that of the container 'tank', which moves by keys"),
+    ],
+)
+def test_systems_that_leave_something_out_are_told(system: dict[str, object], said: str) -> None:
+    """A tank of gas that is pushed along x, with a ball; each system alone."""
+    keys = {"keys": [[0.0, [0, 0, 0]], [1.0, [0.5, 0, 0]]], "between": "smooth"}
+    box = {"shape": "box", "size": [1, 1, 1]}
+    tables = {
+        "world": {"dt": 0.02},
+        "fluid": {"law": "ideal_gas", "velocity": {"solver": "container"}},
+        "entity": [
+            {"kind": "container", "name": "tank", "shape": box, "center": keys},
+            {
+                "kind": "fluid_block",
+                "name": "gas",
+                "fills": "tank",
+                "spacing": 0.25,
+                "temperature": "300+20*x",
+            },
+            {"kind": "body", "name": "ball", "shape": {"shape": "ball", "radius": 0.1}},
+        ],
+        "system": [system],
+    }
+    assert sum(said in text for text in ef.load(tables).lint()) == 1
+
+
+def test_an_inflow_on_a_free_body_has_no_recoil() -> None:
+    """It is told, as the jet's momentum would throw the body back."""
+    box = {"kind": "body", "name": "boat", "shape": {"shape": "box", "size": [1, 1, 1]}}
+    tap = {"kind": "inflow", "name": "tap", "into": "water", "attached": "boat", "center": [0.8, 0, 0]}
+    world = {"dt": 0.01, "integrator": "euler"}
+    for motion, count in (("free", 1), ("fixed", 0)):
+        tables = {"world": world, "entity": [{**box, "motion": motion}, tap], "system": [{"kind": "sph"}]}
+        texts = ef.load(tables).lint()
+        assert sum("feels no recoil of the jet of 'tap'" in text for text in texts) == count
