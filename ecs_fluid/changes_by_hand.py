@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ecs_fluid.component import DTYPES, Array, Column, Component, RowId, Tables
+from ecs_fluid.component import DTYPES, Component, RowId, Tables
 from ecs_fluid.errors import ComponentError, FluidError
 from ecs_fluid.fluid import Fluid, check_fluid
 from ecs_fluid.plugins import users_method
@@ -56,13 +56,13 @@ class ChangesByHand:
                 continue
             for name, field in kind.columns.items():
                 if field.has_range and not field.allows(table.__dict__[name]):
-                    _check_given(entity, field, table.__dict__[name])
+                    field.check_values(table.__dict__[name], f"entity {entity!r}", given=True)
             if kind.agree is Component.agree:
                 continue
             now = [array.tobytes() for _, array in table.items()]
             if self._agreed.get((entity, kind)) != now:
                 for field, array in table.items():
-                    _check_given(entity, field, array)
+                    field.check_values(array, f"entity {entity!r}", given=True)
                 refuse_contradiction(entity, kind, tables)
                 self._agreed[entity, kind] = now
 
@@ -99,11 +99,3 @@ def check_columns(world: World, when: str) -> None:
                         f"entity {entity!r}: {field.label} has dtype {array.dtype} {when}; {needed} is "
                         "needed, since the dtype of a column must not change"
                     )
-
-
-def _check_given(entity: str, field: Column, array: Array) -> None:
-    """Raise ComponentError for a column whose values may not be given to an entity."""
-    try:
-        field.check_given(array)
-    except ComponentError as error:
-        raise ComponentError(f"entity {entity!r}: {error}") from None

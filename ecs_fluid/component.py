@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,24 +130,21 @@ class Column:
         # Not ascontiguousarray, which turns a single number, shape (), into shape (1,).
         return np.asarray(array, order="C")
 
-    def check_values(self, array: Array, place: str = "") -> None:
-        """Raise ComponentError for values that are not finite or out of range, naming the first bad row."""
+    def check_values(self, array: Array, place: str = "", given: bool = False) -> None:
+        """Raise ComponentError for values that are not finite or out of range, naming the first bad row.
+
+        Of values `given` by users, those below `least_given` are refused too.
+        """
         if not np.isfinite(array).all():
             self._refuse(array, ~np.isfinite(array), "finite numbers are allowed", place)
-        for bad, rule in self._broken_limits(array):
+        for bad, rule in self._broken_limits(array, given):
             self._refuse(array, bad, rule, place)
 
     def allows(self, array: Array) -> bool:
-        """Whether `check_given` accepts this array of finite numbers."""
+        """Whether users may give this array of finite numbers."""
         return not any(True for _ in self._broken_limits(array, given=True))
 
-    def check_given(self, array: Array) -> None:
-        """Raise ComponentError for what `check_values` refuses, and for values below `least_given`."""
-        self.check_values(array)
-        for bad, rule in self._broken_limits(array, given=True):
-            self._refuse(array, bad, rule, "")
-
-    def _broken_limits(self, array: Array, given: bool = False) -> Iterator[tuple[Array, str]]:
+    def _broken_limits(self, array: Array, given: bool) -> Iterator[tuple[Array, str]]:
         """The values beyond each limit that some break, as a mask, and the limit in words."""
         for limit, is_beyond, words in (
             (self.minimum, np.less, "of at least"),
@@ -327,7 +324,7 @@ class Component:
                 raise ComponentError(f"{title} has no column {name!r}; it has {', '.join(names)}")
         for name in (name for name in names if name in named):
             setattr(self, name, named[name])
-            type(self).columns[name].check_given(self.__dict__[name])
+            type(self).columns[name].check_values(self.__dict__[name], given=True)
         given = list(self.__dict__.values())
         floating = next((array.dtype for array in given if array.dtype.kind == "f"), np.float64)
         for name, field in type(self).columns.items():
@@ -349,8 +346,8 @@ class Component:
             super().__setattr__(name, value)
 
     @classmethod
-    def unchecked(cls, **arrays: Array) -> Component:
-        """A table of these columns, all that it has, unchecked; for rows that `spawn` checks anyway."""
+    def unchecked(cls, **arrays: Array) -> Self:
+        """A table of these columns, all that it has, without checks and without copies."""
         self = cls.__new__(cls)
         self.__dict__.update(arrays)
         return self
@@ -361,13 +358,13 @@ class Component:
         return cls.blank(rows, dtype)
 
     @classmethod
-    def blank(cls, rows: int, dtype: np.dtype[Any] | type) -> Component:
+    def blank(cls, rows: int, dtype: np.dtype[Any] | type) -> Self:
         """A table of `rows` zero rows (or of each column's default), without checks."""
-        self = cls.__new__(cls)
+        columns: dict[str, Any] = {}
         for name, field in cls.columns.items():
             shape = (rows, *field.shape) if cls.per_row else _closed(field.shape)
-            self.__dict__[name] = np.full(shape, field.default or 0, DTYPES.get(field.kind, dtype))
-        return self
+            columns[name] = np.full(shape, field.default or 0, DTYPES.get(field.kind, dtype))
+        return cls.unchecked(**columns)
 
     def agree(self, beside: Tables) -> None:
         """Raise ComponentError if columns contradict one another, or the entity's other tables, `beside`.
@@ -396,11 +393,9 @@ class Component:
         for name, value in arrays.items():
             setattr(self, name, value)
 
-    def copy(self) -> Component:
+    def copy(self) -> Self:
         """An independent copy."""
-        other = type(self).__new__(type(self))
-        other.__dict__.update({name: array.copy() for name, array in self.__dict__.items()})
-        return other
+        return self.unchecked(**{name: array.copy() for name, array in self.__dict__.items()})
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{field.name}: {array.shape} {field.unit}" for field, array in self.items())

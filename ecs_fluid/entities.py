@@ -18,7 +18,7 @@ from ecs_fluid.errors import ComponentError, FluidError
 from ecs_fluid.joining import system_naming
 from ecs_fluid.one_process import OneProcess, before_sharing
 from ecs_fluid.periodic import wrapped
-from ecs_fluid.schedule import Schedule
+from ecs_fluid.schedule import REPEATED, Schedule
 from ecs_fluid.system import A, B, C, D, System
 from ecs_fluid.tables import checked_rows, checked_tables
 from ecs_fluid.ticker import Ticker
@@ -166,7 +166,7 @@ class Entities:
     def attach(self, name: str, component: Component | type[Component]) -> None:
         """Add a component to an existing entity; a class stands for a table of its default values."""
         with self._active():
-            self._ticker.between_ticks(f"attach to entity {name!r}", "observers")
+            self._ticker.between_ticks(f"attach to entity {name!r}", "observe")
             entity = self[name]
             kind = component if isinstance(component, type) else type(component)
             tables = self._tables_by_number[entity.number]
@@ -225,7 +225,7 @@ class Entities:
         `where_free`, rows that a CollisionSystem finds in a body, or outside all containers, do not appear.
         Returns the new rows; their `ids` are known once they have appeared.
         """
-        if self._ticker.in_repeated_phases and not self._ticker.stage.last:
+        if self._ticker.phase in REPEATED and not self._ticker.stage.last:
             raise FluidError(
                 f"rows of {name!r} are spawned in the phase prepare or rates, which every stage of the "
                 "integrator repeats; spawn them where world.stage.last is true, or in another phase"
@@ -233,7 +233,7 @@ class Entities:
         with self._active():
             tables, rows = checked_rows(self[name], components)
             batch = self._ticker.row_changes.spawn(name, tables, rows, where_free)
-            if not self._ticker.busy:
+            if not self._ticker.phase:
                 self._ticker.apply_row_changes(self._world)
             return batch
 
@@ -250,7 +250,7 @@ class Entities:
         """Remove rows of entity `name`, given as a mask (n,) or as row numbers."""
         with self._active():
             self._ticker.row_changes.kill(name, rows, len(self[name]), self.processes.visible_rows(name))
-            if not self._ticker.busy:
+            if not self._ticker.phase:
                 self._ticker.apply_row_changes(self._world)
 
     def entities_with(self, *types: type[Component]) -> Iterator[tuple[Entity, Any]]:
@@ -259,13 +259,16 @@ class Entities:
         if self._running is not None:
             for kind in types:
                 self._running.check_declared(kind)
+        return iter(self._holding(types))
+
+    def _holding(self, types: tuple[type[Component], ...]) -> list[tuple[Entity, Any]]:
+        """`entities_with`, for types that were checked."""
         wanted = set(types)
-        found = [
+        return [
             (entity, tuple([tables[kind] for kind in types]))
             for entity in self._entities.values()
             if wanted <= (tables := self._visible_tables[entity.number]).keys()
         ]
-        return iter(found)
 
     @overload
     def query(self, a: type[A], /) -> Iterator[tuple[A]]: ...

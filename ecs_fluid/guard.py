@@ -10,7 +10,6 @@ import numpy as np
 
 from ecs_fluid.component import Array, Component
 from ecs_fluid.errors import DivergedError
-from ecs_fluid.own_code import is_shipped
 from ecs_fluid.schedule import named
 from ecs_fluid.system import System
 
@@ -76,7 +75,7 @@ class Guard:
         touched = {*system.writes, *system.adds}
         bad = self.first_non_finite(world, lambda kind: not kind.derived or kind in touched)
         if bad is not None:
-            raise self.error(world, bad, type(system).__name__, not is_shipped(type(system)))
+            raise self.error(world, bad, system)
 
     def check_observer(self, world: World, system: System) -> None:
         """Raise DivergedError, with the state put back, when an observer wrote something non-finite."""
@@ -84,7 +83,7 @@ class Guard:
         bad = self.first_non_finite(world, written.__contains__) if written else None
         if bad is not None:
             self.restore(world)
-            raise self.error(world, bad, type(system).__name__, not is_shipped(type(system)))
+            raise self.error(world, bad, system)
 
     def check_start(self, world: World) -> None:
         """Raise DivergedError when the restored state was not finite to begin with."""
@@ -95,10 +94,10 @@ class Guard:
                 "began; no system caused it, so check what was assigned between two ticks"
             )
 
-    def error(self, world: World, bad: str, culprit: str, own: bool = False) -> DivergedError:
-        """The error that names the place, the system, which may be the user's own, and what to change."""
-        tick = self._clock[0]
-        if own:
+    def error(self, world: World, bad: str, system: System | None) -> DivergedError:
+        """The error that names the place, the responsible system, if one was found, and what to change."""
+        tick, culprit = self._clock[0], type(system).__name__ if system else "the end of the tick"
+        if system and system._user_defined:
             remedy = "check what it computes, or use a smaller dt"
         elif named(world.systems, "ReformulationSystem") and named(world.systems, "SubfilterSystem"):
             remedy = "use a higher viscosity, also of small eddies, a larger core radius, or a smaller dt"

@@ -134,10 +134,10 @@ def empty_queries_lint(world: World) -> Iterator[str]:
     called = [name for system in world._systems for name in system.asks]
     for system in world._systems:
         queried, system._queried = system._queried, None
+        if system._implied or any(matches(system, name) for name in called):
+            continue
         for where, matched in (queried or {}).items():
-            if any(matched.values()) or system._implied or any(unmatched_lint(world, [system])):
-                continue
-            if any(matches(system, name) for name in called):
+            if any(matched.values()) or any(unmatched_lint(world, [system])):
                 continue
             wanted = [kind for kind in next(iter(matched)) if not where or kind not in world[where]]
             needed = " and ".join(map(_described, wanted))

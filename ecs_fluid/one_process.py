@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ecs_fluid import threads
-from ecs_fluid.component import Array, Column, Component
+from ecs_fluid.component import Array
 from ecs_fluid.errors import STOPS, raise_sentence
 from ecs_fluid.targets import Population, Targets
 
@@ -54,18 +54,17 @@ class OneProcess:
         """Rows, memory, sums and traffic of each process; empty for a single one."""
         return []
 
-    def stored_column(self, entity: Entity, field: Column, array: Array) -> Any:
+    def stored_column(self, entity: Entity, label: str, array: Array) -> Any:
         """A column for hashes and files, or an object that stands for the rows of all processes."""
         return array
 
     def stored_columns(self, entity: Entity) -> dict[str, Any]:
-        """Each per-row column of an entity, by label, as `stored` returns it."""
-        return entity.columns()
+        """Each per-row column of an entity, by label, as `stored_column` returns it."""
+        return {label: self.stored_column(entity, label, array) for label, array in entity.columns().items()}
 
-    def column(self, entity: Entity, kind: str, name: str) -> Array:
-        """A column; on the first process it has the rows of all processes."""
-        array: Array = entity.tables[Component.registry[kind]].__dict__[name]
-        return array
+    def column(self, entity: Entity, label: str) -> Array:
+        """A per-row column; on the first process it has the rows of all processes."""
+        return entity.columns()[label]
 
     # ------------------------------------------------------------------ the running system
 
@@ -132,7 +131,7 @@ class OneProcess:
 
     def some_rows(self, entity: Entity, columns: Sequence[Array], rows: Array) -> Sequence[Array]:
         """The `rows` (k,), ascending numbers among all rows, of columns of a population; on all processes."""
-        return [column[rows] for column in columns]
+        return [column.take(rows, axis=0) for column in columns]
 
     def at_rows(
         self, entity: Entity, rows: Targets, fill: Callable[[Targets], None], some: Array | None = None

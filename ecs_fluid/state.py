@@ -21,7 +21,7 @@ VERSION = 4
 def _state(world: World) -> dict[str, Any]:
     """Every state column by ``entity/Component.column``, in a fixed order."""
     return {
-        f"{entity.name}/{field.label}": world.processes.stored_column(entity, field, array)
+        f"{entity.name}/{field.label}": world.processes.stored_column(entity, field.label, array)
         for entity in world.entities
         for kind, table in sorted(entity.tables.items(), key=lambda item: item[0].__name__)
         if not kind.derived

@@ -76,9 +76,9 @@ class Timing:
             self.total, self.calls = self.total + seconds, self.calls + 1
 
 
-def short_kind(name: str) -> str:
-    """The kind by which world files name a class of systems: "age_limit" for AgeLimitSystem."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name.removesuffix("System") or "System").lower()
+def short_kind(name: str, ending: str = "System") -> str:
+    """The kind by which world files name a class, without its `ending`: "age_limit" for AgeLimitSystem."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name.removesuffix(ending) or ending).lower()
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(Field,))
@@ -211,7 +211,7 @@ class System(esper.Processor):
             if name in self.unchanging and value != getattr(self, name):
                 raise FluidError(f"{type(self).__name__}: {name} cannot be changed once the system is made")
             if self._world is not None:
-                self.world._ticker.between_ticks(f"a change of {type(self).__name__}.{name}", "observers")
+                self.world._ticker.between_ticks(f"a change of {type(self).__name__}.{name}", "observe")
         values = self._given() | parameters
         remaining = self.parameters_for(values, type(self).__name__).model_fields
         values = {key: values[key] for key in values if key in remaining or key in parameters}
@@ -316,7 +316,7 @@ class System(esper.Processor):
         is a column; only one system may record it.
         """
         history, world, title = self.world.history, self.world, type(self).__name__
-        if world._ticker.busy == "tick":
+        if world._ticker.phase not in ("", "observe"):
             raise ScheduleError(
                 f"{title} records in the phase {self.phase!r}, before the tick is over; only systems of "
                 "the phase 'observe' can record"
@@ -373,14 +373,12 @@ class System(esper.Processor):
         """Like `query`, with the entity: pairs (entity, tables); only entities that `on` names, if any."""
         for wanted in types:
             self.check_declared(wanted)
-        found = self.world.entities_with(*types)
-        if on:
-            found = iter([pair for pair in found if pair[0].name in on])
+        found = self.world._holding(types)
         if self._queried is not None and any(kind.per_row for kind in types):
-            names = {entity.name for entity, _ in self.world.entities_with(*types)}
+            names = {entity.name for entity, _ in found}
             for name in on or ("",):
                 self._queried.setdefault(name, {})[types] = name in names if on else bool(names)
-        return found
+        return iter([pair for pair in found if pair[0].name in on] if on else found)
 
     def joined(self, *types: type[Component]) -> tuple[list[Entity], list[Array]]:
         """Entities that have all the `types`, and the first column of each type with their rows end to end.

@@ -98,13 +98,13 @@ def refuse_contradiction(name: str, kind: type[Component], tables: Tables) -> No
 
 def _cast_copy(name: str, item: Component, dtype: type[np.floating]) -> Component:
     """A copy in the world's precision, with its values checked."""
-    kind, place = type(item), f"entity {name!r}"
-    table = kind.__new__(kind)
+    place = f"entity {name!r}"
+    columns: dict[str, Array] = {}
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for field, given in item.items():
             number = dtype if field.kind == "float" else given.dtype
-            table.__dict__[field.name] = np.array(given, number, order="C")
-    for field, array in table.items():
+            columns[field.name] = np.array(given, number, order="C")
+    for field, array in zip(item.columns.values(), columns.values(), strict=True):
         try:
             field.check_values(array, place)
         except ComponentError as error:
@@ -112,7 +112,7 @@ def _cast_copy(name: str, item: Component, dtype: type[np.floating]) -> Componen
             raise ComponentError(
                 f"{error} (rounded to float32; use precision = 'double' for such values)"
             ) from None
-    return table
+    return item.unchecked(**columns)
 
 
 def checked_rows(entity: Entity, components: tuple[Component, ...]) -> tuple[Tables, int]:

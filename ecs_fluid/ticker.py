@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -44,10 +44,8 @@ class Ticker:
         """Whether rates are filled for a look between ticks, see `World.evaluating`"""
         self.stages_done = False
         """Whether all stages of the tick are done"""
-        self.busy: Literal["", "tick", "observers"] = ""
-        """What runs: nothing, the phases of a tick up to constrain, or the observers of a finished tick"""
-        self.in_repeated_phases = False
-        """Whether the phases prepare and rates run, which every stage of the integrator repeats"""
+        self.phase = ""
+        """The phase that runs, or ran last in this tick; "" between ticks"""
         self.warned = False
         """Whether the warnings of `World.lint` were given"""
         self.new_systems = True
@@ -62,13 +60,13 @@ class Ticker:
         self._threads = Threads()
 
     def between_ticks(self, what: str, *allowed: str) -> None:
-        """Raise FluidError when called during a tick, unless one of `allowed` runs, see `busy`."""
-        if self.busy not in ("", *allowed):
+        """Raise FluidError when called during a tick, unless one of the `allowed` phases runs."""
+        if self.phase not in ("", *allowed):
             raise FluidError(f"{what} is refused during a tick of the same world; do it between two ticks")
 
     def check_state(self, world: World) -> None:
         """Raise DivergedError if the state is not finite; during a tick nothing is checked."""
-        if not self.busy:
+        if not self.phase:
             self._guard.check_start(world)
             check_plane(world)
             self.changes_by_hand.check(world)
@@ -113,8 +111,6 @@ class Ticker:
                 self._undo_tick(world, schedule, error)
                 raise
             if bad is not None:
-                self._guard.restore(world)
-                self._guard.check_start(world)
                 self._replay(world, schedule, bad)
             self._observe(world, schedule.phases["observe"])
         self._threads.learn({id(system): system._timing.last for system in world._systems})
@@ -126,7 +122,7 @@ class Ticker:
     def evaluate(self, world: World) -> None:
         """Run only the phases prepare and rates."""
         schedule = world.schedule
-        with self._busy("tick"), self._threads.planned():
+        with self._busy("prepare"), self._threads.planned():
             self.evaluating = True
             try:
                 self._rates(world, schedule)
@@ -140,13 +136,16 @@ class Ticker:
         world._wrap()
 
     @contextmanager
-    def _busy(self, what: Literal["tick", "observers"]) -> Iterator[None]:
-        """While active, changes of rows are queued; those not carried out by its end are dropped."""
-        self.busy = what
+    def _busy(self, first: str) -> Iterator[None]:
+        """While active, changes of rows are queued; those not carried out by its end are dropped.
+
+        It begins with the phase `first`.
+        """
+        self.phase = first
         try:
             yield
         finally:
-            self.busy, self.stage, self.stages_done, self.in_repeated_phases = "", SINGLE, False, False
+            self.phase, self.stage, self.stages_done = "", SINGLE, False
             if self.row_changes.queued:
                 self.row_changes.clear()
 
@@ -155,7 +154,7 @@ class Ticker:
 
         Symmetric systems run before the stages of the integrator and, in reverse order, after them.
         """
-        with self._busy("tick"):
+        with self._busy("spawn"):
             spawn, move = schedule.phases["spawn"], schedule.phases["move"]
             emission = [system for system in spawn if system.symmetric]
             if emission:
@@ -184,14 +183,12 @@ class Ticker:
                 if kind.rate_of is not None:
                     for name in kind.columns:
                         table.__dict__[name].fill(0.0)
-        self.in_repeated_phases = True
         self._run(world, schedule.phases["prepare"])
         self._run(world, schedule.phases["rates"])
-        self.in_repeated_phases = False
 
     def _observe(self, world: World, observers: list[System]) -> None:
         """Run the observers on the finished tick; what they spawn and kill is applied after the last."""
-        with self._busy("observers"):
+        with self._busy("observe"):
             for system in observers:
                 self._run(world, [system])
                 self._guard.check_observer(world, system)
@@ -201,7 +198,7 @@ class Ticker:
         """Run systems and time each; systems with `watching` set are called before and after it."""
         watchers = [system for system in world._systems if system.watching]
         for system in systems:
-            self._last_system = type(system).__name__
+            self._last_system, self.phase = type(system).__name__, system.phase
             for watcher in watchers:
                 with self._declared_access(world, watcher), users_method(type(watcher), "before_system"):
                     watcher.before_system(system)
@@ -245,15 +242,13 @@ class Ticker:
 
     def _undo_tick(self, world: World, schedule: Schedule, error: BaseException) -> None:
         """Put the state back after an error; raise a clearer one if numbers or read-only arrays caused it."""
+        bad = locked = None
         # A FluidError, raised or wrapped by a user's code, already says what is wrong.
-        unexpected = isinstance(error, Exception) and not isinstance(error.__cause__ or error, FluidError)
-        if unexpected:
+        if isinstance(error, Exception) and not isinstance(error.__cause__ or error, FluidError):
             world.processes.abort(error)
-        bad = self._guard.first_non_finite(world) if unexpected else None
-        locked = _read_only(world) if unexpected else None
+            bad, locked = self._guard.first_non_finite(world), _read_only(world)
         self._guard.restore(world)
         if bad is not None:
-            self._guard.check_start(world)
             self._replay(world, schedule, bad)
         if isinstance(error, (ArithmeticError, np.linalg.LinAlgError)):
             raise DivergedError(
@@ -268,13 +263,15 @@ class Ticker:
 
     def _replay(self, world: World, schedule: Schedule, bad: str) -> None:
         """Run the failed tick again with a check after every system, to name the one that broke it."""
+        self._guard.restore(world)
+        self._guard.check_start(world)
         self._replaying = True
         try:
             self._advance(world, schedule)
         finally:
             self._replaying = False
             self._guard.restore(world)
-        raise self._guard.error(world, bad, "the end of the tick")
+        raise self._guard.error(world, bad, None)
 
 
 def _read_only(world: World) -> str | None:

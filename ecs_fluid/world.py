@@ -194,7 +194,7 @@ class World(Entities):
     @before_sharing
     def add_systems(self, systems: Sequence[System]) -> None:
         """Add several systems at once; if one of them requires another one of the list, it gets that one."""
-        self._ticker.between_ticks("add_systems", "observers")
+        self._ticker.between_ticks("add_systems", "observe")
         join(self, systems)
 
     @contextmanager
@@ -394,9 +394,9 @@ class World(Entities):
         return self.processes.statistics()
 
     @collective
-    def _gathered_column(self, name: str, kind: str, column: str) -> Array:
+    def _gathered_column(self, name: str, label: str) -> Array:
         """A column of a population; on the first process it has the rows of all."""
-        return self.processes.column(self[name], kind, column)
+        return self.processes.column(self[name], label)
 
     def state_hash(self) -> str:
         """Hash of tick, time step and every state table, bit for bit."""

@@ -125,14 +125,13 @@ class DiffusionSystem(System):
                 self._spread_cores(nu)
 
     def _spread_cores(self, nu: float) -> None:
-        from ecs_fluid.kernels.biot_savart.regularisation import CODES, record
-
-        kernel = self.world.require(VelocitySystem).kernel
-        variance = record(CODES[kernel]).variance
+        velocity = self.world.require(VelocitySystem)
+        variance = velocity.regularisation.variance
         if not 0 < variance < np.inf:
             raise FluidError(
                 "DiffusionSystem: method = 'core_spreading' needs blobs with a positive, finite variance, "
-                f"but that of kernel = {kernel!r} is {variance:g}; use another kernel, or another method"
+                f"but that of kernel = {velocity.kernel!r} is {variance:g}; use another kernel, or another "
+                "method"
             )
         growth = self.world.dtype(2.0 * nu / variance)
         for (rate,) in self.query(CoreRadiusRate):

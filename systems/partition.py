@@ -123,7 +123,6 @@ class PartitionSystem(System):
         points `around` (m, 3) m.
         """
         sources, grid = Sources.blank(0, self.world.dtype), Grid.blank(0, self.world.dtype)
-        assert isinstance(sources, Sources) and isinstance(grid, Grid)
         self._fill(sources, grid, "present sources", needs)
         if around is not None and len(around):
             self._widen(grid, around)

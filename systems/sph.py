@@ -289,7 +289,7 @@ class SphSystem(System):
         """
         if not any(len(liquid.mass) for (liquid,) in self.query(Liquid)):
             raise FluidError("SphSystem: there is no liquid to measure")
-        unknown = not self.field(LiquidModel).reach[0] and not self.world._ticker.busy
+        unknown = not self.field(LiquidModel).reach[0] and not self.world._ticker.phase
         if unknown and self.world.require(LiquidPushSystem).pushed:
             self.world.evaluate()  # pushes at the start of the first tick affect the default sound_speed
         fill_model(self)

@@ -143,6 +143,4 @@ def own_curl(world: World, form: str) -> np.floating[Any]:
     velocity = world.system(VelocitySystem)
     if velocity is None or form != "limited":
         return world.dtype(0.0)
-    from ecs_fluid.kernels.biot_savart.regularisation import record
-
-    return world.dtype(2 / 3 * record(velocity.code).centre)
+    return world.dtype(2 / 3 * velocity.regularisation.centre)

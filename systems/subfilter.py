@@ -114,14 +114,13 @@ class SubfilterSystem(System):
         tables = list(self.query(Position, Strength, CoreRadius, VelocityGradient, StrengthRate))
         if sources.x.shape[1] == 0:
             return
-        from ecs_fluid.kernels.biot_savart.regularisation import record
         from ecs_fluid.kernels.grids.partition import gather_sorted, scatter_sorted
         from ecs_fluid.kernels.vorticity import subfilter
 
         velocity = self.world.require(VelocitySystem)
         number = self.world.dtype
         du = gather_sorted(joined([table.du for *_, table, _ in tables], (3, 3), number), sources.order)
-        scale = sources.sigma**3 * number(1.0 / record(velocity.code).centre)
+        scale = sources.sigma**3 * number(1.0 / velocity.regularisation.centre)
         plain = _stretched(sources.alpha, du)
         around = Neighbours.of(velocity, sources)
         model = around.model(1.0, du, plain)
@@ -129,7 +128,7 @@ class SubfilterSystem(System):
             factor = np.full_like(sources.sigma, self.constant)
         else:
             factor = self._dynamic(sources.order)
-            if self.world.time == self.world.tick * self.world.dt:
+            if self.world.stage.c == 0.0:
                 self._terms(around, du, plain, model)
         rate = np.empty_like(sources.alpha)
         subfilter.add_model(sources.alpha, scale, model, factor, number(1.0 / dt), rate)
@@ -156,14 +155,12 @@ class SubfilterSystem(System):
 
     def _terms(self, around: Neighbours, du: Array, plain: Array, model: Array) -> None:
         """Write alpha . L and alpha . m of every vorton, up to a common factor, into SubfilterTerms."""
-        from ecs_fluid.kernels.biot_savart.regularisation import record
-
         number, sources = self.world.dtype, around.sources
         ratio = number(self.test_filter)
         narrow = du + around.gradient_change(float(ratio))
         stretched = _stretched(sources.alpha, narrow)
         test = around.model(ratio, narrow, stretched)
-        scale = sources.sigma**3 * number(1.0 / record(around.code).centre)
+        scale = sources.sigma**3 * number(1.0 / self.world.require(VelocitySystem).regularisation.centre)
         rows = np.empty((2, len(scale)), number)
         rows[0, sources.order] = (3 * ratio - 2) * (sources.alpha * (stretched - plain)).sum(axis=0)
         rows[1, sources.order] = scale * (sources.alpha * (test - model)).sum(axis=0)
@@ -199,12 +196,11 @@ class Neighbours(NamedTuple):
     @classmethod
     def of(cls, velocity: VelocitySystem, sources: Sources) -> Self:
         """Those of the vortons, with the images within the reach of all sums."""
-        from ecs_fluid.kernels.biot_savart.regularisation import record
         from ecs_fluid.kernels.grids.neighbours import search_grid
         from ecs_fluid.kernels.grids.partition import gather_sorted, partition
 
         world, code = velocity.world, velocity.code
-        reach = max(record(code).reach, TWICE_AS_FAR) * float(sources.sigma.max())
+        reach = max(velocity.regularisation.reach, TWICE_AS_FAR) * float(sources.sigma.max())
         x, n = np.ascontiguousarray(sources.x.T), len(sources.sigma)
         hood = together(neighbourhoods(world, x, sources.sigma, reach, velocity.mirror_walls), n)
         every = copy(sources)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from pydantic import Field
 
@@ -21,9 +19,6 @@ from ecs_fluid.systems.shared.overlap import LEAST_OVERLAP
 from ecs_fluid.systems.surface.system import SurfaceSystem
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
-
-if TYPE_CHECKING:
-    from ecs_fluid.kernels.biot_savart.regularisation import Regularisation
 
 
 class SurfaceTensionSystem(System):
@@ -128,7 +123,8 @@ class SurfaceTensionSystem(System):
             force += contrast * chi[..., None] * self.world.gravity
             force = settled_force(force, chi, contrast, lambda f: self._induced(f, chi, h))
         _clear_faces(force)
-        force = sharpened(force, sharpening(self._core().gaussians, self.overlap))
+        cores = self.world.require(VelocitySystem).regularisation
+        force = sharpened(force, sharpening(cores.gaussians, self.overlap))
         return rotation(np.pad(force, [(FARTHER, FARTHER)] * 3 + [(0, 0)]), h)
 
     def _induced(self, force: Array, chi: Array, h: Array) -> Array:
@@ -147,12 +143,6 @@ class SurfaceTensionSystem(System):
         velocity(code, targets, *vortons, sigma, a)
         found[within] = a
         return found
-
-    def _core(self) -> Regularisation:
-        """The regularisation of the flow's vortons."""
-        from ecs_fluid.kernels.biot_savart.regularisation import record
-
-        return record(self.world.require(VelocitySystem).code)
 
     def _densities(self) -> tuple[float, float]:
         """Densities inside and outside, kg/m^3."""

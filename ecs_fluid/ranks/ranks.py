@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ecs_fluid.component import Array, Column, Component, Tables
+from ecs_fluid.component import Array, Component, Tables
 from ecs_fluid.components import Position
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
@@ -60,12 +60,10 @@ class GatheredTables(dict[type[Component], Component]):
 class DistributedColumn:
     """A column of a population that the ranks hold together; as an array it is gathered on rank 0."""
 
-    def __init__(self, world: World, entity: str, kind: type[Component], name: str) -> None:
-        self._world, self._at = world, (entity, kind.__name__, name)
-        array: Array = world[entity].tables[kind].__dict__[name]
-        self.dtype = array.dtype
-        self.shape: tuple[int, ...] = (len(world[entity]), *array.shape[1:])
-        self.ndim = array.ndim
+    def __init__(self, entity: Entity, label: str, own: Array) -> None:
+        self._world, self._at = entity.world, (entity.name, label)
+        self.dtype, self.ndim = own.dtype, own.ndim
+        self.shape: tuple[int, ...] = (len(entity), *own.shape[1:])
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -136,33 +134,21 @@ class Ranks(SharedWork):
         """Whether this rank adds the new rows: the last one does, or every rank for what all ranks hold."""
         return name not in self.bounds or self.comm.rank == self.comm.size - 1
 
-    def stored_column(self, entity: Entity, field: Column, array: Array) -> Any:
+    def stored_column(self, entity: Entity, label: str, array: Array) -> Any:
         """The column as rank 0 writes or hashes it; gathered when it is used as an array."""
-        if entity.name not in self.bounds or not Component.registry[field.component].per_row:
-            return array
-        return DistributedColumn(entity.world, entity.name, Component.registry[field.component], field.name)
+        shared = entity.name in self.bounds and label in entity.columns()
+        return DistributedColumn(entity, label, array) if shared else array
 
-    def stored_columns(self, entity: Entity) -> dict[str, Any]:
-        """Per-row columns of an entity by label, for rank 0 to write."""
-        return {
-            field.label: self.stored_column(entity, field, array)
-            for _, table in sorted(entity.tables.items(), key=lambda item: item[0].__name__)
-            if type(table).per_row
-            for field, array in table.items()
-        }
-
-    def column(self, entity: Entity, kind: str, name: str) -> Array:
+    def column(self, entity: Entity, label: str) -> Array:
         """A column: on rank 0 with the rows of all ranks, on the others with their own rows."""
-        array: Array = entity.tables[Component.registry[kind]].__dict__[name]
+        array = super().column(entity, label)
         whole = self.comm.rows_to_first(array, self.row_counts(entity.name))
         return array if whole is None else whole
 
     def whole_table(self, name: str, table: Component) -> Component:
         """The table with the rows of all ranks."""
-        whole = type(table).__new__(type(table))
-        for field, array in table.items():
-            whole.__dict__[field.name] = self.comm.gather_rows(array, self.row_counts(name))
-        return whole
+        counts = self.row_counts(name)
+        return table.unchecked(**{f.name: self.comm.gather_rows(array, counts) for f, array in table.items()})
 
     # ------------------------------------------------------------------ systems
 
@@ -246,8 +232,7 @@ class Ranks(SharedWork):
     def rebalance_rows(self, world: World, name: str) -> None:
         """After rows were added and removed, count them, and even them out between ranks if needed."""
         entity = world[name]
-        mine = next((table.rows or 0 for kind, table in entity.tables.items() if kind.per_row), 0)
-        counts = self.comm.gather_numbers(np.int64(mine))
+        counts = self.comm.gather_numbers(np.int64(entity.rows_here))
         edges = np.concatenate([[0], np.cumsum(counts)])
         total = int(edges[-1])
         if counts.max() > (1.0 + UNEVEN) * total / self.comm.size + 1:

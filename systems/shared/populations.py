@@ -82,7 +82,9 @@ def with_images(world: World, x: Array, reach: float, *columns: Array) -> tuple[
     if not world.periods.any():
         return x, *columns
     rows, places = images(x, world.periods, reach)
-    return np.concatenate([x, places]), *(np.concatenate([column, column[rows]]) for column in columns)
+    return np.concatenate([x, places]), *(
+        np.concatenate([column, column.take(rows, axis=0)]) for column in columns
+    )
 
 
 def particles_take(world: World) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 from collections.abc import Callable
 from copy import copy
@@ -21,7 +20,7 @@ from ecs_fluid.own_code import is_shipped
 from ecs_fluid.parameter_models import parameter_model
 from ecs_fluid.plugins import class_named, group_of, import_path, refuse_shipped_name
 from ecs_fluid.settings import Settings
-from ecs_fluid.system import System
+from ecs_fluid.system import System, short_kind
 from ecs_fluid.systems.partition import GridNeeds
 from ecs_fluid.targets import Targets
 
@@ -88,7 +87,7 @@ class Solver:
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        cls.name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__.removesuffix("Solver") or "Solver").lower()
+        cls.name = short_kind(cls.__name__, "Solver")
         if "__init__" in vars(cls):
             raise FluidError(
                 f"{cls.__name__} defines __init__; declare parameters as annotated class attributes, and "

@@ -63,7 +63,7 @@ from ecs_fluid.validation_errors import nearest
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
-    from ecs_fluid.kernels.biot_savart.regularisation import Code
+    from ecs_fluid.kernels.biot_savart.regularisation import Code, Regularisation
 
 SHIPPED_KERNELS = Literal["winckelmans", "gaussian", "rankine", "rosenhead_moore"]
 
@@ -351,6 +351,13 @@ class VelocitySystem(System):
         from ecs_fluid.kernels.biot_savart.regularisation import code_of
 
         return code_of(self.kernel, self.world.dimension)
+
+    @property
+    def regularisation(self) -> Regularisation:
+        """The cores' regularisation."""
+        from ecs_fluid.kernels.biot_savart.regularisation import record
+
+        return record(self.code)
 
     @property
     def needs_all_sources(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -55,13 +55,12 @@ class VortonFlow:
         if self.potential:
             self.potential.add(targets)
         for mirror in self.mirrors:
-            mirror.add(targets, self._fill_unmirrored)
+            mirror.add(targets, self._unmirrored.fill)
 
-    def _fill_unmirrored(self, targets: Targets) -> None:
-        """Fill the flow of the vortons without their images."""
-        self.solver.fill(targets)
-        if self.potential:
-            self.potential.add(targets)
+    @property
+    def _unmirrored(self) -> VortonFlow:
+        """The flow of the vortons without that of their images."""
+        return replace(self, mirrors=[])
 
     def fill_mollified(self, targets: Targets) -> None:
         """Like `fill`, with cores widened as `mollify` says: for grid points, and points summed instead."""
@@ -99,17 +98,6 @@ class VortonFlow:
 
     def pair_fields(self, x: Array) -> PairFields:
         """The fields at x (m, 3) m by sums over all pairs, whatever the solver; images included."""
-        fields = self._unmirrored_pair_fields(x)
-        for mirror in self.mirrors:
-            image = self._unmirrored_pair_fields(np.ascontiguousarray(mirror.point(x)))
-            fields.psi[...] += mirror.pseudovector(image.psi)
-            fields.omega[...] += mirror.pseudovector(image.omega)
-            fields.u[...] += mirror.vector(image.u)
-            fields.du[...] += mirror.gradient(image.du)
-        return fields
-
-    def _unmirrored_pair_fields(self, x: Array) -> PairFields:
-        """`pair_fields` of the vortons without their images."""
         from ecs_fluid.kernels.biot_savart import direct
 
         code, vortons = self.solver.code, (self.sources.x, self.sources.alpha, self.sources.sigma)
@@ -119,7 +107,14 @@ class VortonFlow:
         direct.velocity_gradient(code, x, *vortons, targets.u, targets.du)
         if self.potential:
             self.potential.add(targets)
-        return PairFields(psi, omega, targets.u, targets.du)
+        fields = PairFields(psi, omega, targets.u, targets.du)
+        for mirror in self.mirrors:
+            image = self._unmirrored.pair_fields(np.ascontiguousarray(mirror.point(x)))
+            fields.psi[...] += mirror.pseudovector(image.psi)
+            fields.omega[...] += mirror.pseudovector(image.omega)
+            fields.u[...] += mirror.vector(image.u)
+            fields.du[...] += mirror.gradient(image.du)
+        return fields
 
 
 class PotentialFlow:
