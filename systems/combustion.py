@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ecs_fluid.components import Position, Species, Strength, Temperature, Volume
 from ecs_fluid.fluid import Fluid
+from ecs_fluid.schedule import named
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.properties import attach_ambient, shed
 from ecs_fluid.systems.thermal import ExpansionSystem
@@ -68,6 +69,23 @@ class CombustionSystem(System):
                 attach_ambient(entity, Species)
                 attach_ambient(entity, Temperature)
         world.require(ExpansionSystem)
+
+    def lint(self, world: World) -> list[str]:
+        """Warn where nothing has fuel or flame, nor gets any."""
+        burning = any(
+            Species in entity and (entity[Species].fuel.any() or entity[Species].flame.any())
+            for entity in world.entities
+        )
+        fed = any(
+            emitter.fractions.get(name)
+            for system in named(world.systems, "EmissionSystem")
+            for emitter in system.emitters
+            for name in ("fuel", "flame")
+        )
+        others = any(Species in (*one.writes, *one.adds) and one._user_defined for one in world.systems)
+        if burning or fed or others:
+            return []
+        return ["CombustionSystem does nothing: no particle has fuel, and no emitter gives any"]
 
     def process(self, dt: float) -> None:
         """Burn in every particle."""

@@ -219,6 +219,7 @@ def test_populations_of_no_and_of_one_row(rows: int) -> None:
     [
         ({"kind": "thermal"}, "ThermalSystem does nothing: the fluid has no conductivity"),
         ({"kind": "cooling"}, "CoolingSystem does nothing: its rate and absorption are 0"),
+        ({"kind": "combustion"}, "CombustionSystem does nothing: no particle has fuel"),
         ({"kind": "surface_barrier"}, "SurfaceBarrierSystem does nothing: no system makes the surface"),
         ({"kind": "baroclinic"}, "the acceleration of the container 'tank', which moves by keys"),
         ({"kind": "buoyancy", "acceleration": True}, "that of the container 'tank', which moves by keys"),
