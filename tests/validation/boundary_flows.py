@@ -82,7 +82,10 @@ def ring(world: ef.World, height: float, radius: float = 0.5, count: int = 60) -
 
 
 def busy_world(boundary: str, precision: str = "single") -> ef.World:
-    """A spinning free ball, a plate that swings and a ring in a box, with wind and tracers."""
+    """A spinning free ball, a plate that swings and a ring in a box, with wind and tracers.
+
+    By `panels` they are close enough for their sheets to be solved for together in each tick.
+    """
     world = ef.World(dt=0.02, precision=precision, integrator="rk2", seed=3)
     shell(world, 0.25, 0.2, 0.1)
     ring(world, -0.6)
