@@ -13,7 +13,7 @@ from ecs_fluid.component import Array, Component, column
 from ecs_fluid.errors import FluidError
 from ecs_fluid.keyframes import Between, Keyed, KeyedVector
 from ecs_fluid.settings import Settings
-from ecs_fluid.validation_errors import validated
+from ecs_fluid.validation_errors import shown, validated
 
 Law = Literal["none", "ideal_gas", "liquid"]
 LAWS = {"none": 0, "ideal_gas": 1, "liquid": 2}
@@ -106,7 +106,7 @@ class FluidOptions(Settings):
         profile = self.density_profile is not None or self.temperature_profile is not None
         if profile and any(pull[0] or pull[1] for pull in key_values(self.gravity)):
             raise ValueError(
-                f"gravity = {self.gravity} is not along z, but a profile over the height z is given; "
+                f"gravity = {shown(self.gravity)} is not along z, but a profile over the height z is given; "
                 "gravity along z is needed"
             )
         for name in ("density", "temperature"):

@@ -189,6 +189,8 @@ def _sort(phase: str, members: list[System], later: list[set[int]], reads: Reads
     for i in range(count):
         for j in range(i + 1, count):
             shared = _conflict(members[i], members[j], reads)
+            if members[i].several and type(members[i]) is type(members[j]):
+                continue
             if shared is not None and j not in reach[i] and i not in reach[j]:
                 a, b = type(members[i]).__name__, type(members[j]).__name__
                 if type(members[i]) is type(members[j]):

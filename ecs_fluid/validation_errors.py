@@ -81,8 +81,17 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as a sentence shows it, in at most 60 characters."""
-    return shortened(repr(value))
+    """A value as a sentence shows it, in at most 60 characters; tables as in a world file."""
+    return shortened(_written(value))
+
+
+def _written(value: Any) -> str:
+    """A value as Python writes it, but tables and models as inline tables of TOML."""
+    if isinstance(value, BaseModel):
+        value = value.model_dump(mode="json", exclude_unset=True)
+    if isinstance(value, dict) and value and all(isinstance(key, str) for key in value):
+        return f"{{ {', '.join(f'{key} = {_written(item)}' for key, item in value.items())} }}"
+    return f"[{', '.join(map(_written, value))}]" if isinstance(value, list) else repr(value)
 
 
 def shortened(text: str, most: int = 60) -> str:

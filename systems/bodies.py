@@ -31,7 +31,7 @@ from ecs_fluid.recipe import Name
 from ecs_fluid.schedule import named
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
-from ecs_fluid.systems.shared.body_overlaps import overlap_lint, part_overlap_lint
+from ecs_fluid.systems.shared.body_overlaps import misplaced_lint, overlap_lint, part_overlap_lint
 from ecs_fluid.systems.shared.body_pairs import check_pairs
 from ecs_fluid.systems.shared.body_tables import (
     SHAPES,
@@ -69,6 +69,9 @@ across."""
 UPRIGHT = 1e-6
 """Component of a normal across a plane, or in it, that may be rounding in a world of single precision."""
 
+
+FAR = 10.0
+"""Way of a body in a tick, over its width, above which it was probably not meant."""
 
 AFLOAT = 0.01
 """Difference of a body's mass from that of the fluid it displaces, over its mass, up to which it floats."""
@@ -152,7 +155,8 @@ class BodySystem(System):
         entities = [entity for entity in body_entities(world) if len(entity)]
         bodies, hulls = gathered(entities)
         texts = [*_unused_heat_lint(world, entities), *overlap_lint(entities, bodies, hulls)]
-        texts += part_overlap_lint(entities, bodies, hulls)
+        texts += part_overlap_lint(entities, bodies, hulls) + self._far_lint(world, entities, bodies)
+        texts += misplaced_lint(entities, bodies, hulls) if entities else []
         if not (entities and seen) or world.system(BoundarySystem) is not None:
             return texts
         solid = bodies.shape != CONTAINER
@@ -175,6 +179,25 @@ class BodySystem(System):
                 "only push particles at their surfaces; a system of kind = 'boundary' with "
                 f"boundary = {boundary!r} makes the fluid flow around them"
             )
+        return texts
+
+    def _far_lint(self, world: World, entities: list[Entity], bodies: Bodies) -> list[str]:
+        """Warn of bodies that move in a tick by many times their size, through everything in their way."""
+        far = np.linalg.norm(bodies.v, axis=1) * world.dt * (bodies.motion != FIXED)
+        rows = {entity.name: rows for entity, rows in rows_of_each(entities)}
+        for script in (one for one in self.scripts if one.name in rows):
+            if isinstance(script.center, Keyed):
+                ticks = np.floor(script.center.times / world.dt)[:, None] + [-1, 0, 1]
+                begin, end = (value_at(script.center, (ticks + k).ravel() * world.dt) for k in (0, 1))
+                far[rows[script.name]] = np.linalg.norm(end - begin, axis=1).max()
+        texts = []
+        for name, own in rows.items():
+            times = far[own] / (2 * bodies.radius[own])
+            if times.max(initial=0.0) > FAR:
+                texts.append(
+                    f"BodySystem: {name!r} moves by up to {far[own][times.argmax()]:.3g} m in a tick, "
+                    f"{times.max():.3g} times its width; check its velocity and keys, or use a smaller dt"
+                )
         return texts
 
     def _will_move(self, world: World, entities: list[Entity], bodies: Bodies, hulls: Hulls) -> Array:

@@ -21,7 +21,6 @@ from ecs_fluid.systems.shared.body_tables import (
     SHAPES,
     body_entities,
     column_of,
-    faces_of,
     gathered,
     near_bodies,
     some_of,
@@ -29,11 +28,11 @@ from ecs_fluid.systems.shared.body_tables import (
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.populations import rows_of_each, spread
 from ecs_fluid.systems.shared.properties import attach_to_vortons
+from ecs_fluid.systems.surroundings import areas
 from ecs_fluid.systems.thermal import ExpansionSystem
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
-    from ecs_fluid.kernels.bodies.polytope import Hulls
     from ecs_fluid.kernels.bodies.table import Bodies
 
 
@@ -116,22 +115,3 @@ class ConductionSystem(System):
         # Steiner's formula without the term of the edges, which is small beside the other two.
         solid = area * r + 4 / 3 * np.pi * r**3
         return np.where(bodies.shape == BALL, ball, np.where(bodies.shape == CONTAINER, area * r, solid))
-
-
-def areas(bodies: Bodies, hulls: Hulls) -> Array:
-    """Surfaces (n,) m^2 of bodies."""
-    from ecs_fluid.kernels.bodies.table import BALL
-
-    out = 4 * np.pi * bodies.radius**2
-    polytopes = bodies.shape != BALL
-    for h in np.unique(bodies.hull[polytopes]):
-        out[polytopes & (bodies.hull == h)] = _area(hulls, h)
-    return np.asarray(out)
-
-
-def _area(hulls: Hulls, h: int) -> float:
-    total = 0.0
-    for face in faces_of(hulls, h):
-        cross = np.cross(face[1:-1] - face[0], face[2:] - face[0]).sum(axis=0)
-        total += 0.5 * float(np.linalg.norm(cross))
-    return total

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import FREE, Body, BodyLoad, Hinge, Pose, RigidMotion, Surroundings
+from ecs_fluid.entity import Entity
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.schedule import named
@@ -28,7 +29,9 @@ from ecs_fluid.systems.shared.body_tables import (
 )
 from ecs_fluid.systems.shared.braking import brake_spin, gained
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest
-from ecs_fluid.systems.surroundings import SurroundingsSystem, radii
+from ecs_fluid.systems.shared.populations import rows_of_each
+from ecs_fluid.systems.surroundings import SurroundingsSystem, areas, radii
+from ecs_fluid.systems.turbulence import TurbulenceSystem
 from ecs_fluid.world import World
 
 NEWTON = 0.44
@@ -36,6 +39,10 @@ NEWTON = 0.44
 
 CYLINDER = 1.18
 """Drag coefficient of a cylinder in the limit of no viscosity, by Sucker and Brauer."""
+
+FLAT = 2.0
+"""Mean frontal area over that of the ball of the volume, above which a body is told: a square plate eight
+times as wide as thick, or a rod thirteen times as long as wide."""
 
 LAWS = {3: ("schiller_naumann", "stokes", "constant"), 2: ("sucker_brauer", "constant")}
 """Drag laws by the dimension of the world, the default first."""
@@ -106,18 +113,21 @@ class DragSystem(System):
 
     def lint(self, world: World) -> list[str]:
         """Warn of vortons beside a body, whose flow at its centre is no wind, and of no viscosity."""
-        texts, bodies, wind = [], body_entities(world), world.system(WindSystem)
+        texts, bodies = [], body_entities(world)
+        wind = any(isinstance(system, WindSystem | TurbulenceSystem) for system in world.systems)
         free = any((entity[Body].motion == FREE).any() for entity in bodies)
-        if self.flow and free and wind is None and named(world.systems, "BoundarySystem"):
+        if self.flow and free and not wind and named(world.systems, "BoundarySystem"):
             texts.append(
                 "DragSystem: flow = true uses the velocity of the fluid at the centres of bodies, which the "
                 "vortons of BoundarySystem disturb; set flow = false"
             )
-        if not self.flow and free and wind is not None:
+        if not self.flow and free and wind:
             texts.append(
                 "DragSystem: with flow = false no wind acts on bodies, whose drag is relative to fluid at "
                 "rest; set flow = true, or leave the wind out"
             )
+        if world.dimension == 3:
+            texts += _flat_lint(bodies)
         hinged = [repr(entity.name) for entity in bodies if Hinge in entity and entity[Hinge].axis.any()]
         if hinged:
             texts.append(
@@ -192,6 +202,32 @@ class DragSystem(System):
             return np.asarray(newton)
         reynolds = 2 * size * speed / nu
         return np.asarray(np.where(reynolds <= 1000, creeping * (1 + 0.15 * reynolds**0.687), newton))
+
+
+def _flat_lint(entities: list[Entity]) -> list[str]:
+    """Warn of free polytopes that are far from the balls of their volumes.
+
+    Over all directions the mean frontal area of a convex body is a quarter of its surface (Cauchy).
+    """
+    from ecs_fluid.kernels.bodies.table import SOLID
+
+    if not entities:
+        return []
+    bodies, hulls = gathered(entities)
+    disk = np.pi * radii(bodies, hulls) ** 2
+    free = (bodies.motion == FREE) & (bodies.shape == SOLID)
+    free &= np.bincount(bodies.leader, minlength=len(disk))[bodies.leader] == 1
+    wide = np.divide(areas(bodies, hulls), 4 * disk, out=np.zeros(len(disk)), where=free)
+    texts = []
+    for entity, rows in rows_of_each(entities):
+        if len(entity) and wide[rows].max() > FLAT:
+            most = rows.start + int(wide[rows].argmax())
+            texts.append(
+                f"DragSystem: {entity.name!r} counts as the ball of its volume, but its mean frontal area is "
+                f"{wide[most]:.2g} times as large; use law = 'constant' with a coefficient of C A / "
+                f"{disk[most]:.3g} m^2, C and A being the body's own drag coefficient and frontal area"
+            )
+    return texts
 
 
 def _of_cylinders(width: Array, speed: Array, nu: float) -> Array:

@@ -52,6 +52,7 @@ from ecs_fluid.systems.shared.properties import column, unburnt_lint
 from ecs_fluid.systems.shared.puffs import Puffs, puff_rows, refuse_twice
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.tables import refuse_contradiction
+from ecs_fluid.unit_lint import cold_rows_lint
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -146,11 +147,21 @@ class EmissionSystem(System):
                 )
 
     def lint(self, world: World) -> list[str]:
-        """Warn of fuel that nothing burns, and of puffs whose rows bodies, as they stand now, keep back."""
+        """Warn of unburnt fuel, emitters that never begin, and puffs that are too cold or kept back."""
         texts = []
         if fuel := [emitter.name for emitter in self.emitters if emitter.fuel]:
             texts += unburnt_lint(world, "EmissionSystem: emitter ", fuel[0], "emits")
+        filled = [emitter.into for s in world.systems for emitter in getattr(s, "emitters", ())]
+        texts += [
+            f"EmissionSystem: emitter {emitter.name!r} is attached to {emitter.attached!r}, which is empty "
+            "and gets particles from this emitter alone, so it never begins; attach it to something else"
+            for emitter in self.emitters
+            if emitter.attached == emitter.into
+            and not len(world[emitter.into])
+            and filled.count(emitter.into) == 1
+        ]
         for emitter in self.emitters:
+            texts += cold_rows_lint(self._puffs.of(emitter, world), f" of a puff of emitter {emitter.name!r}")
             keeping = [s for s in world.systems if isinstance(s, CollisionSystem)]
             if emitter.puff is None or not any(s.keeps(world[emitter.into]) for s in keeping):
                 continue

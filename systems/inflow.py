@@ -292,8 +292,8 @@ class InflowSystem(System):
             if not free.all():
                 self.warn(
                     f"{np.count_nonzero(~free)} of {len(x)} particles of inflow {inflow.name!r} have no "
-                    "room, because liquid, a solid or no container is there, and are kept back; more may "
-                    "follow",
+                    "room, because liquid, a solid or no container is there, and are kept back, as more may "
+                    "be; move its center away from there, or let the liquid run off, as into a kill_box",
                     (inflow.name, bool(free.any())),  # warn once of missing particles, once of no flow
                 )
             self.world.spawn_rows(inflow.into, *_rows(inflow, x[free], v[free]))

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
+from ecs_fluid.component import Array
 from ecs_fluid.components import Age, Position, Species
 from ecs_fluid.components.bodies import BoundVorticity
 from ecs_fluid.errors import RecipeError
@@ -109,18 +110,38 @@ class KillBoxSystem(System):
 
     def process(self, dt: float) -> None:
         """Queue the removal of all particles on the wrong side."""
+        for entity, (position,) in self.chosen(Position):
+            if BoundVorticity not in entity:
+                entity.kill(self._gone(position.x))
+
+    def lint(self, world: World) -> list[str]:
+        """Warn of a box that leaves nothing of what is there at the start."""
+        if world.tick:
+            return []
+        told = [
+            repr(entity.name)
+            for entity, (position,) in self.chosen(Position)
+            if len(entity) and BoundVorticity not in entity and self._gone(position.x).all()
+        ]
+        if not told:
+            return []
+        return [
+            f"KillBoxSystem: all particles of {' and '.join(told)} are removed in the first tick; check low, "
+            f"high and keep = {self.keep!r}, or name other entities in 'on'"
+        ]
+
+    def _gone(self, x: Array) -> Array:
+        """Mask (n,) of the places (n, 3) m on the wrong side."""
         from ecs_fluid.kernels.compiled.columns import inside
 
         box = np.array(self.low), np.array(self.high)
-        for entity, (position,) in self.chosen(Position):
-            if BoundVorticity not in entity:
-                x = nearest_to(0.5 * (box[0] + box[1]), position.x, self.world.periods)
-                gone = inside(np.ascontiguousarray(x), *box)
-                if self.keep == "inside":
-                    gone = ~gone
-                    # What is not finite is nowhere: it stays, and the guard says which system made it so.
-                    gone[gone] = np.isfinite(position.x[gone]).all(axis=1)
-                entity.kill(gone)
+        near = nearest_to(0.5 * (box[0] + box[1]), x, self.world.periods)
+        gone = inside(np.ascontiguousarray(near), *box)
+        if self.keep == "inside":
+            gone = ~gone
+            # What is not finite is nowhere: it stays, and the guard says which system made it so.
+            gone[gone] = np.isfinite(x[gone]).all(axis=1)
+        return gone
 
 
 class SpeciesLimitSystem(System):

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from ecs_fluid.component import Array
-from ecs_fluid.components import InertialVelocity, Position, Velocity
+from ecs_fluid.components import InertialVelocity, Position, Strength, Velocity
 from ecs_fluid.components.bodies import BodyLoad
 from ecs_fluid.components.liquid import (
     Liquid,
@@ -28,10 +28,12 @@ from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
 from ecs_fluid.systems.buoyancy import BuoyancySystem
 from ecs_fluid.systems.liquid.all_liquid import AllLiquid, Particles
+from ecs_fluid.systems.liquid.around import carried, liquid_around
 from ecs_fluid.systems.liquid.constants import common_viscosity
 from ecs_fluid.systems.liquid.lint import liquid_lint
 from ecs_fluid.systems.liquid.march import MarchResult, march
 from ecs_fluid.systems.liquid.measuring import measured
+from ecs_fluid.systems.liquid.places import bodies_at
 from ecs_fluid.systems.liquid.start import fill_model, remove_in_solids
 from ecs_fluid.systems.liquid.steps import MOST_STEPS, StepLimits
 from ecs_fluid.systems.liquid.tick_warnings import warn_of_error, warn_of_push
@@ -105,12 +107,16 @@ class SphSystem(System):
     the liquid. A step is at most half of sqrt(rho a^3 / (2 pi sigma)), with a the spacing. Equations:
     `kernels.sph.surface_tension`, `kernels.sph.wetting`.
 
+    Tracers. Once a tick, tracers in the liquid move by the mean way of the particles around them, with the
+    weights of the compression, so they turn with liquid that turns. Vortons, and what has an own velocity,
+    are not carried. Equations: `systems.liquid.around`.
+
     Particles with a Strength and a CoreRadius too are moved by the vortices as well: the hybrid of the
     articles, experimental, see docs/liquids.md.
     """
 
     reads = (Fluid,)
-    may_read = (*BODIES, LiquidPush)
+    may_read = (*BODIES, LiquidPush, Strength)
     writes: Types = (
         Position, InertialVelocity, Velocity, Liquid, LiquidPressure, LiquidState, LiquidModel, LiquidBudget,
     )  # fmt: skip
@@ -220,6 +226,23 @@ class SphSystem(System):
         # Only for frames and pictures: the integrator clears it before it is used again.
         for _, inertial, _, velocity, _ in tables:
             velocity.u += inertial.v
+        self._carry_tracers(dt, law, began, liquid)
+
+    def _carry_tracers(self, dt: float, law: LiquidLaw, began: Array, liquid: AllLiquid) -> None:
+        """Move tracers with the liquid around them, whose places (n, 3) m were `began`."""
+        carried_along = [
+            tables
+            for entity, tables in self.entities(Position, Velocity)
+            if len(entity) and Strength not in entity and InertialVelocity not in entity
+        ]
+        if not carried_along:
+            return
+        x, _, mass, *_ = liquid.particles
+        around = liquid_around(law, began, x - began, mass, bodies_at(self.world, 0.0, law.reach))
+        for position, velocity in carried_along:
+            way = carried(around, position.x)
+            position.x += way
+            velocity.u += way / self.world.dtype(dt)
 
     def _forces_of_steps(
         self, law: LiquidLaw, pull: Array

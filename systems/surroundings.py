@@ -22,7 +22,8 @@ from ecs_fluid.systems.shared.body_tables import (
     of_whole,
     planes_of,
 )
-from ecs_fluid.systems.shared.populations import add_spread
+from ecs_fluid.systems.shared.populations import add_spread, rows_of_each
+from ecs_fluid.systems.turbulence import TurbulenceSystem
 from ecs_fluid.systems.velocity.system import VelocitySystem
 
 if TYPE_CHECKING:
@@ -36,10 +37,10 @@ GOLDEN = (1 + 5**0.5) / 2
 class SurroundingsSystem(System):
     """The fluid around bodies, as the mean of all stages by their weights, so of second order in time.
 
-    For a DragSystem with `flow`: the velocity that vortons and winds make at a body's centre, and half the
-    vorticity, by differences over the radius of the ball of the body's volume. For a BuoyancySystem with
-    `local`: the excess density that particles carry, read one cell off the surface, as the linear function
-    that fits it best. Bodies are taken where they will be at the time of the stage.
+    For a DragSystem with `flow`: the velocity that vortons, winds and turbulence make at a body's centre, and
+    half the vorticity, by differences over the radius of the ball of the body's volume. For a BuoyancySystem
+    with `local`: the excess density that particles carry, read one cell off the surface, as the linear
+    function that fits it best. Bodies are taken where they will be at the time of the stage.
 
     For a BuoyancySystem with `acceleration`: also Du/Dt = du/dt + (u . grad) u at the centre. From the first
     stage to the last, a body that moves with the velocity v sees the flow change by du/dt + (v . grad) u per
@@ -50,7 +51,7 @@ class SurroundingsSystem(System):
     reads = (Pose, RigidMotion, Body)
     may_read = (*SHAPES, TransferGrid, DensityField)
     writes = (Surroundings,)
-    asks = (VelocitySystem, "WindSystem")
+    asks = (VelocitySystem, TurbulenceSystem, "WindSystem")
     phase = "rates"
     dimensions = (2, 3)
 
@@ -106,12 +107,19 @@ class SurroundingsSystem(System):
         blowing = [sum(map(self.world.value_now, winds(self.world, e.name)), np.zeros(3)) for e in entities]
         wind = np.repeat(blowing, [len(entity) for entity in entities], axis=0)
         velocity = self.world.system(VelocitySystem)
-        if velocity is None:
+        gusts = [system for system in self.world.systems if isinstance(system, TurbulenceSystem)]
+        if velocity is None and not gusts:
             return wind, np.zeros((len(x), 3, 3))
         along = np.eye(3) * (np.arange(3) != self.world.across)
         steps = np.concatenate([np.zeros((1, 3)), along, -along])
         points = x[:, None] + size[:, None, None] * steps
-        u = velocity.velocity_at(points.reshape(-1, 3), None).astype(np.float64).reshape(len(x), 7, 3)
+        u = np.zeros((len(x), 7, 3))
+        if velocity is not None:
+            u += velocity.velocity_at(points.reshape(-1, 3), None).reshape(len(x), 7, 3)
+        for gust in gusts:
+            for entity, rows in rows_of_each(entities):
+                if not gust.on or entity.name in gust.on:
+                    gust.add_wind(points[rows].reshape(-1, 3), u[rows].reshape(-1, 3))
         return u[:, 0] + wind, (u[:, 1:4] - u[:, 4:]) / (2 * size[:, None, None])
 
     def _excess(self, bodies: Bodies, hulls: Hulls) -> tuple[Array, Array]:
@@ -152,6 +160,25 @@ def volumes(bodies: Bodies, hulls: Hulls, across: int | None = None) -> Array:
     """Volumes (n,) m^3 of bodies, of parts that of their body; in a plane, per metre across it."""
     own = displacement(bodies, hulls, np.zeros(1), np.ones(1), across)[2]
     return of_whole(bodies.leader, own)
+
+
+def areas(bodies: Bodies, hulls: Hulls) -> Array:
+    """Surfaces (n,) m^2 of bodies."""
+    from ecs_fluid.kernels.bodies.table import BALL
+
+    out = 4 * np.pi * bodies.radius**2
+    polytopes = bodies.shape != BALL
+    for h in np.unique(bodies.hull[polytopes]):
+        out[polytopes & (bodies.hull == h)] = _area(hulls, h)
+    return np.asarray(out)
+
+
+def _area(hulls: Hulls, h: int) -> float:
+    total = 0.0
+    for face in faces_of(hulls, h):
+        cross = np.cross(face[1:-1] - face[0], face[2:] - face[0]).sum(axis=0)
+        total += 0.5 * float(np.linalg.norm(cross))
+    return total
 
 
 def displacement(

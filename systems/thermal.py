@@ -262,6 +262,8 @@ class HeaterSystem(System):
 
     dT/dt = (`temperature` - T) / `time`, exact in time. The box is centred at `center` with the full widths
     `size`; the ball (`shape` = "sphere") is the ellipsoid in that box. In a world that repeats it does too.
+    A world may have several heaters. Where they overlap, they act one after the other in half of a tick, and
+    the other way round in the other.
     """
 
     reads = (Position, Volume)
@@ -269,6 +271,7 @@ class HeaterSystem(System):
     phase = "move"
     dimensions = (2, 3)
     symmetric = True
+    several = True
     after = ("CombustionSystem",)
 
     center: KeyedVector = (0.0, 0.0, 0.0)

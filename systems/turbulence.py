@@ -7,7 +7,9 @@ from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import Position, Velocity
+from ecs_fluid.components.bodies import FREE, Body
 from ecs_fluid.recipe import Name
+from ecs_fluid.schedule import named
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.body_tables import BODIES, body_entities
 from ecs_fluid.systems.shared.random_numbers import stream
@@ -27,13 +29,12 @@ class TurbulenceSystem(System):
     through these planes: u(x) + sum_i M_i u(M_i x) over the root of the number of terms, M_i the mirrors.
     Away from planes, where the terms have nothing to do with each other, it has the same root mean square; in
     a plane, where they agree, sqrt(4/3) of it, all along the plane. Other bodies and containers only stop
-    particles.
+    particles. A DragSystem with `flow` drags free bodies along with it.
 
     Source: Kraichnan, Phys. Fluids 13 (1970); Fung et al., J. Fluid Mech. 236 (1992).
     """
 
-    reads = (Position,)
-    may_read = BODIES
+    may_read = (Position, *BODIES)
     adds = (Velocity,)
     phase = "rates"
     periodic = False
@@ -50,11 +51,17 @@ class TurbulenceSystem(System):
     """entities it blows on; default all"""
 
     def lint(self, world: World) -> list[str]:
-        """Warn of bodies and containers that the wind blows through."""
+        """Warn of bodies and containers that the wind blows through, unless drag carries them along."""
         velocity = world.system(VelocitySystem)
         mirrors = velocity.mirror_bodies if velocity else ()
-        names = [repr(one.name) for one in body_entities(world) if len(one) and one.name not in mirrors]
-        if not names or self.speed == 0.0:
+        dragged = any(getattr(system, "flow", False) for system in named(world.systems, "DragSystem"))
+        names = [
+            repr(one.name)
+            for one in body_entities(world)
+            if len(one) and one.name not in mirrors and not (dragged and (one[Body].motion == FREE).all())
+        ]
+        blown = any(Velocity in one for one in world.entities if not self.on or one.name in self.on)
+        if not names or not blown or self.speed == 0.0:
             return []
         return [
             f"TurbulenceSystem: its wind blows through {' and '.join(names)}, which only stop particles at "
@@ -64,21 +71,25 @@ class TurbulenceSystem(System):
 
     def process(self, dt: float) -> None:
         """Add the wind at this time."""
+        for entity, (position, column) in self.chosen(Position, Velocity):
+            if len(entity):
+                self.add_wind(position.x, column.u)
+
+    def add_wind(self, x: Array, u: Array) -> None:
+        """Add the wind at this time and at the points `x` (n, 3) m to `u` (n, 3) m/s."""
         velocity = self.world.system(VelocitySystem)
         mirrors = velocity.mirror_planes if velocity else []
         waves, amplitude, phase = self._waves()
-        number = self.world.dtype
+        number = u.dtype
         frequency = 0.5 * self.speed * np.linalg.norm(waves, axis=1)
         shift = (phase + frequency * self.world.time) % (2 * np.pi)
         amplitude /= np.sqrt(1 + len(mirrors))
         sums = waves.T.astype(number), shift.astype(number), amplitude.astype(number)
-        for entity, (position, column) in self.chosen(Position, Velocity):
-            if len(entity):
-                _add_waves(position.x, *sums, column.u)
-                for mirror in mirrors:
-                    image = np.zeros_like(column.u)
-                    _add_waves(mirror.point(position.x), *sums, image)
-                    column.u += mirror.vector(image)
+        _add_waves(x, *sums, u)
+        for mirror in mirrors:
+            image = np.zeros_like(u)
+            _add_waves(mirror.point(x), *sums, image)
+            u += mirror.vector(image)
 
     def _waves(self) -> tuple[Array, Array, Array]:
         """Wave vectors (m, 3) 1/m, amplitudes (m, 3) m/s and phases (m,)."""

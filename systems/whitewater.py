@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 from pydantic import AfterValidator, Field
@@ -17,6 +17,7 @@ from ecs_fluid.input_limits import TRACER, check_memory
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
+from ecs_fluid.systems.liquid.around import LiquidAround, liquid_around
 from ecs_fluid.systems.liquid.constants import densest, sound_speed
 from ecs_fluid.systems.liquid.heads import largest_head
 from ecs_fluid.systems.liquid.places import bodies_at
@@ -24,15 +25,6 @@ from ecs_fluid.systems.shared.body_tables import BODIES
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.systems.sph import SphSystem
 from ecs_fluid.world import World
-
-if TYPE_CHECKING:
-    from ecs_fluid.kernels.bodies.polytope import Hulls
-    from ecs_fluid.kernels.sph.step import LiquidLaw, Surroundings
-    from ecs_fluid.kernels.sph.whitewater import SortedLiquid
-
-SURFACE = 0.3
-"""A particle with at least this slope belongs to the surface: half the slope in the first layer of a flat
-one."""
 
 FORWARD = 0.6
 """A crest breaks from this cosine between velocity and normal on; Ihmsen et al., section 3."""
@@ -182,18 +174,16 @@ class WhitewaterSystem(System):
 
     # ------------------------------------------------------------------ around
 
-    def _liquid_around(self, dt: float, reach: float, x: Array, v: Array, mass: Array) -> _LiquidAround:
+    def _liquid_around(self, dt: float, reach: float, x: Array, v: Array, mass: Array) -> LiquidAround:
         """The liquid at the end of the tick, with its images behind walls."""
-        from ecs_fluid.kernels.sph.step import LiquidLaw, moved_bodies, surroundings_of
-        from ecs_fluid.kernels.sph.whitewater import sort_liquid
+        from ecs_fluid.kernels.sph.step import LiquidLaw, moved_bodies
 
         support = self.world.require(SphSystem).support
         law = LiquidLaw(reach, support, float(self.field(LiquidModel).volume[0]), 0.0, 0.0)
         obstacles, hulls = bodies_at(self.world, dt, reach)
         if obstacles is not None:
             obstacles = moved_bodies(obstacles, dt)
-        near = surroundings_of(law, x, v, mass, obstacles, hulls)
-        return _LiquidAround(law, near, hulls, sort_liquid(law, near))
+        return liquid_around(law, x, v, mass, (obstacles, hulls))
 
     def _ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """`closing` and `speed`, m/s, as set, or from the speed of eddies as large as a spacing."""
@@ -211,7 +201,7 @@ class WhitewaterSystem(System):
 
     # ------------------------------------------------------------------ motion
 
-    def _carry(self, dt: float, liquid: _LiquidAround | None) -> None:
+    def _carry(self, dt: float, liquid: LiquidAround | None) -> None:
         """Move all whitewater, classify it, and remove what has ended its life; without liquid all is
         spray."""
         from ecs_fluid.kernels.sph.whitewater import SPRAY, carry, properties_at
@@ -243,7 +233,7 @@ class WhitewaterSystem(System):
 
     # ------------------------------------------------------------------ births
 
-    def _rates(self, liquid: _LiquidAround, x: Array, v: Array) -> Array:
+    def _rates(self, liquid: LiquidAround, x: Array, v: Array) -> Array:
         """Births (n,) 1/s of each particle of liquid."""
         from ecs_fluid.kernels.sph.whitewater import crests, properties_at
 
@@ -262,7 +252,7 @@ class WhitewaterSystem(System):
             rates[rows] += self.wave_crests * _ramp(bent, *self.crest)
         return np.asarray(kinetic * rates)
 
-    def _give_off(self, dt: float, liquid: _LiquidAround, x: Array, v: Array) -> None:
+    def _give_off(self, dt: float, liquid: LiquidAround, x: Array, v: Array) -> None:
         """Release the particles that are due in the tick."""
         from ecs_fluid.kernels.sph.whitewater import BUBBLE, FOAM, SPRAY, properties_at
 
@@ -291,45 +281,6 @@ class WhitewaterSystem(System):
         kind = np.where(share < AIR, SPRAY, np.where(under, BUBBLE, FOAM))
         tables = Position(place), InertialVelocity(own), Whitewater(kind=kind, life=life)
         self.world.spawn_rows(self.into, *tables, where_free=True)
-
-
-class _LiquidAround(NamedTuple):
-    """The liquid as whitewater needs it."""
-
-    law: LiquidLaw
-    near: Surroundings
-    hulls: Hulls | None
-    search: SortedLiquid
-
-    def walls(self, x: Array) -> Array:
-        """Share (n,) of space at `x` (n, 3) m that bodies, and walls that do not mirror, take."""
-        from ecs_fluid.kernels.sph.step import wall_compression
-
-        return wall_compression(self.law, self.near, self.hulls, x)[0]
-
-    def normals(self, x: Array, slope: Array) -> Array:
-        """Unit normals and 1 (m, 4) of particles at the surface and of their mirror images; 0 for others.
-
-        `x` (n, 3) m and `slope` (n, 3) are those of the particles.
-        """
-        from ecs_fluid.kernels.sph.step import wall_compression
-
-        images, many = self.near.images, len(slope)
-        # G has twice the slope of the liquid that it represents.
-        part = self.law.reach / (40 * self.search.weight)
-        _, body, push = wall_compression(self.law, self.near, self.hulls, x)
-        slope = slope - part * np.where(body[..., None] >= 0, push, 0).sum(axis=1)
-        length = np.sqrt((slope**2).sum(axis=1))
-        found = np.zeros((len(images.x), 4), x.dtype)
-        rows = np.flatnonzero(length > SURFACE)
-        found[rows, :3], found[rows, 3] = slope[rows] / length[rows, None], 1
-        found[many:] = found[images.owner]
-        for at in images.along.T:
-            rows = many + np.flatnonzero(at >= 0)
-            plane = self.near.planes[at[at >= 0], :3].astype(x.dtype)
-            turned = found[rows, :3]
-            found[rows, :3] = turned - 2 * (turned * plane).sum(axis=1, keepdims=True) * plane
-        return found
 
 
 def _ramp(value: Array, low: float, high: float) -> Array:

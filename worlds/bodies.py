@@ -208,6 +208,14 @@ class BodyRecipe(_Placed):
         return self
 
     @model_validator(mode="after")
+    def _one_weight(self) -> Self:
+        # Of parts the densities say how the mass is shared. A stored recipe sets all fields.
+        whole, usual = not isinstance(self.shape, CompoundShape), type(self).model_fields["density"].default
+        if self.mass is not None and self.density != usual and whole:
+            raise ValueError("mass and density are both given; only one of them is allowed")
+        return self
+
+    @model_validator(mode="after")
     def _parts_have_no_heat(self) -> Self:
         if self.heat is not None and isinstance(self.shape, CompoundShape):
             raise ValueError(
@@ -407,6 +415,16 @@ class Spheres(Recipe):
             return np.array(self.centers, dtype=np.float64), np.zeros(3)
         most, space = (SPHERE, "spheres", "use a larger spacing"), self.box.space()
         return lattice_of_at_most(*most, space.low, space.high, self.spacing)
+
+    def lint(self) -> list[str]:
+        """Warn of balls that are wider than the cells of their lattice."""
+        edge, width = self._places()[1], 2 * float(np.max(self.radius))
+        if not edge.any() or width <= edge.min() * (1 + 1e-9):
+            return []
+        return [
+            f"balls of {width:.3g} m overlap on a lattice of {edge.min():.3g} m, and will be thrown apart; "
+            "use a larger spacing, or a smaller radius"
+        ]
 
     def systems(self) -> list[System]:
         """Systems that move bodies and keep particles out of them."""

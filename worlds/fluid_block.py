@@ -34,7 +34,8 @@ class FluidBlock(Recipe):
     (which must stand before it in the file; its volume is that of all vortons). Each vorton stands for a cell
     of edge about `spacing` and has no strength to begin with: BaroclinicSystem gives it one where its density
     differs from its neighbours' or from the ambient. `density`, `temperature` and mass fractions are numbers
-    or formulas over x, y, z, r in m ("300 + 200*exp(-(r/0.3)**2)").
+    or formulas over x, y, z, r in m ("300 + 200*exp(-(r/0.3)**2)"): the place in the world, and its distance
+    from the world's origin, wherever the block is; about (0, 0, 1) write x**2 + y**2 + (z - 1)**2 for r**2.
 
     In a world of two dimensions the block is what its plane cuts out of the region, a metre deep.
 

@@ -23,10 +23,11 @@ from ecs_fluid.worlds.vortons import spawn_vortons
 class VortonsFromVelocity(Recipe):
     """Vortons whose vorticity is the curl of a velocity field (part 3 of the articles recommends this).
 
-    The field is three formulas over x, y, z and r, sampled on the corners of cells that fill the box from
-    `low` to `high`; or a grid in an .npz file with u (nx, ny, nz, 3) in m/s, origin (3,) and spacing (3,)
-    in m. A cell's vorticity is the difference of the velocities averaged over its opposite faces, divided
-    by the edge (second order), and its vorton at the centre has strength = vorticity x cell volume.
+    The field is three formulas over the place x, y, z in the world, m, and its distance r from the world's
+    origin, sampled on the corners of cells that fill the box from `low` to `high`; or a grid in an .npz file
+    with u (nx, ny, nz, 3) in m/s, origin (3,) and spacing (3,) in m. A cell's vorticity is the difference of
+    the velocities averaged over its opposite faces, divided by the edge (second order), and its vorton at the
+    centre has strength = vorticity x cell volume.
     Because neighbours share their corners, Stokes' theorem holds on the lattice: the circulation of a row
     of cells is the line integral of u around them, and a sheet where u jumps is not lost.
 

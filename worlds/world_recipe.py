@@ -25,6 +25,7 @@ from ecs_fluid.systems.advection import AdvectionSystem
 from ecs_fluid.systems.emission import EmissionSystem
 from ecs_fluid.systems.operations import InertiaSystem
 from ecs_fluid.systems.shared.populations import particles_take
+from ecs_fluid.unit_lint import degrees_lint
 from ecs_fluid.validation_errors import nearest, shown, validated
 from ecs_fluid.world import World
 from ecs_fluid.world_files import read_tables
@@ -36,9 +37,6 @@ from ecs_fluid.worlds.system_requests import Request, merged, needed_by
 from ecs_fluid.worlds.world_tables import FLUID, PRESETS, SECTIONS, FluidTable, OutputTable, WorldTable
 
 MOST_TICKS = 10_000_000
-
-NITROGEN = 77.0
-"""Boiling point of nitrogen, K: a lower temperature was probably meant in degrees Celsius."""
 
 
 class WorldRecipe(Settings):
@@ -203,28 +201,13 @@ class WorldRecipe(Settings):
         yield "[fluid]", AdvectionSystem()
 
     def lint(self) -> list[str]:
-        """Warn, before building, of coarse recipes, temperatures in Celsius and angles in degrees."""
-        parts = {"[fluid]": self.fluid, **{repr(item.name): item for item in self.entity}}
-        temperatures = {place: getattr(part, "temperature", None) for place, part in parts.items()}
-        cold = [
-            f"{place}: temperature = {value:g} K is colder than liquid nitrogen; temperatures are in kelvin, "
-            f"so {value:g} degrees Celsius are {value + 273.15:g}"
-            for place, value in temperatures.items()
-            if isinstance(value, float) and value < NITROGEN
-        ]
-        turned = [
-            f"{item.name!r}: rotation = {list(rotation)} turns by {angle:g} rad; rotations are in radians, "
-            f"so {angle:g} degrees are {math.radians(angle):.4g}"
-            for item in self.entity
-            for part in (item, getattr(item, "solid", None))
-            if isinstance(rotation := getattr(part, "rotation", None), tuple)
-            and (angle := math.hypot(*rotation)) > 2 * math.pi
-        ]
+        """Warn, before building, of coarse recipes and of angles in degrees."""
+        turned = [f"{item.name!r}: {text}" for item in self.entity for text in degrees_lint(item)]
         texts = []
         for item in self.entity:
             with users_code(f"{item.name!r}: lint of {item.kind}"):
                 texts += [f"{item.name!r}: {text}" for text in item.lint()]
-        return [*cold, *turned, *texts]
+        return [*turned, *texts]
 
 
 def _list(tables: dict[str, Any], key: str, place: str) -> list[Any]:
@@ -331,10 +314,12 @@ def read(source: str | Path, settings: tuple[str, ...] = (), allow_code: bool = 
     worlds = shipped()
     path = worlds.get(str(source)) or path_of(source, "world")
     if not path.exists():
+        whole = [
+            str(file) for end in (".toml", ".json") if (file := path.with_name(path.name + end)).exists()
+        ]
         beside = [str(file) for file in path.parent.glob("*.toml")]
-        raise RecipeError(
-            f"there is no world {str(source)!r}, and no such file; {nearest(str(source), [*worlds, *beside])}"
-        )
+        hint = f"did you mean {whole[0]!r}?" if whole else nearest(str(source), [*worlds, *beside])
+        raise RecipeError(f"there is no world {str(source)!r}, and no such file; {hint}")
     if path.is_dir():
         raise RecipeError(f"{path} is a folder; a world file (.toml or .json) or a shipped name is needed")
     return _overridden(read_tables(path), settings, path.name, allow_code, path.resolve().parent)

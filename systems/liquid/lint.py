@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ecs_fluid.components import Position, Strength
-from ecs_fluid.components.liquid import Liquid
+from ecs_fluid.components import InertialVelocity, Position, Strength, Velocity
+from ecs_fluid.components.bodies import FREE, Body
+from ecs_fluid.components.liquid import Liquid, Whitewater
 from ecs_fluid.fluid import Fluid
+from ecs_fluid.schedule import named
 from ecs_fluid.systems.drag import DragSystem
 from ecs_fluid.systems.inflow import inflows
 from ecs_fluid.systems.liquid.constants import common_viscosity
 from ecs_fluid.systems.liquid.steps import capillary_step
-from ecs_fluid.systems.shared.populations import joined, rows_of_each
+from ecs_fluid.systems.shared.body_tables import body_entities
+from ecs_fluid.systems.shared.populations import joined, of_bodies, rows_of_each
 from ecs_fluid.systems.shared.walls import Walls, containers, outside_all, skewness
 from ecs_fluid.world import World
 
@@ -24,9 +27,6 @@ if TYPE_CHECKING:
 
 HEAVY_AROUND = 0.1
 """The weight of the surroundings matters from this ratio of their density to the liquid's."""
-
-NEAREST_PAIR = 0.4
-"""Least distance of two particles at the start, in spacings; a lattice with the largest jitter has 0.5."""
 
 ASKEW = 0.02
 """Planes of a container are meant to be at right angles if the cosine between them is at most this."""
@@ -52,7 +52,7 @@ def liquid_lint(sph: SphSystem, world: World) -> list[str]:
         )
     if sph.surface_tension and sph.steps:
         texts += _capillary_lint(world, sph.surface_tension, sph.steps)
-    return texts + _misplaced_lint(world, sph.support)
+    return texts + _misplaced_lint(world, sph.support) + _not_carried_lint(world) + _unfelt_panels_lint(world)
 
 
 def _surroundings_lint(world: World, lifted: bool) -> list[str]:
@@ -103,38 +103,22 @@ def _liquids(world: World) -> list[tuple[str, float, float]]:
 
 
 def _misplaced_lint(world: World, support: float) -> list[str]:
-    """Warn of misplaced liquid, and of particles that lie on one another.
+    """Warn of liquid outside containers, in two that are too close, or in one that is almost a box.
 
-    Misplaced is liquid outside containers, in two containers that are too close, or in one that is almost a
-    box. `support` is the reach of the kernel over the spacing.
+    `support` is the reach of the kernel over the spacing.
     """
-    from scipy.spatial import cKDTree
-
     entities = [entity for entity, _ in world.entities_with(Position, Liquid) if len(entity)]
     if not entities:
         return []
     x = joined([entity[Position].x for entity in entities], (3,), np.float64)
     volume = np.concatenate([entity[Liquid].volume for entity in entities])
     walls, texts = containers(world), list[str]()
-    way, found = (np.asarray(a) for a in cKDTree(x).query(x, 2))
-    # Where two particles lie in one place, the first that is found may be either.
-    near, nearest = way[:, -1], np.where(found[:, 0] == np.arange(len(x)), found[:, -1], found[:, 0])
-    # Only at the start: later, drops and spray may come this close.
-    crowded = (near < NEAREST_PAIR * np.cbrt(volume)) & (world.tick == 0)
     for entity, rows in rows_of_each(entities):
         outside = outside_all(walls, x[rows])
         if outside:
             texts.append(
                 f"{outside} of {len(entity)} particles of {entity.name!r} lie outside every container, "
                 "and walls hold only what is inside; move the liquid, or the container"
-            )
-        close = np.flatnonzero(crowded[rows])
-        if len(close):
-            partner = nearest[rows][close[0]]
-            other = next(a.name for a, there in rows_of_each(entities) if partner < there.stop)
-            texts.append(
-                f"{len(close)} particles of {entity.name!r} lie closer than {NEAREST_PAIR} spacings to "
-                f"others, the first to one of {other!r}, and will fly apart; fill each place only once"
             )
     reach = support * float(np.cbrt(volume.mean()))
     filled = [wall for wall in walls if wall.inside(x).any()]
@@ -147,6 +131,50 @@ def _misplaced_lint(world: World, support: float) -> list[str]:
             f"the walls; put them at least {CLOSEST * reach:.2g} m apart, or use smaller spacings"
         )
     return texts
+
+
+def _not_carried_lint(world: World) -> list[str]:
+    """Warn of vortons and particles with an own velocity in liquid, which does not carry them."""
+    from scipy.spatial import cKDTree
+
+    kinds = {Strength: "vortons", InertialVelocity: "inertial particles"}
+    others = [
+        (entity, position.x, next(name for kind, name in kinds.items() if kind in entity))
+        for entity, (position,) in world.entities_with(Position)
+        if any(kind in entity for kind in kinds)
+        and not (of_bodies(entity) or Liquid in entity or Whitewater in entity)
+        and len(entity)
+    ]
+    liquids = [tables for _, tables in world.entities_with(Position, Liquid) if len(tables[0].x)]
+    if not others or not liquids:
+        return []
+    spacing = float(np.cbrt(max(liquid.volume.max() for _, liquid in liquids)))
+    search, texts = cKDTree(np.concatenate([position.x for position, _ in liquids])), []
+    for entity, x, name in others:
+        inside = int(np.isfinite(search.query(x, distance_upper_bound=spacing)[0]).sum())
+        if inside:
+            texts.append(
+                f"{inside} of {len(entity)} {name} of {entity.name!r} lie in liquid, which neither carries "
+                "nor feels them; move them, or use tracers, which go with the liquid"
+            )
+    return texts
+
+
+def _unfelt_panels_lint(world: World) -> list[str]:
+    """Warn of a BoundarySystem where nothing but liquid, which does not feel it, is around fixed or scripted
+    bodies."""
+    others = any(
+        len(entity) and not (Liquid in entity or Whitewater in entity or of_bodies(entity))
+        for entity, _ in world.entities_with(Velocity)
+    )
+    fed = any(getattr(system, "emitters", ()) for system in world.systems)
+    free = any((entity[Body].motion == FREE).any() for entity in body_entities(world))
+    if others or fed or free or not named(world.systems, "BoundarySystem"):
+        return []
+    return [
+        "BoundarySystem makes the fluid of vortons flow around bodies, but only liquid is there, which "
+        "bodies push by themselves; leave it out"
+    ]
 
 
 def _askew_lint(wall: Walls) -> list[str]:

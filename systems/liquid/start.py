@@ -17,6 +17,7 @@ from ecs_fluid.systems.liquid.all_liquid import AllLiquid
 from ecs_fluid.systems.liquid.constants import TAIT, densest, mean_volume, stiffness_for
 from ecs_fluid.systems.liquid.heads import head_of_push, largest_head
 from ecs_fluid.systems.liquid.places import LEAST_GAP, near_solids
+from ecs_fluid.systems.liquid.tick_warnings import warn_of_crowds
 from ecs_fluid.systems.shared.populations import rows_of_each
 from ecs_fluid.world import World
 
@@ -46,8 +47,10 @@ def fill_model(sph: SphSystem) -> None:
     model.stiffness[0], model.gravity = stiffness_for(world, c), gravity.copy()
     if first:
         _compress(AllLiquid(sph))
+        nu = AllLiquid(sph).compression_and_surface()[0]
+        warn_of_crowds(sph, nu)
         # A crowded start needs short steps from the first one on.
-        model.peak[0] = AllLiquid(sph).compression_and_surface()[0].max()
+        model.peak[0] = nu.max()
 
 
 def _default_sound(liquid: AllLiquid) -> float:

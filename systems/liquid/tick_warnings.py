@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ecs_fluid.component import Array
+from ecs_fluid.components import Position
+from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.systems.liquid.heads import head_of_push
+from ecs_fluid.systems.shared.populations import rows_of_each
 
 if TYPE_CHECKING:
     from ecs_fluid.systems.liquid.all_liquid import AllLiquid
@@ -16,6 +19,27 @@ if TYPE_CHECKING:
 
 SQUEEZED = 0.05
 """Compression by accelerations other than gravity from which on a warning is given."""
+
+CROWDED = 1.3
+"""Compression at the start that counts as crowded: two lattices that overlap by 0.6 spacings have it."""
+
+FEW_CROWDED = 0.01
+"""Part of an entity that may be crowded: of a lattice with the largest jitter one particle in 1e5 is."""
+
+
+def warn_of_crowds(sph: SphSystem, nu: Array) -> None:
+    """Warn once of liquid that is far denser at the start than at rest; `nu` (n,) is its compression, 1."""
+    crowds = [
+        (entity, int((nu[rows] > CROWDED).sum()))
+        for entity, rows in rows_of_each(entity for entity, _ in sph.entities(Position, Liquid))
+    ]
+    if any(count > FEW_CROWDED * len(entity) for entity, count in crowds):
+        told = [f"{count} of {len(entity)} particles of {entity.name!r}" for entity, count in crowds if count]
+        sph.warn(
+            f"{' and '.join(told)} are compressed, up to {nu.max():.3g} times, and will fly apart: liquids "
+            "overlap there, or reach through a wall; fill each place only once",
+            "crowded",
+        )
 
 
 def warn_of_push(liquid: AllLiquid, push: Array) -> None:

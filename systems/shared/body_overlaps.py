@@ -1,4 +1,4 @@
-"""Warnings of fixed or scripted bodies that overlap or reach into walls, and of parts of bodies that do."""
+"""Warnings of bodies, and of parts of bodies, that overlap, or lie where they cannot be."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import FREE, BodyPart
 from ecs_fluid.entity import Entity
-from ecs_fluid.systems.shared.body_tables import corners_of, planes_of, some_of
+from ecs_fluid.systems.shared.body_tables import corners_of, depths, planes_of, resting_obstacles, some_of
 from ecs_fluid.systems.shared.populations import rows_of_each
 
 if TYPE_CHECKING:
@@ -92,6 +92,55 @@ def overlap_lint(entities: list[Entity], bodies: Bodies, hulls: Hulls) -> list[s
             f"BodySystem: fixed or scripted bodies reach into the wall of a container: {what}; what they "
             "push out may end up in the wall, so let them touch it at most"
         )
+    return texts
+
+
+def misplaced_lint(entities: list[Entity], bodies: Bodies, hulls: Hulls) -> list[str]:
+    """Sentences on free bodies in others, beside containers, and in containers too narrow for them.
+
+    `bodies` are the bodies of all `entities`, end to end. Bodies of several parts may have their centre in
+    another body.
+    """
+    from ecs_fluid.kernels.bodies.rotation import matrix_of
+    from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
+
+    hollow, loose = bodies.shape == CONTAINER, bodies.motion == FREE
+    first = bodies.leader == np.arange(len(loose))
+    alone = np.bincount(bodies.leader, minlength=len(loose)) == 1
+    inside, beside = np.zeros(len(loose), bool), np.zeros(len(loose), bool)
+    if loose.any():
+        for held, wrong in ((~loose & ~hollow, inside), (hollow, beside)):
+            if held.any():
+                obstacles = resting_obstacles(some_of(bodies, held), 0.0)
+                wrong[loose] = depths(obstacles, hulls, bodies.x[loose]) > 0.0
+    texts = []
+    for entity, rows in rows_of_each(entities):
+        many = np.count_nonzero(first[rows])
+        if count := np.count_nonzero((inside & first & alone)[rows]):
+            texts.append(
+                f"BodySystem: {count} of {many} free bodies of {entity.name!r} have their centres in "
+                "fixed or scripted bodies, which throw them out; move one or the other"
+            )
+        if count := np.count_nonzero((beside & first)[rows]):
+            texts.append(
+                f"BodySystem: {count} of {many} free bodies of {entity.name!r} have their centres "
+                "outside all containers, which draw them in; move them, or the containers"
+            )
+    inner = hulls.inner[bodies.hull] if len(hulls.inner) else 0.0
+    width = 2 * np.where(bodies.shape == BALL, bodies.radius, inner)
+    names = np.concatenate([np.full(len(entity), entity.name, object) for entity in entities])
+    for c in np.flatnonzero(hollow):
+        planes, corners = planes_of(hulls, bodies.hull[c]), corners_of(hulls, bodies.hull[c])
+        room = float(np.ptp(corners @ planes[:, :3].T, axis=0).min())
+        large = loose & (width > room * (1 + FAR))
+        local = (bodies.x[large] - bodies.x[c]) @ matrix_of(bodies.q[c])
+        large[large] = (local @ planes[:, :3].T <= planes[:, 3]).all(axis=1)
+        for name in dict.fromkeys(names[large]):
+            most = width[large & (names == name)].max()
+            texts.append(
+                f"BodySystem: {name!r} is {most:.3g} m wide, but {names[c]!r}, in which it lies, {room:.3g} "
+                "m; make it smaller, or the container wider"
+            )
     return texts
 
 

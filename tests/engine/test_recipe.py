@@ -194,6 +194,10 @@ def test_not_text_missing_and_folders(tmp_path: Path) -> None:
         ef.load("vortex_rin")
     with pytest.raises(RecipeError, match="is a folder; a world file"):
         ef.load(tmp_path)
+    # Any name of a file, however unlike the names of other worlds.
+    (tmp_path / "s08.toml").write_text("[world]")
+    with pytest.raises(RecipeError, match=r"no such file; did you mean '.*s08\.toml'\?$"):
+        ef.load(tmp_path / "s08")
 
 
 def test_toml_json_and_python_give_the_same_world(tmp_path: Path) -> None:

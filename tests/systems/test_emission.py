@@ -531,3 +531,15 @@ def test_puffs_that_make_no_sense(puff: dict[str, Any], more: dict[str, Any], wo
     emitter = {"kind": "emitter", "name": "e", "into": "a", "puff": puff, **more}
     with pytest.raises(RecipeError, match=words):
         ef.load({"entity": [emitter]})
+
+
+def test_an_emitter_on_what_it_makes_is_told() -> None:
+    """It gives off nothing; with particles at the start, or another emitter, it does."""
+    own, other = {"name": "e", "attached": "a"}, {"name": "f"}
+    found = [text for text in world_of(own).lint() if "attached" in text]
+    assert found == [
+        "EmissionSystem: emitter 'e' is attached to 'a', which is empty and gets particles from this emitter "
+        "alone, so it never begins; attach it to something else"
+    ]
+    assert births(world_of(own), 3) == [0, 0, 0]
+    assert not any("attached" in text for text in world_of(own, other).lint())

@@ -114,6 +114,22 @@ def test_kill_box_turned_inside_out() -> None:
 # ------------------------------------------------------------------ motion
 
 
+def test_a_kill_box_that_takes_all_at_the_start_is_told() -> None:
+    """Entities of which some stay, or which are empty or not named, are not."""
+    world = ef.World()
+    for name, x in (("far", [[5.0, 0, 0], [6, 0, 0]]), ("some", [[0.0, 0, 0], [6, 0, 0]]), ("none", [])):
+        world.spawn(name, ef.Position(np.array(x, float).reshape(-1, 3)))
+    box = world.add_system(ef.KillBoxSystem(low=(-1, -1, -1), high=(1, 1, 1)))
+    assert world.lint() == [
+        "KillBoxSystem: all particles of 'far' are removed in the first tick; check low, high and keep = "
+        "'inside', or name other entities in 'on'"
+    ]
+    box.keep = "outside"
+    assert not world.lint()
+    box.put(keep="inside", on=("some",))
+    assert not world.lint()
+
+
 @pytest.mark.parametrize("integrator", ["euler", "rk2", "rk3", "rk4"])
 def test_constant_wind_is_exact(integrator: str) -> None:
     """x = x0 + u t; powers of two leave no round-off."""

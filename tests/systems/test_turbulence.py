@@ -90,6 +90,34 @@ def test_bodies_that_the_wind_blows_through_are_told() -> None:
         assert len(found) == len(told) and all(part in text for part, text in zip(told, found, strict=True))
 
 
+def test_a_flake_goes_with_the_wind() -> None:
+    """Its drag takes 2/9 rho_b R^2 / (rho nu) = 1.2e-6 s, so it goes where a tracer goes; nothing is told.
+
+    Gusts that blow on other entities leave it where it is.
+    """
+    flake = {
+        "kind": "body", "name": "flake", "shape": {"shape": "ball", "radius": 1e-5}, "density": 100.0,
+        "center": [0.3, 0.1, -0.2],
+    }  # fmt: skip
+    for on, moved in ([], True), (["dust"], False):
+        world = ef.load({
+            "world": {"dt": 0.02, "precision": "double"},
+            "fluid": {"gravity": [0.0, 0.0, 0.0], "viscosity": 1.5e-5},
+            "entity": [flake, {"kind": "tracers", "name": "dust", "points": [[0.3001, 0.1, -0.2]]}],
+            "system": [
+                {"kind": "turbulence", "speed": 1.0, "scale": 10.0, "on": on},
+                {"kind": "drag", "law": "stokes"},
+            ],
+        })  # fmt: skip
+        assert not world.lint()
+        world.step()  # in the first tick it gets from rest to the velocity of the wind
+        dust, ball = world["dust"][ef.Position].x.copy(), world["flake"][ef.Pose].x.copy()
+        world.step(20)
+        way, own = world["dust"][ef.Position].x - dust, world["flake"][ef.Pose].x - ball
+        assert np.linalg.norm(way) > 0.15
+        np.testing.assert_allclose(own, way if moved else 0 * way, rtol=0, atol=3e-3)
+
+
 def test_seed_and_time_decide() -> None:
     x = np.random.default_rng(3).uniform(-3, 3, (50, 3))
     np.testing.assert_array_equal(wind(x), wind(x))

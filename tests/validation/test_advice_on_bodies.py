@@ -162,3 +162,86 @@ def test_advice_on_bodies_that_vortices_throw_out(density: float, without: str, 
         assert f"worth {told} times its acceleration" in said[0]
         world.system(ef.BuoyancySystem).acceleration = True
         assert not any("throw them outwards" in text for text in world.lint())
+
+
+ROOM = {"kind": "container", "name": "room", "shape": {"shape": "box", "size": [1.0, 2.0, 3.0]}}
+TILTED = {"rotation": [0.0, 0.0, 0.5]}
+THING = {"kind": "body", "name": "thing"}
+BRICK: dict[str, Any] = {"shape": "box", "size": [0.9, 1.9, 2.9]}
+POST = {"kind": "body", "name": "post", "motion": "fixed", "shape": BOX}
+
+
+@pytest.mark.parametrize(
+    ("entities", "told"),
+    [
+        # In the container, which is 1 m wide; a box is as wide as the ball in it, however it turns.
+        ([ROOM, THING | {"shape": BALL}], None),
+        ([ROOM, THING | {"shape": {"shape": "ball", "radius": 0.51}}], "is 1.02 m wide, but 'room', in"),
+        ([ROOM | TILTED, THING | {"shape": BRICK}], None),
+        ([ROOM | TILTED, THING | {"shape": {"shape": "box", "size": [1.1, 1.2, 1.3]}}], "1.1 m wide, but"),
+        # Beside it.
+        ([ROOM, THING | {"shape": BALL, "center": [1.1, 0.0, 0.0]}], "centres outside all containers"),
+        ([ROOM, THING | {"shape": BALL, "center": [1.1, 0.0, 0.0], "motion": "fixed"}], None),
+        # In another body, or half in it.
+        ([POST, THING | {"shape": BALL, "center": [0.4, 0.0, 0.0]}], "centres in fixed or scripted"),
+        ([POST, THING | {"shape": BALL, "center": [0.6, 0.0, 0.0]}], None),
+        ([POST | {"motion": "free"}, THING | {"shape": BALL, "center": [0.4, 0.0, 0.0]}], None),
+    ],
+)  # fmt: skip
+def test_free_bodies_where_they_cannot_be_are_told(entities: list[dict[str, Any]], told: str | None) -> None:
+    found = [text for text in ef.load({"entity": entities}).lint() if text.startswith("BodySystem")]
+    assert [told is not None and told in text for text in found] == [True] * (told is not None), found
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (
+            {"center": {"keys": [[0.0, [0.0, 0.0, 0.0]], [1e-4, [20.0, 0.0, 0.0]]]}},
+            "20 m in a tick, 20 times",
+        ),
+        (
+            {"center": {"keys": [[0.91, [0.0, 0.0, 0.0]], [0.98, [90.0, 0.0, 0.0]]]}},
+            "90 m in a tick, 90 times",
+        ),
+        ({"center": {"keys": [[0.0, [0.0, 0.0, 0.0]], [1.0, [90.0, 0.0, 0.0]]]}}, None),
+        ({"velocity": [150.0, 0.0, 0.0]}, "15 m in a tick, 15 times its width"),
+        ({"velocity": [90.0, 0.0, 0.0]}, None),
+    ],
+)
+def test_bodies_that_jump_are_told(body: dict[str, Any], told: str | None) -> None:
+    """Ticks of 0.1 s, a ball of 1 m; keys of 0.07 s may lie in one tick."""
+    thing = THING | {"shape": BALL, "motion": "scripted"} | body
+    found = [text for text in ef.load({"world": {"dt": 0.1}, "entity": [thing]}).lint() if "tick" in text]
+    assert [told is not None and told in text for text in found] == [True] * (told is not None), found
+
+
+def test_mass_beside_density_is_refused() -> None:
+    """But for parts, which share the mass by their densities."""
+    both = {"mass": 2.0, "density": 300.0}
+    with pytest.raises(ef.RecipeError, match="mass and density are both given; only one of them is allowed"):
+        ef.load({"entity": [THING | {"shape": BALL} | both]})
+    world = ef.load({"entity": [THING | {"shape": CUT} | both]})
+    assert world["thing"][ef.Body].mass.tolist() == pytest.approx([1.0, 1.0])
+
+
+def test_panels_around_bodies_in_liquid_alone_are_told() -> None:
+    """Dye in the air, or a body that vortons push, may be what they are for."""
+    water = {"kind": "liquid", "name": "water", "box": {"low": [0, 0, 0], "high": [1, 1, 1]}, "spacing": 0.25}
+    post = POST | {"center": [3.0, 0.0, 0.0]}
+    dust = {"kind": "tracers", "name": "dust", "points": [[5.0, 0.0, 0.0]]}
+    panels = [{"kind": "boundary", "boundary": "panels"}]
+    for entities, told in (([water, post], True), ([water, post, dust], False), ([post, dust], False)):
+        found = ef.load({"entity": entities, "system": panels}).lint()
+        assert any("only liquid is there" in text for text in found) == told
+
+
+def test_balls_wider_than_their_lattice_are_told() -> None:
+    """2 m of a lattice of 0.25 m; balls that just touch are not told."""
+    balls = {"kind": "spheres", "name": "b", "box": {"low": [0, 0, 0], "high": [2, 2, 2]}, "spacing": 0.25}
+    for radius, told in (
+        (0.125, []),
+        (0.13, ["'b': balls of 0.26 m overlap on a lattice of 0.25 m, and will be"]),
+    ):
+        found = ef.WorldRecipe(entity=(balls | {"radius": radius},)).lint()
+        assert [text.startswith(part) for part, text in zip(told, found, strict=True)] == [True] * len(told)

@@ -269,6 +269,23 @@ def test_heater_is_exact_and_heats_its_region_alone() -> None:
     assert (T[~inside] == 300.0).all()
 
 
+def test_heaters_side_by_side_are_exact_and_of_second_order_where_they_overlap() -> None:
+    """In both dT/dt = (800 - T) / 0.2 + (400 - T) / 0.2, so T = 600 - 300 exp(-10 t)."""
+    x = np.array([[-1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    errors = []
+    for dt in (0.05, 0.025, 0.0125):
+        left, right = (
+            ef.HeaterSystem(center=(at, 0.0, 0.0), size=(2.5, 1.0, 1.0), temperature=T, time=0.2)
+            for at, T in ((-1.0, 800.0), (1.0, 400.0))
+        )
+        world = still_world(x, np.full(3, 300.0), 0.1, left, right, dt=dt)
+        world.step(round(0.2 / dt))
+        T = world["air"][ef.Temperature].T
+        np.testing.assert_allclose(T[[0, 2]], [800 - 500 / np.e, 400 - 100 / np.e], rtol=1e-12)
+        errors.append(abs(T[1] - (600 - 300 * np.exp(-2.0))))
+    assert errors[0] > 3.8 * errors[1] > 3.8**2 * errors[2] > 0
+
+
 def test_energy_books_balance() -> None:
     """Case 78 without bodies: sum V (c_p T + Q fuel) is constant while fuel burns and heat spreads, 1e-12."""
     draw = np.random.default_rng(8)

@@ -1,4 +1,7 @@
-"""Whitewater of liquids: what gives it off, how much, its motion and its life. Cases 140 to 146."""
+"""Whitewater of liquids: what gives it off, how much, its motion and its life; tracers in liquids.
+
+Cases 140 to 146.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,9 @@ from sph_worker import splashing
 import ecs_fluid as ef
 from ecs_fluid.errors import ComponentError, FluidWarning, RecipeError
 from ecs_fluid.kernels.sph.forces import lattice_weight, phi
-from ecs_fluid.kernels.sph.step import LiquidLaw, surroundings_of as surroundings
-from ecs_fluid.kernels.sph.whitewater import BUBBLE, FOAM, SPRAY, crests, properties_at, sort_liquid
-from ecs_fluid.systems.whitewater import SURFACE, _LiquidAround
+from ecs_fluid.kernels.sph.step import LiquidLaw
+from ecs_fluid.kernels.sph.whitewater import BUBBLE, FOAM, SPRAY, crests, properties_at
+from ecs_fluid.systems.liquid.around import SURFACE, LiquidAround, carried, liquid_around
 
 Array = np.ndarray
 G, SPACING, SUPPORT = 9.81, 0.05, 2.98
@@ -33,11 +36,10 @@ def ball(radius: float) -> Array:
     return np.asarray(x[(x**2).sum(axis=1) < radius**2])
 
 
-def seen(x: Array, v: Array) -> _LiquidAround:
+def seen(x: Array, v: Array) -> LiquidAround:
     """The liquid as the system sees it, without walls."""
     law = LiquidLaw(REACH, SUPPORT, SPACING**3, 0.0, 0.0)
-    near = surroundings(law, x, v, np.ones(len(x)), None, None)
-    return _LiquidAround(law, near, None, sort_liquid(law, near))
+    return liquid_around(law, x, v, np.ones(len(x)), (None, None))
 
 
 def plain(x: Array, v: Array, points: Array, u: Array) -> tuple[Array, ...]:
@@ -262,6 +264,34 @@ def test_foam_and_bubbles_go_with_the_liquid() -> None:
     assert {FOAM, BUBBLE} <= set(white[ef.Whitewater].kind.tolist())
     np.testing.assert_allclose(white[ef.Position].x, x + np.array([0.0, 0.0, 1.0]), atol=1e-9)
     np.testing.assert_allclose(white[ef.Velocity].u, np.tile([0.0, 0.0, 5.0], (len(x), 1)), atol=1e-9)
+
+
+def test_tracers_go_with_the_liquid_and_stand_still_in_the_air() -> None:
+    """In the same drop: x = u t in it, whatever the tick; none of its flow 0.6 spacings above its surface."""
+    world = flying_drop(0.01, trapped_air=0.0, wave_crests=0.0)
+    x = np.random.default_rng(3).uniform(-0.1, 0.1, (50, 3))
+    world.spawn("dye", ef.Position(np.concatenate([x, [[0.3, 0.0, 0.5]]])))
+    world.spawn("thrown", ef.Position(x), ef.InertialVelocity(np.zeros_like(x)))
+    world.step(20)
+    way = np.array([0.0, 0.0, 1.0])
+    np.testing.assert_allclose(world["dye"][ef.Position].x[:-1], x + way, atol=1e-9)
+    np.testing.assert_allclose(world["dye"][ef.Velocity].u[:-1], np.tile(5 * way, (len(x), 1)), atol=1e-9)
+    assert world["dye"][ef.Position].x[-1].tolist() == [0.3, 0.0, 0.5]
+    np.testing.assert_array_equal(world["thrown"][ef.Position].x, x)
+
+
+def test_tracers_go_round_with_liquid_that_turns() -> None:
+    """One turn in 20 steps of 18 degrees, to what the lattice is off its middle; Euler's steps would end
+    (1 + (pi / 10)^2)^10 = 2.6 times as far out."""
+    points = np.random.default_rng(3).uniform(-0.1, 0.1, (50, 3))
+    c, s = math.cos(math.pi / 10), math.sin(math.pi / 10)
+    turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+    x, now = ball(0.3), points
+    for step in range(1, 21):
+        now = now + carried(seen(x, x @ turn.T - x), now)
+        x = x @ turn.T
+        expected = points @ np.linalg.matrix_power(turn, step).T
+        assert np.linalg.norm(now - expected, axis=1).max() < 0.01 * SPACING
 
 
 def test_bubbles_rise_at_their_speed_and_become_foam() -> None:

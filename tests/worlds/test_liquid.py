@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import ecs_fluid as ef
 import ecs_fluid.worlds
+from ecs_fluid.systems.liquid.start import fill_model
 from ecs_fluid.worlds import ContainerRecipe, LiquidRecipe, WorldRecipe
 
 FOLDER = Path(ecs_fluid.worlds.__file__).parent
@@ -27,6 +29,15 @@ def built(**liquid: Any) -> ef.World:
     shape = {"shape": "box", "size": (1.0, 0.6, 0.8)}
     ContainerRecipe(name="tank", shape=shape, center=(1, 2, 3)).build(world)
     LiquidRecipe(name="water", **liquid).build(world)
+    return world
+
+
+def poured(*liquids: dict[str, Any]) -> ef.World:
+    """Liquids with a spacing of 0.1 m and their system in the same tank."""
+    world = built(spacing=0.1, **liquids[0])
+    for k, liquid in enumerate(liquids[1:], start=1):
+        LiquidRecipe(name=f"w{k}", spacing=0.1, **liquid).build(world)
+    world.add_system(ef.SphSystem())
     return world
 
 
@@ -86,32 +97,64 @@ def test_mistakes_are_told(liquid: dict[str, Any], said: str) -> None:
         ([{"fills": "tank", "jitter": 0.5}], []),
         (
             [{"box": {"low": (2, 2, 3), "high": (2.5, 2.5, 3.5)}}],
-            ["125 of 125 particles of 'w0' lie outside every container"],
-        ),
-        (
-            [{"fills": "tank"}, {"box": {"low": (1.2, 1.8, 2.8), "high": (1.6, 2.2, 3.2)}}],
-            [
-                "48 particles of 'w0' lie closer than 0.4 spacings to others, the first to one of 'w1'",
-                "16 of 64 particles of 'w1' lie outside",
-                "48 particles of 'w1' lie closer than 0.4 spacings to others, the first to one of 'w0'",
-            ],
+            ["125 of 125 particles of 'water' lie outside every container"],
         ),
     ],
 )
 def test_liquid_where_none_should_be_is_told(liquids: list[dict[str, Any]], said: list[str]) -> None:
-    """The tank reaches to x = 1.5 m; both lattices have their middles at odd multiples of 0.05 m."""
-    world = ef.World(precision="double")
-    shape = {"shape": "box", "size": (1.0, 0.6, 0.8)}
-    ContainerRecipe(name="tank", shape=shape, center=(1, 2, 3)).build(world)
-    for k, liquid in enumerate(liquids):
-        LiquidRecipe(name=f"w{k}", spacing=0.1, **liquid).build(world)
-    world.add_system(ef.SphSystem())
-    found = world.lint()
+    """The tank reaches to x = 1.5 m."""
+    found = poured(*liquids).lint()
     assert len(found) == len(said) and all(part in line for part, line in zip(said, found, strict=True)), (
         found
     )
-    world.tick = 1  # spray of a world that is resumed may be as close
-    assert not any("closer than" in line for line in world.lint())
+
+
+@pytest.mark.parametrize(
+    ("liquids", "said"),
+    [
+        # A block of six spacings, all that is in reach, has twice the density, wherever its lattice stands.
+        (
+            [{"fills": "tank"}, {"box": {"low": (0.7, 1.7, 2.7), "high": (1.3, 2.3, 3.3)}}],
+            "and 216 of 216 particles of 'w1' are compressed, up to 2 times",
+        ),
+        (
+            [{"fills": "tank"}, {"box": {"low": (0.75, 1.7, 2.75), "high": (1.35, 2.3, 3.35)}}],
+            "and 216 of 216 particles of 'w1' are compressed, up to 2 times",
+        ),
+        # They touch, aligned or not.
+        ([{"fills": "tank", "level": 3.0}, {"box": {"low": (0.8, 1.8, 3.0), "high": (1.2, 2.2, 3.3)}}], ""),
+        (
+            [
+                {"fills": "tank", "level": 3.0},
+                {"box": {"low": (0.85, 1.85, 3.0), "high": (1.25, 2.15, 3.3)}},
+            ],
+            "",
+        ),
+        ([{"fills": "tank", "jitter": 0.5}], ""),
+    ],
+)
+def test_liquids_in_one_place_are_told(liquids: list[dict[str, Any]], said: str) -> None:
+    world = poured(*liquids)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        fill_model(world.require(ef.SphSystem))
+    assert [said in str(one.message) for one in found] == ([True] if said else []), found
+
+
+def test_what_liquid_does_not_carry_is_told() -> None:
+    """Vortons above it, and tracers in it, are not."""
+    world = poured({"fills": "tank", "level": 3.0})
+    x = np.array([[1.0, 2.0, 2.8], [1.0, 2.0, 2.9], [1.0, 2.0, 3.2]])
+    world.spawn("vortices", ef.Position(x), ef.Strength(0 * x), ef.CoreRadius(np.ones(3)))
+    world.spawn("sand", ef.Position(x[:1]), ef.InertialVelocity(0 * x[:1]))
+    world.spawn("dye", ef.Position(x))
+    found = world.require(ef.SphSystem).lint(world)
+    assert found == [
+        "2 of 3 vortons of 'vortices' lie in liquid, which neither carries nor feels them; move them, or use "
+        "tracers, which go with the liquid",
+        "1 of 1 inertial particles of 'sand' lie in liquid, which neither carries nor feels them; move them, "
+        "or use tracers, which go with the liquid",
+    ]
 
 
 @pytest.mark.parametrize(("moved", "said"), [(1e-6, 0), (1e-3, 1), (0.3, 0)])

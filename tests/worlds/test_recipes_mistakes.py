@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -235,36 +236,96 @@ def test_recipe_reads_back_what_a_run_folder_stores(table: dict[str, Any]) -> No
     assert entity_recipe(json.loads(json.dumps(recipe.table())), "stored") == recipe
 
 
-def test_degrees_celsius_are_noticed() -> None:
-    emitter = {"kind": "emitter", "name": "vent", "into": "gas", "population": "vortons", "temperature": 60}
-    said = WorldRecipe.from_tables({"fluid": {"temperature": 20}, "entity": [emitter]}).lint()
-    assert "[fluid]: temperature = 20 K is colder than liquid nitrogen" in said[0] and "are 293.15" in said[0]
-    assert said[1].startswith("'vent': temperature = 60 K") and len(said) == 2
-    emitter["temperature"] = {"keys": [[0.0, 300.0], [1.0, 400.0]]}
-    assert not WorldRecipe.from_tables({"fluid": {"temperature": 293.15}, "entity": [emitter]}).lint()
+@pytest.mark.parametrize(
+    ("tables", "words"),
+    [
+        (
+            {"entity": [{"kind": "emitter", "name": "e", "into": "s", "rate": {"keys": [[0, 1], [0, 2]]}}]},
+            "rate = { keys = [[0, 1], [0, 2]] }: the times of keys must increase",
+        ),
+        (
+            {"fluid": {"gravity": {"keys": [[0.5, [1.0, 0.0, -9.8]]]}, "density_profile": [[0.0, 1.2]]}},
+            "gravity = { keys = [[0.5, [1.0, 0.0, -9.8]]] } is not along z",
+        ),
+    ],
+)
+def test_keys_are_quoted_as_they_are_written(tables: dict[str, Any], words: str) -> None:
+    """As inline tables of TOML, not as Python's dicts or models."""
+    with pytest.raises(RecipeError, match=re.escape(words)):
+        WorldRecipe.from_tables(tables)
+
+
+WARM = {"law": "ideal_gas", "temperature": 300.0}
+VENT = {"kind": "emitter", "name": "vent", "into": "gas", "population": "vortons", "temperature": 400.0}
+POT = {"kind": "body", "name": "pot", "motion": "fixed", "shape": {"shape": "ball", "radius": 0.1}}
+BLOCK = {"kind": "fluid_block", "name": "air", "spacing": 0.5, "box": {"low": [0, 0, 0], "high": [1, 1, 1]}}
+RING = {"kind": "vortex_ring", "name": "ring", "radius": 0.5, "core": 0.2, "spacing": 0.2, "circulation": 1.0}
+KEYS = {"keys": [[0.0, 300.0], [1.0, 60.0]]}
+
+
+@pytest.mark.parametrize(
+    ("tables", "place"),
+    [
+        ({"fluid": {"temperature": 20}}, "Fluid.temperature = 20 K"),
+        (
+            {"fluid": WARM | {"temperature_profile": [[0.0, 300.0], [9.0, 20.0]]}},
+            "Fluid.temperature_profile = 20 K",
+        ),
+        ({"entity": [VENT | {"temperature": 60}]}, "EmissionSystem.emitters['vent'].temperature = 60 K"),
+        ({"entity": [VENT | {"temperature": KEYS}]}, "EmissionSystem.emitters['vent'].temperature = 60 K"),
+        ({"entity": [POT | {"heat": {"temperature": 20}}]}, "BodyHeat.T of 'pot' = 20 K"),
+        ({"entity": [BLOCK | {"temperature": "20 + x - 0.25"}]}, "Temperature.T of 'air' = 20 K"),
+        (
+            {"entity": [RING | {"component": [{"kind": "Temperature", "T": 20.0}]}]},
+            "Temperature.T of 'ring' = 20 K",
+        ),
+        (
+            {"entity": [{"kind": "emitter", "name": "e", "into": "s", "puff": BLOCK | {"temperature": 20}}]},
+            "Temperature.T of a puff of emitter 'e' = 20 K",
+        ),
+        ({"system": [{"kind": "heater", "temperature": 20}]}, "HeaterSystem.temperature = 20 K"),
+        ({"system": [{"kind": "heater", "temperature": KEYS}]}, "HeaterSystem.temperature = 60 K"),
+        ({"entity": [VENT | {"temperature": 77}], "system": [{"kind": "heater", "temperature": 900}]}, ""),
+    ],
+)
+def test_degrees_celsius_are_noticed(tables: dict[str, Any], place: str) -> None:
+    """Whichever way they come: every column and parameter in kelvin is looked at."""
+    found = [text for text in WorldRecipe.from_tables(tables).build().lint() if "liquid nitrogen" in text]
+    assert len(found) == bool(place) and all(text.startswith(f"{place} is colder") for text in found), found
+    degrees = {"20": "20 degrees Celsius are 293.15", "60": "60 degrees Celsius are 333.15"}
+    assert not place or found[0].endswith(degrees[place.split()[-2]])
 
 
 def test_what_looks_wrong_in_a_recipe_is_told_where_it_is_loaded() -> None:
     """As by `run` and `validate`, at the line of the caller."""
-    emitter = {"kind": "emitter", "name": "vent", "into": "gas", "population": "vortons", "temperature": 60}
-    with pytest.warns(ef.FluidWarning, match="'vent': temperature = 60 K is colder than liquid") as said:
-        ef.load({"entity": [emitter]})
+    with pytest.warns(ef.FluidWarning, match="'pot': rotation = .* turns by 90 rad") as said:
+        ef.load({"entity": [POT | {"rotation": [0, 0, 90]}]})
     assert len(said) == 1 and said[0].filename == __file__
 
 
 def test_turns_in_degrees_are_noticed() -> None:
-    block = {"kind": "body", "name": "log", "shape": {"shape": "box", "size": [1, 1, 1]}}
-    tables = {"entity": [block | {"rotation": [90, 0, 0]}]}
-    assert WorldRecipe.from_tables(tables).lint() == [
+    def told(**table: Any) -> list[str]:
+        return WorldRecipe.from_tables({"entity": [block | table]}).lint()
+
+    block: dict[str, Any] = {"kind": "body", "name": "log", "shape": {"shape": "box", "size": [1, 1, 1]}}
+    assert told(rotation=[90, 0, 0]) == [
         "'log': rotation = [90.0, 0.0, 0.0] turns by 90 rad; rotations are in radians, "
         "so 90 degrees are 1.571"
     ]
+    parts = [{"shape": block["shape"]}, {"shape": block["shape"], "rotation": [0, 0, 45]}]
+    assert told(shape={"shape": "compound", "parts": parts})[0].startswith(
+        "'log': shape.parts[1].rotation = [0.0, 0.0, 45.0] turns by 45 rad"
+    )
     solid = {"shape": block["shape"], "rotation": [0, 45, 0]}
     filled = {"kind": "tracers", "name": "dye", "cell": 0.1, "solid": solid}
-    assert "'dye': rotation = [0.0, 45.0, 0.0]" in WorldRecipe.from_tables({"entity": [filled]}).lint()[0]
-    for fine in ([0, 6.2, 0], {"keys": [[0.0, [0, 0, 0]], [1.0, [0, 0, 90]]]}):
-        turned = block | {"rotation": fine, "motion": "scripted"}
-        assert not WorldRecipe.from_tables({"entity": [turned]}).lint()
+    assert (
+        "'dye': solid.rotation = [0.0, 45.0, 0.0]" in WorldRecipe.from_tables({"entity": [filled]}).lint()[0]
+    )
+    # Keys may turn as far as they like, unless they are eighths of a turn in degrees.
+    keyed = {"keys": [[0.0, [0, 0, 0]], [1.0, [0, 0, 90]]]}
+    assert "'log': rotation = a key turns by 90 rad" in told(rotation=keyed, motion="scripted")[0]
+    for fine in ([0, 6.2, 0], {"keys": [[0.0, [0, 0, 0]], [1.0, [0, 0, 100]]]}):
+        assert not told(rotation=fine, motion="scripted")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,93 @@
+"""Numbers that were probably meant in another unit: degrees Celsius for kelvin, degrees for radians."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ecs_fluid.component import Array, Tables
+from ecs_fluid.keyframes import Keyed
+from ecs_fluid.settings import Settings
+from ecs_fluid.system import System
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
+
+NITROGEN = 77.0
+"""Boiling point of nitrogen, K: a lower temperature was probably meant in degrees Celsius."""
+
+EIGHTH = 45.0
+"""Keys of rotations that are all whole multiples of an eighth of a turn in degrees were meant in degrees."""
+
+
+def of_unit(model: Settings, unit: str, place: str = "") -> Iterator[tuple[str, Any]]:
+    """Places and values of the parameters whose descriptions name that unit, those of inner models too."""
+    told = model.descriptions()
+    for name, value in model:
+        parts = value if isinstance(value, list | tuple) else [value]
+        if isinstance(value, Keyed) or not any(isinstance(part, Settings) for part in parts):
+            if value is not None and re.search(rf", {unit}(?=$|[;:,() ])", told.get(name, "")):
+                yield place + name, value
+            continue
+        for number, part in enumerate(parts):
+            if isinstance(part, Settings):
+                which = "" if part is value else f"[{getattr(part, 'name', number)!r}]"
+                yield from of_unit(part, unit, f"{place}{name}{which}.")
+
+
+def celsius_lint(world: World, systems: list[System]) -> Iterator[str]:
+    """Sentences on temperatures below that of liquid nitrogen: of the fluid, of rows and of systems.
+
+    A temperature of 0 stands for none.
+    """
+    for entity in world.entities:
+        yield from cold_rows_lint(entity.tables, "" if entity.name == "fluid" else f" of {entity.name!r}")
+    for system in systems:
+        for place, value in of_unit(system.parameters, "K", f"{type(system).__name__}."):
+            yield from _cold_lint(place, value.values if isinstance(value, Keyed) else np.array(value))
+
+
+def cold_rows_lint(tables: Tables, of: str) -> Iterator[str]:
+    """Sentences on temperatures below that of liquid nitrogen in tables; `of` says whose they are."""
+    for kind, table in tables.items():
+        if not kind.derived:
+            columns = [column for column in kind.columns.values() if column.unit.split(", ")[-1] == "K"]
+            places = [(f"{kind.__name__}.{column.name}{of}", column) for column in columns]
+            told = (_cold_lint(place, vars(table)[column.name], column.unit) for place, column in places)
+            # One is enough: others often follow from it.
+            yield from islice(chain.from_iterable(told), 1)
+
+
+def _cold_lint(place: str, values: Array, unit: str = "K") -> Iterator[str]:
+    """A sentence on the lowest of temperatures (...,) K; the last column of `values` with several units."""
+    if values.dtype.kind not in "fiu":
+        return
+    last = values[..., -1] if "," in unit else values
+    cold = last[(last > 0) & (last < NITROGEN)]
+    if cold.size:
+        value = float(cold.min())
+        yield (
+            f"{place} = {value:.6g} K is colder than liquid nitrogen; temperatures are in kelvin, so "
+            f"{value:.6g} degrees Celsius are {value + 273.15:.6g}"
+        )
+
+
+def degrees_lint(model: Settings) -> Iterator[str]:
+    """Sentences on rotation vectors in a model, rad, that turn by more than a whole turn.
+
+    Those that are keyed in time may do so, unless all keys are multiples of `EIGHTH`.
+    """
+    for place, value in of_unit(model, "rad"):
+        turns = np.atleast_2d(value.values if isinstance(value, Keyed) else np.array(value, np.float64))
+        angle = float(np.linalg.norm(turns, axis=-1).max())
+        if angle > 2 * math.pi and not (isinstance(value, Keyed) and (turns % EIGHTH).any()):
+            shown = "a key" if isinstance(value, Keyed) else list(value)
+            yield (
+                f"{place} = {shown} turns by {angle:g} rad; rotations are in radians, so {angle:g} degrees "
+                f"are {math.radians(angle):.4g}"
+            )
