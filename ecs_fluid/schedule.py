@@ -189,8 +189,14 @@ def _sort(phase: str, members: list[System], later: list[set[int]], reads: Reads
     for i in range(count):
         for j in range(i + 1, count):
             shared = _conflict(members[i], members[j], reads)
-            if members[i].several and type(members[i]) is type(members[j]):
-                continue
+            if type(members[i]) is type(members[j]):
+                if members[i].several:
+                    continue
+                if members[i].single:
+                    raise ScheduleError(
+                        f"there are two systems {type(members[i]).__name__}, which would do the same twice; "
+                        "keep one of them"
+                    )
             if shared is not None and j not in reach[i] and i not in reach[j]:
                 a, b = type(members[i]).__name__, type(members[j]).__name__
                 if type(members[i]) is type(members[j]):

@@ -104,6 +104,8 @@ class System(esper.Processor):
             when the tick ends.
         several: whether a world may have several of the class although they write the same tables; they then
             run in the order in which they were added.
+        single: whether a world may have one of the class alone, although several would write no table in
+            common: they would do the same twice.
         integrates: whether it advances all states by their rates, once for every stage of the integrator.
         on: a parameter of this name, a tuple of entity names, says which entities the system works on
             (`chosen`); the world refuses names of entities that it does not have.
@@ -131,6 +133,7 @@ class System(esper.Processor):
     integrates: ClassVar[bool] = False
     symmetric: ClassVar[bool] = False
     several: ClassVar[bool] = False
+    single: ClassVar[bool] = False
     distribution: ClassVar[Literal["rows", "whole", "ranks"]] = "whole"
     dimensions: ClassVar[tuple[int, ...]] = (3,)
     makes_vorticity: ClassVar[bool] = False

@@ -64,6 +64,7 @@ class DiffusionSystem(System):
     adds = (StrengthRate, CoreRadiusRate)
     asks = ("BodySystem",)
     phase = "rates"
+    single = True
     distribution = "ranks"
     dimensions = (2, 3)
 

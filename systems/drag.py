@@ -155,7 +155,8 @@ class DragSystem(System):
         bodies, hulls = gathered(entities)
         across = self.world.across
         size = radii(bodies, hulls, across)
-        wind = bodies.v - column_of(entities, Surroundings, "u")
+        flow, turning = (column_of(entities, Surroundings, name) * self.flow for name in ("u", "turning"))
+        wind = bodies.v - flow
         move_freely(bodies, 0.5 * dt)
         rho = np.interp(bodies.x[:, 2], *profile(fluid_at_rest(self.world)))
         added = load_of(entities, "added")
@@ -164,7 +165,7 @@ class DragSystem(System):
         if self.torque:
             factor, power = (8, 3) if across is None else (4, 2)
             slow = np.where(free, factor * np.pi * rho * nu * size**power, 0.0)
-            swirl = slow[:, None] * column_of(entities, Surroundings, "turning")
+            swirl = slow[:, None] * turning
             add_loads(entities, brake=slow, swirl=swirl)
             brake_spin(bodies, slow, swirl, 0.5 * dt)
         gravity = self.world.gravity * (np.arange(3) != across)

@@ -63,6 +63,7 @@ class InertiaSystem(System):
     may_read = (Liquid, Whitewater)
     adds = (Velocity, Acceleration)
     phase = "rates"
+    single = True
     distribution = "rows"
     dimensions = (2, 3)
 

@@ -35,6 +35,7 @@ class AlignmentSystem(System):
     reads = (Position, VelocityGradient)
     writes = (Strength,)
     phase = "move"
+    single = True
 
     rate: float = Field(ge=0, le=1e9)
     """rate of turning, 1/s; about a tenth of the largest |grad u|"""

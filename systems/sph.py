@@ -36,7 +36,7 @@ from ecs_fluid.systems.liquid.measuring import measured
 from ecs_fluid.systems.liquid.places import bodies_at
 from ecs_fluid.systems.liquid.start import fill_model, remove_in_solids
 from ecs_fluid.systems.liquid.steps import MOST_STEPS, StepLimits
-from ecs_fluid.systems.liquid.tick_warnings import warn_of_error, warn_of_push
+from ecs_fluid.systems.liquid.tick_warnings import warn_of_error, warn_of_push, warn_of_thrown_bodies
 from ecs_fluid.systems.liquid_push import LiquidPushSystem
 from ecs_fluid.systems.shared.body_tables import BODIES, body_entities
 from ecs_fluid.systems.shared.populations import rows_of_each, spread
@@ -215,6 +215,7 @@ class SphSystem(System):
         began, limits = liquid.particles.x.copy(), StepLimits(liquid, law, pull)
         result = march(liquid, law, pull, dt, limits, self._forces_of_steps(law, pull))
         self._update_budget(liquid, began, result, dt)
+        warn_of_thrown_bodies(self, result.loads[:, :3], dt, liquid.sound)
         x, v, mass, size, excess = liquid.particles
         nu, load = result.last.nu, result.last.load
         self.field(LiquidModel).peak[0] = nu[: liquid.count].max()

@@ -14,6 +14,7 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.operations import winds
 from ecs_fluid.systems.shared.body_tables import (
     SHAPES,
+    arms_of_hinges,
     body_entities,
     corners_of,
     faces_of,
@@ -81,11 +82,13 @@ class SurroundingsSystem(System):
         move_freely(bodies, stage.c * dt)
         columns: dict[str, Array] = {}
         if self._wanted("flow") or accelerating:
-            u, slope = self._flow(entities, bodies.x, radii(bodies, hulls, self.world.across))
+            arm = arms_of_hinges(entities, bodies)
+            v = bodies.v + np.cross(bodies.angular_velocity, arm)
+            u, slope = self._flow(entities, bodies.x + arm, radii(bodies, hulls, self.world.across))
             curl = [slope[:, j, k] - slope[:, k, j] for j, k in ((1, 2), (2, 0), (0, 1))]
             columns["u"], columns["turning"] = stage.weight * u, stage.weight * 0.5 * np.stack(curl, axis=1)
             if accelerating:
-                columns["acceleration"] = self._acceleration(u, bodies.v, slope, dt)
+                columns["acceleration"] = self._acceleration(u, v, slope, dt)
         if self._wanted("local") and stage.weight != 0.0:
             excess, rise = self._excess(bodies, hulls)
             columns["excess"], columns["slope"] = stage.weight * excess, stage.weight * rise

@@ -9,8 +9,10 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import Position
+from ecs_fluid.components.bodies import FREE, Body, Hinge
 from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.systems.liquid.heads import head_of_push
+from ecs_fluid.systems.shared.body_tables import body_entities, column_of, leaders_of, of_whole
 from ecs_fluid.systems.shared.populations import rows_of_each
 
 if TYPE_CHECKING:
@@ -54,6 +56,29 @@ def warn_of_push(liquid: AllLiquid, push: Array) -> None:
             f"{10 * math.sqrt(head):.2g} m/s",
             "push",
         )
+
+
+def warn_of_thrown_bodies(sph: SphSystem, force: Array, dt: float, c: float) -> None:
+    """Warn once of a free body that the `force` (n, 3) N of liquid throws in a tick of `dt` s.
+
+    The liquid's speed of sound `c`, m/s, is ten times the largest velocity that it is meant for, by default.
+    """
+    entities = body_entities(sph.world)
+    if not entities:
+        return
+    leader = leaders_of(entities)
+    mass, force = (of_whole(leader, of) for of in (column_of(entities, Body, "mass"), force))
+    free = (column_of(entities, Body, "motion") == FREE) & ~column_of(entities, Hinge, "axis").any(axis=1)
+    gain = np.where(free, dt * np.linalg.norm(force, axis=1) / mass, 0.0)
+    for entity, rows in rows_of_each(entities):
+        most = float(gain[rows].max(initial=0.0))
+        if most > 0.1 * c:
+            sph.warn(
+                f"in one tick the liquid changes the velocity of the body {entity.name!r} by {most:.3g} m/s, "
+                f"more than the {0.1 * c:.3g} m/s that liquid is meant to move at: free bodies move once in "
+                "a tick, and light ones are thrown; use a smaller dt, or a heavier body",
+                "thrown",
+            )
 
 
 def warn_of_speed(sph: SphSystem, speed: float, c: float) -> None:

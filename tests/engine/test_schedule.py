@@ -161,6 +161,12 @@ def test_readers_need_no_order() -> None:
     assert names(*readers) == ["Reader0", "Reader1", "Reader2"]
 
 
+def test_two_that_would_do_the_same_twice() -> None:
+    """They only add to rates, so tables allow it; with two tables of `thermal` heat spread twice as fast."""
+    with refused("there are two systems ThermalSystem, which would do the same twice; keep one of them"):
+        build_schedule([ef.ThermalSystem(), ef.ThermalSystem(species_diffusivity=1e-3)])
+
+
 def test_two_of_one_kind_that_write_the_same() -> None:
     kind = make("Twin", writes=(ef.Position,))
     with refused("there are two systems Twin, and both access Position; keep one of them"):

@@ -238,6 +238,30 @@ def test_drag_coefficients() -> None:
         assert abs(found - wanted) < 2e-4 * wanted
 
 
+def test_drag_without_flow_is_drag_in_fluid_at_rest() -> None:
+    """Also where buoyancy needs the flow: a ball beside a ring, by Stokes, slows by 6 pi mu R v alone.
+
+    Buoyancy pushes by (m_f + m_a) Du/Dt, the same with either `flow`, so the velocities differ by the drag of
+    the flow. In one tick of 0.001 s the ball, at rest, feels no drag with flow = false.
+    """
+    found = {}
+    for flow in (True, False):
+        world = ef.World(dt=0.001, precision="double", integrator="rk2")
+        world.set_fluid(density=1.2, viscosity=1e-3, gravity=(0.0, 0.0, 0.0))
+        world.add_system(ef.BodySystem())
+        ball = solid(world, "ball", {"shape": "ball", "radius": 0.05}, density=300.0)
+        x = np.array([[0.3, 0.0, 0.0], [-0.3, 0.0, 0.0]])
+        alpha = np.array([[0.0, 0.1, 0.0], [0.0, -0.1, 0.0]])
+        world.spawn("pair", ef.Position(x), ef.Strength(alpha), ef.CoreRadius(np.full(2, 0.1)))
+        world.add_systems([ef.VelocitySystem(solver="direct"), ef.AdvectionSystem()])
+        world.add_systems([ef.DragSystem(law="stokes", flow=flow), ef.BuoyancySystem(acceleration=True)])
+        world.step()
+        found[flow] = float(ball[ef.RigidMotion].v[0, 2]), float(ball[ef.Surroundings].u[0, 2])
+    mass = 300.0 * 4 / 3 * np.pi * 0.05**3 + 0.5 * 1.2 * 4 / 3 * np.pi * 0.05**3
+    pull = 6 * np.pi * 1.2e-3 * 0.05 * found[True][1] / mass * 0.001
+    assert abs(pull) > 0 and np.isclose(found[True][0] - found[False][0], pull, rtol=1e-2)
+
+
 def test_spin_decays_by_the_creeping_torque() -> None:
     """Case 85: torque -8 pi mu R^3 Omega, so that the spin falls as exp(-8 pi mu R^3 t/I), to 1e-9."""
     world = afloat(dt=0.1, gravity=0.0, density=2.0)

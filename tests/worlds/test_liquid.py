@@ -316,3 +316,27 @@ def test_shipped_world_runs(name: str) -> None:
         assert collision.overlap(entity[ef.Position].x).max() <= 1e-5
     # The steps of a tick stay few enough for that.
     assert int(world.fluid[ef.LiquidBudget].steps[0]) <= 2 * 12
+
+
+@pytest.mark.parametrize(("dt", "told"), [(0.01, True), (0.005, False)])
+def test_a_light_body_that_liquid_throws_is_told(dt: float, told: bool) -> None:
+    """A cube of half the liquid's density, four particles wide, in a full box, at three steps a tick and two.
+
+    At three it comes to 3 m/s within 0.1 s, where weight and buoyancy give it g t = 1 m/s at most.
+    """
+    box = {"shape": "box", "size": [0.6, 0.5, 0.4]}
+    cube = {"shape": "box", "size": [0.2, 0.2, 0.2]}
+    tables = {
+        "world": {"dt": dt, "integrator": "euler"},
+        "entity": [
+            {"kind": "container", "name": "tank", "shape": box},
+            {"kind": "liquid", "name": "water", "fills": "tank", "spacing": 0.05, "hydrostatic": True},
+            {"kind": "body", "name": "cube", "shape": cube, "density": 500.0, "center": [0.05, 0.0, 0.02]},
+        ],
+        "system": [{"kind": "sph"}],
+    }
+    world = ef.load(tables)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        world.step(round(0.1 / dt))
+    assert any("changes the velocity of the body 'cube'" in str(one.message) for one in said) == told
