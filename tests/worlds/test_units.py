@@ -28,8 +28,8 @@ from ecs_fluid.worlds.world_tables import FLUID, FluidTable
 pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
 
 ATOMS = {
-    "1": (0, 0, 0), "m": (1, 0, 0), "s": (0, 1, 0), "kg": (0, 0, 1), "rad": (0, 0, 0), "K": (0, 0, 0),
-    "N": (1, -2, 1), "Pa": (-1, -2, 1), "J": (2, -2, 1), "W": (2, -3, 1),
+    "1": (0, 0, 0), "m": (1, 0, 0), "s": (0, 1, 0), "kg": (0, 0, 1), "rad": (0, 0, 0), "degrees": (0, 0, 0),
+    "K": (0, 0, 0), "N": (1, -2, 1), "Pa": (-1, -2, 1), "J": (2, -2, 1), "W": (2, -3, 1),
 }  # fmt: skip
 """Powers of metre, second and kilogram; those of the kelvin, which stays, are left out."""
 
