@@ -86,10 +86,14 @@ def shown(value: Any) -> str:
 
 
 def _written(value: Any) -> str:
-    """A value as Python writes it, but tables and models as inline tables of TOML."""
+    """A value as Python writes it, but models, and tables whose keys are names, as inline tables of TOML."""
     if isinstance(value, BaseModel):
         value = value.model_dump(mode="json", exclude_unset=True)
-    if isinstance(value, dict) and value and all(isinstance(key, str) for key in value):
+    if (
+        isinstance(value, dict)
+        and value
+        and all(isinstance(key, str) and key.isidentifier() for key in value)
+    ):
         return f"{{ {', '.join(f'{key} = {_written(item)}' for key, item in value.items())} }}"
     return f"[{', '.join(map(_written, value))}]" if isinstance(value, list) else repr(value)
 

@@ -99,12 +99,12 @@ def misplaced_lint(entities: list[Entity], bodies: Bodies, hulls: Hulls) -> list
     """Sentences on free bodies in others, beside containers, and in containers too narrow for them.
 
     `bodies` are the bodies of all `entities`, end to end. Bodies of several parts may have their centre in
-    another body.
+    another body, and hinges may be in a wall.
     """
     from ecs_fluid.kernels.bodies.rotation import matrix_of
     from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
 
-    hollow, loose = bodies.shape == CONTAINER, bodies.motion == FREE
+    hollow, loose = bodies.shape == CONTAINER, (bodies.motion == FREE) & ~bodies.hinge.any(axis=1)
     first = bodies.leader == np.arange(len(loose))
     alone = np.bincount(bodies.leader, minlength=len(loose)) == 1
     inside, beside = np.zeros(len(loose), bool), np.zeros(len(loose), bool)
