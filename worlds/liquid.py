@@ -127,6 +127,7 @@ class LiquidRecipe(Recipe):
         low, high, middle = space.low, space.high, float(space.origin[2])
         upright = np.allclose(space.axes, np.eye(3), atol=1e-6)
         if self.level is not None:
+            self._warn_if_level_is_no_height(world)
             top = middle + float((container.corners @ space.axes[:, 2]).max())
             if self.level > top + 1e-6 * (1 + abs(top)):
                 raise RecipeError(
@@ -146,6 +147,15 @@ class LiquidRecipe(Recipe):
         if not len(x):
             raise RecipeError(f"no particle of liquid fits into {name!r}; use a smaller spacing")
         return np.asarray(x), float(np.prod(edge))
+
+    def _warn_if_level_is_no_height(self, world: World) -> None:
+        """Warn of a level where gravity, at the start, does not point down along z."""
+        down = world.gravity / (np.linalg.norm(world.gravity) or 1.0)
+        if down.any() and down[2] > -0.5:
+            warn(
+                f"{self.name!r}: level = {self.level:g} m is a height along z, but gravity is "
+                f"{world.gravity.tolist()} m/s^2; let gravity point along -z, or fill a box"
+            )
 
     def _warn_if_thin(self, space: Space) -> None:
         """Warn of liquid too thin for its spacing."""

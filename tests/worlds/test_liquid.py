@@ -340,3 +340,14 @@ def test_a_light_body_that_liquid_throws_is_told(dt: float, told: bool) -> None:
         warnings.simplefilter("always")
         world.step(round(0.1 / dt))
     assert any("changes the velocity of the body 'cube'" in str(one.message) for one in said) == told
+
+
+def test_a_level_is_a_height_along_z() -> None:
+    """With gravity along x it is told; tilted by less than 60 degrees, as in a tank that is shaken, not."""
+    liquid = {"kind": "liquid", "name": "water", "fills": "tank", "spacing": 0.1, "level": 0.0}
+    tank = {"kind": "container", "name": "tank", "shape": {"shape": "box", "size": [1, 1, 1]}}
+    for gravity, count in (([9.81, 0, 0], 1), ([5.0, 0, -9.0], 0), ([0, 0, 0], 0)):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            ef.load({"world": {"dt": 0.01}, "fluid": {"gravity": gravity}, "entity": [tank, liquid]})
+        assert sum("is a height along z" in str(one.message) for one in said) == count
