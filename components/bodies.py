@@ -104,6 +104,21 @@ class Hinge(Component):
             raise ComponentError(
                 f"Hinge.axis row {row} has length {length[row]:g}; a unit vector, or 0 for none, is needed"
             )
+        for row in np.flatnonzero((length == 0) & self.center.any(axis=1))[:1]:
+            raise ComponentError(
+                f"Hinge.center row {row} is {_listed(self.center[row])} m, but the axis is 0; a body without "
+                "a hinge has its centre of mass at Pose.x, so 0 is needed"
+            )
+        if BodyPart in beside:
+            parts, first = beside[BodyPart], np.arange(len(length))
+            if isinstance(parts, BodyPart) and len(parts.body) == len(length):
+                first = parts.leaders()
+            other = (self.axis != self.axis[first]) | (self.center != self.center[first])
+            for row in np.flatnonzero(other.any(axis=1))[:1]:
+                raise ComponentError(
+                    f"Hinge row {row} is another one than that of row {first[row]}, but both are parts of "
+                    "one body; all parts of a body need the same hinge"
+                )
         if RigidMotion in beside and len(vars(beside[RigidMotion])["v"]) == len(length):
             v = vars(beside[RigidMotion])["v"]
             for row in np.flatnonzero((length > 0) & v.any(axis=1))[:1]:

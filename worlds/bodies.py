@@ -197,6 +197,8 @@ class BodyRecipe(_Placed):
             return self
         if self.motion != "free":
             raise ValueError(f"hinge is given, but motion is {self.motion!r}; only free bodies turn on one")
+        if self.added_mass is not None:
+            raise ValueError("added_mass is given, but the body has a hinge, and only turns; leave it out")
         if any(self.velocity):
             raise ValueError("velocity is given, but the body has a hinge, which stays; leave velocity out")
         axis, spin = self.hinge.axis, self.angular_velocity

@@ -20,7 +20,7 @@ def built(*entities: dict[str, Any], dt: float, gravity: tuple[float, ...] = (0,
     tables = {
         "world": {"dt": dt, "precision": "double"},
         "fluid": {"gravity": gravity},
-        "entity": [{"kind": "body", **entity} for entity in entities],
+        "entity": [{"kind": "body"} | entity for entity in entities],
     }
     return ef.load(WorldRecipe.from_tables(tables))
 
@@ -140,6 +140,43 @@ def test_torques_across_a_hinge_do_nothing() -> None:
     assert np.array_equal(wheel[ef.Pose].x, place) and not np.array_equal(wheel[ef.Pose].q[0], begun)
 
 
+def test_a_hub_on_a_fixed_axle_turns_freely() -> None:
+    """The fan's box overlaps the post that carries it, where no impulse has a lever about the hinge."""
+    post = {"name": "post", "shape": {"shape": "box", "size": [0.1, 0.1, 1.0]}, "motion": "fixed"}
+    fan = {
+        "name": "fan", "shape": {"shape": "box", "size": [1.0, 0.2, 0.05]}, "center": [0, 0, 0.5],
+        "hinge": {"axis": [0, 0, 1]}, "angular_velocity": [0, 0, 3.0],
+    }  # fmt: skip
+    world = built(post, fan, dt=0.02)
+    world.step(20)
+    assert np.allclose(world["fan"][ef.RigidMotion].angular_velocity, [[0, 0, 3.0]], rtol=1e-12)
+
+
+def test_a_door_in_a_wall_swings_into_both_rooms_until_a_stop_holds_it() -> None:
+    """Its hinge is in the wall between two rooms, which do not hold it; a fixed block 0.6 m from it does."""
+    rooms = [
+        {"kind": "container", "name": name, "shape": {"shape": "box", "size": [2.0, 2.0, 2.0]}, "center": at}
+        for name, at in (("west", [-1.0, 0, 0]), ("east", [1.0, 0, 0]))
+    ]
+    door = {
+        "name": "door", "shape": {"shape": "box", "size": [0.05, 0.8, 1.8]}, "center": [0.0, 0.4, 0.0],
+        "hinge": {"axis": [0, 0, 1], "point": [0, 0, 0]}, "angular_velocity": [0, 0, 1.0],
+    }  # fmt: skip
+    stop = {
+        "name": "stop", "shape": {"shape": "box", "size": [0.1, 0.1, 0.1]}, "center": [-0.6, 0.0, 0.0],
+        "motion": "fixed",
+    }  # fmt: skip
+    world = built(*rooms, door, stop, dt=0.02)
+    world.step(50)
+    assert np.allclose(world["door"][ef.RigidMotion].angular_velocity, [[0, 0, 1.0]], rtol=1e-12)
+    world.step(50)
+    w, *_, z = world["door"][ef.Pose].q[0]
+    # Its face, 0.025 m off the line from the hinge along it, lies on the block's edge at (-0.55, 0.05).
+    along = 2 * np.arctan2(z, w) + np.pi / 2
+    assert abs(abs(-0.55 * np.sin(along) - 0.05 * np.cos(along)) - 0.025) < 1e-4
+    assert np.abs(world["door"][ef.RigidMotion].angular_velocity).max() < 1e-9
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
@@ -148,6 +185,7 @@ def test_torques_across_a_hinge_do_nothing() -> None:
         ({"angular_velocity": [1, 0, 0]}, "about which alone the body turns"),
         ({"shape": {"shape": "ball", "radius": 1.0}}, "about which alone balls turn"),
         ({"hinge": {"axis": [0, 0, 0]}}, "at least one component that is not zero"),
+        ({"added_mass": [1, 1, 1]}, "and only turns; leave it out"),
     ],
 )
 def test_hinges_that_cannot_be(more: dict[str, Any], said: str) -> None:

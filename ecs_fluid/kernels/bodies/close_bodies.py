@@ -70,7 +70,7 @@ def close_pairs(x: Array, reach: Array, shape: Array, motion: Array, leader: Arr
 
 
 @njit(cache=True, error_model="numpy")
-def _depth_outside(bodies: Bodies, hulls: Hulls, a: int, b: int) -> float:
+def depth_outside(bodies: Bodies, hulls: Hulls, a: int, b: int) -> float:
     """How far the centre of body b is outside container a, m; negative inside."""
     apart = minus(row_of(bodies.x, b), row_of(bodies.x, a))
     return plane_bound(hulls, bodies.hull[a], rotated_back(rotation_at(bodies.q, a), apart))[0]
@@ -79,12 +79,12 @@ def _depth_outside(bodies: Bodies, hulls: Hulls, a: int, b: int) -> float:
 @njit(cache=True, error_model="numpy")
 def belongs_to_container(bodies: Bodies, hulls: Hulls, a: int, b: int) -> bool:
     """Whether the walls of container a are for body b: its centre is in a, or in none and a is nearest."""
-    own = _depth_outside(bodies, hulls, a, b)
+    own = depth_outside(bodies, hulls, a, b)
     if own <= 0.0:
         return True
     for c in range(len(bodies.x)):
         if c != a and bodies.shape[c] == CONTAINER:
-            other = _depth_outside(bodies, hulls, c, b)
+            other = depth_outside(bodies, hulls, c, b)
             if other <= 0.0 or other < own or (other == own and c < a):
                 return False
     return True

@@ -19,7 +19,12 @@ import math
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.bodies.close_bodies import belongs_to_container, close_pairs, doubled
+from ecs_fluid.kernels.bodies.close_bodies import (
+    belongs_to_container,
+    close_pairs,
+    depth_outside,
+    doubled,
+)
 from ecs_fluid.kernels.bodies.contact_solver import (
     ContactForces,
     Contacts,
@@ -37,12 +42,17 @@ from ecs_fluid.kernels.bodies.rotation import (
     matrix_of,
     product,
     quaternion_of,
+    rotation_at,
     times,
     times_transposed,
 )
 from ecs_fluid.kernels.bodies.table import BALL, CONTAINER, Bodies
 from ecs_fluid.kernels.compiled import Array
-from ecs_fluid.kernels.compiled.vector3 import dot, length, row_of
+from ecs_fluid.kernels.compiled.vector3 import cross_of, dot, length, minus, rotated, row_of
+
+LEAST_LEVER = 0.15
+"""Least lever of a contact's normal about a hinge, over the body's radius, at which the contact acts on it.
+Nearer to the hinge nothing could be pushed apart, as a hub on a fixed axle."""
 
 PENETRATION_REMOVED = 0.2
 """Fraction of a penetration that one substep removes."""
@@ -77,10 +87,24 @@ def apply_torque(bodies: Bodies, torque: Array, h: float) -> None:
 
 
 @njit(cache=True)
+def _gives_way(bodies: Bodies, i: int, point: Array) -> bool:
+    """Whether an impulse at a contact, `point` (7,), can move body i; a hinged one where it has a lever."""
+    if bodies.motion[i] != 2:
+        return False
+    if not bodies.hinge[i].any():
+        return True
+    axis = rotated(rotation_at(bodies.q, i), row_of(bodies.hinge, i))
+    place, normal = (point[0], point[1], point[2]), (point[3], point[4], point[5])
+    lever = dot(normal, cross_of(axis, minus(place, row_of(bodies.x, i))))
+    return abs(lever) > LEAST_LEVER * bodies.radius[i]
+
+
+@njit(cache=True)
 def find_contacts(bodies: Bodies, hulls: Hulls, shift: Array, h: float) -> tuple[Array, Array]:
     """(pairs (c, 2), points (c, 7)) of all contacts that may close while bodies move by `shift` (n, 3) m.
 
-    Contacts of parts are those of their bodies: pairs are of `leader`s, ascending.
+    Contacts of parts are those of their bodies: pairs are of `leader`s, ascending. Contacts at which neither
+    body can give way are left out, and those of hinged bodies with containers in which their hinge is not.
     """
     x, radius, shape, q, hull = bodies.x, bodies.radius, bodies.shape, bodies.q, bodies.hull
     n = len(x)
@@ -90,7 +114,7 @@ def find_contacts(bodies: Bodies, hulls: Hulls, shift: Array, h: float) -> tuple
         if shape[i] != BALL:
             reach[i] += min(length(row_of(bodies.angular_velocity, i)) * h, 2.0) * radius[i]
     candidates = close_pairs(x, reach, shape, bodies.motion, bodies.leader)
-    several, parted = (shape == CONTAINER).sum() > 1, False
+    several, parted, hinged = (shape == CONTAINER).sum() > 1, False, bodies.hinge.any()
     pairs = np.empty((64, 2), np.int64)
     points = np.empty((64, 7))
     buffer = np.empty((64, 7))
@@ -98,6 +122,8 @@ def find_contacts(bodies: Bodies, hulls: Hulls, shift: Array, h: float) -> tuple
     for p in range(len(candidates)):
         a, b = candidates[p, 0], candidates[p, 1]
         if several and shape[a] == CONTAINER and not belongs_to_container(bodies, hulls, a, b):
+            continue
+        if shape[a] == CONTAINER and bodies.hinge[b].any() and depth_outside(bodies, hulls, a, b) >= 0.0:
             continue
         slack = reach[a] - radius[a] + reach[b] - radius[b]
         if shape[a] == BALL and shape[b] == BALL:
@@ -109,6 +135,8 @@ def find_contacts(bodies: Bodies, hulls: Hulls, shift: Array, h: float) -> tuple
         while count + added > len(pairs):
             pairs, points = doubled(pairs), doubled(points)
         for k in range(added):
+            if hinged and not (_gives_way(bodies, a, buffer[k]) or _gives_way(bodies, b, buffer[k])):
+                continue
             pairs[count, 0], pairs[count, 1] = bodies.leader[a], bodies.leader[b]
             parted = parted or pairs[count, 0] != a or pairs[count, 1] != b
             for j in range(7):
