@@ -126,14 +126,14 @@ class DragSystem(System):
                 "DragSystem: with flow = false no wind acts on bodies, whose drag is relative to fluid at "
                 "rest; set flow = true, or leave the wind out"
             )
-        if world.dimension == 3:
+        if world.dimension == 3 and self._law != "constant":
             texts += _flat_lint(bodies)
         hinged = [repr(entity.name) for entity in bodies if Hinge in entity and entity[Hinge].axis.any()]
         if hinged:
             texts.append(
                 f"DragSystem: drag acts at the hinge of {' and '.join(hinged)}, which bears it; it slows "
-                "spins, but no wind turns such bodies; a ReactionSystem does, by tracers or by vortons of a "
-                "BoundarySystem"
+                "spins, but no wind turns such bodies; a ReactionSystem does, with angular = 'tracers', or "
+                "'vortons' beside a BoundarySystem"
             )
         if world.fluid[Fluid].viscosity > 0 or (self._law == "constant" and not self.torque):
             return texts
@@ -216,7 +216,7 @@ def _flat_lint(entities: list[Entity]) -> list[str]:
         return []
     bodies, hulls = gathered(entities)
     disk = np.pi * radii(bodies, hulls) ** 2
-    free = (bodies.motion == FREE) & (bodies.shape == SOLID)
+    free = (bodies.motion == FREE) & (bodies.shape == SOLID) & ~bodies.hinge.any(axis=1)
     free &= np.bincount(bodies.leader, minlength=len(disk))[bodies.leader] == 1
     wide = np.divide(areas(bodies, hulls), 4 * disk, out=np.zeros(len(disk)), where=free)
     texts = []

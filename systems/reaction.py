@@ -15,6 +15,7 @@ from ecs_fluid.components.bodies import (
     BoundaryExchange,
     Contact,
     FluidReaction,
+    Hinge,
     Pose,
     RigidMotion,
 )
@@ -130,6 +131,12 @@ class ReactionSystem(System):
         larger than the one before. Coarse panels enclose up to three times V.
         """
         texts = density_lint(self, world)
+        hinged = [repr(one.name) for one in body_entities(world) if Hinge in one and one[Hinge].axis.any()]
+        if hinged and self.angular == "none":
+            texts.append(
+                f"ReactionSystem: angular = 'none' leaves {' and '.join(hinged)} at rest, as bodies with a "
+                "hinge only turn; set angular = 'tracers' or 'vortons'"
+            )
         if _layered(world) or "vortons" not in (self.linear, self.angular):
             return texts
         rho = fluid_density(self)

@@ -152,6 +152,25 @@ def test_a_hub_on_a_fixed_axle_turns_freely() -> None:
     assert np.allclose(world["fan"][ef.RigidMotion].angular_velocity, [[0, 0, 3.0]], rtol=1e-12)
 
 
+@pytest.mark.parametrize("high", [1.0, 1.001, 0.9])
+def test_a_pendulum_in_a_room_is_held_by_its_walls(high: float) -> None:
+    """Wherever its hinge is about the ceiling, at 1 m: 1.4 m long and 0.1 m thick, with a wall 0.5 m away.
+
+    Its corner (0.05, -1.4), of the polar angle 0.0357 from the rod and the distance 1.4009 m, is at the wall
+    where the rod leans by asin(0.5/1.4009) - 0.0357 = 0.329.
+    """
+    room = {"kind": "container", "name": "room", "shape": {"shape": "box", "size": [1.0, 2.0, 2.0]}}
+    rod = {
+        "name": "rod", "shape": {"shape": "box", "size": [0.1, 0.1, 1.4]}, "center": [0, 0, high - 0.7],
+        "hinge": {"axis": [0, 1, 0], "point": [0, 0, high]}, "angular_velocity": [0, 2.0, 0],
+    }  # fmt: skip
+    world = built(room, rod, dt=0.01)
+    world.step(100)
+    q = world["rod"][ef.Pose].q[0]
+    assert abs(2 * np.arctan2(abs(q[2]), q[0]) - 0.3292) < 2e-3
+    assert np.abs(world["rod"][ef.RigidMotion].angular_velocity).max() < 1e-6
+
+
 def test_a_door_in_a_wall_swings_into_both_rooms_until_a_stop_holds_it() -> None:
     """Its hinge is in the wall between two rooms, which do not hold it; a fixed block 0.6 m from it does."""
     rooms = [

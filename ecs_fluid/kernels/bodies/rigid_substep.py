@@ -36,7 +36,7 @@ from ecs_fluid.kernels.bodies.contact_solver import (
     warm_start,
 )
 from ecs_fluid.kernels.bodies.contacts import ball_ball, contacts_of_pair, container_ball
-from ecs_fluid.kernels.bodies.polytope import Hulls
+from ecs_fluid.kernels.bodies.polytope import Hulls, plane_bound
 from ecs_fluid.kernels.bodies.rotation import (
     free_rotation,
     matrix_of,
@@ -48,11 +48,18 @@ from ecs_fluid.kernels.bodies.rotation import (
 )
 from ecs_fluid.kernels.bodies.table import BALL, CONTAINER, Bodies
 from ecs_fluid.kernels.compiled import Array
-from ecs_fluid.kernels.compiled.vector3 import cross_of, dot, length, minus, rotated, row_of
+from ecs_fluid.kernels.compiled.vector3 import cross_of, dot, length, minus, rotated, rotated_back, row_of
 
-LEAST_LEVER = 0.15
-"""Least lever of a contact's normal about a hinge, over the body's radius, at which the contact acts on it.
-Nearer to the hinge nothing could be pushed apart, as a hub on a fixed axle."""
+LEAST_LEVER = 1e-3
+"""Least lever of a contact's normal about a hinge, over the body's radius, at which it acts on the body."""
+
+AT_HINGE, OVERLAPS = 0.5, 0.01
+"""A hub may overlap its fixed axle: contacts with less than the first as lever do not act where bodies
+overlap by more than the second, both over the hinged body's radius."""
+
+FROM_HINGE = 0.1
+"""Distance of a hinge from a container, over the body's radius, beyond which it does not hold the body. A
+nearer wall does not act with a lever below `AT_HINGE`: a rod may hang at its end from a ceiling."""
 
 PENETRATION_REMOVED = 0.2
 """Fraction of a penetration that one substep removes."""
@@ -87,16 +94,33 @@ def apply_torque(bodies: Bodies, torque: Array, h: float) -> None:
 
 
 @njit(cache=True)
-def _gives_way(bodies: Bodies, i: int, point: Array) -> bool:
-    """Whether an impulse at a contact, `point` (7,), can move body i; a hinged one where it has a lever."""
+def _gives_way(bodies: Bodies, i: int, point: Array, wall: bool) -> bool:
+    """Whether an impulse at a contact, `point` (7,), can move body i; a hinged one where it has a lever.
+
+    `wall`: whether it is a contact with the wall of a container.
+    """
     if bodies.motion[i] != 2:
         return False
     if not bodies.hinge[i].any():
         return True
-    axis = rotated(rotation_at(bodies.q, i), row_of(bodies.hinge, i))
+    axis, radius = rotated(rotation_at(bodies.q, i), row_of(bodies.hinge, i)), bodies.radius[i]
     place, normal = (point[0], point[1], point[2]), (point[3], point[4], point[5])
-    lever = dot(normal, cross_of(axis, minus(place, row_of(bodies.x, i))))
-    return abs(lever) > LEAST_LEVER * bodies.radius[i]
+    arm = minus(place, row_of(bodies.x, i))
+    near = point[6] < -OVERLAPS * radius or (wall and -dot(normal, arm) < FROM_HINGE * radius)
+    return abs(dot(normal, cross_of(axis, arm))) > (AT_HINGE if near else LEAST_LEVER) * radius
+
+
+@njit(cache=True)
+def _leads_on(bodies: Bodies, hulls: Hulls, a: int, b: int, point: Array) -> bool:
+    """Whether there is another container behind the wall of container a that hinged body b meets."""
+    step = OVERLAPS * bodies.radius[b] + abs(point[6])
+    place = (point[0] - step * point[3], point[1] - step * point[4], point[2] - step * point[5])
+    for c in range(len(bodies.x)):
+        if c != a and bodies.shape[c] == CONTAINER:
+            inner = rotated_back(rotation_at(bodies.q, c), minus(place, row_of(bodies.x, c)))
+            if plane_bound(hulls, bodies.hull[c], inner)[0] <= 0.0:
+                return True
+    return False
 
 
 @njit(cache=True)
@@ -104,7 +128,8 @@ def find_contacts(bodies: Bodies, hulls: Hulls, shift: Array, h: float) -> tuple
     """(pairs (c, 2), points (c, 7)) of all contacts that may close while bodies move by `shift` (n, 3) m.
 
     Contacts of parts are those of their bodies: pairs are of `leader`s, ascending. Contacts at which neither
-    body can give way are left out, and those of hinged bodies with containers in which their hinge is not.
+    body can give way are left out, and those of hinged bodies with containers far from their hinge, and with
+    walls between two containers.
     """
     x, radius, shape, q, hull = bodies.x, bodies.radius, bodies.shape, bodies.q, bodies.hull
     n = len(x)
@@ -123,7 +148,8 @@ def find_contacts(bodies: Bodies, hulls: Hulls, shift: Array, h: float) -> tuple
         a, b = candidates[p, 0], candidates[p, 1]
         if several and shape[a] == CONTAINER and not belongs_to_container(bodies, hulls, a, b):
             continue
-        if shape[a] == CONTAINER and bodies.hinge[b].any() and depth_outside(bodies, hulls, a, b) >= 0.0:
+        walls = shape[a] == CONTAINER and bodies.hinge[b].any()
+        if walls and depth_outside(bodies, hulls, a, b) > FROM_HINGE * radius[b]:
             continue
         slack = reach[a] - radius[a] + reach[b] - radius[b]
         if shape[a] == BALL and shape[b] == BALL:
@@ -135,7 +161,10 @@ def find_contacts(bodies: Bodies, hulls: Hulls, shift: Array, h: float) -> tuple
         while count + added > len(pairs):
             pairs, points = doubled(pairs), doubled(points)
         for k in range(added):
-            if hinged and not (_gives_way(bodies, a, buffer[k]) or _gives_way(bodies, b, buffer[k])):
+            point = buffer[k]
+            if hinged and not (_gives_way(bodies, a, point, walls) or _gives_way(bodies, b, point, walls)):
+                continue
+            if walls and several and _leads_on(bodies, hulls, a, b, point):
                 continue
             pairs[count, 0], pairs[count, 1] = bodies.leader[a], bodies.leader[b]
             parted = parted or pairs[count, 0] != a or pairs[count, 1] != b
