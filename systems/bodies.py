@@ -276,7 +276,8 @@ class BodySystem(System):
             former.x[...], former.q[...] = pose.x, pose.q
             motion = entity[RigidMotion]
             former.v[...], former.angular_velocity[...] = motion.v, motion.angular_velocity
-        if not (self.scripts or any((entity[Body].motion != FIXED).any() for entity in entities)):
+        moving = any((entity[Body].motion != FIXED).any() for entity in entities)
+        if not (moving or (entities and self.scripts)):
             self._forget_contacts()
             return
         ends = self.scripted(dt)
