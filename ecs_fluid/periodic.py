@@ -48,11 +48,7 @@ def wrapped(x: Array, periods: Array) -> Array:
 
 def nearest_to(place: Array, x: Array, periods: Array) -> Array:
     """Positions (n, 3) m moved by whole periods to where they are nearest to `place` (3,) m."""
-    if not periods.any():
-        return x
-    periods = periods.astype(x.dtype)
-    steps = np.where(periods > 0, np.rint((x - place) / np.where(periods > 0, periods, 1)), 0)
-    return np.asarray(x - steps * periods)
+    return place + wrapped(x - place, periods) if periods.any() else x
 
 
 def images(x: Array, periods: Array, reach: float) -> tuple[Array, Array]:

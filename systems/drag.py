@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from ecs_fluid.component import Array
-from ecs_fluid.components.bodies import FREE, Body, BodyLoad, Hinge, Pose, RigidMotion, Surroundings
+from ecs_fluid.components.bodies import FREE, Body, BodyLoad, Pose, RigidMotion, Surroundings
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid
@@ -24,6 +24,7 @@ from ecs_fluid.systems.shared.body_tables import (
     body_entities,
     column_of,
     gathered,
+    hinged_names,
     load_of,
     move_freely,
 )
@@ -128,10 +129,9 @@ class DragSystem(System):
             )
         if world.dimension == 3 and self._law != "constant":
             texts += _flat_lint(bodies)
-        hinged = [repr(entity.name) for entity in bodies if Hinge in entity and entity[Hinge].axis.any()]
-        if hinged:
+        if hinged := hinged_names(bodies):
             texts.append(
-                f"DragSystem: drag acts at the hinge of {' and '.join(hinged)}, which bears it; it slows "
+                f"DragSystem: drag acts at the hinge of {hinged}, which bears it; it slows "
                 "spins, but no wind turns such bodies; a ReactionSystem does, with angular = 'tracers', or "
                 "'vortons' beside a BoundarySystem"
             )

@@ -15,7 +15,6 @@ from ecs_fluid.components.bodies import (
     BoundaryExchange,
     Contact,
     FluidReaction,
-    Hinge,
     Pose,
     RigidMotion,
 )
@@ -32,6 +31,7 @@ from ecs_fluid.systems.shared.body_tables import (
     column_of,
     gathered,
     held_by_hinges,
+    hinged_names,
     set_motion,
     sum_of_parts,
 )
@@ -131,10 +131,10 @@ class ReactionSystem(System):
         larger than the one before. Coarse panels enclose up to three times V.
         """
         texts = density_lint(self, world)
-        hinged = [repr(one.name) for one in body_entities(world) if Hinge in one and one[Hinge].axis.any()]
+        hinged = hinged_names(body_entities(world))
         if hinged and self.angular == "none":
             texts.append(
-                f"ReactionSystem: angular = 'none' leaves {' and '.join(hinged)} at rest, as bodies with a "
+                f"ReactionSystem: angular = 'none' leaves {hinged} at rest, as bodies with a "
                 "hinge only turn; set angular = 'tracers' or 'vortons'"
             )
         if _layered(world) or "vortons" not in (self.linear, self.angular):

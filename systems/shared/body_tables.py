@@ -119,6 +119,11 @@ def _hinges(entities: list[Entity], q: Array, motion: Array) -> Array:
     return axes
 
 
+def hinged_names(entities: list[Entity]) -> str:
+    """The entities that have hinged bodies, as text for a message; "" if none has."""
+    return " and ".join(repr(one.name) for one in entities if Hinge in one and one[Hinge].axis.any())
+
+
 def held_by_hinges(bodies: Bodies) -> Bodies:
     """The bodies with the masses and inertias by which impulses move them, see HELD_MASS."""
     rows = np.flatnonzero(bodies.hinge.any(axis=1))

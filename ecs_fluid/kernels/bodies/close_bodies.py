@@ -11,7 +11,7 @@ from ecs_fluid.kernels.bodies.polytope import Hulls, plane_bound
 from ecs_fluid.kernels.bodies.rotation import rotation_at
 from ecs_fluid.kernels.bodies.table import CONTAINER, Bodies
 from ecs_fluid.kernels.compiled import Array
-from ecs_fluid.kernels.compiled.vector3 import minus, rotated_back, row_of
+from ecs_fluid.kernels.compiled.vector3 import Vector, minus, rotated_back, row_of
 
 
 @njit(cache=True, error_model="numpy")
@@ -70,21 +70,22 @@ def close_pairs(x: Array, reach: Array, shape: Array, motion: Array, leader: Arr
 
 
 @njit(cache=True, error_model="numpy")
-def depth_outside(bodies: Bodies, hulls: Hulls, a: int, b: int) -> float:
-    """How far the centre of body b is outside container a, m; negative inside."""
-    apart = minus(row_of(bodies.x, b), row_of(bodies.x, a))
+def depth_outside(bodies: Bodies, hulls: Hulls, a: int, place: Vector) -> float:
+    """How far a place (3,) m is outside container a, m; negative inside."""
+    apart = minus(place, row_of(bodies.x, a))
     return plane_bound(hulls, bodies.hull[a], rotated_back(rotation_at(bodies.q, a), apart))[0]
 
 
 @njit(cache=True, error_model="numpy")
 def belongs_to_container(bodies: Bodies, hulls: Hulls, a: int, b: int) -> bool:
     """Whether the walls of container a are for body b: its centre is in a, or in none and a is nearest."""
-    own = depth_outside(bodies, hulls, a, b)
+    place = row_of(bodies.x, b)
+    own = depth_outside(bodies, hulls, a, place)
     if own <= 0.0:
         return True
     for c in range(len(bodies.x)):
         if c != a and bodies.shape[c] == CONTAINER:
-            other = depth_outside(bodies, hulls, c, b)
+            other = depth_outside(bodies, hulls, c, place)
             if other <= 0.0 or other < own or (other == own and c < a):
                 return False
     return True

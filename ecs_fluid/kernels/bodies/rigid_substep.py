@@ -36,7 +36,7 @@ from ecs_fluid.kernels.bodies.contact_solver import (
     warm_start,
 )
 from ecs_fluid.kernels.bodies.contacts import ball_ball, contacts_of_pair, container_ball
-from ecs_fluid.kernels.bodies.polytope import Hulls, plane_bound
+from ecs_fluid.kernels.bodies.polytope import Hulls
 from ecs_fluid.kernels.bodies.rotation import (
     free_rotation,
     matrix_of,
@@ -48,7 +48,7 @@ from ecs_fluid.kernels.bodies.rotation import (
 )
 from ecs_fluid.kernels.bodies.table import BALL, CONTAINER, Bodies
 from ecs_fluid.kernels.compiled import Array
-from ecs_fluid.kernels.compiled.vector3 import cross_of, dot, length, minus, rotated, rotated_back, row_of
+from ecs_fluid.kernels.compiled.vector3 import cross_of, dot, length, minus, rotated, row_of
 
 LEAST_LEVER = 1e-3
 """Least lever of a contact's normal about a hinge, over the body's radius, at which it acts on the body."""
@@ -116,10 +116,8 @@ def _leads_on(bodies: Bodies, hulls: Hulls, a: int, b: int, point: Array) -> boo
     step = OVERLAPS * bodies.radius[b] + abs(point[6])
     place = (point[0] - step * point[3], point[1] - step * point[4], point[2] - step * point[5])
     for c in range(len(bodies.x)):
-        if c != a and bodies.shape[c] == CONTAINER:
-            inner = rotated_back(rotation_at(bodies.q, c), minus(place, row_of(bodies.x, c)))
-            if plane_bound(hulls, bodies.hull[c], inner)[0] <= 0.0:
-                return True
+        if c != a and bodies.shape[c] == CONTAINER and depth_outside(bodies, hulls, c, place) <= 0.0:
+            return True
     return False
 
 
@@ -149,7 +147,7 @@ def find_contacts(bodies: Bodies, hulls: Hulls, shift: Array, h: float) -> tuple
         if several and shape[a] == CONTAINER and not belongs_to_container(bodies, hulls, a, b):
             continue
         walls = shape[a] == CONTAINER and bodies.hinge[b].any()
-        if walls and depth_outside(bodies, hulls, a, b) > FROM_HINGE * radius[b]:
+        if walls and depth_outside(bodies, hulls, a, row_of(x, b)) > FROM_HINGE * radius[b]:
             continue
         slack = reach[a] - radius[a] + reach[b] - radius[b]
         if shape[a] == BALL and shape[b] == BALL:
