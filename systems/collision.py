@@ -169,7 +169,7 @@ class CollisionSystem(System):
         It is minus the distance at points up to `reach` m beside a body, and farther away less than that.
         """
         bodies, hulls = gathered(body_entities(self.world))
-        return depths(resting_obstacles(bodies, max(reach, self.clearance)), hulls, points)
+        return depths(resting_obstacles(bodies, hulls, max(reach, self.clearance)), hulls, points)
 
     def open_part(self, points: Array, sides: Array, halvings: int = HALVINGS) -> Array:
         """Part (n,), 0 to 1, that is outside bodies and in a container, of boxes around points (n, 3) m.
@@ -216,11 +216,11 @@ class CollisionSystem(System):
 
         bodies, hulls = gathered(entities)
         if not moving:
-            return resting_obstacles(bodies, self.clearance), hulls
+            return resting_obstacles(bodies, hulls, self.clearance), hulls
         former = column_of(entities, FormerPose, "x"), column_of(entities, FormerPose, "q")
         present, motion = (bodies.x, bodies.q), (bodies.v, bodies.angular_velocity)
         shapes = (bodies.shape, bodies.radius, bodies.hull)
-        return obstacles(former, present, motion, *shapes, self.clearance, bodies.leader), hulls
+        return obstacles(former, present, motion, *shapes, hulls, self.clearance, bodies.leader), hulls
 
     def _keep_back_new(self, obstacles: Obstacles, hulls: Hulls) -> int:
         """Keep back misplaced new particles of emitters; returns their number."""

@@ -10,7 +10,7 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError, warn
 from ecs_fluid.worlds.hull_faces import closed_triangles, face_loops
-from ecs_fluid.worlds.meshes import read_mesh
+from ecs_fluid.worlds.meshes import closed_surfaces, read_mesh
 
 if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.polytope import Hulls
@@ -135,7 +135,7 @@ def hull_of_planes(planes: Array) -> Hull:
 def hull_of_mesh(file: str, scale: float = 1.0) -> Hull:
     """Convex hull of the points of a mesh file that `read_mesh` reads, m, scaled by `scale`.
 
-    Hollows of a mesh that is not convex are filled, with a warning; split it into several bodies instead.
+    Hollows of a mesh that is not convex are filled, with a warning; cut it into parts instead.
     """
     mesh = read_mesh(file, scale)
     hull, within = hull_of_vertices(mesh.x), abs(mesh.volume)
@@ -146,6 +146,42 @@ def hull_of_mesh(file: str, scale: float = 1.0) -> Hull:
             "these by shape = 'compound'"
         )
     return hull
+
+
+def hulls_of_mesh(file: str, scale: float, most: int) -> list[Hull]:
+    """Convex hulls of the closed surfaces of a mesh file, m, scaled by `scale`; RecipeError above `most`.
+
+    Hollows of surfaces that are not convex are filled, with a warning.
+    """
+    surfaces = closed_surfaces(read_mesh(file, scale), file)
+    inward = [number for number, surface in enumerate(surfaces) if surface.volume < 0]
+    if inward and len(inward) < len(surfaces):
+        raise RecipeError(
+            f"file = {file!r}: closed surface {inward[0]} faces inward, and others do not: a part cannot be "
+            "the hollow of another; cut the mesh into parts that are convex"
+        )
+    if len(surfaces) > most:
+        raise RecipeError(
+            f"file = {file!r} has {len(surfaces):,} closed surfaces; at most {most:,} are allowed"
+        )
+    hulls: list[Hull] = []
+    for number, surface in enumerate(surfaces):
+        try:
+            hulls.append(hull_of_vertices(surface.x))
+        except RecipeError as error:
+            raise RecipeError(f"file = {file!r}, closed surface {number}: {error}") from None
+    filled = np.array(
+        [hull.volume - abs(surface.volume) for hull, surface in zip(hulls, surfaces, strict=True)]
+    )
+    hollow = [hull.volume > FILLED * abs(part.volume) for hull, part in zip(hulls, surfaces, strict=True)]
+    if any(hollow):
+        worst = int(np.argmax(np.where(hollow, filled, -np.inf)))
+        warn(
+            f"file = {file!r}: {sum(hollow)} of its {len(hulls)} closed surfaces are not convex, above all "
+            f"number {worst}: its faces enclose {abs(surfaces[worst].volume):.4g} m^3, and the part is its "
+            f"convex hull of {hulls[worst].volume:.4g} m^3; cut the mesh into parts that are convex"
+        )
+    return hulls
 
 
 def placed(hull: Hull, turn: Array, center: Array) -> Hull:

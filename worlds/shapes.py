@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from ecs_fluid.component import Array
 from ecs_fluid.settings import Settings
@@ -17,6 +17,7 @@ from ecs_fluid.worlds.hulls import (
     hull_of_mesh,
     hull_of_planes,
     hull_of_vertices,
+    hulls_of_mesh,
     placed,
     prism_of,
     section_of,
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.polytope import Hulls
 
 GOLDEN = (1 + math.sqrt(5)) / 2
+
+MOST_PARTS = 1000
+"""Most parts of a body."""
 
 Heavy = Annotated[float, Field(ge=1e-12, le=1e18)]
 
@@ -297,19 +301,39 @@ class CompoundShape(Settings):
     """
 
     shape: Literal["compound"] = "compound"
-    parts: list[Part] = Field(min_length=1, max_length=1000)
+    parts: list[Part] = Field(default=[], max_length=MOST_PARTS)
     """the parts"""
+    file: str | None = None
+    """mesh file, in the folder of the world file, each closed surface of which is a further part, where it
+    is in the file: a program that cuts meshes into convex parts writes one after the other"""
+    scale: float = Field(default=1.0, ge=1e-12, le=1e12)
+    """how many times as large as in the file, whose lengths are in m, 1"""
+
+    @model_validator(mode="after")
+    def _has_parts(self) -> Self:
+        if not self.parts and self.file is None:
+            raise ValueError("parts, or a mesh file that has them, are needed")
+        return self
+
+    def _every_hull(self, across: int | None) -> list[Hull]:
+        """All parts at their places; in a plane across an axis their sections through their centres."""
+        hulls = [part.hull(across) for part in self.parts]
+        if self.file is not None:
+            further = hulls_of_mesh(self.file, self.scale, MOST_PARTS - len(hulls))
+            hulls += further if across is None else [section_of(hull, across) for hull in further]
+        return hulls
 
     def hulls(self, density: float, across: int | None = None) -> tuple[list[Hull], Array, Array]:
         """The parts at their places, their masses (n,) kg, and the centre of mass (3,) m of all."""
-        hulls = [part.hull(across) for part in self.parts]
+        hulls = self._every_hull(across)
         heavy = [density if part.density is None else part.density for part in self.parts]
+        heavy += [density] * (len(hulls) - len(heavy))
         mass = np.array([rho * hull.volume for rho, hull in zip(heavy, hulls, strict=True)])
         return hulls, mass, mass @ np.array([hull.center for hull in hulls]) / mass.sum()
 
     def space(self) -> Space:
         """The space that the parts fill, about its centre."""
-        every = [part.hull(None) for part in self.parts]
+        every = self._every_hull(None)
         volume = np.array([hull.volume for hull in every])
         center = volume @ np.array([hull.center for hull in every]) / volume.sum()
         tables = [about(hull, center) for hull in every]

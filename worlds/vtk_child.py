@@ -119,8 +119,10 @@ def _is_ply_cut_short(content: bytes) -> bool:
 
 
 def triangles_of(data: Any) -> Any:
-    """Corners (m, 3, 3), m, of the triangles of the data's faces (m may be 0); None if a corner is not a
-    point of the file."""
+    """Corners (m, 3, 3), m, of the triangles of the data's faces (m may be 0), face by face, strips last.
+
+    None if a corner is not a point of the file.
+    """
     import numpy as np
     from vtkmodules.util.numpy_support import vtk_to_numpy
 
@@ -142,12 +144,15 @@ def triangles_of(data: Any) -> Any:
         x = vtk_to_numpy(data.GetPoints().GetData()).astype(np.float64)
         if not ((corners >= 0) & (corners < len(x))).all():
             return None
-        sides, first = np.diff(first), first[:-1]
+        sides, first, cut, faces_of = np.diff(first), first[:-1], [], []
         for k in range(1, int(sides.max()) - 1):
             of = first[sides > k + 1]
             # Faces are fans of triangles; in strips every other triangle has the opposite orientation.
             numbers = (of + k - k % 2, of + k - 1 + k % 2, of + k + 1) if strips else (of, of + k, of + k + 1)
-            parts.append(x[np.stack([corners[of] for of in numbers], axis=1)])
+            cut.append(x[np.stack([corners[of] for of in numbers], axis=1)])
+            faces_of.append(of)
+        if cut:
+            parts.append(np.concatenate(cut)[np.argsort(np.concatenate(faces_of), kind="stable")])
     return np.concatenate(parts)
 
 

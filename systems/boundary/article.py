@@ -49,7 +49,7 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
     volume = joined([_volumes(entity, core.sigma) for entity, _, _, core, _ in tables], (), number)
     bodies, hulls = gathered(entities)
     reach = sigma * number(system.reach)
-    around = resting_obstacles(bodies, float(reach.max()) if len(x) else 0.0)
+    around = resting_obstacles(bodies, hulls, float(reach.max()) if len(x) else 0.0)
     near = vortons_near(around, hulls, x, reach, strengths, sigma, volume)
     if system.sample == "surface":
         flow = flow_at(world, near.point)
@@ -89,7 +89,7 @@ def flow_at(world: World, points: Array) -> Array:
 
 def astray(bodies: Bodies, hulls: Hulls, x: Array) -> Array:
     """Mask (n,) of the places x (n, 3) m inside a body or outside all containers."""
-    return depths(resting_obstacles(bodies, 0.0), hulls, x) > 0.0
+    return depths(resting_obstacles(bodies, hulls, 0.0), hulls, x) > 0.0
 
 
 def exchange_of(

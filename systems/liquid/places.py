@@ -41,10 +41,12 @@ def bodies_at(world: World, dt: float, reach: float) -> Bodies:
     mover = world.system(BodySystem)
     if mover is not None and dt:
         mover.set_scripted_motion(entities, bodies, dt)
-    # Poses at the end of the tick are needed only by the grid, which lists bodies by balls that do not turn.
+    # Poses at the end of the tick are needed only by the grid, which lists bodies by where they may come.
     begin, end = (bodies.x, bodies.q), (bodies.x + dt * bodies.v, bodies.q)
-    shapes = (bodies.shape, bodies.radius, bodies.hull)
-    swept = obstacles(begin, end, (bodies.v, bodies.angular_velocity), *shapes, reach, bodies.leader)
+    turn = np.minimum(dt * np.linalg.norm(bodies.angular_velocity, axis=1), np.pi)
+    stray = 2 * bodies.radius * np.sin(turn / 2)
+    shapes = (bodies.shape, bodies.radius, bodies.hull, hulls)
+    swept = obstacles(begin, end, (bodies.v, bodies.angular_velocity), *shapes, reach, bodies.leader, stray)
     return swept._replace(x1=swept.x0), hulls
 
 

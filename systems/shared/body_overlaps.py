@@ -111,7 +111,7 @@ def misplaced_lint(entities: list[Entity], bodies: Bodies, hulls: Hulls) -> list
     if loose.any():
         for held, wrong in ((~loose & ~hollow, inside), (hollow, beside)):
             if held.any():
-                obstacles = resting_obstacles(some_of(bodies, held), 0.0)
+                obstacles = resting_obstacles(some_of(bodies, held), hulls, 0.0)
                 wrong[loose] = depths(obstacles, hulls, bodies.x[loose]) > 0.0
     texts = []
     for entity, rows in rows_of_each(entities):

@@ -327,13 +327,13 @@ def set_motion(entities: list[Entity], bodies: Bodies, changed: Array) -> None:
         motion.v[mine], motion.angular_velocity[mine] = v[rows][mine], spin[rows][mine]
 
 
-def resting_obstacles(bodies: Bodies, clearance: float) -> Obstacles:
+def resting_obstacles(bodies: Bodies, hulls: Hulls, clearance: float) -> Obstacles:
     """The bodies at rest where they are now, as obstacles with a clearance, m."""
     from ecs_fluid.kernels.collision.swept_bodies import obstacles
 
     pose = (bodies.x, bodies.q)
     motion, shapes = (bodies.v, bodies.angular_velocity), (bodies.shape, bodies.radius, bodies.hull)
-    return obstacles(pose, pose, motion, *shapes, clearance, bodies.leader)
+    return obstacles(pose, pose, motion, *shapes, hulls, clearance, bodies.leader)
 
 
 def depths(obstacles: Obstacles, hulls: Hulls, x: Array) -> Array:
@@ -356,7 +356,13 @@ def near_bodies(bodies: Bodies, hulls: Hulls, x: Array, reach: Array) -> tuple[A
     n = len(x)
     owner, gap, normal = np.empty(n, np.int64), np.empty(n), np.empty((n, 3))
     near_surfaces(
-        resting_obstacles(bodies, float(reach.max()) if n else 0.0), hulls, x, reach, owner, gap, normal
+        resting_obstacles(bodies, hulls, float(reach.max()) if n else 0.0),
+        hulls,
+        x,
+        reach,
+        owner,
+        gap,
+        normal,
     )
     rows = np.flatnonzero(owner >= 0)
     return rows, owner[rows], gap[rows], normal[rows]

@@ -10,14 +10,16 @@ import time
 import warnings
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import ecs_fluid as ef
 from ecs_fluid.cli import main
 from ecs_fluid.errors import FluidWarning, RecipeError
 from ecs_fluid.worlds import vtk_files
-from ecs_fluid.worlds.hulls import hull_of_mesh, hull_of_vertices
+from ecs_fluid.worlds.hulls import hull_of_mesh, hull_of_vertices, hulls_of_mesh
 from ecs_fluid.worlds.meshes import check_closed, read_mesh
 from ecs_fluid.worlds.vtk_child import is_cut_short
 from ecs_fluid.worlds.vtk_files import MESHES
@@ -199,6 +201,97 @@ def test_a_mesh_that_its_hull_fills_up_is_told(tmp_path: Path, ending: str) -> N
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert np.isclose(hull_of_mesh(str(tmp_path / "inside_out.stl")).volume, 1.0, rtol=1e-6)
+
+
+def in_pieces(path: Path, *pieces: Any) -> str:
+    """Meshes one after the other in a file; PyVista writes .stl and .obj with some faces turned around."""
+    whole = sum(pieces[1:], start=pieces[0])
+    if path.suffix == ".vtp":
+        whole.save(path)
+    elif path.suffix == ".obj":
+        lines = ["v {} {} {}".format(*point) for point in whole.points.tolist()]
+        lines += ["f {} {} {} {}".format(*(face + 1)) for face in whole.regular_faces]
+        path.write_text("\n".join(lines) + "\n")
+    else:
+        whole = whole.triangulate()
+        vertices = [
+            "vertex {} {} {}\n".format(*p) for face in whole.regular_faces for p in whole.points[face]
+        ]
+        facets = ["".join(vertices[k : k + 3]) for k in range(0, len(vertices), 3)]
+        text = "".join(f"facet normal 0 0 0\nouter loop\n{one}endloop\nendfacet\n" for one in facets)
+        path.write_text(f"solid parts\n{text}endsolid parts\n")
+    return str(path)
+
+
+@pytest.mark.parametrize("ending", [".stl", ".obj", ".vtp"])
+def test_every_closed_surface_of_a_file_is_a_part(tmp_path: Path, ending: str) -> None:
+    """A box cut in three that share faces, edges and corners: 1 x 1 x 1, 2 x 1 x 1, 1 x 1 x 3 m^3, doubled.
+
+    Where surfaces share points, as all do in an STL, only their order tells them apart. Faces have four
+    corners where the format allows that.
+    """
+    pyvista = pytest.importorskip("pyvista")
+    boxes = (0, 1, 0, 1, 0, 1), (1, 3, 0, 1, 0, 1), (0, 1, 0, 1, 1, 4)
+    file = in_pieces(tmp_path / f"cut{ending}", *(pyvista.Box(box) for box in boxes))
+    hulls = hulls_of_mesh(file, 2.0, 3)
+    np.testing.assert_allclose([hull.volume for hull in hulls], [8.0, 16.0, 24.0], rtol=1e-12)
+    centers = [(1, 1, 1), (4, 1, 1), (1, 1, 5)]
+    np.testing.assert_allclose([hull.center for hull in hulls], centers, rtol=1e-12)
+    with pytest.raises(RecipeError, match="has 3 closed surfaces; at most 2 are allowed"):
+        hulls_of_mesh(file, 1.0, 2)
+
+
+def test_a_body_of_a_file_is_that_of_its_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mass, centre, inertia and motion, with a further part that has a density of its own."""
+    pyvista = pytest.importorskip("pyvista")
+    in_pieces(tmp_path / "two.vtp", pyvista.Box((0, 1, 0, 1, 0, 1)), pyvista.Box((1, 3, 0, 1, 0, 1)))
+    monkeypatch.chdir(tmp_path)
+
+    def part(size: list[float], center: list[float], **more: float) -> dict[str, object]:
+        return {"shape": {"shape": "box", "size": size}, "center": center, **more}
+
+    foot = part([1.0, 1.0, 0.5], [0.5, 0.5, -0.25], density=3000.0)
+    boxes = [part([1.0, 1.0, 1.0], [0.5, 0.5, 0.5]), part([2.0, 1.0, 1.0], [2.0, 0.5, 0.5])]
+    found = []
+    for shape in ({"parts": [foot], "file": "two.vtp"}, {"parts": [foot, *boxes]}):
+        body = {"kind": "body", "name": "b", "shape": {"shape": "compound", **shape}, "density": 500.0}
+        spin = {"angular_velocity": [1.0, 2.0, 0.5], "velocity": [0.5, 0.0, 0.1]}
+        world = ef.load({"world": {"dt": 0.01, "precision": "double"}, "entity": [{**body, **spin}]})
+        world.step(10)
+        found.append(
+            [world["b"][ef.Pose].x, world["b"][ef.RigidMotion].angular_velocity, world["b"][ef.Body].mass]
+        )
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+    assert world["b"][ef.Body].mass.sum() == pytest.approx(1500.0 + 500.0 * 3)
+
+
+def test_surfaces_that_are_no_parts_are_told(tmp_path: Path) -> None:
+    """One that does not close, a hollow, one that is flat, one that is not convex (an L of 3 of 3.5 m^3)."""
+    pyvista = pytest.importorskip("pyvista")
+    box, other = pyvista.Box((0, 1, 0, 1, 0, 1)), pyvista.Box((2, 4, 0, 1, 0, 1)).triangulate()
+    open_box = in_pieces(
+        tmp_path / "open.vtp",
+        box,
+        other.extract_cells(range(10)).extract_surface(algorithm="dataset_surface"),
+    )
+    with pytest.raises(RecipeError, match="1 of them are closed, and its last 10 triangles do not close"):
+        hulls_of_mesh(open_box, 1.0, 9)
+    hollow = pyvista.Box((0.2, 0.8, 0.2, 0.8, 0.2, 0.8)).triangulate().flip_faces()
+    with pytest.raises(RecipeError, match="closed surface 1 faces inward, and others do not"):
+        hulls_of_mesh(in_pieces(tmp_path / "hollow.vtp", box.triangulate(), hollow), 1.0, 9)
+    square = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
+    flat = pyvista.PolyData(square, [3, 0, 1, 2, 3, 0, 2, 3, 3, 2, 1, 0, 3, 3, 2, 0])
+    with pytest.raises(RecipeError, match=r"closed surface 1: the 12 points of a polytope lie in a plane"):
+        hulls_of_mesh(in_pieces(tmp_path / "flat.vtp", box.triangulate(), flat), 1.0, 9)
+    outline = np.array([[0.0, 0, 0], [2, 0, 0], [2, 1, 0], [1, 1, 0], [1, 2, 0], [0, 2, 0]])
+    ends = [6, *range(5, -1, -1), 6, *range(6, 12)]
+    sides = [number for k in range(6) for number in (4, k, (k + 1) % 6, (k + 1) % 6 + 6, k + 6)]
+    bent = pyvista.PolyData(np.concatenate([outline, outline + np.array([0.0, 0, 1])]), ends + sides)
+    with pytest.warns(
+        FluidWarning, match=r"1 of its 2 closed surfaces are not convex.* number 1.* 3\.5 m\^3"
+    ):
+        hulls_of_mesh(in_pieces(tmp_path / "bent.vtp", box.triangulate(), bent), 1.0, 9)
 
 
 @pytest.mark.parametrize(("size", "code"), [(1.0, 0), (1e20, 2)])

@@ -7,9 +7,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.bodies.polytope import Hulls, plane_bound
-from ecs_fluid.kernels.bodies.rotation import rotation_at
-from ecs_fluid.kernels.bodies.table import CONTAINER, Bodies
+from ecs_fluid.kernels.bodies.polytope import Hulls, extent_along, plane_bound
+from ecs_fluid.kernels.bodies.rotation import matrix_of, rotation_at
+from ecs_fluid.kernels.bodies.table import BALL, CONTAINER, Bodies
 from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.compiled.vector3 import Vector, minus, rotated_back, row_of
 
@@ -67,6 +67,36 @@ def close_pairs(x: Array, reach: Array, shape: Array, motion: Array, leader: Arr
     # In the order of the rows: the sweep's own order would change with every body that overtakes another.
     # No pair comes twice, so these keys are all different.
     return pairs[np.argsort(pairs[:count, 0] * n + pairs[:count, 1])]
+
+
+@njit(cache=True, error_model="numpy")
+def boxes_around(bodies: Bodies, hulls: Hulls, reach: Array) -> Array:
+    """Boxes (n, 6), m, least then largest coordinates, that hold what comes within ``reach`` (n,) m.
+
+    ``reach`` counts from the centre, to the radius and beyond it. The balls around parts hold nearly all of
+    their body; boxes are far smaller. Containers have no bounds.
+    """
+    boxes = np.empty((len(reach), 6))
+    for i in range(len(reach)):
+        turn = matrix_of(bodies.q[i])
+        for k in range(3):
+            least, most = -bodies.radius[i], bodies.radius[i]
+            if bodies.shape[i] == CONTAINER:
+                least, most = -np.inf, np.inf
+            elif bodies.shape[i] != BALL:
+                least, most = extent_along(hulls, bodies.hull[i], row_of(turn, k))
+            beyond = reach[i] - bodies.radius[i]
+            boxes[i, k], boxes[i, 3 + k] = bodies.x[i, k] + least - beyond, bodies.x[i, k] + most + beyond
+    return boxes
+
+
+@njit(cache=True, error_model="numpy")
+def are_apart(boxes: Array, a: int, b: int) -> bool:
+    """Whether two of the boxes (n, 6) have no place in common."""
+    apart = False
+    for k in range(3):
+        apart = apart or boxes[a, 3 + k] < boxes[b, k] or boxes[b, 3 + k] < boxes[a, k]
+    return apart
 
 
 @njit(cache=True, error_model="numpy")

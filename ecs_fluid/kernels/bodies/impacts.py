@@ -17,7 +17,7 @@ import math
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.bodies.close_bodies import belongs_to_container, close_pairs
+from ecs_fluid.kernels.bodies.close_bodies import are_apart, belongs_to_container, boxes_around, close_pairs
 from ecs_fluid.kernels.bodies.contact_solver import ContactForces, contact_speed, contacts_at, solve
 from ecs_fluid.kernels.bodies.polytope import Hulls, closest, plane_gap
 from ecs_fluid.kernels.bodies.rigid_substep import find_contacts, substep
@@ -146,6 +146,10 @@ def first_impact(
             + duration * duration * length(row_of(acceleration, i))
         )
     pairs = close_pairs(x, reach, shape, bodies.motion, bodies.leader)
+    for i in range(n):
+        if shape[i] != BALL:
+            reach[i] += min(length(row_of(bodies.angular_velocity, i)) * duration, 2.0) * radius[i]
+    boxes = boxes_around(bodies, hulls, reach)
     several = (shape == CONTAINER).sum() > 1
     first = math.inf
     for p in range(len(pairs)):
@@ -154,6 +158,8 @@ def first_impact(
             if shape[a] != BALL:
                 continue
             a, b = b, a
+        if are_apart(boxes, a, b):
+            continue
         if several and shape[a] == CONTAINER and not belongs_to_container(bodies, hulls, a, b):
             continue
         # Pairs far too slow to bounce, nearly all in a crowd, are skipped without Newton's method.

@@ -73,6 +73,16 @@ def plane_bound(hulls: Hulls, hull: int, p: Vector) -> tuple[float, int]:
 
 
 @njit(cache=True, error_model="numpy")
+def extent_along(hulls: Hulls, hull: int, axis: Vector) -> tuple[float, float]:
+    """Least and largest ``axis`` . x over the corners of a polytope, m."""
+    least, most = math.inf, -math.inf
+    for k in range(hulls.vertex_start[hull], hulls.vertex_start[hull + 1]):
+        along = dot(axis, row_of(hulls.vertices, k))
+        least, most = min(least, along), max(most, along)
+    return least, most
+
+
+@njit(cache=True, error_model="numpy")
 def _closest_on_segment(a: Vector, b: Vector, p: Vector) -> Vector:
     """Point of the segment a b that is closest to p."""
     way = minus(b, a)

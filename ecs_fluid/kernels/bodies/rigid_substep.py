@@ -20,7 +20,9 @@ import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.bodies.close_bodies import (
+    are_apart,
     belongs_to_container,
+    boxes_around,
     close_pairs,
     depth_outside,
     doubled,
@@ -137,6 +139,7 @@ def find_contacts(bodies: Bodies, hulls: Hulls, shift: Array, h: float) -> tuple
         if shape[i] != BALL:
             reach[i] += min(length(row_of(bodies.angular_velocity, i)) * h, 2.0) * radius[i]
     candidates = close_pairs(x, reach, shape, bodies.motion, bodies.leader)
+    boxes = boxes_around(bodies, hulls, reach)
     several, parted, hinged = (shape == CONTAINER).sum() > 1, False, bodies.hinge.any()
     pairs = np.empty((64, 2), np.int64)
     points = np.empty((64, 7))
@@ -144,6 +147,8 @@ def find_contacts(bodies: Bodies, hulls: Hulls, shift: Array, h: float) -> tuple
     count = 0
     for p in range(len(candidates)):
         a, b = candidates[p, 0], candidates[p, 1]
+        if are_apart(boxes, a, b):
+            continue
         if several and shape[a] == CONTAINER and not belongs_to_container(bodies, hulls, a, b):
             continue
         walls = shape[a] == CONTAINER and bodies.hinge[b].any()

@@ -18,6 +18,7 @@ from ecs_fluid.kernels.compiled.vector3 import (
     INLINE_EXACT,
     Vector,
     dot,
+    length,
     matrix_at,
     minus,
     rotated_back,
@@ -52,6 +53,8 @@ def cells_of_path(
     obstacles: Obstacles, a: Vector, b: Vector, pad: float
 ) -> tuple[int, int, int, int, int, int, int]:
     """(Number of cells that the path from a to b reaches into, first and last of them along each axis)."""
+    if obstacles.bend > 0.0:
+        pad += obstacles.bend * length(minus(b, a))
     i0, i1 = _cells_along(obstacles, a, b, pad, 0)
     j0, j1 = _cells_along(obstacles, a, b, pad, 1)
     k0, k1 = _cells_along(obstacles, a, b, pad, 2)

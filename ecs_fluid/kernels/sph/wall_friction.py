@@ -111,13 +111,18 @@ def _apply_friction(
 
 
 @njit(cache=True, error_model="numpy")
-def _has_nearer_part(obstacles: Obstacles, hulls: Hulls, rows: Array, i: int, gap: float, p: Vector) -> bool:
-    """Whether another part, among ``rows``, of the body of part ``i`` is nearer to ``p`` than ``gap`` m."""
+def _has_nearer_part(
+    obstacles: Obstacles, hulls: Hulls, rows: Array, i: int, gap: float, reach: float, p: Vector
+) -> bool:
+    """Whether another part, among ``rows``, of the body of part ``i`` is nearer to ``p`` than ``gap`` m.
+
+    ``gap`` is less than ``reach``, m.
+    """
     for k in range(len(rows)):
         j = rows[k]
         if j == i or obstacles.leader[j] != obstacles.leader[i]:
             continue
-        other, _ = distance_to(obstacles, hulls, j, p)
+        other = distance_to(obstacles, hulls, j, p, reach)
         if other < gap or (other == gap and j < i):
             return True
     return False
@@ -170,7 +175,7 @@ def _friction(
         for s in range(begin, end):
             i = near[s]
             gap, normal = gap_to(shape, radius, turn, hull, hulls, i, minus(p, row_of(centre, i)), reach)
-            if gap >= reach or _has_nearer_part(obstacles, hulls, near[begin:end], i, gap, p):
+            if gap >= reach or _has_nearer_part(obstacles, hulls, near[begin:end], i, gap, reach, p):
                 continue
             friction_rate, along, arm = _friction_of_wall(
                 table, 1, gap, reach, normal, rate, p, u, row_of(speed, i), row_of(spin, i),

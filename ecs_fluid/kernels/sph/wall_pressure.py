@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.bodies.polytope import Hulls, closest
+from ecs_fluid.kernels.bodies.polytope import Hulls, closest, plane_bound
 from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles, listed_at
 from ecs_fluid.kernels.compiled import CHUNKS, Array
@@ -296,50 +296,67 @@ def gap_to(
 ) -> tuple[float, Vector]:
     """(Signed distance m from the solid body ``i``, unit normal there) of a place ``d`` m from its centre.
 
-    The columns are those of `Obstacles`. Beyond ``reach`` m the distance is that of the ball around the body.
+    The columns are those of `Obstacles`. Of polytopes beyond ``reach`` m the distance is a lower bound that
+    is no less than ``reach``.
     """
     far = length(d)
     gap, normal = far - radius[i], scaled(1.0 / max(far, 1e-12), d)
     if gap < reach and shape[i] != BALL:
         at = matrix_at(turn, i)
-        gap, outward, _ = closest(hulls, hull[i], rotated_back(at, d))
-        normal = rotated(at, outward)
+        own = rotated_back(at, d)
+        gap, _ = plane_bound(hulls, hull[i], own)
+        if gap < reach:
+            gap, outward, _ = closest(hulls, hull[i], own)
+            normal = rotated(at, outward)
     return gap, normal
 
 
 @njit(cache=True, error_model="numpy")
-def distance_to(obstacles: Obstacles, hulls: Hulls, i: int, p: Vector) -> tuple[float, Vector]:
-    """(Signed distance of the place ``p`` from the polytope ``i``, m, point of its surface closest to p)."""
-    turn, centre = matrix_at(obstacles.turn1, i), row_of(obstacles.x1, i)
-    gap, _, point = closest(hulls, obstacles.hull[i], rotated_back(turn, minus(p, centre)))
-    return gap, add_scaled(centre, 1.0, rotated(turn, point))
+def distance_to(obstacles: Obstacles, hulls: Hulls, i: int, p: Vector, reach: float) -> float:
+    """Signed distance of the place ``p`` from the solid body ``i``, m; from ``reach`` m on as in `gap_to`."""
+    d = minus(p, row_of(obstacles.x1, i))
+    return gap_to(obstacles.shape, obstacles.radius, obstacles.turn1, obstacles.hull, hulls, i, d, reach)[0]
+
+
+class Found(NamedTuple):
+    """What a particle has found of the bodies near it, one entry each; of several parts that of the nearest.
+
+    body (m,): the number. gap (m,): its distance, m. foot (m, 3): its closest point, m. value (m,): G.
+    """
+
+    body: Array
+    gap: Array
+    foot: Array
+    value: Array
 
 
 @njit(cache=True, error_model="numpy")
 def _add_part(
-    obstacles: Obstacles, hulls: Hulls, p: Vector, i: int, new: tuple[float, float, Array], body: Array,
-    gap_of: Array, value_of: Array, slope: Array, at: int, spacing: float,
+    obstacles: Obstacles, hulls: Hulls, i: int, new: tuple[float, Vector, float, Array], found: Found,
+    slope: Array, at: int, spacing: float,
 ) -> float:  # fmt: skip
     """Join part ``i`` with the parts of its body found before, the entry ``at``; returns what it adds to G.
 
-    ``new`` is its gap m, G and slope of G. Two parts share m(a, b), as walls of a container do. But where the
-    closest point of one lies on the other, at a seam, the surface goes on: they share all of the smaller G.
+    ``new`` is its gap m, closest point, G and slope of G. Two parts share m(a, b), as walls of a container
+    do. But where the closest point of one lies on the other, at a seam, the surface goes on: they share all
+    of the smaller G.
     """
-    gap, value, own = new
-    before = body[at]
+    gap, foot, value, own = new
+    before, other = found.body[at], row_of(found.foot, at)
     seam = spacing * SEAM
-    (_, foot), (_, other) = distance_to(obstacles, hulls, i, p), distance_to(obstacles, hulls, before, p)
-    apart = min(distance_to(obstacles, hulls, before, foot)[0], distance_to(obstacles, hulls, i, other)[0])
+    apart = distance_to(obstacles, hulls, before, foot, seam)
+    apart = min(apart, distance_to(obstacles, hulls, i, other, seam))
     share = min(max(apart / seam, 0.0), 1.0)
     normal, turned = row_of(slope, at), (own[0], own[1], own[2])
     size = math.sqrt(dot(normal, normal) * dot(turned, turned))
     cosine = dot(normal, turned) / max(size, 1e-300)
-    one, by_a, by_b = shared_part(value_of[at], value, 1.0 - share * (1.0 - max(cosine, 0.0)))
+    one, by_a, by_b = shared_part(found.value[at], value, 1.0 - share * (1.0 - max(cosine, 0.0)))
     for k in range(3):
         slope[at, k] = (1.0 - by_a) * slope[at, k] + (1.0 - by_b) * own[k]
-    value_of[at] += value - one
-    if gap < gap_of[at]:
-        body[at], gap_of[at] = i, gap
+    found.value[at] += value - one
+    if gap < found.gap[at]:
+        found.body[at], found.gap[at] = i, gap
+        found.foot[at, 0], found.foot[at, 1], found.foot[at, 2] = foot
     return value - one
 
 
@@ -370,6 +387,7 @@ def walls(
     start, near = obstacles.start, obstacles.near
     own = np.empty(3)
     leader, gap_of, value_of = obstacles.leader, np.empty(MOST_BODIES), np.empty(MOST_BODIES)
+    foot_of = np.empty((MOST_BODIES, 3))
     room, part, fall = np.empty(len(planes), np.int64), np.zeros(len(planes)), np.empty(len(planes))
     rate = np.empty(len(planes))
     begin, end = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
@@ -388,7 +406,7 @@ def walls(
         for s in range(count + (many if gap[row - begin] < reach else 0)):
             i = near[first + s] if s < count else containers[s - count]
             d = minus(place, row_of(centre, i))
-            far, value, gap_here = length(d), 0.0, 0.0
+            far, value, gap_here, foot = length(d), 0.0, 0.0, place
             if shape[i] == CONTAINER:
                 a, b = first_plane[s - count], first_plane[s - count + 1]
                 value = _container_part(
@@ -400,24 +418,26 @@ def walls(
                     own[0], own[1], own[2] = scaled(steep / (spacing * max(far, 1e-12)), d)
                 else:
                     m = matrix_at(turn, i)
-                    gap_here, outward, _ = closest(hulls, hull[i], rotated_back(m, d))
-                    value, steep = wall_part(gap_here / spacing, law)
-                    own[0], own[1], own[2] = rotated(m, scaled(steep / spacing, outward))
+                    local = rotated_back(m, d)
+                    if plane_bound(hulls, hull[i], local)[0] < reach:
+                        gap_here, outward, point = closest(hulls, hull[i], local)
+                        foot = add_scaled(row_of(centre, i), 1.0, rotated(m, point))
+                        value, steep = wall_part(gap_here / spacing, law)
+                        own[0], own[1], own[2] = rotated(m, scaled(steep / spacing, outward))
             if value <= 0.0:
                 continue
             to = 0
             while to < found and leader[body[row, to]] != leader[i]:
                 to += 1
             if to < found:  # another part of the same body
-                wall[row] += _add_part(
-                    obstacles, hulls, place, i, (gap_here, value, own), body[row], gap_of, value_of,
-                    slope[row], to, spacing,
-                )  # fmt: skip
+                entries = Found(body[row], gap_of, foot_of, value_of)
+                new = gap_here, foot, value, own
+                wall[row] += _add_part(obstacles, hulls, i, new, entries, slope[row], to, spacing)
             elif found < MOST_BODIES:
                 wall[row] += value
                 body[row, found], gap_of[found], value_of[found] = i, gap_here, value
                 for k in range(3):
-                    slope[row, found, k] = own[k]
+                    slope[row, found, k], foot_of[found, k] = own[k], foot[k]
                 found += 1
 
 

@@ -23,7 +23,7 @@ def standing(x: Array, q: Array, shape: list[int], radius: Array, clearance: flo
     hulls = joined_hulls([BoxShape(size=(1.0, 2.0, 3.0)).hull().table])
     still = (np.zeros_like(x), np.zeros_like(x))
     numbers = np.array(shape), radius, np.zeros(len(x), np.int64)
-    return obstacles((x, q), (x, q), still, *numbers, clearance), hulls
+    return obstacles((x, q), (x, q), still, *numbers, hulls, clearance), hulls
 
 
 def look(found: tuple[object, Hulls], points: Array, reach: float) -> tuple[Array, Array, Array]:

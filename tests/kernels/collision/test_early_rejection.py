@@ -33,7 +33,7 @@ def bodies(shape: list[int], radius: list[float], x: Array, shift: Array, turn: 
     q = [np.array([quaternion_of(angle * np.array([0.3, -0.5, 0.9])) for _ in shape]) for angle in (0, turn)]
     number = np.array([1 if one == 2 else 0 for one in shape])
     poses = (x, q[0]), (x + shift, q[1])
-    return obstacles(*poses, (shift, shift), np.array(shape), np.array(radius), number, 0.0), hulls
+    return obstacles(*poses, (shift, shift), np.array(shape), np.array(radius), number, hulls, 0.0), hulls
 
 
 def rejected(found: tuple[Obstacles, Hulls], former: Array, x: Array, clearance: float = 0.0) -> Array:

@@ -58,4 +58,4 @@ def bodies(shape: int, table: Hulls, center: Array, turn: Array, radius: float) 
     """One body at rest."""
     pose, still = (center[None], turn[None]), (np.zeros((1, 3)), np.zeros((1, 3)))
     kind = np.array([shape])
-    return obstacles(pose, pose, still, kind, np.array([radius]), np.zeros(1, np.int64), LAW.reach)
+    return obstacles(pose, pose, still, kind, np.array([radius]), np.zeros(1, np.int64), table, LAW.reach)

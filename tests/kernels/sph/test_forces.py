@@ -166,7 +166,7 @@ def test_each_container_bears_what_it_holds() -> None:
         x = np.concatenate([centers[i] + parts[i] for i in rows])
         pose, still = (centers[rows], np.tile(turn, (len(rows), 1))), (0 * centers[rows],) * 2
         kind, radius = np.full(len(rows), CONTAINER), np.full(len(rows), table.radius[0])
-        rooms = obstacles(pose, pose, still, kind, radius, np.zeros(len(rows), np.int64), LAW.reach)
+        rooms = obstacles(pose, pose, still, kind, radius, np.zeros(len(rows), np.int64), table, LAW.reach)
         one = np.ones(len(x))
         return evaluate(LAW, x, 0 * x, one, one, 0 * one, rooms, table).loads
 
