@@ -10,9 +10,11 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import RigidMotion
+from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.boundary.article import astray
 from ecs_fluid.systems.boundary.shed_motion import MotionMemory
-from ecs_fluid.systems.shared.body_tables import corners_of, gathered
+from ecs_fluid.systems.shared.body_tables import body_entities, corners_of, gathered
+from ecs_fluid.systems.shared.populations import rows_of_each
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.targets import Targets
 
@@ -162,7 +164,7 @@ class SheetBoundary(ABC):
         """The panels of each body, made and factorised when a body of that shape first occurs."""
         from ecs_fluid.kernels.bodies.rotation import matrix_of
         from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
-        from ecs_fluid.kernels.panels.panel_flow import ring_factors
+        from ecs_fluid.kernels.panels.panel_flow import are_regular, ring_factors
 
         first = 0
         for i in range(len(bodies.x)):
@@ -173,10 +175,22 @@ class SheetBoundary(ABC):
             if key not in self._known:
                 panels = self._panels(bodies, hulls, i, edge)
                 self._known[key] = panels, ring_factors(panels)
+                if not are_regular(self._known[key][1]):
+                    raise FluidError(
+                        f"BoundarySystem: nothing solves for the flow around {self._name_of(i)} with its "
+                        f"{len(panels.area)} panels, since some lie on others; use a shape without slivers"
+                    )
             panels, factors = self._known[key]
             turn = np.eye(3) if ball else matrix_of(bodies.q[i])
             yield Surface(panels, factors, turn, -1.0 if bodies.shape[i] == CONTAINER else 1.0, first)
             first += len(panels.area)
+
+    def _name_of(self, i: int) -> str:
+        """The name of the entity of body i, and the number of its row there, for messages."""
+        for entity, rows in rows_of_each(body_entities(self.world)):
+            if i < rows.stop:
+                return f"{entity.name!r} (row {i - rows.start})"
+        raise IndexError(i)
 
     def edge(self, extent: float) -> float:
         """Edge of the panels of a body of this extent, m."""

@@ -266,6 +266,11 @@ def ring_factors(panels: Panels) -> Factors:
     return Factors(single, parts[0], parts[1])
 
 
+def are_regular(factors: Factors) -> bool:
+    """Whether both matrices can be solved with."""
+    return all(np.isfinite(matrix).all() and np.diag(matrix).all() for matrix, _ in factors[1:])
+
+
 def ring_circulations(panels: Panels, factors: Factors, normal_velocity: Array) -> Array:
     """Circulations (n,) m^2/s of the rings for the velocity (n,) m/s along the normals at the centres.
 

@@ -7,6 +7,7 @@ closed vortex rings. Everything is float64.
 from __future__ import annotations
 
 import heapq
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -124,9 +125,14 @@ def hull_panels(hulls: Hulls, hull: int, edge: float) -> Panels:
     about as compact as the faces allow.
     """
     first, last = hulls.plane_start[hull], hulls.plane_start[hull + 1]
-    starts = hulls.loop_start[first : last + 1]
-    loops = hulls.loops[starts[0] : starts[-1]]
-    points = [*hulls.vertices[hulls.vertex_start[hull] : hulls.vertex_start[hull + 1]]]
+    starts, corners = hulls.loop_start[first : last + 1], hulls.vertices[hulls.vertex_start[hull] :]
+    loops = np.concatenate(
+        [
+            _begun_well(corners, hulls.loops[a:b], hulls.planes[first + k, :3])
+            for k, (a, b) in enumerate(pairwise(starts))
+        ]
+    )
+    points = [*corners[: hulls.vertex_start[hull + 1] - hulls.vertex_start[hull]]]
     triangles = [tuple(int(v) for v in t) for t in triangles_of(loops, starts - starts[0])]
     owners: dict[tuple[int, int], int] = {}
     heap: list[tuple[float, int, int]] = []
@@ -158,6 +164,24 @@ def hull_panels(hulls: Hulls, hull: int, edge: float) -> Panels:
             add(t)
             add(len(triangles) - 1)
     return panels_of(np.array(points), np.array(triangles))
+
+
+def _begun_well(corners: Array, loop: Array, normal: Array) -> Array:
+    """The loop of a face, begun at the corner whose fan of triangles has the largest smallest height.
+
+    Corners of hulls are rounded, so a corner between two others on an edge may lie beyond it in one face, and
+    then makes a dent in the other. A fan across the dent has a triangle turned over, which covers one of the
+    first face: nothing then tells what flows between the two.
+    """
+    least = np.empty(len(loop))
+    for k in range(len(loop)):
+        x = corners[np.roll(loop, -k)]
+        a, b = x[1:-1] - x[0], x[2:] - x[0]
+        longest = np.sqrt(
+            np.maximum((a * a).sum(axis=1), np.maximum((b * b).sum(axis=1), ((b - a) ** 2).sum(axis=1)))
+        )
+        least[k] = (np.cross(a, b) @ normal / longest).min()
+    return np.roll(loop, -int(np.argmax(least >= least.max() - 1e-6 * abs(least.max()))))
 
 
 def _icosahedron() -> tuple[Array, Array]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ecs_fluid.kernels.bodies.mass_properties import triangles_of
 from ecs_fluid.kernels.panels.panel_flow import (
+    are_regular,
     factorise,
     line_circulations,
     product,
@@ -18,6 +20,7 @@ from ecs_fluid.kernels.panels.panel_flow import (
     triangle_integrals,
 )
 from ecs_fluid.kernels.panels.panels import Panels, ball_panels, hull_panels, panels_of
+from ecs_fluid.worlds.hulls import hull_of_vertices
 from ecs_fluid.worlds.shapes import BoxShape, CylinderShape, PlateShape, PlatonicShape
 
 Array = np.ndarray
@@ -262,3 +265,16 @@ def test_sheet_strengths_close() -> None:
     strengths = sheet_strengths(panels, mu)
     assert np.abs(strengths.sum(axis=0)).max() < 1e-14 * np.abs(strengths).sum()
     assert np.abs(sheet_strengths(panels, mu + 1.0) - strengths).max() < 1e-14
+
+
+def test_corners_rounded_off_an_edge_leave_no_triangle_turned_over() -> None:
+    """A corner 5e-5 off an edge, in one of two faces at an angle of 3e-4, is a dent in the other.
+
+    A fan across the dent has a triangle that covers one of the first face, turned over: 1/2 - K is singular.
+    """
+    x = np.array([(0, -1, 0), (0, -1, 1), (0, 0, 0), (0, 0, 1), (3e-4, 1, 0), (3e-4, 1, 1), (0, 5e-5, 0.1)])
+    far = np.array([(1, a, b) for a in (-1, 1) for b in (0, 1)])
+    hull = hull_of_vertices((np.concatenate([x, far]) * [1, -1, 1]).astype(np.float32)).table
+    fans = triangles_of(hull.loops, hull.loop_start)
+    assert not are_regular(ring_factors(panels_of(hull.vertices, fans)))
+    assert are_regular(ring_factors(hull_panels(hull, 0, 0.5)))
