@@ -62,6 +62,24 @@ class RigidMotion(Component):
     v: Array = column("m/s", shape=(3,), default=0.0, plane="in", in_frames=True)
     angular_velocity: Array = column("rad/s", shape=(3,), default=0.0, plane="across", in_frames=True)
 
+    def agree(self, beside: Tables) -> None:
+        """Refuse velocities of what a hinge holds."""
+        if Hinge not in beside or len(axis := vars(beside[Hinge])["axis"]) != len(self.v):
+            return
+        for row in np.flatnonzero(axis.any(axis=1) & self.v.any(axis=1))[:1]:
+            raise ComponentError(
+                f"RigidMotion.v row {row} is {_listed(self.v[row])} m/s, but the body has a Hinge, which "
+                "stays; 0 is needed"
+            )
+        spin = self.angular_velocity.astype(np.float64)
+        along = (spin * axis).sum(axis=1)[:, None] * axis
+        across = np.linalg.norm(spin - along, axis=1) > ROUNDED * np.linalg.norm(spin, axis=1)
+        for row in np.flatnonzero(axis.any(axis=1) & across)[:1]:
+            raise ComponentError(
+                f"RigidMotion.angular_velocity row {row} is {_listed(spin[row])} rad/s, but the body turns "
+                f"about the axis {_listed(axis[row])} of its Hinge alone"
+            )
+
 
 class Body(Component):
     """Mass properties, kind of motion and surface of a body.
@@ -118,13 +136,6 @@ class Hinge(Component):
                 raise ComponentError(
                     f"Hinge row {row} is another one than that of row {first[row]}, but both are parts of "
                     "one body; all parts of a body need the same hinge"
-                )
-        if RigidMotion in beside and len(vars(beside[RigidMotion])["v"]) == len(length):
-            v = vars(beside[RigidMotion])["v"]
-            for row in np.flatnonzero((length > 0) & v.any(axis=1))[:1]:
-                raise ComponentError(
-                    f"RigidMotion.v row {row} is {_listed(v[row])} m/s, but the body has a Hinge, which "
-                    "stays; 0 is needed"
                 )
 
 

@@ -212,3 +212,18 @@ def test_hinges_that_cannot_be(more: dict[str, Any], said: str) -> None:
     door = {"name": "door", "shape": ROD, "hinge": {"axis": [0, 0, 1], "point": [0.05, 0, 0]}}
     with pytest.raises(ef.FluidError, match=said):
         built({**door, **more}, dt=0.1)
+
+
+def test_motion_against_a_hinge_is_refused_by_hand() -> None:
+    """Velocities of the hinge, and spins across its axis, before the next tick; spins about it are taken."""
+    hinge = {"axis": [0, 0, 1], "point": [0.5, 0, 0]}
+    made = built({"name": "door", "shape": {"shape": "box", "size": [1, 0.05, 1]}, "hinge": hinge}, dt=0.01)
+    made["door"][ef.RigidMotion].angular_velocity[:] = [0, 0, 2.0]
+    made.step()
+    made["door"][ef.RigidMotion].v[:] = [0.1, 0, 0]
+    with pytest.raises(ef.FluidError, match=r"RigidMotion.v row 0 is .* m/s, but the body has a Hinge"):
+        made.step()
+    made["door"][ef.RigidMotion].v[:] = 0
+    made["door"][ef.RigidMotion].angular_velocity[:] = [0.1, 0, 2.0]
+    with pytest.raises(ef.FluidError, match=r"angular_velocity row 0 is .* turns about the axis .* alone"):
+        made.step()
