@@ -92,11 +92,11 @@ def run(count: int, vortons: int, tracers: int, **variables: str) -> dict[str, A
 def on_the_wire(count: int, vortons: int, tracers: int) -> tuple[float, float]:
     """Bytes that passed the loopback interface, all messages going through it, and bytes counted."""
     meter = Path("/sys/class/net/lo/statistics/rx_bytes")
-    before = int(meter.read_text())
+    before = int(meter.read_text(encoding="utf-8"))
     # For MPICH over UCX, as its wheels have it: no shared memory, everything by TCP.
     by_tcp = {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "all"}
     found = run(count, vortons, tracers, **by_tcp, **{PER_MACHINE: "1"})
-    passed = int(meter.read_text()) - before
+    passed = int(meter.read_text(encoding="utf-8")) - before
     told = [traffic["received"] for rank in found["ranks"] for traffic in rank["traffic"].values()]
     return passed, sum(told)
 

@@ -39,7 +39,17 @@ __version__ = "0.1.0"
 
 def _homes() -> dict[str, str]:
     """Public names, and the modules that define them: the list in __init__.pyi, which type checkers read."""
-    stub = _Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    here = _Path(__file__).parent
+    if not here.is_dir():
+        raise ImportError(
+            f"{here} is not a folder: ecs_fluid does not run from an archive; install it with pip"
+        )
+    if not (here / "worlds").is_dir():
+        raise ImportError(
+            f"{here / 'worlds'} is not a folder, nor a link to one; clone with git clone -c "
+            "core.symlinks=true in a terminal that may make links, or install with pip install . without -e"
+        )
+    stub = (here / "__init__.pyi").read_text(encoding="utf-8")
     imports = [node for node in _ast.parse(stub).body if isinstance(node, _ast.ImportFrom)]
     return {name.name: str(node.module) for node in imports for name in node.names}
 

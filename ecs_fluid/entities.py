@@ -22,7 +22,7 @@ from ecs_fluid.schedule import REPEATED, Schedule
 from ecs_fluid.system import A, B, C, D, System
 from ecs_fluid.tables import checked_rows, checked_tables
 from ecs_fluid.ticker import Ticker
-from ecs_fluid.validation_errors import LONGEST_NAME, NAME, nearest, shown
+from ecs_fluid.validation_errors import LONGEST_NAME, NAME, nearest, shown, unfit_for_files
 
 if TYPE_CHECKING:
     from ecs_fluid.row_changes import NewRows
@@ -107,7 +107,8 @@ class Entities:
         """Make an entity, a population whose rows are the particles.
 
         Args:
-            name: letters, digits, "-" and "_", starting with a letter; unique in the world.
+            name: letters, digits, "-" and "_", starting with a letter; unique in the world, and not by small
+                and capital letters alone, since files are named after it.
             components: tables of equal length; a class stands for a table of its default values.
 
         Raises:
@@ -123,6 +124,8 @@ class Entities:
             if name in self._entities:
                 wanted = self._advice_to_look(f"{name!r} not in world") or "choose another name"
                 raise ComponentError(f"the world already has an entity {name!r}; {wanted}")
+            if reason := unfit_for_files(name, self._entities):
+                raise ComponentError(f"entity name {name!r} {reason}")
             tables = checked_tables(name, components, self.dtype)
             self._wrap(tables)
             if RowId in tables:

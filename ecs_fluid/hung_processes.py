@@ -46,7 +46,7 @@ class Idle:
         Call it every `passed` s. `sleeps`: the process may sleep without counting as idle.
         """
         try:
-            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            fields = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].decode().split()
             state, used = fields[0], fields[11:13]
         except OSError:
             state, used = "gone", []

@@ -34,7 +34,7 @@ def _memory_of_process() -> float:
     with suppress(AttributeError, OSError, ValueError):
         found = [float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))]
     with suppress(OSError, ValueError):  # "max" where there is none
-        found.append(float(Path("/sys/fs/cgroup/memory.max").read_text()))
+        found.append(float(Path("/sys/fs/cgroup/memory.max").read_text(encoding="utf-8")))
     with suppress(ImportError):
         import resource
 

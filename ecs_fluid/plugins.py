@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import os
+import site
 import sys
+import sysconfig
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import partial
+from functools import cache, partial
 from importlib.machinery import PathFinder
 from importlib.metadata import entry_points
 from inspect import getattr_static, signature
@@ -69,9 +72,19 @@ def users_code(what: str, *passed: type[BaseException]) -> Iterator[None]:
 
 
 def is_users(file: str) -> bool:
-    """Whether a file is one of the user's: not ours, Python's, an installed package's or none at all."""
-    others = (str(Path(__file__).parent), sys.prefix, sys.base_prefix, "<")
-    return not file.startswith(others)
+    """Whether a file is one of the user's: not ours, Python's, an installed package's or none at all.
+
+    Files beside these, in the folder of the environment, are the user's.
+    """
+    return not os.path.normcase(file).startswith(("<", *_folders_of_others()))
+
+
+@cache
+def _folders_of_others() -> tuple[str, ...]:
+    """Folders of our files, of Python's and of installed packages, each with a separator at its end."""
+    python = map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib", "scripts"))
+    folders = (str(Path(__file__).parent), *python, *site.getsitepackages(), site.getusersitepackages())
+    return tuple(os.path.normcase(os.path.join(folder, "")) for folder in folders)
 
 
 def users_method(kind: type, name: str) -> AbstractContextManager[None]:

@@ -24,6 +24,9 @@ COLORS = f"a colour: {', '.join(COLOR[2:].split('|')[:-1])}, or #rrggbb"
 _PATTERNS = {COLOR: COLORS, NAME: "a name of letters a to z, digits, _ and - that begins with a letter"}
 
 
+DEVICES = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.IGNORECASE)
+"""Names that no file can have on Windows, whatever its ending."""
+
 OTHER_WORDS = {
     "sphere": ("ball",),
     "ball": ("sphere",),
@@ -54,6 +57,18 @@ OTHER_WORDS = {
 
 MANY = 24
 """Most names that a sentence lists; it counts the rest."""
+
+
+def unfit_for_files(name: str, taken: Iterable[str]) -> str:
+    """Why files of an entity cannot have this name on every system, "" if they can.
+
+    Files of an entity have its name. On macOS and Windows small and capital letters are the same in those.
+    """
+    if DEVICES.fullmatch(name):
+        return "is a device on Windows, where no file can have that name; choose another name"
+    twin = next((other for other in taken if other.casefold() == name.casefold()), None)
+    alone = "in small and capital letters alone, so on macOS and Windows their files would be the same"
+    return f"differs from {twin!r} {alone}; choose another name" if twin is not None else ""
 
 
 def closest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:

@@ -7,7 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -37,7 +39,7 @@ def interpreter(version: str) -> str:
 def copied_tree(folder: Path) -> None:
     """Copy what the package is built from, whether or not the tree is one of git's."""
     folder.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder)
     for name in ("ecs_fluid", "systems", "components", "worlds", "viz"):
         unwanted = shutil.ignore_patterns("__pycache__")  # links stay links: setuptools follows them
@@ -55,8 +57,17 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(
         [python, "-m", "build", "-o", folder / "dist", folder / "tree"], check=True, capture_output=True
     )
-    assert len(list((folder / "dist").glob("*.tar.gz"))) == 1
-    return next((folder / "dist").glob("*.whl"))
+    (sdist,) = (folder / "dist").glob("*.tar.gz")
+    (wheel,) = (folder / "dist").glob("*.whl")
+    with tarfile.open(sdist) as archive:
+        packed = {Path(name).parts[1] for name in archive.getnames() if len(Path(name).parts) > 2}
+    assert packed == {"ecs_fluid", "systems", "components", "worlds", "viz", "ecs_fluid.egg-info"}
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    distribution = wheel.name.removesuffix("-py3-none-any.whl")
+    assert {name.partition("/")[0] for name in names} == {"ecs_fluid", f"{distribution}.dist-info"}
+    assert not [name for name in names if "__pycache__" in name]
+    return wheel
 
 
 @pytest.mark.nightly

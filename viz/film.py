@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_fluid.errors import FluidError, optional
+from ecs_fluid.io.disk import when_free
 
 SUFFIXES = (".mp4", ".gif")
 LONGEST = 200
@@ -79,7 +80,7 @@ def _atomic_file(target: Path, what: str) -> Iterator[Path]:
     part = target.with_name(f".{target.stem}.part{os.getpid()}{target.suffix.lower()}")
     try:
         yield part
-        os.replace(part, target)
+        when_free(lambda: os.replace(part, target))
     except OSError as error:
         raise FluidError(f"cannot write the {what} {target}: {error.strerror or error}") from None
     finally:

@@ -55,9 +55,10 @@ def require_gl() -> None:
         note = _note()
         if not note.is_file():
             _probe((sys.executable, "-P", "-c", _CHILD))
-            with contextlib.suppress(OSError):
-                note.parent.mkdir(parents=True, exist_ok=True)
-                note.touch()
+            if note.is_absolute():  # it is not where the user has no home, as in some containers
+                with contextlib.suppress(OSError):
+                    note.parent.mkdir(parents=True, exist_ok=True)
+                    note.touch()
         _works = True
     quiet_vtk()
 
@@ -105,7 +106,7 @@ def _note() -> Path:
 
     def read(path: str) -> str:
         with contextlib.suppress(OSError):
-            return Path(path).read_text()
+            return Path(path).read_text(encoding="utf-8")
         return ""
 
     libraries = 0.0

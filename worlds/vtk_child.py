@@ -12,6 +12,7 @@ import importlib
 import itertools
 import re
 import sys
+from contextlib import suppress
 from typing import Any, Literal
 
 
@@ -26,7 +27,8 @@ def limit(bytes_: int, seconds: int) -> None:
         # The inherited limit may be lower, and cannot be raised.
         hard = resource.getrlimit(kind)[1]
         given = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(kind, (given, given))
+        with suppress(ValueError, OSError):  # macOS refuses a limit of addresses
+            resource.setrlimit(kind, (given, given))
 
 
 READERS = {

@@ -26,7 +26,7 @@ from ecs_fluid.systems.emission import EmissionSystem
 from ecs_fluid.systems.operations import InertiaSystem
 from ecs_fluid.systems.shared.populations import particles_take
 from ecs_fluid.unit_lint import degrees_lint
-from ecs_fluid.validation_errors import nearest, shown, validated
+from ecs_fluid.validation_errors import nearest, shown, unfit_for_files, validated
 from ecs_fluid.world import World
 from ecs_fluid.world_files import read_tables
 from ecs_fluid.world_options import WorldOptions
@@ -224,6 +224,8 @@ def _refuse_same_names(recipes: list[Recipe], place: str) -> None:
     for one in recipes:
         if one.name in names:
             raise RecipeError(f"{place}: [[entity]] name = {one.name!r} is taken; every entity needs its own")
+        if reason := unfit_for_files(one.name, names):
+            raise RecipeError(f"{place}: [[entity]] name = {one.name!r} {reason}")
         names.add(one.name)
 
 

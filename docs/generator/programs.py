@@ -86,7 +86,10 @@ def run(program: Path, *words: str, folder: Path, **variables: str) -> subproces
             timeout=SECONDS, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     asked = {"words": [str(program), *words], "folder": str(folder), "environment": environment}
-    with tempfile.NamedTemporaryFile("r") as out, tempfile.NamedTemporaryFile("r") as error:
+    with (
+        tempfile.NamedTemporaryFile("r", encoding="utf-8") as out,
+        tempfile.NamedTemporaryFile("r", encoding="utf-8") as error,
+    ):
         asked |= {"out": out.name, "error": error.name, "seconds": SECONDS}
         process = _forks()
         print(json.dumps(asked), file=process.stdin, flush=True)

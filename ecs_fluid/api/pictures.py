@@ -419,6 +419,10 @@ def in_notebook() -> bool:
 
 
 def require_display(instead: str) -> None:
-    """Raise FluidError if no window can be opened; it ends with what to do `instead`."""
-    if not (any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")) or os.name == "nt"):
+    """Raise FluidError if no window can be opened; it ends with what to do `instead`.
+
+    macOS and Windows name no display in the environment.
+    """
+    named = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+    if not named and sys.platform not in ("darwin", "win32"):
         raise FluidError(f"there is no display for a window; {instead}")

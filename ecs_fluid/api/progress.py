@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TaskID, TimeRemainingColumn
 
 from ecs_fluid.components import Position, Strength
-from ecs_fluid.runs.compiling import before_compiling
+from ecs_fluid.errors import StorageError
+from ecs_fluid.runs.compiling import before_compiling, check_cache
 from ecs_fluid.runs.runner import Runner
 from ecs_fluid.world import World
 
@@ -89,7 +90,19 @@ def counts(world: World) -> str:
 
 @contextmanager
 def compiling(say: Callable[[str], object]) -> Iterator[None]:
-    """Say which kernel is being compiled, on the first run on a machine."""
-    numbers = count(1)
-    with before_compiling(lambda name: say(f"compiling kernels, once per machine: {next(numbers)}, {name}")):
+    """Say which kernel is being compiled, on the first run on a machine; in every run if none can be kept."""
+    numbers, often = count(1), "once per machine"
+
+    def tell(name: str) -> None:
+        nonlocal often
+        number = next(numbers)
+        if number == 1:
+            try:
+                check_cache()
+            except StorageError as error:
+                say(str(error))
+                often = "in every run"
+        say(f"compiling kernels, {often}: {number}, {name}")
+
+    with before_compiling(tell):
         yield

@@ -181,6 +181,8 @@ def main(arguments: list[str] | None = None) -> int:
         with sentences():
             check_environment()
             given = sys.argv[1:] if arguments is None else arguments
+            if sys.flags.optimize > 1 and not {"help", "--help", "-h", "--schedule"}.isdisjoint(given):
+                warn("Python was started with -OO (PYTHONOPTIMIZE=2), which drops most of these descriptions")
             register(*given[:1])
             result = app(given, result_action="return_value")
             _flush()

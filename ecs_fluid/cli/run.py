@@ -178,7 +178,8 @@ def warmup(
         world: compile what the first two ticks of this world need
         precision: of all kernels, without a world; default single
     """
-    from ecs_fluid.runs.warmup import check_cache, compile_for, compile_on_all_cores
+    from ecs_fluid.runs.compiling import check_cache
+    from ecs_fluid.runs.warmup import compile_for, compile_on_all_cores
 
     if world is not None:
         own = "on a world, which has its own: --set world.precision=double"

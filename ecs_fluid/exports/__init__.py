@@ -87,6 +87,12 @@ def export(
     module = importlib.import_module(f"ecs_fluid.exports.{to}")
     target = path_of(out, "out") if out is not None else default_folder(folder.path, to)
     with new_folder(target, replace) as made:
-        job = Job(chosen, made, target, voxel)
-        write_manifest(made, to, chosen, module.write(job))
+        try:
+            about = module.write(Job(chosen, made, target, voxel))
+        except UnicodeEncodeError:
+            raise StorageError(
+                f"cannot export to {target}: a name in it is not in UTF-8, which the library for {to} needs; "
+                "rename the folder of the run, or choose another one for the export"
+            ) from None
+        write_manifest(made, to, chosen, about)
     return target

@@ -13,7 +13,7 @@ from typing import Any
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.exports.frames import Frames
-from ecs_fluid.io.disk import make_folder, storage_error, temporary_name
+from ecs_fluid.io.disk import make_folder, storage_error, temporary_name, when_free
 from ecs_fluid.io.lock import alive
 
 MANIFEST = "export.json"
@@ -55,7 +55,7 @@ def new_folder(target: Path, replace: bool) -> Iterator[Path]:
             _refuse_former(target, replace)  # another process may have been faster
             if target.is_dir():
                 shutil.rmtree(target)
-            partial.rename(target)
+            when_free(lambda: partial.rename(target))
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
             raise

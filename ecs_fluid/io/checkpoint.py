@@ -22,7 +22,7 @@ import numpy as np
 
 from ecs_fluid.errors import NPZ_DAMAGE, StorageError
 from ecs_fluid.input_limits import check_limit
-from ecs_fluid.io.disk import replace_file, storage_error, temporary_name
+from ecs_fluid.io.disk import replace_file, storage_error, temporary_name, when_free
 from ecs_fluid.io.untrusted import check_file
 from ecs_fluid.npz import read_array
 
@@ -212,6 +212,6 @@ def _read(handle: BinaryIO, path: Path) -> tuple[dict[str, Any], dict[str, np.nd
 
 def _delete(path: Path) -> None:
     try:
-        path.unlink(missing_ok=True)
+        when_free(lambda: path.unlink(missing_ok=True))
     except OSError as error:
         raise storage_error(error, "delete old checkpoint", path) from error

@@ -6,19 +6,28 @@ import contextlib
 import errno
 import os
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from ecs_fluid import validation_errors
 from ecs_fluid.errors import StorageError
 from ecs_fluid.validation_errors import LONGEST_NAME
+
+WINDOWS = os.name == "nt"
+"""Whether a file that any program has open can be neither removed nor replaced."""
+
+PATIENCE = 1.0
+"""Time that `when_free` waits, s; readers of a run, indexers and virus scanners have files open for less."""
 
 NAME = re.compile(validation_errors.NAME[1:-1])
 """Names of populations: they become file names, so no dots, slashes or spaces."""
 
 COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)?")
 """Names of columns: ``Velocity.u``, or a plain word."""
+
+T = TypeVar("T")
 
 _FULL = "the disk or quota is full; free some space or choose another folder, finished data is intact"
 _FORBIDDEN = "the place is read-only or you have no permission there; change it or choose another folder"
@@ -50,6 +59,8 @@ def storage_error(error: OSError, doing: str, path: Path) -> StorageError:
     why = _WHY.get(error.errno or 0, own)
     if doing.startswith("read") and error.errno in (errno.EACCES, errno.EPERM):
         why = "you have no permission to read it; ask for that, or read a copy"
+    if WINDOWS and isinstance(error, PermissionError):
+        why = f"another program has it open, or {why}"
     return StorageError(f"cannot {doing} {path}: {why}")
 
 
@@ -59,6 +70,18 @@ def damage_error(error: BaseException, what: str, path: Path) -> StorageError:
         return storage_error(error, f"read {what}", path)
     detail = " ".join(str(error.args[0] if error.args else error).split())
     return StorageError(f"{what} {path} is damaged, or another kind of file: {detail}")
+
+
+def when_free(act: Callable[[], T]) -> T:
+    """The result of `act`, tried again while a program may have its file open, where that hinders it."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return act()
+        except PermissionError:
+            if not WINDOWS or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 def make_folder(folder: Path) -> None:
@@ -105,7 +128,7 @@ def replace_file(path: Path, write: Callable[[BinaryIO], object], doing: str) ->
                 write(handle)
                 handle.flush()
                 os.fsync(handle.fileno())
-            os.replace(unfinished, path)
+            when_free(lambda: os.replace(unfinished, path))
         except BaseException:
             with contextlib.suppress(OSError):
                 unfinished.unlink()

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.input_limits import limits
-from ecs_fluid.io.disk import NAME, storage_error
+from ecs_fluid.io.disk import NAME, storage_error, when_free
 from ecs_fluid.io.lock import folder_guard
 from ecs_fluid.io.untrusted import NO_LINK, read_bytes
 
@@ -183,7 +183,7 @@ def commit(folder: Path, files: Mapping[str, PagedFile]) -> None:
             # Before the journal goes: as long as it is there, nobody cuts a file back (see abandon).
             for file in files.values():
                 file.mark_committed()
-            journal.unlink()
+            when_free(journal.unlink)
     except OSError as error:
         raise storage_error(error, "write trajectory frame in", folder) from error
 
@@ -216,7 +216,7 @@ def recover(folder: Path) -> None:
         with folder_guard(folder, exclusive=True):
             for name, change in read_journal(folder).items():
                 _apply(folder / name, change)
-            journal.unlink(missing_ok=True)
+            when_free(lambda: journal.unlink(missing_ok=True))
     except OSError as error:
         raise storage_error(error, "repair trajectory in", folder) from error
 
@@ -250,7 +250,7 @@ def _write_journal(path: Path, changes: Mapping[str, Change]) -> None:
     pages = (page for change in changes.values() for page in change.pages.values())
     body = b"".join([_MAGIC, json.dumps(index).encode(), b"\n", *pages])
     try:
-        path.unlink(missing_ok=True)
+        when_free(lambda: path.unlink(missing_ok=True))
         with open(path, "xb") as handle:  # made anew: a link of that name is not followed
             handle.write(body)
             handle.write(_checksum(body))

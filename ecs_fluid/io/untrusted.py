@@ -14,7 +14,7 @@ from typing import Any
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.input_limits import limits
-from ecs_fluid.io.disk import storage_error
+from ecs_fluid.io.disk import storage_error, when_free
 
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 """Flag of files that are written: a link in a run folder must not lead a write out of it."""
@@ -46,7 +46,7 @@ def read_bytes(path: Path, doing: str, most: float | None = None) -> bytes:
     """Content of an ordinary file of at most ``most`` bytes, default the limit of text; see `check_file`."""
     size = check_file(path, doing, limits().text if most is None else most)
     try:
-        with open(path, "rb") as handle:
+        with when_free(lambda: open(path, "rb")) as handle:
             return handle.read(size)
     except OSError as error:
         raise storage_error(error, doing, path) from error

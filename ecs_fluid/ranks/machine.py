@@ -141,9 +141,11 @@ def release_pages(array: Array) -> None:
     page = mmap.PAGESIZE
     first = -(-array.ctypes.data // page) * page
     length = (array.ctypes.data + array.nbytes - first) // page * page
-    if length > 0:
-        advise = getattr(ctypes.CDLL(None, use_errno=True), "madvise", None)
-        for advice in (getattr(mmap, "MADV_REMOVE", None), getattr(mmap, "MADV_DONTNEED", None)):
-            # The first makes a hole in the file behind shared memory; private memory needs the second.
-            if advise and advice and advise(ctypes.c_void_p(first), ctypes.c_size_t(length), advice) == 0:
+    # The first makes a hole in the file behind shared memory; private memory needs the second. Windows has
+    # neither, nor a library of that name.
+    known = (getattr(mmap, name, None) for name in ("MADV_REMOVE", "MADV_DONTNEED"))
+    if length > 0 and (advices := [advice for advice in known if advice is not None]):
+        advise = ctypes.CDLL(None, use_errno=True).madvise
+        for advice in advices:
+            if advise(ctypes.c_void_p(first), ctypes.c_size_t(length), advice) == 0:
                 return

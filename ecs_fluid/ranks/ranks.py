@@ -264,7 +264,7 @@ def memory() -> dict[str, int]:
     """Memory of this process, bytes: peak, and present with its share of shared memory (else the peak)."""
     most = peak_memory()
     try:
-        lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+        lines = Path("/proc/self/smaps_rollup").read_text(encoding="utf-8").splitlines()
         now = next(1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:"))
     except (OSError, StopIteration):
         now = most

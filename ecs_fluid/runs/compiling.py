@@ -1,10 +1,25 @@
-"""A callback before kernels are compiled, which happens once per machine."""
+"""A callback before kernels are compiled, which happens once per machine where they can be kept."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from ecs_fluid.errors import StorageError
+from ecs_fluid.io.disk import storage_error
+
+
+def check_cache() -> None:
+    """Raise StorageError if the cache of compiled kernels cannot be written."""
+    from ecs_fluid.kernels.compiled import cache_location, check_writable
+
+    folder, variable = cache_location()
+    try:
+        check_writable(folder)
+    except OSError as error:
+        text = str(storage_error(error, "keep compiled kernels in", folder))
+        raise StorageError(f"{text}; set {variable} to a writable folder") from None
 
 
 @contextmanager

@@ -23,9 +23,7 @@ from ecs_fluid.components import (
     Temperature,
     Volume,
 )
-from ecs_fluid.errors import FluidWarning, StorageError
-from ecs_fluid.io.disk import storage_error
-from ecs_fluid.kernels.compiled import cache_location, check_writable
+from ecs_fluid.errors import FluidWarning
 from ecs_fluid.systems import (
     AdvectionSystem,
     BaroclinicSystem,
@@ -48,16 +46,6 @@ from ecs_fluid.systems import (
 )
 from ecs_fluid.world import World
 from ecs_fluid.world_options import Precision
-
-
-def check_cache() -> None:
-    """Raise StorageError if the cache of compiled kernels cannot be written."""
-    folder, variable = cache_location()
-    try:
-        check_writable(folder)
-    except OSError as error:
-        text = str(storage_error(error, "keep compiled kernels in", folder))
-        raise StorageError(f"{text}; set {variable} to a writable folder") from None
 
 
 def compile_kernels(precision: Precision) -> None:

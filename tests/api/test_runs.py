@@ -15,6 +15,7 @@ import pyvista as pv
 from PIL import Image
 
 import ecs_fluid as ef
+from ecs_fluid.api.pictures import require_display
 from ecs_fluid.api.stored import SurfaceRecording
 from ecs_fluid.api.table import Table
 from ecs_fluid.cli import main
@@ -345,6 +346,10 @@ def test_a_window_needs_a_display(run: ef.Run, monkeypatch: pytest.MonkeyPatch) 
         run.show()
     with pytest.raises(FluidError, match=r"unknown look 'liqiud'.* did you mean 'liquid'"):
         run.show(look="liqiud")
+    for system in ("darwin", "win32"):
+        with monkeypatch.context() as there:
+            there.setattr(sys, "platform", system)
+            require_display("it asked for one on macOS")
 
 
 @pytest.mark.parametrize(

@@ -46,8 +46,8 @@ def job(*command: str, ready: Callable[[int, str], bool]) -> Iterator[tuple[int,
         process, told = subprocess.Popen(command, stdout=file, stderr=file), Path(file.name)
     try:
         deadline = time.monotonic() + 300
-        while not ready(process.pid, told.read_text()):
-            assert time.monotonic() < deadline and process.poll() is None, told.read_text()
+        while not ready(process.pid, told.read_text(encoding="utf-8")):
+            assert time.monotonic() < deadline and process.poll() is None, told.read_text(encoding="utf-8")
             time.sleep(0.1)
         yield process.pid, told
     finally:

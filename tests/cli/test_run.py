@@ -386,7 +386,8 @@ def test_help_knows_classes_of_ones_own(
     Path("own_help.py").write_text(
         "import ecs_fluid as ef\n\n\nclass Swirl(ef.System):\n"
         '    """Turns what it meets."""\n\n    phase = "move"\n    spin: float = 1.0\n'
-        '    """how fast, 1/s"""\n\n    def process(self, dt: float) -> None:\n        pass\n'
+        '    """how fast, 1/s"""\n\n    def process(self, dt: float) -> None:\n        pass\n',
+        encoding="utf-8",
     )
     assert main(["help", "own_help:Swirl"]) == 2
     assert "allow it with --allow-code" in capsys.readouterr().err
@@ -412,11 +413,13 @@ def test_help_runs_no_code_unasked_and_says_what_code_did(
     lazily = types.ModuleType("loaded_before")
     vars(lazily)["__getattr__"] = lambda name: importlib.import_module("beside_it")
     monkeypatch.setitem(sys.modules, "loaded_before", lazily)
-    Path("beside_it.py").write_text("open('ran', 'w').close()\n")
-    Path("ends_it.py").write_text("raise SystemExit(7)\n")
-    Path("asked_it.py").write_text("def __getattr__(name):\n    raise RuntimeError('no ' + name)\n")
+    Path("beside_it.py").write_text("open('ran', 'w').close()\n", encoding="utf-8")
+    Path("ends_it.py").write_text("raise SystemExit(7)\n", encoding="utf-8")
+    Path("asked_it.py").write_text(
+        "def __getattr__(name):\n    raise RuntimeError('no ' + name)\n", encoding="utf-8"
+    )
     Path("fluid").mkdir()
-    Path("fluid", "own.py").write_text("from ecs_fluid import System as Own\n")
+    Path("fluid", "own.py").write_text("from ecs_fluid import System as Own\n", encoding="utf-8")
     for given, words in {
         ("loaded_before:X",): "No module named 'beside_it'",
         ("ends_it:X", "--allow-code"): "ends the program when it is imported (exit 7)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 import warnings
@@ -15,6 +16,7 @@ import ecs_fluid as ef
 from docs.generator import programs
 from ecs_fluid.cli import main
 from ecs_fluid.errors import RecipeError
+from ecs_fluid.plugins import is_users
 from ecs_fluid.system import System
 
 SWIRL = '''
@@ -191,3 +193,20 @@ def test_installed_as_an_entry_point(
     assert "systems that installed packages offer\n    whirl\n" in capsys.readouterr().out
     assert main(["help", "whril"]) == 2
     assert "did you mean 'whirl'?" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    "file",
+    [json.__file__, np.__file__, ef.__file__, ef.VelocitySystem.__init__.__code__.co_filename, "<string>"],
+)
+def test_files_of_others(file: str) -> None:
+    assert not is_users(file)
+
+
+def test_files_in_the_folder_of_an_environment_are_the_users() -> None:
+    """``python -m venv .`` makes the folder of a project one: what its systems warned of was left out.
+
+    So it was in a folder whose name begins with that of the environment.
+    """
+    for prefix in (sys.prefix, sys.base_prefix):
+        assert is_users(str(Path(prefix, "swirl.py"))) and is_users(str(Path(f"{prefix}2", "swirl.py")))

@@ -399,6 +399,8 @@ def test_schema_takes_both_forms_of_dt() -> None:
         ({"entity": ["ring"]}, r"\[\[entity\]\] 1: 'ring'; a table with a 'kind' is needed"),
         ({"entity": [RING, RING]}, "name = 'ring' is taken"),
         ({"entity": [{**RING, "name": "fluid"}]}, "name = 'fluid' is taken"),
+        ({"entity": [RING, {**RING, "name": "Ring"}]}, "name = 'Ring' differs from 'ring' in small"),
+        ({"entity": [{**RING, "name": "aux"}]}, "name = 'aux' is a device on Windows"),
         ({"entity": [{**RING, "name": "a b"}]}, "name = 'a b'"),
         ({"system": [{"kind": "wnd"}]}, r"\[\[system\]\] 1: kind = 'wnd' is not known; did you mean 'wind'?"),
         ({"system": [{"kind": "my.magnet.Magnet"}]}, "a class of yours is written 'my.magnet:Magnet'"),

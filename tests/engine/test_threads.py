@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -168,7 +168,7 @@ print(before == here, after)
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs fork, and OpenMP's threads, which it loses")
 def test_a_fork_after_a_step_is_one_sentence_and_before_it_all_is_well(tmp_path: Path) -> None:
     done = programs.run(programs.written(tmp_path, FORK), folder=tmp_path)
     assert done.returncode == 0, done.stderr

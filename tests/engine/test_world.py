@@ -73,6 +73,24 @@ def test_taken_names() -> None:
             world.spawn(name, points(1))
 
 
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("A-1_b", "differs from 'a-1_B' in small and capital letters alone"),
+        ("Fluid", "differs from 'fluid' in small"),
+        ("con", "is a device on Windows"),
+        ("Lpt9", "is a device on Windows"),
+    ],
+)
+def test_names_that_files_cannot_have_everywhere(name: str, why: str) -> None:
+    """Devices: learn.microsoft.com/windows/win32/fileio/naming-a-file."""
+    world = ef.World()
+    world.spawn("a-1_B", points(1))
+    with pytest.raises(ComponentError, match=f"entity name '{name}' {why}"):
+        world.spawn(name, points(1))
+    world.spawn("console", points(1))
+
+
 def test_unknown_names_come_with_the_nearest() -> None:
     world = ef.World()
     world.spawn("smoke", points(1))

@@ -283,3 +283,14 @@ def test_the_present_folder_may_be_the_target(tmp_path: Path, monkeypatch: pytes
     with new_folder(Path(), replace=False) as partial:
         (partial / "a").touch()
     assert [path.name for path in tmp_path.rglob("*")] == ["here", "a"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere all names of files are in UTF-8 or UTF-16")
+@pytest.mark.parametrize("to", ["vtp", "usd"])
+def test_names_in_other_encodings_are_told(
+    run: Path, tmp_path: Path, to: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """VTK and USD want UTF-8. On Linux a name is any bytes, and Python has lone surrogates for them."""
+    words = ["export", "{run}", "--to", to, "--out", str(tmp_path / "r\udce4n")]
+    is_refused(run, words, "a name in it is not in UTF-8", capsys)
+    assert not list(tmp_path.iterdir())

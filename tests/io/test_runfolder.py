@@ -227,6 +227,38 @@ def test_on_windows_no_process_is_signalled(monkeypatch: pytest.MonkeyPatch) -> 
     assert lock.alive(os.getppid()) and not lock.alive(os.getpid()) and not lock.alive(None)
 
 
+def test_on_windows_files_that_a_reader_has_open_are_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They can be neither replaced nor removed there: a look at a run would have ended it."""
+    replace, remove = os.replace, Path.unlink
+    refused: list[str] = []
+
+    def in_use(act: Any, name: str, times: int) -> Any:
+        def attempt(path: Any, *rest: Any, **options: Any) -> Any:
+            if Path(path).name == name and refused.count(name) < times:
+                refused.append(name)
+                raise PermissionError(errno.EACCES, "Access is denied")
+            return act(path, *rest, **options)
+
+        return attempt
+
+    monkeypatch.setattr(disk, "WINDOWS", True)
+    monkeypatch.setattr(Path, "unlink", in_use(remove, "checkpoint-00000001.npz", 2))
+    with make(tmp_path) as run:
+        monkeypatch.setattr(os, "replace", in_use(replace, ".run.json.tmp", 2))
+        run.update(ticks=3)
+        for tick in (1, 2, 3):
+            run.save_checkpoint(tick, {}, {"x": np.zeros(3)})
+        assert refused == [".run.json.tmp"] * 2 + ["checkpoint-00000001.npz"] * 2
+        assert len(list(run.checkpoints.iterdir())) == 2
+        monkeypatch.setattr(os, "replace", in_use(replace, ".run.json.tmp", 10**9))
+        monkeypatch.setattr(disk, "PATIENCE", 0.05)
+        with pytest.raises(StorageError, match="another program has it open, or the place is read-only"):
+            run.update(ticks=4)
+        assert run.read_info()["ticks"] == 3
+
+
 def test_without_locks_of_folders_reading_and_writing_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import mmap
 import os
 import re
 import shutil
@@ -20,7 +22,7 @@ import pytest
 from ecs_fluid.cli import main
 from ecs_fluid.errors import FluidError
 from ecs_fluid.io.runfolder import RunFolder
-from ecs_fluid.ranks.machine import PER_MACHINE
+from ecs_fluid.ranks.machine import PER_MACHINE, release_pages
 from ecs_fluid.ranks.start import on_ranks
 from ecs_fluid.worlds.world_recipe import read, shipped
 from tests.ranks import worker
@@ -31,6 +33,22 @@ pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec; pip install
 
 ROOT = Path(__file__).parents[2]
 ECS_FLUID = str(Path(sys.executable).parent / "ecs-fluid")
+
+
+@pytest.mark.parametrize("advices", [["MADV_REMOVE", "MADV_DONTNEED"], []])
+def test_pages_are_released_where_the_system_can(monkeypatch: pytest.MonkeyPatch, advices: list[str]) -> None:
+    """Released pages come back as zeros. Windows has no madvise, and asking for it was an error."""
+    for name in {"MADV_REMOVE", "MADV_DONTNEED"}.difference(advices):
+        monkeypatch.delattr(mmap, name, raising=False)
+    if not advices:
+        monkeypatch.setattr(ctypes, "CDLL", None)
+    array = np.frombuffer(mmap.mmap(-1, 4 * mmap.PAGESIZE), np.uint8)
+    array[:] = 7
+    release_pages(array[1:-1])
+    assert (array[: mmap.PAGESIZE] == 7).all()  # not a whole page
+    assert (
+        array[mmap.PAGESIZE : 3 * mmap.PAGESIZE] == (0 if advices and hasattr(mmap, advices[0]) else 7)
+    ).all()
 
 
 def mpi(ranks: int, *command: str, cwd: Path = ROOT, machine: int = 8) -> subprocess.CompletedProcess[str]:

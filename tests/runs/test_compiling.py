@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import numba
+import pytest
 
 from ecs_fluid.api.progress import compiling
-from ecs_fluid.runs.compiling import before_compiling
+from ecs_fluid.errors import StorageError
+from ecs_fluid.kernels.compiled import cache_folder, writable_or_private
+from ecs_fluid.runs.compiling import before_compiling, check_cache
 
 
 def kernels() -> tuple[Any, Any]:
@@ -43,6 +48,32 @@ def test_they_are_told_before_they_are_compiled() -> None:
     with before_compiling(lambda name: told.append(len(first.overloads))):
         first(3.0)
     assert told == [0] and len(first.overloads) == 1
+
+
+def test_a_folder_where_none_can_be_kept_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a home that cannot be written to, every run compiled them and said that this happens once."""
+    first, second = kernels()
+    (tmp_path / "file").touch()
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("ECS_FLUID_CACHE_DIR", str(tmp_path / "file"))
+    said: list[str] = []
+    with compiling(said.append):
+        first(3.0)
+        second(3.0)
+    assert said[0].startswith("cannot keep compiled kernels in ")
+    assert said[1:] == [f"compiling kernels, in every run: {text}" for text in ("1, first", "2, second")]
+
+
+def test_without_a_home_none_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first kernel was a traceback; Python leaves "~" in paths of a user who has no home."""
+    monkeypatch.chdir(tmp_path)
+    for variable in ("NUMBA_CACHE_DIR", "ECS_FLUID_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    with pytest.raises(StorageError, match=r"cannot keep compiled kernels in ~.*; set ECS_FLUID_CACHE_DIR"):
+        check_cache()
+    folder = writable_or_private(cache_folder())
+    assert Path(folder).is_absolute() and not list(tmp_path.iterdir())
 
 
 def test_progress_counts_them() -> None:

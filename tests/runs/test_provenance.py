@@ -54,14 +54,14 @@ def told(run: Path) -> list[dict[str, Any]]:
 
 def edit(path: Path, name: str, value: str) -> None:
     """Let the last stretch of a run, or a sweep, be computed with something else."""
-    document = json.loads(path.read_text())
+    document = json.loads(path.read_text(encoding="utf-8"))
     last = (
         document["stretches"][-1]
         if "stretches" in document
         else {"computed_with": document["computed_with"][-1]}
     )
     last["computed_with"][name] = value
-    path.write_text(json.dumps(document))
+    path.write_text(json.dumps(document), encoding="utf-8")
 
 
 def everything(folder: Path) -> dict[str, bytes]:

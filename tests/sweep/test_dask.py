@@ -85,7 +85,7 @@ class Killer(Watcher):
             environment = Path(f"/proc/{owner}/environ")
             if environment.exists():  # on Linux
                 self.environment = dict(
-                    item.split("=", 1) for item in environment.read_text().split("\0") if item
+                    item.split("=", 1) for item in environment.read_text(encoding="utf-8").split("\0") if item
                 )
             assert owner != os.getpid()
             os.kill(owner, self.by)
@@ -145,7 +145,7 @@ def test_an_error_is_told_though_members_run(world: Path) -> None:
     with pytest.raises(FluidError, match="enough"):
         ef.sweep(world, {"ring.core": [0.3, 0.35, 0.4]}, out="s", ticks=20, workers=2, watch=Enemy())
     assert {*psutil.Process().children(recursive=True)} <= {*before}
-    assert json.loads(Path("s/sweep.json").read_text())["status"] == "stopped"
+    assert json.loads(Path("s/sweep.json").read_text(encoding="utf-8"))["status"] == "stopped"
 
 
 @pytest.mark.nightly

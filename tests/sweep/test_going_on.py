@@ -179,5 +179,5 @@ def test_a_sweep_made_by_another_process_before_the_lock_is_not_overwritten(
     monkeypatch.setattr("ecs_fluid.sweeps.study.WriterLock", Late)
     with pytest.raises(StorageError, match=r"ring\.core was 0\.25 and is now 0\.35"):
         ef.Study(world, out="s", vary={"ring.core": [0.35]}, **ALONE)
-    assert json.loads(Path("s/sweep.json").read_text())["vary"] == {"ring.core": [0.25]}
+    assert json.loads(Path("s/sweep.json").read_text(encoding="utf-8"))["vary"] == {"ring.core": [0.25]}
     WriterLock(Path("s/writer.lock")).release()  # the refused one let the folder go

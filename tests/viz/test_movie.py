@@ -87,7 +87,7 @@ def test_slice_movie_asks_for_every_frames_velocity(frame: Frame, tmp_path: Path
 def test_memory_does_not_grow(frame: Frame, tmp_path: Path) -> None:
     def resident() -> int:
         gc.collect()
-        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+        return int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]) * 4096
 
     if not Path("/proc/self/statm").exists():
         pytest.skip("needs /proc")

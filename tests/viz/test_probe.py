@@ -59,6 +59,17 @@ def test_failure_is_not_remembered_and_success_is(tmp_path: Path, monkeypatch: p
     probe.require_gl()
 
 
+def test_without_a_home_nothing_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was, in a folder "~" of the working folder: Python leaves that in paths where there is no home."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    monkeypatch.setattr(probe, "_works", False)
+    monkeypatch.setattr(probe, "_CHILD", "pass")
+    probe.require_gl()
+    assert not list(tmp_path.iterdir())
+
+
 def test_note_depends_on_what_can_change(monkeypatch: pytest.MonkeyPatch) -> None:
     before = probe._note()
     monkeypatch.setenv("LD_LIBRARY_PATH", os.environ.get("LD_LIBRARY_PATH", "") + ":/elsewhere")

@@ -21,7 +21,7 @@ from ecs_fluid.errors import FluidWarning, RecipeError
 from ecs_fluid.worlds import vtk_files
 from ecs_fluid.worlds.hulls import hull_of_mesh, hull_of_vertices, hulls_of_mesh
 from ecs_fluid.worlds.meshes import check_closed, read_mesh
-from ecs_fluid.worlds.vtk_child import is_cut_short
+from ecs_fluid.worlds.vtk_child import is_cut_short, limit
 from ecs_fluid.worlds.vtk_files import MESHES
 
 SIZES = np.array([1.0, 0.5, 0.25])
@@ -211,7 +211,7 @@ def in_pieces(path: Path, *pieces: Any) -> str:
     elif path.suffix == ".obj":
         lines = ["v {} {} {}".format(*point) for point in whole.points.tolist()]
         lines += ["f {} {} {} {}".format(*(face + 1)) for face in whole.regular_faces]
-        path.write_text("\n".join(lines) + "\n")
+        path.write_text("\n".join(lines) + "\n", encoding="ascii")
     else:
         whole = whole.triangulate()
         vertices = [
@@ -219,7 +219,7 @@ def in_pieces(path: Path, *pieces: Any) -> str:
         ]
         facets = ["".join(vertices[k : k + 3]) for k in range(0, len(vertices), 3)]
         text = "".join(f"facet normal 0 0 0\nouter loop\n{one}endloop\nendfacet\n" for one in facets)
-        path.write_text(f"solid parts\n{text}endsolid parts\n")
+        path.write_text(f"solid parts\n{text}endsolid parts\n", encoding="ascii")
     return str(path)
 
 
@@ -348,3 +348,18 @@ print(len(vtk_files.read_vtk(Path(sys.argv[1]), 10)["x"]))
     command = [sys.executable, "-c", code, str(tmp_path / "a.obj")]
     child = subprocess.run(command, capture_output=True, text=True, check=False)
     assert child.stdout == "4\n", child.stderr
+
+
+def test_limits_that_a_system_refuses_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """macOS refuses any limit of addresses (github.com/dask/distributed/pull/7457); no mesh could be read."""
+    resource = pytest.importorskip("resource")
+    asked = {}
+
+    def refuse(kind: int, most: tuple[int, int]) -> None:
+        if kind == resource.RLIMIT_AS:
+            raise ValueError("current limit exceeds maximum limit")
+        asked[kind] = most
+
+    monkeypatch.setattr(resource, "setrlimit", refuse)
+    limit(2**31, 7)
+    assert set(asked) == {resource.RLIMIT_CORE, resource.RLIMIT_CPU} and asked[resource.RLIMIT_CPU][0] == 7

@@ -36,7 +36,7 @@ def write_csv(path: Path, table: Table) -> None:
     rows = np.column_stack([table["x"], table["alpha"], table["sigma"], table["volume"]])
     header = "x,y,z,alpha_x,alpha_y,alpha_z,sigma,volume"
     lines = [",".join(repr(float(value)) for value in row) for row in rows]
-    path.write_text("\n".join([header, *lines]) + "\n")
+    path.write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
 
 
 def write_vtp(path: Path, table: Table) -> None:

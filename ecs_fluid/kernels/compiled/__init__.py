@@ -10,6 +10,7 @@ compiles anew.
 from __future__ import annotations
 
 import atexit
+import errno
 import hashlib
 import os
 import shutil
@@ -54,9 +55,9 @@ def cache_folder() -> Path:
     for source in sorted(kernels.rglob("*.py")):
         digest.update(source.relative_to(kernels).as_posix().encode() + source.read_bytes())
     base = os.environ.get("ECS_FLUID_CACHE_DIR") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME") or os.path.join(Path.home(), ".cache"), "ecs_fluid"
+        os.environ.get("XDG_CACHE_HOME") or os.path.join("~", ".cache"), "ecs_fluid"
     )
-    return Path(base) / digest.hexdigest()
+    return Path(os.path.expanduser(base)) / digest.hexdigest()
 
 
 def cache_location() -> tuple[Path, str]:
@@ -67,6 +68,8 @@ def cache_location() -> tuple[Path, str]:
 
 def check_writable(folder: Path) -> None:
     """Make the folder if it is missing. Raises OSError if it cannot be written to."""
+    if folder.parts[:1] == ("~",):  # it is left where a user has no home, as in some containers
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     folder.mkdir(parents=True, exist_ok=True)
     tempfile.TemporaryFile(dir=folder).close()
 
