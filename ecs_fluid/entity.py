@@ -74,8 +74,10 @@ class Entity:
     @property
     def rows_here(self) -> int:
         """Number of rows that this process holds."""
-        tables = self.world._tables_by_number[self.number]
-        return next((tables[kind].rows or 0 for kind in tables if kind.per_row), 0)
+        for kind, table in self.world._tables_by_number[self.number].items():
+            if kind.per_row:
+                return table.rows or 0
+        return 0
 
     def __len__(self) -> int:
         return self.world.processes.rows(self)

@@ -18,7 +18,7 @@ from ecs_fluid.components import SignedDistance
 from ecs_fluid.entity import Named
 from ecs_fluid.errors import FluidError, sentences
 from ecs_fluid.html import table
-from ecs_fluid.io.fields import FieldFrame, field_ticks
+from ecs_fluid.io.fields import FieldFrame, newest_tick
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.io.trajectory import Trajectory
 from ecs_fluid.runs.runner import Runner
@@ -314,7 +314,7 @@ class Frame(Named["Columns"]):
 
         None if the run stored none with this frame: a SurfaceSystem makes them.
         """
-        stored = self.tick in field_ticks(self._folder.fields, NAME)
+        stored = newest_tick(self._folder.fields, NAME, self.tick) == self.tick
         return stored_surface(self._folder.fields, self.tick) if stored else None
 
     @cached_property

@@ -52,10 +52,12 @@ def save_checkpoint(path: str | Path, meta: Mapping[str, Any], arrays: Mapping[s
     """Write ``meta`` (what JSON can hold) and ``arrays`` (names like ``ring/Position.x``) to ``path``.
 
     The file appears whole, synced to the disk, or not at all: a former checkpoint of that name stays intact
-    until the new one is finished. Raises StorageError: disk full, no permission, or data no file can hold.
+    until the new one is finished. Raises StorageError: disk full, no permission, or data no file can hold;
+    LimitError: a description that could not be read again.
     """
     path = Path(path)
     header = _header(meta, arrays)
+    _check_length(len(header), path)
 
     def write(handle: BinaryIO) -> None:
         with zipfile.ZipFile(handle, "w", zipfile.ZIP_STORED) as archive:
@@ -153,6 +155,11 @@ def _header(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
         raise StorageError(f"checkpoint meta data must be plain JSON values: {error}") from error
 
 
+def _check_length(described: int, path: Path) -> None:
+    """Raise LimitError for a description of too many bytes."""
+    check_limit("text", described, f"the description in checkpoint {path} has {described:,} bytes")
+
+
 def _digest(handle: BinaryIO, end: int) -> bytes:
     digest = hashlib.blake2b(digest_size=32)
     handle.seek(0)
@@ -196,7 +203,7 @@ def _read(handle: BinaryIO, path: Path) -> tuple[dict[str, Any], dict[str, np.nd
             if packed or sum(entry.file_size for entry in entries) > size:
                 raise ValueError("it holds compressed or overlapping data")
             described = archive.getinfo(_HEADER).file_size
-            check_limit("text", described, f"the description in checkpoint {path} has {described:,} bytes")
+            _check_length(described, path)
             header = json.loads(archive.read(_HEADER))
             names = [str(name) for name in header["arrays"]]
             # One member for the header and one for each array: nothing twice, nothing that is not named.

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import h5py
 import numpy as np
@@ -32,10 +33,14 @@ from ecs_fluid.io.disk import (
     replace_text,
     storage_error,
 )
-from ecs_fluid.io.untrusted import check_file, read_bytes, refuse_linked
+from ecs_fluid.io.untrusted import check_file, not_a_link, read_bytes, refuse_linked
 from ecs_fluid.io.vtkhdf import stored_member, stored_rows
 
 _FILE = re.compile(rf"({NAME.pattern})-(\d{{1,18}})\.vtkhdf")
+_END = "\n ]\n}"
+"""How an index ends, behind its last entry"""
+_MOST_LAST = 512
+"""Bytes at the end of an index among which its last entry is"""
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,8 @@ def append_field(
             handle.write(file.id.get_file_image())
 
     replace_file(path, write, "write field")
-    _write_series(folder, name, field_ticks(folder, name))
+    if not _listed_last(folder, name, tick, time):
+        _write_series(folder, name, field_ticks(folder, name))
     return path
 
 
@@ -95,6 +101,13 @@ def field_names(folder: str | Path) -> list[str]:
 def field_ticks(folder: str | Path, name: str) -> list[int]:
     """Ticks at which the field was stored, ascending."""
     return sorted(tick for stored, tick in _stored(Path(folder)) if stored == name)
+
+
+def newest_tick(folder: str | Path, name: str, tick: int) -> int | None:
+    """The last tick up to ``tick`` at which the field was stored; None if there is none."""
+    if (Path(folder) / _file(name, tick)).exists():  # mostly; looking through the folder takes longer
+        return tick
+    return max((stored for stored in field_ticks(folder, name) if stored <= tick), default=None)
 
 
 def missing_files(folder: str | Path, name: str) -> list[str]:
@@ -155,7 +168,8 @@ def drop_fields_after(folder: str | Path, name: str, tick: int) -> None:
     folder = Path(folder)
     ticks = field_ticks(folder, name)
     remaining = [stored for stored in ticks if stored <= tick]
-    if remaining == ticks:
+    # After a power failure the index may also lack files that are there.
+    if remaining == ticks and list(_listed(_index(folder, name))) == [_file(name, one) for one in ticks]:
         return
     # The index goes first, so that all files in it exist even if this is interrupted.
     _write_series(folder, name, remaining)
@@ -207,8 +221,38 @@ def _write_series(folder: Path, name: str, ticks: list[int]) -> None:
         # The newest file may have been replaced since, with another time.
         fresh = tick == ticks[-1] or file not in known
         files.append({"name": file, "time": read_field(folder, name, tick).time if fresh else known[file]})
-    text = json.dumps({"file-series-version": "1.0", "files": files}, indent=1)
-    replace_text(path, text, "write field series")
+    replace_text(path, _series(files), "write field series")
+
+
+def _listed_last(folder: Path, name: str, tick: int, time: float) -> bool:
+    """Write the file of ``tick`` behind all others in the index; False if it cannot just be added there.
+
+    Only the end of the index is written, so that the time it takes does not grow with the number of files.
+    If that is cut off by a power failure, or altered by anyone, the index is written anew.
+    """
+    last_entry = rf'"{name}-(\d{{1,18}})\.vtkhdf",[^{{}}]*}}{re.escape(_END)}\Z'
+    added = "," + _series([{"name": _file(name, tick), "time": time}]).partition("[")[2]
+    try:
+        with open(_index(folder, name), "r+b", buffering=0, opener=not_a_link) as handle:
+            size = handle.seek(0, os.SEEK_END)
+            handle.seek(max(size - _MOST_LAST, 0))
+            last = re.search(last_entry.encode(), handle.read())
+            if last is None or int(last[1]) >= tick:
+                return False
+            start = handle.seek(size - len(_END))
+            if handle.write(added.encode()) < len(added):  # a full disk
+                handle.seek(start)
+                handle.write(_END.encode())
+                handle.truncate(size)
+                return False
+    except OSError:
+        return False
+    return True
+
+
+def _series(files: list[dict[str, Any]]) -> str:
+    """The text of an index."""
+    return json.dumps({"file-series-version": "1.0", "files": files}, indent=1)
 
 
 def _listed(index: Path) -> dict[str, float]:

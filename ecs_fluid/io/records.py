@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from ecs_fluid.errors import StorageError
 from ecs_fluid.input_limits import check_bytes, limits
 from ecs_fluid.io.disk import replace_file, storage_error
-from ecs_fluid.io.untrusted import NO_LINK, check_file, read_bytes
+from ecs_fluid.io.untrusted import check_file, not_a_link, read_bytes
 
 
 def append_record(path: Path, record: Mapping[str, Any]) -> None:
@@ -29,7 +29,7 @@ def append_record(path: Path, record: Mapping[str, Any]) -> None:
     try:
         if path.exists():
             check_file(path, "write record to")
-        with open(path, "a+b", buffering=0, opener=_not_a_link) as handle:
+        with open(path, "a+b", buffering=0, opener=not_a_link) as handle:
             _cut_unfinished_line(handle)
             start = handle.seek(0, os.SEEK_END)
             try:
@@ -80,10 +80,6 @@ def drop_records_after(path: Path, tick: int) -> None:
 
     lines = [json.dumps(record).encode() + b"\n" for record in remaining]
     replace_file(path, lambda handle: handle.writelines(lines), "rewrite records in")
-
-
-def _not_a_link(path: str, flags: int) -> int:
-    return os.open(path, flags | NO_LINK, 0o666)
 
 
 def _cut_unfinished_line(handle: BinaryIO | Any) -> None:

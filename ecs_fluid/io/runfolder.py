@@ -28,6 +28,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from ecs_fluid.arguments import path_of
 from ecs_fluid.errors import StorageError, printable, warn
+from ecs_fluid.input_limits import check_limit
 from ecs_fluid.io import checkpoint
 from ecs_fluid.io.disk import make_folder, replace_text, storage_error
 from ecs_fluid.io.fields import drop_fields_after, field_names, missing_files
@@ -138,9 +139,12 @@ class RunFolder:
 
         ``info`` holds plain JSON values, for example ``seed``, ``command`` and ``precision``. Raises
         StorageError: a former run is there and ``existing`` is ``"refuse"``; the folder holds something that
-        is not a run; another process writes there; the disk says no.
+        is not a run; another process writes there; the disk says no; and LimitError: a world file that could
+        not be read again.
         """
         folder = path_of(path, "run folder")
+        length = len(recipe_toml.encode())
+        check_limit("text", length, f"the world file of {folder} would have {length:,} bytes")
         document = _json(
             {
                 "format": FORMAT,

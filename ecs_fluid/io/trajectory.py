@@ -28,6 +28,9 @@ from ecs_fluid.io.xdmf import write_xdmf
 
 _DAMAGE = (OSError, *DAMAGE)
 
+CHUNKS_IN_CACHE = 521
+"""Places for chunks, none of which is needed twice, in the cache of a dataset; by default they take 64 kB"""
+
 MOST_BYTES = 2**62
 """Most bytes of a trajectory file; it is read frame by frame, so it may be larger than memory."""
 
@@ -102,9 +105,11 @@ class TrajectoryWriter:
         """
         described = self._check(tick, time, populations)
         try:
-            for name in described:
-                if name not in self._files:
-                    self._create_file(name, *described[name])
+            new = [name for name in described if name not in self._files]
+            for name in new:
+                self._create_file(name, *described[name])
+            for name in new:  # after all are made: closing a file takes longer the more is open
+                self._open_file(name)
             for name, file in self._files.items():
                 rows = described[name][0] if name in described else 0
                 file.appender.append(tick, time, rows, populations.get(name, {}))
@@ -176,7 +181,7 @@ class TrajectoryWriter:
         try:
             with contextlib.closing(image):
                 try:
-                    with h5py.File(image, "w") as file:
+                    with h5py.File(image, "w", rdcc_nslots=CHUNKS_IN_CACHE) as file:
                         vtkhdf.create(file, columns, rows, ticks, times)
                 except _DAMAGE as error:
                     raise image.failure or error from None
@@ -186,7 +191,6 @@ class TrajectoryWriter:
             with contextlib.suppress(OSError):
                 unfinished.unlink(missing_ok=True)
             raise
-        self._open_file(name)
 
     def _open_all(self) -> None:
         indices = [self._open_file(path.stem) for path in _population_files(self.folder)]
@@ -203,7 +207,7 @@ class TrajectoryWriter:
         try:
             with contextlib.ExitStack() as undo:
                 paged = undo.enter_context(contextlib.closing(PagedFile(path, writable=True)))
-                hdf = undo.enter_context(h5py.File(paged, "r+"))
+                hdf = undo.enter_context(h5py.File(paged, "r+", rdcc_nslots=CHUNKS_IN_CACHE))
                 index = vtkhdf.read_index(hdf)
                 vtkhdf.check_extents(hdf, index)
                 self._files[name] = _OpenFile(paged, hdf, index, vtkhdf.FrameAppender(hdf, index))
@@ -225,12 +229,10 @@ class TrajectoryWriter:
                 file.hdf.flush()
         self._commit()
         self._ticks, self._times = self._ticks[:keep], self._times[:keep]
+        self._close_files()  # their appenders count from the frames before the cut
         for name in empty:
-            self._close_file(name)
             del self._columns[name]
             (self.folder / f"{name}.vtkhdf").unlink()
-        for name in list(self._files):  # their appenders count from the frames before the cut
-            self._close_file(name)
         self._open_all()
 
     def _commit(self) -> None:
@@ -242,8 +244,7 @@ class TrajectoryWriter:
         """After a failure, forget what HDF5 holds in memory and open the files as the disk holds them."""
         abandon(self.folder, [file.paged for file in self._files.values()])
         ticks, times = self._ticks, self._times
-        for name in list(self._files):
-            self._close_file(name)
+        self._close_files()
         try:
             recover(self.folder)
             self._columns.clear()
@@ -254,16 +255,20 @@ class TrajectoryWriter:
         if not self._files:
             self._ticks, self._times = ticks, times
 
-    def _close_file(self, name: str) -> None:
-        file = self._files.pop(name)
-        with contextlib.suppress(*_DAMAGE):
-            file.hdf.close()
-        file.paged.close()
+    def _close_files(self) -> None:
+        """Close all files, their datasets first: at each file HDF5 looks at all that is open."""
+        files = list(self._files.values())
+        self._files.clear()
+        for file in files:
+            file.appender.release()
+        for file in files:
+            with contextlib.suppress(*_DAMAGE):
+                file.hdf.close()
+            file.paged.close()
 
     def _close_all(self) -> None:
         abandon(self.folder, [file.paged for file in self._files.values()])
-        for name in list(self._files):
-            self._close_file(name)
+        self._close_files()
         if self._lock is not None:
             self._lock.release()
             self._lock = None
@@ -343,7 +348,7 @@ class Trajectory:
         check_file(path, "read trajectory file", MOST_BYTES)
         try:
             if change is None:
-                with h5py.File(path, "r", locking=False) as file:
+                with h5py.File(path, "r", locking=False, rdcc_nslots=CHUNKS_IN_CACHE) as file:
                     yield file
             else:
                 image = PagedFile(path, writable=False, change=change)

@@ -20,6 +20,11 @@ NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 """Flag of files that are written: a link in a run folder must not lead a write out of it."""
 
 
+def not_a_link(path: str, flags: int) -> int:
+    """Open a file to write it, as `opener` of `open`; OSError for a link."""
+    return os.open(path, flags | NO_LINK, 0o666)
+
+
 def check_file(path: Path, doing: str, most: float | None = None) -> int:
     """Size of an ordinary file in bytes, links followed; it is not opened, so no pipe is waited for.
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -242,6 +243,11 @@ class FrameAppender:
         self._frames += 1
         self._counter.write(np.array(self._frames, dtype=np.int64))
 
+    def release(self) -> None:
+        """Close the handles; no frame can be added any more."""
+        self._handles.clear()
+        del self._counter
+
 
 def _extend(dataset: Any, start: int, values: np.ndarray) -> None:
     """Write ``values`` behind the first ``start`` rows of a dataset, by its low-level handle."""
@@ -311,25 +317,28 @@ def stored_rows(file: h5py.Group, name: str, start: int, rows: int) -> np.ndarra
     size = rows * dataset.dtype.itemsize * math.prod(dataset.shape[1:])
     if size > dataset.id.get_storage_size():
         raise ValueError(f"{name} claims more rows than the file holds")
-    check_bytes(size, f"{file.file.filename}: {rows:,} rows of {name} take")
+    check_bytes(size, f"{os.fsdecode(h5py.h5f.get_name(file.id))}: {rows:,} rows of {name} take")
     return np.asarray(dataset[start : start + rows])
 
 
 def stored_member(file: h5py.Group, name: str, kind: type) -> Any:
     """A group or dataset stored in this very file. Raises ValueError for links that lead out of it."""
-    group: Any = file
-    for part in name.split("/"):
-        if not isinstance(group.get(part, getlink=True), h5py.HardLink):
+    path = b""
+    for part in name.encode().split(b"/"):  # one by one, so that no link on the way is followed
+        path = path + b"/" + part if path else part
+        if not file.id.links.exists(path) or file.id.links.get_info(path).type != h5py.h5l.TYPE_HARD:
             raise ValueError(f"{name} is missing")
-        group = group[part]
-    if not isinstance(group, kind) or (
-        isinstance(group, h5py.Dataset) and (group.external or group.is_virtual)
-    ):
+    member: Any = file[name]
+    if not isinstance(member, kind):
         raise ValueError(f"{name} is not stored in this file")
-    # A packed chunk is unpacked whole, whatever of it is wanted; ours are not packed.
-    if isinstance(group, h5py.Dataset) and group.id.get_create_plist().get_nfilters():
-        raise ValueError(f"{name} is packed")
-    return group
+    if isinstance(member, h5py.Dataset):
+        layout = member.id.get_create_plist()
+        if layout.get_external_count() or layout.get_layout() == h5py.h5d.VIRTUAL:
+            raise ValueError(f"{name} is not stored in this file")
+        # A packed chunk is unpacked whole, whatever of it is wanted; ours are not packed.
+        if layout.get_nfilters():
+            raise ValueError(f"{name} is packed")
+    return member
 
 
 def _known_dtype(name: Any) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.components import SignedDistance, TemperatureField, TransferGrid
 from ecs_fluid.errors import StorageError
-from ecs_fluid.io.fields import FieldFrame, append_field, field_ticks, read_field
+from ecs_fluid.io.fields import FieldFrame, append_field, field_ticks, newest_tick, read_field
 from ecs_fluid.world import World
 
 NAME = "sdf"
@@ -52,20 +52,20 @@ def level_of(world: World) -> tuple[Array, Array, Array] | None:
 
 def stored_surface(folder: Path, tick: int) -> FieldFrame:
     """The distances of the newest frame up to `tick`. Raises StorageError where the run has none."""
-    ticks = [stored for stored in field_ticks(folder, NAME) if stored <= tick]
-    if not ticks:
+    newest = newest_tick(folder, NAME, tick)
+    if newest is None:
         raise StorageError(
             f"{folder.parent.parent} holds no signed distance at tick {tick}; a run stores it with every "
             "frame when its world has a [[system]] of kind = 'surface'"
         )
-    field = read_field(folder, NAME, ticks[-1])
+    field = read_field(folder, NAME, newest)
     phi = field.arrays.get("phi")
     if (
         phi is None or phi.ndim != 3 or sorted(phi.shape)[1] < 2 or not np.isfinite(phi).all()
         or max(np.abs(field.origin)) + max(field.spacing) * max(phi.shape) > np.finfo(np.float32).max
     ):  # fmt: skip
         raise StorageError(
-            f"the signed distance of tick {ticks[-1]} in {folder} is damaged: it is not a grid of finite "
+            f"the signed distance of tick {newest} in {folder} is damaged: it is not a grid of finite "
             "numbers of single precision"
         )
     return field

@@ -301,9 +301,11 @@ def load_of(entities: list[Entity], name: str) -> Array:
 
 def column_of(entities: list[Entity], kind: type[Component], name: str) -> Array:
     """A column of all bodies, concatenated; 0 where an entity lacks the component."""
-    tables = [entity[kind] if kind in entity else kind.blank(len(entity), np.float64) for entity in entities]
-    parts = [vars(table)[name] for table in tables or [kind.blank(0, np.float64)]]
-    return np.concatenate(parts, dtype=np.float64)
+    shape = tuple(length or 0 for length in kind.columns[name].shape)
+    parts = [
+        vars(entity[kind])[name] if kind in entity else np.zeros((len(entity), *shape)) for entity in entities
+    ]
+    return np.concatenate([np.zeros((0, *shape)), *parts], dtype=np.float64)
 
 
 def add_loads(entities: list[Entity], **loads: Array) -> None:

@@ -110,6 +110,18 @@ def test_limits_can_be_set(tmp_path: Path) -> None:
         ef.WorldRecipe.from_tables({"entity": many["entity"] * 2})
 
 
+def test_nothing_is_written_that_could_not_be_read_again(tmp_path: Path) -> None:
+    """Before, a world with a rake of many points ran, but could neither be resumed nor drawn."""
+    points = [[0.001 * k, 0.0, 0.0] for k in range(200)]
+    world = ef.load({"entity": [{"kind": "tracers", "name": "t", "points": points}]})
+    ef.limits().text = 2000.0
+    with pytest.raises(ef.LimitError, match=r"world file of .*run would have [\d,]+ bytes; at most 2,000"):
+        ef.run(world, ticks=1, out=tmp_path / "run", progress=False)
+    with pytest.raises(ef.LimitError, match=r"description in checkpoint .* at most 2,000 are allowed"):
+        world.save(tmp_path / "t.npz")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [

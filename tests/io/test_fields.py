@@ -11,7 +11,15 @@ import pytest
 import pyvista
 
 from ecs_fluid.errors import StorageError
-from ecs_fluid.io.fields import append_field, drop_fields_after, field_ticks, missing_files, read_field
+from ecs_fluid.io import fields as io_fields
+from ecs_fluid.io.fields import (
+    append_field,
+    drop_fields_after,
+    field_ticks,
+    missing_files,
+    newest_tick,
+    read_field,
+)
 
 ORIGIN, SPACING = np.array([-1.0, 0.5, 2.0]), np.array([0.25, 0.1, 0.3])
 
@@ -77,6 +85,65 @@ def test_the_series_lists_what_is_there_also_after_rewinding(tmp_path: Path) -> 
     assert series() == straight and not missing_files(tmp_path, "velocity")
     (tmp_path / straight[1][0]).unlink()
     assert missing_files(tmp_path, "velocity") == [straight[1][0]]
+
+
+def test_a_later_field_is_listed_without_a_look_at_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a frame takes longer the more there are; the bytes are those of an index made anew."""
+    index = tmp_path / "velocity.vtkhdf.series"
+    store(tmp_path, 0)
+    with monkeypatch.context() as without:
+        without.delattr(io_fields, "_stored")
+        for tick in (1, 3):
+            store(tmp_path, tick)
+        assert newest_tick(tmp_path, "velocity", 3) == 3
+    added = index.read_bytes()
+    index.unlink()
+    store(tmp_path, 3)
+    assert index.read_bytes() == added
+    store(tmp_path, 2)  # not the latest
+    assert [entry["time"] for entry in json.loads(index.read_text())["files"]] == [0.0, 0.1, 0.2, 0.1 * 3]
+    (tmp_path / "velocity-00000002.vtkhdf").unlink()
+    assert [newest_tick(tmp_path, "velocity", tick) for tick in (0, 2, 9)] == [0, 1, 3]
+    assert newest_tick(tmp_path, "density", 3) is None
+
+
+@pytest.mark.parametrize("kept", [0, 1, -1, -3, -30, 100])
+def test_an_index_that_a_power_failure_cut_off_is_made_anew(tmp_path: Path, kept: int) -> None:
+    index = tmp_path / "velocity.vtkhdf.series"
+    for tick in range(3):
+        store(tmp_path, tick)
+    whole = index.read_bytes()
+    index.write_bytes(whole[:kept].ljust(len(whole), b"\0"))
+    store(tmp_path, 3)
+    drop_fields_after(tmp_path, "velocity", 2)
+    assert index.read_bytes() == whole
+
+
+def test_resuming_lists_files_that_the_index_lacks(tmp_path: Path) -> None:
+    index = tmp_path / "velocity.vtkhdf.series"
+    store(tmp_path, 0)
+    first = index.read_bytes()
+    store(tmp_path, 1)
+    both = index.read_bytes()
+    index.write_bytes(first)
+    drop_fields_after(tmp_path, "velocity", 1)
+    assert index.read_bytes() == both
+
+
+def test_an_index_that_does_not_fit_on_the_disk_stays_as_it_was(tmp_path: Path) -> None:
+    index = tmp_path / "velocity.vtkhdf.series"
+    largest = max(store(tmp_path, tick).stat().st_size for tick in range(4))
+    listed = index.read_bytes()
+    index.write_bytes(b" " * largest + listed)  # so that no field reaches the limit
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest + len(listed) + 10, hard))
+    try:
+        assert not io_fields._listed_last(tmp_path, "velocity", 4, 0.4)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert index.read_bytes().lstrip() == listed
 
 
 def test_bad_fields_damage_and_full_disks_are_refused_in_words(tmp_path: Path) -> None:

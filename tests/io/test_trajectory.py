@@ -342,3 +342,27 @@ def test_memory_does_not_grow_with_stored_frames(tmp_path: Path) -> None:
     sidecar = ElementTree.parse(tmp_path / "a.xdmf")
     times = [float(element.get("Value", "")) for element in sidecar.iter("Time")]
     assert times == [0.1 * tick for tick in range(1200)]
+
+
+def test_files_are_closed_while_no_datasets_of_others_are_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HDF5 looks at all that is open when it closes a file: of 900 populations that took most of the time."""
+    close, others = h5py.File.close, []
+
+    def counting(file: h5py.File) -> None:
+        opened = h5py.h5f.get_obj_count(h5py.h5f.OBJ_ALL, h5py.h5f.OBJ_DATASET)
+        others.append(opened - h5py.h5f.get_obj_count(file.id, h5py.h5f.OBJ_DATASET))
+        close(file)
+
+    monkeypatch.setattr(h5py.File, "close", counting)
+    places = {"Position.x": np.zeros((2, 3))}
+    with TrajectoryWriter(tmp_path) as writer:
+        for tick, count in enumerate([4, 4, 6]):
+            writer.append(tick, 0.1 * tick, {f"p{k}": places for k in range(count)})
+    first, late = others[:4], others[4:6]
+    with TrajectoryWriter(tmp_path, resume_at_tick=1) as writer:
+        writer.append(2, 0.2, {"p0": places})
+    assert first == [0] * 4 and others[6:] == [0] * len(others[6:])
+    assert all(late) and len(others) > 20  # of four populations that are being written, and two new ones
+    assert Trajectory(tmp_path).populations == ("p0", "p1", "p2", "p3")

@@ -63,6 +63,10 @@ def test_a_sparse_file_of_a_terabyte_is_refused_by_its_size(tmp_path: Path) -> N
             read(path)
 
 
+def _field(folder: Path, tick: int) -> Path:
+    return append_field(folder, "f", tick, 0.1 * tick, np.zeros(3), np.ones(3), {"T": np.zeros((2, 3, 4))})
+
+
 def test_links_do_not_lead_a_write_out_of_the_folder(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("mine")
@@ -78,6 +82,10 @@ def test_links_do_not_lead_a_write_out_of_the_folder(tmp_path: Path) -> None:
     assert victim.read_text() == "mine" and not (run / "checkpoint-1.npz").is_symlink()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
+    (run / "f.vtkhdf.series").symlink_to(victim)
+    victim.write_text(listed := (_field(tmp_path, 0).parent / "f.vtkhdf.series").read_text())
+    _field(run, 1)
+    assert victim.read_text() == listed and not (run / "f.vtkhdf.series").is_symlink()
     (run / "trajectory").symlink_to(elsewhere)
     with pytest.raises(StorageError, match="symbolic link"):
         TrajectoryWriter(run / "trajectory")
@@ -268,9 +276,10 @@ def test_a_forged_journal_is_refused(size: int, pages: list[Any], tmp_path: Path
 def test_fields_are_stored_in_their_own_file_and_as_large_as_they_claim(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_bytes(bytes(range(96)) * 2)
-    path = append_field(tmp_path, "f", 0, 0.0, np.zeros(3), np.ones(3), {"T": np.zeros((2, 3, 4))})
+    path = _field(tmp_path, 0)
     whole = path.read_bytes()
-    for kind in ("external", "link", "empty"):
+    (tmp_path / "other.vtkhdf").write_bytes(whole)
+    for kind in ("external", "link", "group", "virtual", "empty"):
         path.write_bytes(whole)
         with h5py.File(path, "r+") as file:
             data = file["VTKHDF/PointData"]
@@ -279,9 +288,16 @@ def test_fields_are_stored_in_their_own_file_and_as_large_as_they_claim(tmp_path
                 data.create_dataset("T", (4, 3, 2), "f8", external=[(str(secret), 0, 192)])
             elif kind == "link":
                 data["T"] = h5py.ExternalLink("other.vtkhdf", "/VTKHDF/PointData/T")
+            elif kind == "group":  # a link on the way
+                del file["VTKHDF/PointData"]
+                file["VTKHDF/PointData"] = h5py.ExternalLink("other.vtkhdf", "/VTKHDF/PointData")
+            elif kind == "virtual":
+                layout = h5py.VirtualLayout((4, 3, 2), "f8")
+                layout[:] = h5py.VirtualSource("other.vtkhdf", "VTKHDF/PointData/T", (4, 3, 2))
+                data.create_virtual_dataset("T", layout)
             else:
                 data.create_dataset("T", (10**9,), "f8", chunks=(1000,))
-            if kind != "link":
+            if kind not in ("link", "group"):
                 data["T"].attrs["row_shape"] = np.array([], dtype=np.int64)
         with pytest.raises(StorageError, match="is damaged, or another kind of file"):
             read_field(tmp_path, "f", 0)

@@ -118,3 +118,15 @@ def well_inside(obstacles: Obstacles, hulls: Hulls, p: Vector, pad: float) -> bo
             if dot(row_of(planes, k), place) > planes[k, 3] - pad:
                 return False
     return True
+
+
+@njit(**INLINE_EXACT)
+def far_outside(obstacles: Obstacles, hulls: Hulls, i: int, p: Vector, slack: float) -> bool:
+    """Whether a place is surely more than `slack` outside a plane of container i at the start of the tick.
+
+    All planes are at least `inner` from the centre. So moved outwards by `slack` they make the polytope, and
+    the ball around it, larger by slack / inner at most.
+    """
+    d, hull = minus(p, row_of(obstacles.x0, i)), obstacles.hull[i]
+    reach = (1.0 + 1e-9) * (1.0 + slack / hulls.inner[hull]) * hulls.radius[hull]
+    return dot(d, d) > reach * reach

@@ -24,6 +24,7 @@ from ecs_fluid.kernels.collision.broad_phase import (
     MOST_VISITED,
     cells_of_path,
     far_from_all,
+    far_outside,
     well_inside,
 )
 from ecs_fluid.kernels.collision.early_rejection import BLOCK, REJECTED, ROWS, few_bodies, reject
@@ -274,7 +275,10 @@ def _collide(
             ):
                 continue
             for k in range(boxes):
-                held[k] = contains(obstacles, hulls, obstacles.containers[k], 0.0, start, margin)
+                i = obstacles.containers[k]
+                held[k] = not far_outside(obstacles, hulls, i, start, margin) and contains(
+                    obstacles, hulls, i, 0.0, start, margin
+                )
             if len(velocity):
                 own_velocity = row_of(velocity, row)
             touched[row], moved, own_velocity = _trace_path(
