@@ -20,7 +20,11 @@ class Position(Component):
 
 
 class Velocity(Component, rate_of=Position):
-    """Rate of change of the position: fluid velocity plus wind and the like."""
+    """Rate of change of the position: fluid velocity plus wind and the like, in the integrator's last stage.
+
+    So in a frame it differs from the velocity at the frame's places by terms of the order of dt;
+    ``frame.flow.velocity(x)`` is that of the fluid there.
+    """
 
     u: Array = column("m/s", shape=(3,))
 

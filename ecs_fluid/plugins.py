@@ -97,6 +97,17 @@ def import_path(kind: type) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
+def is_importable(kind: type) -> bool:
+    """Whether a class has an import path: one that a function makes has none."""
+    return "<locals>" not in kind.__qualname__
+
+
+def offered_name(kind: type, base: type) -> str | None:
+    """The name under which a package offers a class among those derived from `base`, if one does."""
+    points = entry_points(group=group_of(base))
+    return next((one.name for one in points if f"{one.module}:{one.attr}" == import_path(kind)), None)
+
+
 def refuse_shipped_name(kind: type, name: str, known: Mapping[str, type]) -> None:
     """Raise RecipeError if a user's class would take the name of one that ships."""
     other = known.get(name)
@@ -132,7 +143,9 @@ def imported(path: str, place: str, *bases: type) -> Any:
             "what it does as a script under if __name__ == '__main__'"
         ) from None
     except AttributeError:
-        raise RecipeError(f"{place}: module {module!r} has no {name!r}") from None
+        hint = "; put the class into a module, which other processes can import"
+        hint = hint if module == "__main__" else ""
+        raise RecipeError(f"{place}: module {module!r} has no {name!r}{hint}") from None
     if not (isinstance(kind, type) and issubclass(kind, bases)):
         names = " or ".join(f"ecs_fluid.{base.__name__}" for base in bases)
         raise RecipeError(f"{place}: {path!r} is not a subclass of {names}")

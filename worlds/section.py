@@ -160,6 +160,7 @@ class CoredVortex(Settings):
     """regularisation of the blobs, whose width is subtracted from that of a gaussian core; default the kernel
     of the world's velocity, if it is known when the vortons are made; 'points' subtracts nothing"""
     _kernel: str = PrivateAttr(KERNEL)
+    _dimension: int = PrivateAttr(3)
 
     def made_for(self, world: World) -> None:
         """Use the world's regularisation if it is known; RecipeError if the core is too thin for it."""
@@ -180,7 +181,8 @@ class CoredVortex(Settings):
         profile, core, spacing, overlap, blobs = self._core
         if profile == "thin":
             ratio = core / spacing
-            if ratio >= LEAST_OVERLAP * (1 - 1e-6):
+            # In a plane a thin core is one blob.
+            if ratio >= LEAST_OVERLAP * (1 - 1e-6) or self._dimension == 2:
                 return []
             return [
                 f"spacing {spacing:.3g} m with core {core:.3g} m: overlap {ratio:.2f} < "

@@ -319,8 +319,12 @@ class Frame(Named["Columns"]):
 
     @cached_property
     def flow(self) -> World:
-        """A world of this frame's vortons, gas and signed distances, to ask for velocities and samples."""
+        """A world of this frame's vortons, gas and signed distances, to ask for velocities and samples.
+
+        Its time is that of the frame.
+        """
         world, level = VelocityOf(self._folder.path).world_of(self), self.distances
+        world.tick = self.tick
         if level is not None:
             phi = level.arrays["phi"]
             there = int(phi.min() <= 0 < phi.max())

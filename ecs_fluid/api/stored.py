@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
@@ -144,9 +145,11 @@ class VelocityOf:
         made_in_python = tables.pop("entity", None) is None
         systems = [item for item in tables.pop("system", ()) if isinstance(item, dict)]
         transfer = [without_kind(item) for item in systems if item.get("kind") == "transfer"]
+        # Any duration will do here, and a world made in Python has none.
+        tables["world"] = {**tables.get("world", {}), "duration": sys.float_info.min}
         recipe = WorldRecipe.from_tables(tables, RECIPE)
         self._constants, self._transfer = recipe.fluid.constants(), transfer
-        self._options = recipe.world.model_dump(include={"precision", "dimension", "plane", "periodic"})
+        self._options = recipe.world.model_dump(include={"dt", "precision", "dimension", "plane", "periodic"})
         self._parameters, self._partition = dict(recipe.fluid.velocity), dict(recipe.fluid.partition)
         # Of stretching, the file of a world made in Python tells only where strengths may follow lines.
         told = bool(recipe.fluid.stretch) or not made_in_python

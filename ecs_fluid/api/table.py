@@ -38,7 +38,12 @@ class Table(Named[Array]):
 
     def __getitem__(self, name: str) -> Array:
         if name not in self:
-            known = ", ".join(self._columns) or "none"
+            if not self.rows:
+                raise NotStored(
+                    f"there is no {name!r}, as nothing was recorded; set fluid.diagnostics.every to fewer "
+                    "ticks than were run"
+                )
+            known = ", ".join(self._columns)
             raise NotStored(f"nothing called {name!r} was recorded; known: {known}")
         return self._columns[name]
 

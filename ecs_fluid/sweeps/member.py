@@ -177,7 +177,7 @@ def _runner_of(job: Job) -> Runner:
     about = {
         "world": plan.world,
         "source": plan.source,
-        "command": plan.command(member.values),
+        "command": plan.command(member.values, member.path),
         "seed": made.seed,
         "options": made.options.model_dump(mode="json"),
     }

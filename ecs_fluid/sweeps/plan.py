@@ -19,6 +19,7 @@ from ecs_fluid.errors import RecipeError, StorageError
 from ecs_fluid.io.disk import replace_text, storage_error
 from ecs_fluid.io.lock import LOCK
 from ecs_fluid.io.provenance import Provenance, differences, digest_of, provenance, refuse_other_provenance
+from ecs_fluid.io.runfolder import RECIPE
 from ecs_fluid.io.untrusted import read_document
 from ecs_fluid.own_code import code_named_in
 from ecs_fluid.sweeps.axes import Point, labels, name_of, setting
@@ -101,6 +102,8 @@ class Plan:
         recipe = recipe_of(world, settings, allow_code)  # raises at once for errors in the world itself
         if isinstance(world, WorldRecipe | Mapping):
             name, source, home, tables = "world", "", str(recipe._folder or ""), recipe.tables()
+            # Classes that this process has loaded need no leave here, but workers have to load them.
+            allow_code = allow_code or (not home and bool(code_named_in(tables)))
         else:
             path = (shipped().get(str(world)) or Path(world)).resolve()
             name, source, home, tables = path.stem, str(path), str(path.parent), read_tables(path)
@@ -125,10 +128,14 @@ class Plan:
         """Seed of the world without the values of a member."""
         return self.recipe_of({}).world.seed
 
-    def command(self, point: Point) -> str:
-        """The command that makes the member with the values of `point` on its own."""
-        parts = ["ecs-fluid", "run", self.source or self.world]
-        for text in (*self.settings, *(setting(path, value) for path, value in point.items())):
+    def command(self, point: Point, folder: Path) -> str:
+        """The command that makes the member with the values of `point`, in `folder`, on its own.
+
+        A world from Python has no file but that of the member, which has these values.
+        """
+        parts = ["ecs-fluid", "run", self.source or str(folder / RECIPE)]
+        values = (setting(path, value) for path, value in point.items())
+        for text in (*self.settings, *values) if self.source else ():
             parts += ["--set", text]
         if self.ticks is not None:
             parts += ["--ticks", str(self.ticks)]

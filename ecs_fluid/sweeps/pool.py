@@ -169,6 +169,8 @@ class DaskPool:
         keys = self._cluster.security.get_tls_config_for_role("worker")
         environment = {
             "NUMBA_NUM_THREADS": str(self.threads),
+            # The user's modules are where this process finds them, beside its script for example.
+            "PYTHONPATH": os.pathsep.join(str(Path(place).absolute()) for place in sys.path),
             "DASK_TEMPORARY_DIRECTORY": self._scratch.name,
             "DASK_DISTRIBUTED__WORKER__HTTP__ROUTES": "[]",
             # Not in files or arguments: others may read those.

@@ -77,50 +77,61 @@ def _default_sound(liquid: AllLiquid) -> float:
 
 
 def _compress(liquid: AllLiquid) -> None:
-    """Compress the `hydrostatic` entities, and set the excess that their surfaces need."""
+    """Compress the `hydrostatic` entities, and set the excess that their surfaces and bodies in them need."""
     sph, world = liquid.sph, liquid.world
     if not sph.hydrostatic:
         return
     stiffness = float(sph.field(LiquidModel).stiffness[0])
-    nu = liquid.compression_and_surface()[0].astype(np.float64) / liquid.particles.size
+    nu, carried, beside = _sums(liquid), np.zeros(liquid.count), np.zeros(liquid.count, bool)
     for entity, rows in rows_of_each(entity for entity, _ in sph.entities(Position, Liquid)):
         if entity.name not in sph.hydrostatic:
             continue
         x, own, down = entity[Position].x, entity[Liquid], world.gravity + liquid.mean_push
-        own.excess = surface_deficit(world, x, nu[rows], down, liquid.spacing, sph.support)
+        own.excess = surface_deficit(x, nu[rows], down, liquid.spacing, sph.support)
+        beside[rows] = near_solids(world, x, sph.support * liquid.spacing)
         weight = sph.weight_left(float((own.mass.astype(np.float64) / own.volume).mean()))
-        compress_column(x, own, weight * world.gravity + liquid.mean_push, stiffness)
+        carried[rows] = compress_column(x, own, weight * world.gravity + liquid.mean_push, stiffness)
+    if not beside.any():
+        return
+    # The column sinks towards some faces of a body and away from others, and bodies cut the lattice anywhere.
+    lacks = carried - _sums(AllLiquid(sph))
+    for entity, rows in rows_of_each(entity for entity, _ in sph.entities(Position, Liquid)):
+        entity[Liquid].excess[beside[rows]] += lacks[rows][beside[rows]]
 
 
-def surface_deficit(world: World, x: Array, nu: Array, down: Array, spacing: float, support: float) -> Array:
+def _sums(liquid: AllLiquid) -> Array:
+    """Compression (n,) of particles of their own volumes."""
+    return liquid.compression_and_surface()[0].astype(np.float64) / liquid.particles.size
+
+
+def surface_deficit(x: Array, nu: Array, down: Array, spacing: float, support: float) -> Array:
     """What the compression `nu` (n,), a sum over neighbours at places x (n, 3) m, lacks at the upper surface.
 
-    `down` (3,) m/s^2 is the acceleration. At most the deficit of a lattice that ends at the surface counts;
-    next to bodies, which cut the lattice anywhere, all of it. Free sides keep their deficit, since liquid at
-    rest has no free sides.
+    `down` (3,) m/s^2 is the acceleration. At most the deficit of a lattice that ends at the surface counts.
+    Free sides keep their deficit, since liquid at rest has no free sides.
     """
-    from ecs_fluid.kernels.sph.wall_pressure import lattice_deficit, wall_law
+    from ecs_fluid.kernels.sph.wall_pressure import lattice_deficit
 
     pull = float(np.linalg.norm(down))
+    lacks = np.zeros(len(x))
     if not len(x) or pull == 0.0:
-        return np.zeros(len(x))
+        return lacks
     height = x.astype(np.float64) @ (-down / pull)
     depth = (height.max() - height) / spacing + 0.5
-    lacks = np.where(near_solids(world, x, wall_law(support).reach * spacing), 1 - nu, 0.0)
-    top = (lacks == 0.0) & (depth < support)
+    top = depth < support
     lacks[top] = np.minimum(np.maximum(1 - nu[top], 0.0), lattice_deficit(depth[top], support)[0])
     return lacks
 
 
-def compress_column(x: Array, liquid: Liquid, pull: Array, stiffness: float) -> None:
+def compress_column(x: Array, liquid: Liquid, pull: Array, stiffness: float) -> Array:
     """Compress a column at `x` (n, 3) m, in place, so that its pressure carries its weight.
 
     dz/dz_0 = 1/nu and p(nu) = rho g (H - z_0), where g is the size of the acceleration `pull` (3,) m/s^2, and
-    z points against it; `stiffness` is in Pa.
+    z points against it; `stiffness` is in Pa. Returns nu (n,).
     """
     g = float(np.linalg.norm(pull))
     if not len(x) or g == 0.0:
-        return
+        return np.ones(len(x))
     rho = liquid.mass.astype(np.float64) / liquid.volume
     up = -pull / g
     z = x @ up
@@ -132,3 +143,5 @@ def compress_column(x: Array, liquid: Liquid, pull: Array, stiffness: float) -> 
     strain = 1 - (1 + pressure / stiffness) ** (-1 / TAIT)
     sunk = np.concatenate([[0.0], np.cumsum(0.5 * (strain[1:] + strain[:-1]) * np.diff(place))])
     x -= (np.interp(z, place, sunk)[:, None] * up).astype(x.dtype)
+    carried: Array = 1 / (1 - np.interp(z, place, strain))
+    return carried

@@ -110,6 +110,8 @@ def test_the_flow_of_a_frame_is_that_of_the_run(run: ef.Run) -> None:
     q = rho**3 * (rho**2 + 2.5) / (rho**2 + 1.0) ** 2.5
     u = run[0].flow.velocity(np.zeros((1, 3)))
     np.testing.assert_allclose(u, [[0.0, 0.0, 2.5 * q]], rtol=5e-6, atol=5e-6)  # single precision, 53 blobs
+    # A solver of one's own may depend on the time.
+    assert [(one.flow.tick, one.flow.time) for one in run] == [(one.tick, one.time) for one in run]
 
 
 def test_frames_are_found_and_compared(run: ef.Run) -> None:
@@ -171,6 +173,8 @@ def test_diagnostics_are_columns(run: ef.Run, monkeypatch: pytest.MonkeyPatch) -
     assert np.isnan(table["jerk"].astype(float)).all() and "no such thing" not in table
     with pytest.raises(KeyError, match="nothing called 'enrgy' was recorded; known: tick, time, "):
         table["enrgy"]
+    with pytest.raises(KeyError, match="no 'energy', as nothing was recorded; set fluid"):
+        Table([])["energy"]
     with pytest.raises(KeyError, match=r"nothing called \['energy'\] was recorded"):
         table[["energy"]]  # type: ignore[index]
     monkeypatch.setitem(sys.modules, "pandas", None)
@@ -258,6 +262,15 @@ def test_a_world_in_memory_runs_on(run: ef.Run) -> None:
     loaded.step(6)
     with pytest.raises(FluidError, match="the world is at tick 6 of 6; give the number of further"):
         ef.run(loaded)
+
+
+def test_the_flow_of_ticks_that_would_be_too_many_for_a_default_duration() -> None:
+    world = ef.World(dt=1e-7)
+    world.spawn("blob", ef.Position([[0.0, 0.0, 0.0]]), ef.Strength([[0.0, 0.0, 1.0]]), ef.CoreRadius([1e-3]))
+    world.add_systems([ef.VelocitySystem(solver="direct"), ef.AdvectionSystem()])
+    run = ef.run(world, ticks=1, progress=False)
+    near = [[1e-3, 0.0, 0.0]]
+    np.testing.assert_array_equal(run[-1].flow.velocity(near), world.velocity(near))
 
 
 @pytest.mark.filterwarnings("ignore:VelocitySystem.* are too few")

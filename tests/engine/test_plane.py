@@ -153,6 +153,14 @@ def test_a_tube_is_across_its_plane_by_default(plane: Any, across: int) -> None:
     np.testing.assert_allclose(total, 2.0 * np.eye(3)[across], rtol=1e-6)
 
 
+def test_a_thin_tube_across_a_plane_is_one_blob_which_no_spacing_makes_smoother() -> None:
+    tube = {"kind": "vortex_tube", "name": "vortex", "profile": "thin", "core": 0.02}
+    flat = ef.WorldRecipe.from_tables({"world": {"dimension": 2}, "entity": [tube]})
+    upright = ef.WorldRecipe.from_tables({"entity": [tube]})
+    assert len(flat.build()["vortex"]) == 1 and flat.lint() == []
+    assert any("overlap 0.25 < 1.5, the tube will be noisy" in text for text in upright.lint())
+
+
 def test_a_plane_in_space_and_stretching_in_a_plane_are_told() -> None:
     x, alpha = np.zeros((9, 3)), np.zeros((9, 3))
     x[:, 0], x[:, 2], alpha[:, 1] = np.arange(9), np.arange(9) % 3, 1.0

@@ -287,6 +287,28 @@ def test_workers_that_hold_former_code_are_refused(world: Path) -> None:
 
 
 @pytest.mark.nightly
+def test_workers_find_modules_beside_the_script_that_sweeps(world: Path) -> None:
+    """A system of one's own, made in a script whose folder is not the working one."""
+    code = "import ecs_fluid as ef\n\n\nclass Idle(ef.System):\n    def process(self, dt): ...\n"
+    script = f"""
+import tomllib
+from pathlib import Path
+import ecs_fluid as ef
+from idle import Idle
+if __name__ == "__main__":
+    tables = tomllib.loads(Path({str(world)!r}).read_text()) | {{"system": [Idle()]}}
+    ef.sweep(tables, {{"ring.core": [0.25, 0.35]}}, out="s", ticks=2, workers=1)
+    ef.sweep(tables, {{"ring.core": [0.25, 0.35]}}, out="serial", ticks=2, workers=0)
+"""
+    Path("code of mine").mkdir()
+    Path("code of mine/idle.py").write_text(code, encoding="utf-8")
+    Path("code of mine/study.py").write_text(script, encoding="utf-8")
+    done = subprocess.run([sys.executable, "code of mine/study.py"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert hashes("s") == hashes("serial") and len(hashes("s")) == 2
+
+
+@pytest.mark.nightly
 def test_a_scheduler_that_dies_is_one_sentence(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What was finished stays, and the same sweep goes on without that scheduler."""
 

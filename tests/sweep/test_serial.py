@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shlex
@@ -50,6 +51,24 @@ def test_members_are_the_runs_that_their_commands_make(
         RunFolder.open("long").read_info()["state_hash"]
         == (RunFolder.open(f"s/members/{name}").read_info()["state_hash"])
     )
+
+
+def test_a_member_of_a_world_from_python_is_made_by_its_own_file(
+    world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A world of tables has no file; a system made in Python is named by its import path."""
+    code = "import ecs_fluid as ef\n\n\nclass Idle(ef.System):\n    def process(self, dt): ...\n"
+    Path("idle_here.py").write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(world.parent))
+    system = importlib.import_module("idle_here").Idle()
+    tables = tomllib.loads(world.read_text(encoding="utf-8")) | {"system": [system]}
+    done = ef.sweep(tables, {"ring.core": [0.35]}, out="s", ticks=2, **ALONE)
+    run = RunFolder.open(done.members[0].path)
+    command = shlex.split(run.read_info()["command"])
+    assert command[:2] == ["ecs-fluid", "run"] and main([*command[1:], "--out", "alone"]) == 0
+    alone = RunFolder.open("alone")
+    assert alone.read_info()["state_hash"] == run.read_info()["state_hash"]
+    assert tomllib.loads(alone.recipe)["system"] == [{"kind": "idle_here:Idle"}]
 
 
 def test_a_member_tells_what_looks_wrong_in_its_recipe(world: Path) -> None:

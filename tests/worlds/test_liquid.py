@@ -235,6 +235,32 @@ def test_hydrostatic_start_is_compressed_by_its_weight() -> None:
     np.testing.assert_allclose(world["water"][ef.Position].x[:, :2], before[:, :2])
 
 
+@pytest.mark.parametrize("rotation", [(0.0, 0.0, 0.0), (0.4, 0.3, 0.0)])
+def test_hydrostatic_start_has_the_pressure_of_its_weight_beside_bodies(rotation: tuple[float, ...]) -> None:
+    """No particle is further from rho g depth than in the tank without the body.
+
+    As it is compressed, the liquid sinks towards the upper face by 0.05 spacings: 4.9 rho g H, if the excess
+    were not to allow for that.
+    """
+
+    def largest_error(*bodies: dict[str, Any]) -> float:
+        tank = {"kind": "container", "name": "tank", "shape": {"shape": "box", "size": [1.2, 1.2, 1.2]}}
+        water = {"kind": "liquid", "name": "water", "fills": "tank", "level": 0.4, "spacing": 0.1}
+        world = ef.load(
+            {
+                "world": {"dt": 1e-5, "integrator": "euler"},
+                "entity": [tank, *bodies, water | {"hydrostatic": True}],
+            }
+        )
+        world.step()
+        depth = 0.4 - world["water"][ef.Position].x[:, 2]
+        return float(np.abs(world["water"][ef.LiquidState].pressure - 9810 * depth).max()) / 9810
+
+    shape = {"shape": "box", "size": [0.6, 0.4, 0.4]}
+    box = {"kind": "body", "name": "box", "shape": shape, "rotation": rotation, "motion": "fixed"}
+    assert largest_error(box) < 1.01 * largest_error()
+
+
 def test_a_world_with_liquid_gets_its_system() -> None:
     tables = {
         "entity": [
