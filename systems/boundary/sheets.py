@@ -187,7 +187,7 @@ class SheetBoundary(ABC):
 
     def _name_of(self, i: int) -> str:
         """The name of the entity of body i, and the number of its row there, for messages."""
-        for entity, rows in rows_of_each(body_entities(self.world)):
+        for entity, rows in rows_of_each(self.system._with_sheets(body_entities(self.world))):
             if i < rows.stop:
                 return f"{entity.name!r} (row {i - rows.start})"
         raise IndexError(i)
