@@ -170,15 +170,13 @@ def hulls_of_mesh(file: str, scale: float, most: int) -> list[Hull]:
             hulls.append(hull_of_vertices(surface.x))
         except RecipeError as error:
             raise RecipeError(f"file = {file!r}, closed surface {number}: {error}") from None
-    filled = np.array(
-        [hull.volume - abs(surface.volume) for hull, surface in zip(hulls, surfaces, strict=True)]
-    )
-    hollow = [hull.volume > FILLED * abs(part.volume) for hull, part in zip(hulls, surfaces, strict=True)]
-    if any(hollow):
-        worst = int(np.argmax(np.where(hollow, filled, -np.inf)))
+    within = [abs(surface.volume) for surface in surfaces]
+    hollow = [k for k, hull in enumerate(hulls) if hull.volume > FILLED * within[k]]
+    if hollow:
+        worst = max(hollow, key=lambda k: hulls[k].volume - within[k])
         warn(
-            f"file = {file!r}: {sum(hollow)} of its {len(hulls)} closed surfaces are not convex, above all "
-            f"number {worst}: its faces enclose {abs(surfaces[worst].volume):.4g} m^3, and the part is its "
+            f"file = {file!r}: {len(hollow)} of its {len(hulls)} closed surfaces are not convex, above all "
+            f"number {worst}: its faces enclose {within[worst]:.4g} m^3, and the part is its "
             f"convex hull of {hulls[worst].volume:.4g} m^3; cut the mesh into parts that are convex"
         )
     return hulls

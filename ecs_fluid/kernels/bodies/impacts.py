@@ -145,10 +145,9 @@ def first_impact(
             + duration * length(row_of(v, i))
             + duration * duration * length(row_of(acceleration, i))
         )
-    pairs = close_pairs(x, reach, shape, bodies.motion, bodies.leader)
-    for i in range(n):
         if shape[i] != BALL:
             reach[i] += min(length(row_of(bodies.angular_velocity, i)) * duration, 2.0) * radius[i]
+    pairs = close_pairs(x, reach, shape, bodies.motion, bodies.leader)
     boxes = boxes_around(bodies, hulls, reach)
     several = (shape == CONTAINER).sum() > 1
     first = math.inf

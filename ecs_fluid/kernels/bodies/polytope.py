@@ -31,6 +31,9 @@ from ecs_fluid.kernels.compiled.vector3 import (
     row_of,
 )
 
+ROUNDING_MARGIN = 1.0 - 1e-9
+"""Margin for rounding in comparisons with a bound."""
+
 
 class Hulls(NamedTuple):
     """Polytopes end to end: hull h owns planes plane_start[h]:plane_start[h + 1], and so on.
@@ -70,6 +73,16 @@ def plane_bound(hulls: Hulls, hull: int, p: Vector) -> tuple[float, int]:
         if gap > worst:
             worst, at = gap, k
     return worst, at
+
+
+@njit(**INLINE_EXACT)
+def beyond_a_plane(planes: Array, first: int, last: int, p: Vector, distance: float) -> bool:
+    """Whether a place is beyond one plane of a polytope by more than a distance, and so farther from it."""
+    for k in range(first, last):
+        gap = plane_gap(planes, k, p)
+        if gap > 0.0 and ROUNDING_MARGIN * gap >= distance:
+            return True
+    return False
 
 
 @njit(cache=True, error_model="numpy")

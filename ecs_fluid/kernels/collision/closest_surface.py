@@ -9,16 +9,12 @@ grows with what is near bodies.
 # Compiled functions have no types that mypy sees.
 from __future__ import annotations
 
-from numba import njit
-
-from ecs_fluid.kernels.bodies.polytope import Hulls, closest, plane_bound, plane_gap
+from ecs_fluid.kernels.bodies.polytope import ROUNDING_MARGIN, Hulls, beyond_a_plane, closest, plane_bound
 from ecs_fluid.kernels.bodies.table import BALL, SOLID
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles, listed_at
 from ecs_fluid.kernels.compiled import CHUNKS, Array
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vector3 import (
-    INLINE_EXACT,
-    Vector,
     divided,
     length,
     matrix_at,
@@ -31,19 +27,6 @@ from ecs_fluid.kernels.compiled.vector3 import (
 
 LEAST_ROWS = 64
 """Least number of rows for which starting a separate loop pays."""
-
-ROUNDING_MARGIN = 1.0 - 1e-9
-"""Margin for rounding in comparisons with a bound."""
-
-
-@njit(**INLINE_EXACT)
-def _beyond_a_plane(planes: Array, first: int, last: int, p: Vector, distance: float) -> bool:
-    """Whether a place is beyond one plane of a polytope by more than a distance, and so farther from it."""
-    for k in range(first, last):
-        gap = plane_gap(planes, k, p)
-        if gap > 0.0 and ROUNDING_MARGIN * gap >= distance:
-            return True
-    return False
 
 
 @parallel("min(CHUNKS, x.shape[0] // LEAST_ROWS + 1)", error_model="numpy")
@@ -97,7 +80,7 @@ def near_surfaces(
                 h, turn = hull[i], matrix_at(turns, i)
                 own = rotated_back(turn, d)
                 if shape[i] == SOLID:
-                    if _beyond_a_plane(planes, plane_start[h], plane_start[h + 1], own, best):
+                    if beyond_a_plane(planes, plane_start[h], plane_start[h + 1], own, best):
                         continue
                     distance, outward, _ = closest(hulls, h, own)
                 else:

@@ -177,9 +177,7 @@ def _begun_well(corners: Array, loop: Array, normal: Array) -> Array:
     for k in range(len(loop)):
         x = corners[np.roll(loop, -k)]
         a, b = x[1:-1] - x[0], x[2:] - x[0]
-        longest = np.sqrt(
-            np.maximum((a * a).sum(axis=1), np.maximum((b * b).sum(axis=1), ((b - a) ** 2).sum(axis=1)))
-        )
+        longest = np.sqrt(np.max([(way * way).sum(axis=1) for way in (a, b, b - a)], axis=0))
         least[k] = (np.cross(a, b) @ normal / longest).min()
     return np.roll(loop, -int(np.argmax(least >= least.max() - 1e-6 * abs(least.max()))))
 

@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.bodies.polytope import Hulls, closest, plane_bound
+from ecs_fluid.kernels.bodies.polytope import Hulls, beyond_a_plane, closest
 from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles, listed_at
 from ecs_fluid.kernels.compiled import CHUNKS, Array
@@ -296,18 +296,18 @@ def gap_to(
 ) -> tuple[float, Vector]:
     """(Signed distance m from the solid body ``i``, unit normal there) of a place ``d`` m from its centre.
 
-    The columns are those of `Obstacles`. Of polytopes beyond ``reach`` m the distance is a lower bound that
-    is no less than ``reach``.
+    The columns are those of `Obstacles`. Polytopes one of whose planes is
+    farther away than ``reach`` m are at ``reach``.
     """
     far = length(d)
     gap, normal = far - radius[i], scaled(1.0 / max(far, 1e-12), d)
     if gap < reach and shape[i] != BALL:
         at = matrix_at(turn, i)
-        own = rotated_back(at, d)
-        gap, _ = plane_bound(hulls, hull[i], own)
-        if gap < reach:
-            gap, outward, _ = closest(hulls, hull[i], own)
-            normal = rotated(at, outward)
+        h, own = hull[i], rotated_back(at, d)
+        if beyond_a_plane(hulls.planes, hulls.plane_start[h], hulls.plane_start[h + 1], own, reach):
+            return reach, normal
+        gap, outward, _ = closest(hulls, h, own)
+        normal = rotated(at, outward)
     return gap, normal
 
 
@@ -418,9 +418,11 @@ def walls(
                     own[0], own[1], own[2] = scaled(steep / (spacing * max(far, 1e-12)), d)
                 else:
                     m = matrix_at(turn, i)
-                    local = rotated_back(m, d)
-                    if plane_bound(hulls, hull[i], local)[0] < reach:
-                        gap_here, outward, point = closest(hulls, hull[i], local)
+                    h, local = hull[i], rotated_back(m, d)
+                    if not beyond_a_plane(
+                        hulls.planes, hulls.plane_start[h], hulls.plane_start[h + 1], local, reach
+                    ):
+                        gap_here, outward, point = closest(hulls, h, local)
                         foot = add_scaled(row_of(centre, i), 1.0, rotated(m, point))
                         value, steep = wall_part(gap_here / spacing, law)
                         own[0], own[1], own[2] = rotated(m, scaled(steep / spacing, outward))
