@@ -11,7 +11,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.columns import Frame
 from ecs_fluid.viz.drawers import Drawing, draw
 from ecs_fluid.viz.film import FPS, QUALITY, check_target, is_sequence, require_encoder, write_film
 from ecs_fluid.viz.shared_limits import TimedFrame, View, survey
@@ -28,7 +27,7 @@ def movie(
     frames: Iterable[TimedFrame],
     *,
     fps: float = FPS,
-    velocity_of: Callable[[Frame], Velocity] | None = None,
+    velocity_of: Callable[[TimedFrame], Velocity] | None = None,
     view: View | None = None,
     quality: int = QUALITY,
     jobs: int = 1,
@@ -42,10 +41,10 @@ def movie(
     its number: of its place in `frames`, or that in `numbers`. A sequence of frames (a list, or
     `shared_limits.Recording` of a stored trajectory) is looked through first so that camera and colours suit
     all of it; a one-pass iterator gets those of its first frame that has particles, unless `view` is given.
-    `fps` are frames per second of the movie; `velocity_of(frame)` gives the velocity function of a slice or
-    of streamlines; `quality` is H.264's rate factor (0 lossless to 51); `jobs` processes draw side by side,
-    the same pixels as one; `progress(count)` is called after every frame. Other `options` are those of
-    `style.Options`; odd sizes of movies are made even, as H.264 needs. A movie appears under its name only
+    `fps` are frames per second of the movie; `velocity_of((time, frame))` gives the velocity function of a
+    slice or of streamlines; `quality` is H.264's rate factor (0 lossless to 51); `jobs` processes draw side
+    by side, the same pixels as one; `progress(count)` is called after every frame. Other `options` are those
+    of `style.Options`; odd sizes of movies are made even, as H.264 needs. A movie appears under its name only
     when complete. Raises FluidError for no frames, unknown names, a path that cannot be written, missing
     encoders and a machine that cannot render.
     """

@@ -106,7 +106,7 @@ class Scene(Canvas):
     """One plotter for any number of frames that share a `View`."""
 
     def __init__(
-        self, view: View, options: Options, velocity_of: Callable[[Frame], Velocity] | None = None
+        self, view: View, options: Options, velocity_of: Callable[[TimedFrame], Velocity] | None = None
     ) -> None:
         self._velocity_of = velocity_of
         factor = 2 if options.smooth is not False and options.off_screen else 1
@@ -199,7 +199,7 @@ class Scene(Canvas):
         """Show a frame (time [s], columns), with its own velocity function if the picture needs one."""
         time, frame = timed
         flow = self._velocity_of if self.options.needs_velocity else None
-        self.show(frame, None if flow is None else flow(frame), time, played)
+        self.show(frame, None if flow is None else flow(timed), time, played)
 
     def adopt(self, view: View) -> None:
         """Go on with another view from the next frame on: its colours, its sizes, and its camera, unless that

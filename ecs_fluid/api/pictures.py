@@ -385,7 +385,7 @@ def write_movie(
 
         labels = {name: stored.index(name).columns for name in stored.populations}
         subject = Subject.of_run(folder)
-        subject.check(drawing, labels, lambda: VelocityOf(folder)({}))
+        subject.check(drawing, labels, lambda: VelocityOf(folder)((0.0, {})))
         flow = VelocityOf(folder) if what in ("slice", "streamlines") else None
         movie(target, Recording(stored, rows), velocity_of=flow, **more, **subject.options(drawing))
     return target

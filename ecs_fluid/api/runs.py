@@ -323,8 +323,7 @@ class Frame(Named["Columns"]):
 
         Its time is that of the frame.
         """
-        world, level = VelocityOf(self._folder.path).world_of(self), self.distances
-        world.tick = self.tick
+        world, level = VelocityOf(self._folder.path).world_of(self, self.time), self.distances
         if level is not None:
             phi = level.arrays["phi"]
             there = int(phi.min() <= 0 < phi.max())

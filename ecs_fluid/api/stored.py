@@ -104,8 +104,9 @@ def frame_of_run(folder: Path, number: int) -> tuple[float, Frame, Flow]:
     if not -len(stored) <= number < len(stored):
         raise StorageError(f"frame {number}: {folder} has frames 0 to {len(stored) - 1}, or -1 for the last")
     columns = stored.frame(number)
+    time = float(stored.times[number])
     # Made when a picture needs it: a damaged recipe does not hide the particles.
-    return float(stored.times[number]), columns, Flow(lambda: VelocityOf(folder).world_of(columns))
+    return time, columns, Flow(lambda: VelocityOf(folder).world_of(columns, time))
 
 
 def load_code_of_run(folder: Path) -> None:
@@ -155,12 +156,13 @@ class VelocityOf:
         told = bool(recipe.fluid.stretch) or not made_in_python
         self._stretch, self._run = _stretch_by_lines(recipe, systems) if told else None, run
 
-    def __call__(self, frame: Any) -> Flow:
-        """Velocity and fields of one frame."""
-        return Flow(lambda: self.world_of(frame))
+    def __call__(self, timed: tuple[float, Any]) -> Flow:
+        """Velocity and fields of one frame, given with its time [s]."""
+        time, frame = timed
+        return Flow(lambda: self.world_of(frame, time))
 
-    def world_of(self, frame: Any) -> World:
-        """A world of the vortons, hot gas and smoke of one frame, which give velocity and fields.
+    def world_of(self, frame: Any, time: float) -> World:
+        """A world of the vortons, hot gas and smoke of a frame at `time` s, which give velocity and fields.
 
         It has tracers too, where the solver has a grid, which encloses them; and bodies, where there are
         fields, which go on evenly behind the walls of containers.
@@ -171,6 +173,7 @@ class VelocityOf:
         from ecs_fluid.systems.velocity.solver import solver_class
 
         world, system = World(**self._options), VelocitySystem(**self._parameters)
+        world.tick = round(time / world.dt)
         on_grid = solver_class(system.solver).on_grid
         world.set_fluid(**self._constants)
         carried = Density, Temperature, Species
@@ -313,7 +316,7 @@ class SurfaceRecording(Sequence["TimedDistances"]):
         if tick not in self._ticks:
             return TimedDistances(time, None, None)
         frame = {} if self._flow is None else self._stored.frame(row)
-        velocity = None if self._flow is None else at_surface(frame, self._flow(frame))
+        velocity = None if self._flow is None else at_surface(frame, self._flow((time, frame)))
         return TimedDistances(time, distances_at(self._fields, tick), velocity)
 
 

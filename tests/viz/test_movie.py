@@ -71,7 +71,8 @@ def test_slice_movie_asks_for_every_frames_velocity(frame: Frame, tmp_path: Path
     brighter, and the last shows its fastest alone in the brightest colour."""
     asked: list[float] = []
 
-    def velocity_of(one: Frame):  # type: ignore[no-untyped-def]
+    def velocity_of(timed: TimedFrame):  # type: ignore[no-untyped-def]
+        one = timed[1]
         asked.append(1.0 + one["smoke"]["Position.x"][:, 2].mean() / 0.4)
         return lambda points: np.tile([asked[-1], 0.0, 0.0], (len(points), 1)) * points[:, :1]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
 from types import ModuleType
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 import pytest
@@ -284,8 +284,10 @@ class StirringSolver(ef.Solver):
 
     own_field = True
     reads = (ef.Position, Stirrer)
+    moments: ClassVar[set[float]] = set()
 
     def prepare(self, sources: ef.Sources, grid: ef.Grid) -> None:
+        self.moments.add(self.system.world.time)
         tables = list(self.system.query(ef.Position, Stirrer))
         self.places = [(position.x.copy(), stirrer.rate.copy()) for position, stirrer in tables]
 
@@ -309,9 +311,12 @@ def test_flow_of_a_stored_frame_has_what_the_solver_reads(folder: Path) -> None:
     ef.Solver.registry[f"{here}:StirringSolver"] = StirringSolver
     run = ef.run(table, out=folder / "stirred", progress=False)
     assert run[0].flow.velocity([[1.0, 0.0, 0.0]]).tolist() == [[0.0, 2.0, 0.0]]
+    StirringSolver.moments.clear()
     with warnings.catch_warnings(record=True) as said:
         run.show(what="slice", normal="z", save=folder / "a.png", size=(80, 60))
-        run.movie(folder / "b%d.png", "-1", what="slice", normal="z", size=(80, 60))
+        assert StirringSolver.moments == {0.1}  # it may depend on the time, so pictures ask at the frame's
+        run.movie(folder / "b%d.png", what="slice", normal="z", size=(80, 60))
+        assert StirringSolver.moments == {0.0, 0.1}
         world = ef.load(table)
         world.show(what="streamlines", save=folder / "c.png", size=(80, 60))
     assert [str(one.message) for one in said if "flow of vortons" in str(one.message)] == []
