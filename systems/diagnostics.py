@@ -31,6 +31,8 @@ from ecs_fluid.world import World
 NEARLY = 5e-3
 """An overlap below `LEAST_OVERLAP` by less than this fraction causes no warning: it rounds to the same
 number."""
+FEW = 8
+"""Up to this many vortons are vortices of their own: they do not stand for vorticity between them."""
 MOST_ERROR = 0.05
 """Relative error of the velocity above which a record warns."""
 
@@ -228,7 +230,8 @@ class DiagnosticsSystem(System):
         velocity = self.world.require(VelocitySystem)
         smooth = velocity.at == "vortons" and velocity.from_grid and narrow_lattice(self.world) > 0
         overlap = record["overlap"]
-        if overlap is not None and overlap < LEAST_OVERLAP * (1 - NEARLY) and not smooth:
+        several = record["vortons"] > FEW
+        if several and overlap is not None and overlap < LEAST_OVERLAP * (1 - NEARLY) and not smooth:
             ratio = LEAST_OVERLAP / max(overlap, 1e-12)
             texts["overlap"] = (
                 f"overlap {overlap:.2f} is below {LEAST_OVERLAP}: vorticity between vortons is "

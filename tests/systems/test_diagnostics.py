@@ -24,9 +24,11 @@ def test_a_small_overlap_is_told_by_how_much(overlap: float, told: str) -> None:
     world = ef.World()
     diagnostics = world.add_system(ef.DiagnosticsSystem())
     assert isinstance(diagnostics, ef.DiagnosticsSystem)
-    record = world.diagnostics() | {"overlap": overlap}
+    record = world.diagnostics() | {"overlap": overlap, "vortons": 9}
     assert told in diagnostics.advice(record).get("overlap", "")
     assert ("overlap" in diagnostics.advice(record)) == bool(told)
+    # Of eight each is a vortex of its own, such as the points of a pair in a plane.
+    assert diagnostics.advice(record | {"vortons": 8}) == {}
 
 
 @pytest.mark.parametrize("many", [False, True])
