@@ -41,9 +41,9 @@ LARGE = 200
 class MachineCode(NamedTuple):
     """Machine code of one function."""
 
-    names: tuple[str, ...]  # by which others call it
+    names: tuple[str, ...]  # by which others call it; a generator has two
     code: bytes
-    calls: tuple[str, ...]  # first names of the other machine code that it calls
+    calls: tuple[str, ...]  # names by which it calls other machine code
 
 
 _machine_code: dict[str, MachineCode] = {}
@@ -65,7 +65,7 @@ class SharedLibrary(LeanLibrary):
         """Make linked copies private to this module; code from the cache contains none."""
         self._private = self._relink(self._final_module, Linkage.linkonce_odr, "internal")
         functions = [f for f in self._final_module.functions if _is_shared(f.name)]
-        calls = tuple(_machine_code[f.name].names[0] for f in functions if f.is_declaration)
+        calls = tuple(f.name for f in functions if f.is_declaration)
         super()._finalize_final_module()
         names = tuple(f.name for f in functions if f.linkage == Linkage.external and not f.is_declaration)
         if names:
@@ -86,13 +86,13 @@ class SharedLibrary(LeanLibrary):
 
     def called(self) -> list[MachineCode]:
         """Our machine code that this function needs, ordered so that each comes after what it calls."""
-        needed: dict[str, MachineCode] = {}
+        needed: dict[tuple[str, ...], MachineCode] = {}
 
         def visit(names: Iterable[str]) -> None:
             for made in [_machine_code[name] for name in names if name in _machine_code]:
-                if made.names[0] not in needed:
+                if made.names not in needed:
                     visit(made.calls)
-                    needed[made.names[0]] = made
+                    needed[made.names] = made
 
         visit(function.name for function in self._final_module.functions)
         return list(needed.values())
@@ -106,9 +106,11 @@ class SharedLibrary(LeanLibrary):
     def _unserialize(cls, codegen: Any, state: Any) -> Any:
         name, kind, data, *called = state
         for made in called[0] if called else ():
-            new = made.names[0] not in _machine_code
+            # The name of a generator's second function has an address, which is another in each process.
+            if all(name in _machine_code for name in made.names):
+                continue
             _register(made)
-            if new and made.code != data[0]:
+            if made.code != data[0]:
                 library = codegen.create_library(made.names[0])
                 library.enable_object_caching()
                 library._set_compiled_object(made.code)

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,7 @@ def test_powers_round_as_their_own_caller_may(first: str) -> None:
 
 PROGRAM = """
 import sys
+from collections.abc import Callable
 from numba import njit, objmode
 from ecs_fluid.kernels.compiled.wide_vectors import wide_vectors
 
@@ -142,11 +144,11 @@ for function in map(globals().get, sys.argv[1:]):
 """
 
 
-def test_a_process_that_compiled_nothing_has_what_kept_functions_call(tmp_path: Path) -> None:
-    """Neither what is called nor what it needs of Python is there, unless it is kept with the caller."""
-    kept = tmp_path / "kept.py"
-    kept.write_text(PROGRAM, encoding="utf-8")
-    environment = {**os.environ, "ECS_FLUID_CACHE_DIR": str(tmp_path)}
+def kept_in(folder: Path, program: str) -> Callable[..., list[str]]:
+    """Runs a program with the functions named, which keeps them in a folder, and returns what it prints."""
+    kept = folder / "kept.py"
+    kept.write_text(program, encoding="utf-8")
+    environment = {**os.environ, "ECS_FLUID_CACHE_DIR": str(folder)}
 
     def run(*functions: str) -> list[str]:
         command = [sys.executable, str(kept), *functions]
@@ -154,7 +156,62 @@ def test_a_process_that_compiled_nothing_has_what_kept_functions_call(tmp_path: 
         assert done.returncode == 0, done.stderr
         return done.stdout.splitlines()
 
+    return run
+
+
+def test_a_process_that_compiled_nothing_has_what_kept_functions_call(tmp_path: Path) -> None:
+    """Neither what is called nor what it needs of Python is there, unless it is kept with the caller."""
+    run = kept_in(tmp_path, PROGRAM)
     once, again = "3.0 ('negative', -3)", "5.0 ('negative', -3)"
     assert run("once") == [f"{once} 0"]
     assert run("once", "again") == [f"{once} 1", f"{again} 0"]
     assert run("again", "once") == [f"{again} 1", f"{once} 1"]
+
+
+GENERATOR = """
+import sys
+from collections.abc import Callable
+from numba import njit
+from ecs_fluid.kernels.compiled.wide_vectors import wide_vectors
+
+__name__ = "ecs_fluid.kernels.kept"
+sys.modules[__name__] = sys.modules["__main__"]
+others = [lambda: 0 for _ in 100 * sys.argv[1]]  # so that what follows lies at another address
+
+
+@njit
+def pieces(n):
+    wide_vectors()  # which keeps it a function of its own
+    for k in range(n):
+        yield k
+
+
+@njit
+def total(n):
+    found = 0
+    for k in pieces(n):
+        found += k
+    return found
+
+
+@njit(cache=True)
+def one(n):
+    return total(n)
+
+
+@njit(cache=True)
+def second(n):
+    return -total(n)
+
+
+for function in map(globals().get, sys.argv[1:]):
+    print(function(4), sum(function.stats.cache_hits.values()))
+"""
+
+
+def test_functions_kept_by_several_processes_have_the_generators_that_they_call(tmp_path: Path) -> None:
+    """What goes on with a generator is named after its address, which is another in each process."""
+    run = kept_in(tmp_path, GENERATOR)
+    assert run("one") == ["6 0"]
+    assert run("second") == ["-6 0"]
+    assert run("one", "second") == ["6 1", "-6 1"]
