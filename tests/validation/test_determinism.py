@@ -55,23 +55,26 @@ def test_fresh_and_cached_kernels_agree(tmp_path: Path) -> None:
     assert printed_hashes("threads_worker.py", "2", "some", NUMBA_CACHE_DIR=str(tmp_path)) == first
 
 
-def printed_twice(worker: str, folder: Path) -> tuple[list[str], list[str]]:
-    """What a worker prints that compiles all it calls, and what it prints when that is cached in a folder."""
+def printed(worker: str, folder: Path, *arguments: int) -> list[str]:
+    """What a worker prints, in order, by kernels that it keeps in a folder or finds there."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
-    command = [sys.executable, str(Path(__file__).with_name(worker))]
-    first, second = (
-        subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=1200)
-        for _ in range(2)
-    )
-    return first.stdout.splitlines(), second.stdout.splitlines()
+    command = [sys.executable, str(Path(__file__).with_name(worker)), *map(str, arguments)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=1200)
+    return sorted(done.stdout.splitlines())
 
 
 @pytest.mark.nightly
 def test_fresh_and_cached_worlds_agree(tmp_path: Path) -> None:
-    """The same for every shipped world, and for liquids whose pressure is solved for."""
-    first, second = printed_twice("worlds_worker.py", tmp_path)
+    """The same for every shipped world, and for liquids whose pressure is solved for.
+
+    Also where several processes, one after the other, compiled what one loads.
+    """
+    worker, one, several = "worlds_worker.py", tmp_path / "one", tmp_path / "several"
+    first = printed(worker, one)
     assert len({line.split()[-1] for line in first}) == len(first) > len(shipped())
-    assert second == first
+    assert printed(worker, one) == first
+    assert sorted(line for k in range(5) for line in printed(worker, several, k, 5)) == first
+    assert printed(worker, several) == first
 
 
 def test_hash_sees_the_last_bit_and_the_seed() -> None:
@@ -98,7 +101,7 @@ def test_hash_sees_the_last_bit_and_the_seed() -> None:
 @pytest.mark.nightly
 def test_fresh_and_cached_pair_loops_agree(tmp_path: Path) -> None:
     """The same for every solver's pairs, with every regularisation in both precisions."""
-    first, second = printed_twice("pairs_worker.py", tmp_path)
+    first, second = (printed("pairs_worker.py", tmp_path) for _ in range(2))
     # Two precisions, four regularisations, six sums; the result of each is its own.
     assert len({line.split()[-1] for line in first}) == len(first) == 48
     assert second == first
