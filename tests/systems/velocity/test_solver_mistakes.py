@@ -65,6 +65,8 @@ def test_a_name_that_ships_is_not_taken() -> None:
         RecipeError, match="would take the name 'direct', which belongs to DirectSolver of ecs_fluid"
     ):
         type("DirectSolver", (Prepared,), {"fill": does_nothing})
+    import ecs_fluid.worlds  # noqa: F401  (names of recipes are known from then on)
+
     with pytest.raises(
         RecipeError, match="would take the name 'vortex_ring', which belongs to VortexRing of ecs_fluid"
     ):
