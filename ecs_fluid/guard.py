@@ -97,15 +97,8 @@ class Guard:
     def error(self, world: World, bad: str, system: System | None) -> DivergedError:
         """The error that names the place, the responsible system, if one was found, and what to change."""
         tick, culprit = self._clock[0], type(system).__name__ if system else "the end of the tick"
-        if system and system._user_defined:
-            remedy = "check what it computes, or use a smaller dt"
-        elif named(world.systems, "ReformulationSystem") and named(world.systems, "SubfilterSystem"):
-            remedy = "use a higher viscosity, also of small eddies, a larger core radius, or a smaller dt"
-        else:
-            remedy = (
-                "use a smaller dt, a larger core radius, a higher viscosity, or reformulation and subfilter "
-                "together"
-            )
+        own = system is not None and system._user_defined
+        remedy = "check what it computes, or use a smaller dt" if own else _remedy(world)
         return DivergedError(
             f"tick {tick + 1} (t = {tick * world.dt:.6g} s): {culprit} made {bad} non-finite; the world is "
             f"back at its last good state, the start of that tick; {remedy}"
@@ -119,6 +112,17 @@ def is_finite(array: Array) -> bool:
     if array.ndim == 0:  # a constant of the fluid
         return math.isfinite(array)
     return bool(np.isfinite(array).all())
+
+
+def _remedy(world: World) -> str:
+    """What keeps strengths from running away, of what the world does not have yet."""
+    ways = ["a smaller dt", "a larger core radius", "a higher viscosity, also of small eddies"]
+    if not (named(world.systems, "ReformulationSystem") and named(world.systems, "SubfilterSystem")):
+        ways.append("reformulation and subfilter together")
+    stretching = [system for system in named(world.systems, "StretchSystem") if system.scheme != "none"]
+    if stretching and named(world.systems, "BoundarySystem"):
+        ways.append("behind bodies [fluid] stretch = { scheme = 'none' }")
+    return f"use {', '.join(ways[:-1])}, or {ways[-1]}"
 
 
 def _first_row(world: World, entity: str, array: Array) -> int:

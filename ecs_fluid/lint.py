@@ -12,7 +12,7 @@ from ecs_fluid.plugins import import_path, users_method
 from ecs_fluid.schedule import matches
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
-from ecs_fluid.unit_lint import celsius_lint
+from ecs_fluid.unit_lint import celsius_lint, lengths_lint
 from ecs_fluid.validation_errors import closest, shown
 
 if TYPE_CHECKING:
@@ -34,12 +34,13 @@ def sentences_of(system: System, world: World) -> list[str]:
 
 def schedule_lint(world: World, systems: list[System]) -> Iterator[str]:
     """Sentences on systems that name others wrongly, find nothing, or fill rates that nobody integrates, and
-    on temperatures in degrees Celsius."""
+    on numbers in other units."""
     yield from _unknown_names_lint(systems)
     yield from unmatched_lint(world, systems)
     yield from _unintegrated_lint(world, systems)
     yield from idle_parameters_lint(systems)
     yield from celsius_lint(world, systems)
+    yield from lengths_lint(world)
 
 
 def _unknown_names_lint(systems: list[System]) -> Iterator[str]:

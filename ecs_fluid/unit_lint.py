@@ -1,4 +1,4 @@
-"""Numbers that were probably meant in another unit: degrees Celsius for kelvin, degrees for radians."""
+"""Numbers that were probably meant in another unit: degrees Celsius, degrees of arc, centimetres or feet."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ecs_fluid.component import Array, Tables
+from ecs_fluid.fluid import Fluid
 from ecs_fluid.keyframes import Keyed
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 
 NITROGEN = 77.0
 """Boiling point of nitrogen, K: a lower temperature was probably meant in degrees Celsius."""
+
+EARTH = 9.81
+"""Gravity of the earth, m/s^2."""
+
+LENGTHS = {"millimetres": 1000.0, "centimetres": 100.0, "inches": 39.3701, "feet": 3.28084}
+"""Units of length that other programs count in; how many there are in a metre."""
 
 EIGHTH = 45.0
 """Keys of rotations that are all whole multiples of an eighth of a turn in degrees were meant in degrees."""
@@ -75,6 +82,17 @@ def _cold_lint(place: str, values: Array, unit: str = "K") -> Iterator[str]:
             f"{place} = {value:.6g} K is colder than liquid nitrogen; temperatures are in kelvin, so "
             f"{value:.6g} degrees Celsius are {value + 273.15:.6g}"
         )
+
+
+def lengths_lint(world: World) -> Iterator[str]:
+    """A sentence where gravity is that of the earth in another unit of length, to 1 %."""
+    strongest = float(np.linalg.norm(world.fluid[Fluid].gravity, axis=-1).max())
+    for name, in_metre in LENGTHS.items():
+        if abs(strongest / in_metre / EARTH - 1.0) < 0.01:
+            yield (
+                f"gravity = {strongest:g} m/s^2 is that of the earth in {name}; lengths are in metres, so "
+                f"divide all of them by {in_metre:g}, areas, circulations and viscosities by its square"
+            )
 
 
 def degrees_lint(model: Settings) -> Iterator[str]:

@@ -44,6 +44,7 @@ from ecs_fluid.viz.shared_limits import (
     drawn,
     hides_vortons,
     is_cloud,
+    is_liquid,
     is_signed,
     is_spray,
     is_vortons,
@@ -179,12 +180,14 @@ class Scene(Canvas):
             clouds = [
                 (x, self._paint(name, columns))
                 for name, columns, x in drawable(kept(frame, self.options))
-                if not (hides and is_vortons(columns)) and not self._population(name, columns, x)
+                if not (hides and is_vortons(columns))
+                and not self._population(name, columns, x)
+                and not self._in_surface(columns)
             ]
             if self._of_liquid(what):
                 around = bodies_in(frame, self.options.hulls or {})
                 self._liquid(frame, [body for _, found in around for body in found])
-            elif clouds and (puff := self.view.puff) is not None:
+            if clouds and (puff := self.view.puff) is not None:
                 camera, focal, _ = (np.array(point) for point in self._camera)
                 self._layer("smoke", partial(Smoke, self.look, puff)).update(clouds, camera, focal)
                 if self.look.paint == "fire":
@@ -218,8 +221,12 @@ class Scene(Canvas):
         """Whether the picture draws liquid as a surface, in this frame or in others."""
         return self.look.paint == "liquid" and what == "particles" and self.view.puff is not None
 
+    def _in_surface(self, columns: Columns) -> bool:
+        """Whether a cloud is part of the surface of liquid: tracers are where there is no other liquid."""
+        return self._of_liquid(self.options.what) and (is_liquid(columns) or not self.view.wet)
+
     def _liquid(self, frame: Frame, bodies: Sequence[Placed]) -> None:
-        """Tracers as the surface of a liquid among bodies, and its whitewater.
+        """The surface of a liquid among bodies, and its whitewater.
 
         All liquids have one common surface, in their colours: where they mix, none has a closed surface
         alone.
@@ -230,7 +237,7 @@ class Scene(Canvas):
         shown = kept(frame, self.options)
         whitewater = [columns for columns in shown.values() if is_whitewater(columns)]
         for name, columns, x in drawable(shown):
-            if is_cloud(columns) and not self._is_coloured(columns):
+            if is_cloud(columns) and self._in_surface(columns) and not self._is_coloured(columns):
                 key = name if rest_spacing(columns) is None else ""
                 surfaces.setdefault(key, []).append((name, columns, x))
         for key, parts in surfaces.items():

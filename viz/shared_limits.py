@@ -5,7 +5,7 @@ Found by looking through the frames once before drawing, so that nothing jumps w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, overload
 
@@ -35,12 +35,12 @@ class View:
 
     lo, hi: corners (3,) m of the box to show. points: (n, 3) m, a sample of what the box holds, to which the
     camera is fitted. color_by, limits: the quantity that colours show, and its range. puff: picture of every
-    tracer. clouds: names of the tracer populations. radii: m, of the particles, by population. painted: range
-    of the column by which the look paints tracers (for fire, the largest flame and the largest smoke).
-    colors: those of recipes, by population. glare: largest sum of the light of flames behind one another,
-    1/m^2. speed: m/s, below which are 99 % of a spray's particles. flow: colour range of slices and
-    streamlines; None takes that of the first frame drawn. bar: whether any picture has a colour bar.
-    last: s, time of the last frame.
+    tracer. wet: whether the look draws a liquid as its surface, and tracers as smoke beside it. clouds: names
+    of the populations of tracers. radii: m, of the particles, by population. painted: range of the column by
+    which the look paints tracers (for fire, the largest flame and the largest smoke). colors: those of
+    recipes, by population. glare: largest sum of the light of flames behind one another, 1/m^2. speed: m/s,
+    below which are 99 % of a spray's particles. flow: colour range of slices and streamlines; None takes that
+    of the first frame drawn. bar: whether any picture has a colour bar. last: s, time of the last frame.
     """
 
     lo: NDArray[np.float64]
@@ -48,6 +48,7 @@ class View:
     color_by: str | None
     limits: tuple[float, float]
     puff: Puff | None = None
+    wet: bool = False
     clouds: tuple[str, ...] = ()
     radii: dict[str, float] = field(default_factory=dict)
     points: NDArray[np.float64] | None = None
@@ -95,7 +96,12 @@ def is_vortons(columns: Columns) -> bool:
 
 def is_spray(columns: Columns) -> bool:
     """Sparks, droplets and grains, which have a velocity of their own, and are drawn as streaks."""
-    return "InertialVelocity.v" in columns and "Liquid.volume" not in columns and not is_vortons(columns)
+    return "InertialVelocity.v" in columns and not is_liquid(columns) and not is_vortons(columns)
+
+
+def is_liquid(columns: Container[str]) -> bool:
+    """Particles of a liquid, which has a surface."""
+    return "Liquid.volume" in columns
 
 
 def is_whitewater(columns: Columns) -> bool:
@@ -185,8 +191,8 @@ class _Survey:
         self.names: set[str] = set()
         self.ranges: dict[str, tuple[float, float]] = {}
         self.rows: dict[str, int] = {}
-        self.puff: Puff | None = None
-        self.most = 0
+        self.puffs: dict[bool, Puff] = {}
+        self.most = {False: 0, True: 0}
         self.clouds: dict[str, None] = {}
         self.radii: dict[str, float] = {}
         self.speed = 0.0
@@ -197,8 +203,10 @@ class _Survey:
         from ecs_fluid.viz.bodies import bodies_in, extent  # which imports PyVista
 
         # Of all populations, drawn or not: a cloud keeps its tint when it is drawn alone.
-        self.clouds |= {name: None for name, columns in frame.items() if is_cloud(columns)}
-        tracers = []
+        self.clouds |= {
+            name: None for name, columns in frame.items() if is_cloud(columns) and not self._wet(columns)
+        }
+        tracers: dict[bool, list[NDArray]] = {False: [], True: []}
         for _, bodies in bodies_in(kept(frame, self.options), self.options.hulls or {}):
             self._enclose(extent(bodies), whole=True)
         for name, columns, x in drawable(kept(frame, self.options)):
@@ -218,7 +226,7 @@ class _Survey:
                 speeds = np.linalg.norm(velocity_of(columns), axis=1)
                 self.speed = max(self.speed, float(np.percentile(speeds, 99.0)))
             if is_cloud(columns):
-                tracers.append(x)
+                tracers[self._wet(columns)].append(x)
                 self.flat = self.flat and not np.ptp(x, axis=0).all()
             if is_cloud(columns) or is_spray(columns):
                 painted = {PAINTED.get(self.look.paint, ""), FLAME, SMOKE} & set(columns)
@@ -228,12 +236,17 @@ class _Survey:
                     self.ranges[colour] = span
             shown = drawn(self.options, columns, self._painted())
             self._enclose(x[shown] if shown.any() else x, aside=not shown.any())
-        if sum(map(len, tracers)) > self.most:
-            x = np.concatenate(tracers)
-            self.most = len(x)
-            # Few tracers would show as lumps, so their puffs overlap more, at the price of detail.
-            wider = min(max((20_000 / len(x)) ** (1 / 6), 1.0), 1.6)
-            self.puff = puff(x, self.look.depth, wider * self.look.softness)
+        for wet, places in tracers.items():
+            if sum(map(len, places)) > self.most[wet]:
+                x = np.concatenate(places)
+                self.most[wet] = len(x)
+                # Few tracers would show as lumps, so their puffs overlap more, at the price of detail.
+                wider = min(max((20_000 / len(x)) ** (1 / 6), 1.0), 1.6)
+                self.puffs[wet] = puff(x, self.look.depth, wider * self.look.softness)
+
+    def _wet(self, columns: Columns) -> bool:
+        """Whether the look draws a population as the surface of a liquid, whatever else there is."""
+        return self.look.paint == "liquid" and is_liquid(columns)
 
     def _enclose(self, x: NDArray, whole: bool = False, aside: bool = False) -> None:
         """Extend the box to these points, and keep some of them for the camera.
@@ -263,8 +276,9 @@ class _Survey:
             self.barred |= PAINTED.get(self.look.paint) in columns
 
     def view(self) -> View:
+        puff = self.puffs.get(False, self.puffs.get(True))
         # Where there are no tracers vortons are drawn by every look.
-        shown = [box for box in self.boxes if not (box[3] and self.puff)] or self.boxes
+        shown = [box for box in self.boxes if not (box[3] and puff)] or self.boxes
         if not shown:
             raise FluidError("there is nothing to draw: no population of these frames has a particle in it")
         color_by = self.options.color_by
@@ -273,7 +287,7 @@ class _Survey:
             raise unknown_name("colour", color_by, self.names)
         if color_by is None and of_particles:
             color_by = next((name for name in ("vorticity", "strength") if name in self.ranges), None)
-        beads = self.beads and not (self.puff is not None and hides_vortons(self.options))
+        beads = self.beads and not (puff is not None and hides_vortons(self.options))
         bar = self.barred or beads or self.options.needs_velocity
         lo, hi = np.min([box[0] for box in shown], axis=0), np.max([box[1] for box in shown], axis=0)
         points = np.clip(np.concatenate([box[2] for box in shown]), lo, hi)
@@ -281,11 +295,11 @@ class _Survey:
             half = 0.5 * np.array(self.options.periods)
             lo, hi = np.where(half, -half, lo), np.where(half, half, hi)
             points = np.concatenate((points, corners(lo, hi)))
-        puff = self.puff and replace(self.puff, flat=self.flat)
+        puff = puff and replace(puff, flat=self.flat)
         return View(
             lo, hi, color_by, limits(color_by, *self.ranges.get(color_by or "", (0.0, 1.0))),
-            puff, tuple(self.clouds), self.radii, points, self._painted(), self.options.colors,
-            speed=self.speed, bar=bar,
+            puff, True in self.puffs, tuple(self.clouds), self.radii, points, self._painted(),
+            self.options.colors, speed=self.speed, bar=bar,
         )  # fmt: skip
 
     def _painted(self) -> tuple[float, float]:

@@ -111,14 +111,15 @@ def tables_of_world(world: World) -> dict[str, Any]:
     on a grid may read velocities.
     """
     tables = world.recipe or {
-        "world": world.options.model_dump(mode="json", exclude_unset=True),
+        "world": world.options.model_dump(mode="json", exclude_unset=True, exclude_none=True),
         "fluid": options_of(world.fluid[Fluid]).model_dump(mode="json", exclude_none=True),
     }
     fluid = dict(tables.get("fluid", {}))
     for key, kind in (("velocity", VelocitySystem), ("partition", PartitionSystem)):
         system = world.system(kind)
         if system is not None:
-            fluid[key] = system.parameters.model_dump(mode="json", exclude_unset=True)
+            # Those of a resumed world are all set, and TOML has no None.
+            fluid[key] = system.parameters.model_dump(mode="json", exclude_unset=True, exclude_none=True)
     stretch = world.system(StretchSystem)
     if world.recipe is None and stretch is not None and world.system(RemeshSystem) is None:
         fluid["stretch"] = {"scheme": stretch.form}

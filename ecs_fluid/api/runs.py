@@ -199,13 +199,24 @@ class Run:
         *,
         only: Sequence[str] = (),
         voxel: float | None = None,
+        start: int = 0,
         replace: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> Path:
         """Write frames for another program ("usd", "vdb", "vtp", ...); see `ecs_fluid.export`."""
         from ecs_fluid.exports import export
 
-        return export(self.path, to, frames, out, only=only, voxel=voxel, replace=replace, progress=progress)
+        return export(
+            self.path,
+            to,
+            frames,
+            out,
+            only=only,
+            voxel=voxel,
+            start=start,
+            replace=replace,
+            progress=progress,
+        )
 
     # ------------------------------------------------------------------ resuming
 

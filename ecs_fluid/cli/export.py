@@ -17,6 +17,7 @@ def export(
     out_: Path | None = None,
     only: tuple[str, ...] = (),
     voxel: float | None = None,
+    start: int = 0,
     replace: bool = False,
 ) -> None:
     """Write a run for Blender, Houdini, ParaView, NumPy and others.
@@ -27,6 +28,7 @@ def export(
         out_: folder to make; default RUN/exports/FORMAT
         only: populations to write, --only ring --only smoke; default all
         voxel: edge of a voxel of volumes, m; default the mean spacing of tracers; usd: no volumes without it
+        start: number of the frame at t = 0, in names of files and as time code of USD: --start 1001
         replace: replace an earlier export
     """
     from ecs_fluid.exports import export as write
@@ -39,6 +41,7 @@ def export(
             out_,
             only=only,
             voxel=voxel,
+            start=start,
             replace=replace,
             progress=lambda done: status.update(f"exporting, {done} frames done"),
         )

@@ -79,6 +79,10 @@ def sentence(error: cyclopts.CycloptsError, app: cyclopts.App) -> str:
             given, count = error.argument.tokens or error.keyword, error.argument.token_count()[0]
             needs = "needs a value" if count == 1 else f"needs {count} values, with a space between them"
             text = f"{command}: {name} {needs if given else 'is missing'}{_argument_help(error, name)}"
+            line = [str(word) for word in error.root_input_tokens or ()]
+            after = next((word for before, word in pairwise(line) if before == name), "")
+            if re.match("-[^-]", after):
+                text += f"; one that begins with a hyphen is written {name}={after}"
         case UnknownCommandError() if (word := str((error.unused_tokens or [""])[0])) in FOREIGN_COMMANDS:
             text = f"there is no command {shown(word)}; {FOREIGN_COMMANDS[word]}"
         case CoercionError() if error.token is not None and error.target_type in (int, float):

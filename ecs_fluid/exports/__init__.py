@@ -13,7 +13,7 @@ import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ecs_fluid.arguments import is_number, names_of, path_of, refuse_unused
+from ecs_fluid.arguments import is_number, is_whole, names_of, path_of, refuse_unused
 from ecs_fluid.errors import StorageError, sentences
 from ecs_fluid.validation_errors import nearest, shown
 
@@ -35,6 +35,8 @@ SURFACES = ("usd", "vtp", "gltf", "obj", "ply")
 """Formats that hold surfaces; where a run stored none of its liquid, it is made from the particles."""
 VOLUMES = ("usd", *(name for name, held in HOLDS.items() if held != HOLDS["obj"]))
 """Formats for which the edge of a voxel matters."""
+LATEST = 1_000_000
+"""Largest number that the frame at t = 0 may have."""
 
 
 @sentences()
@@ -46,6 +48,7 @@ def export(
     *,
     only: Sequence[str] = (),
     voxel: float | None = None,
+    start: int = 0,
     replace: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> Path:
@@ -59,6 +62,7 @@ def export(
         only: populations to write; default all.
         voxel: edge of a voxel [m] for volumes; default the mean spacing of the particles. USD has fields
             only if it is given.
+        start: number of the frame at t = 0, in names of files and as time code of USD, 0 to 1,000,000.
         replace: replace an earlier export.
         progress: called with the number of frames done.
 
@@ -75,7 +79,9 @@ def export(
     if to not in FORMATS:
         raise StorageError(f"unknown format {to!r}; {nearest(str(to), FORMATS)}")
     folder = RunFolder.open(run)
-    chosen = Frames(folder, frames, only, progress, of_particles=to in SURFACES)
+    if not (is_whole(start) and 0 <= start <= LATEST):
+        raise StorageError(f"start = {shown(start)}; a whole number from 0 to {LATEST:,} is needed")
+    chosen = Frames(folder, frames, only, progress, of_particles=to in SURFACES, start=start)
     if voxel is not None and not (is_number(voxel) and 0.0 < voxel < float("inf")):
         raise StorageError(f"voxel = {shown(voxel)}; the edge of a voxel in m, above 0, is needed")
     if to in HOLDS:
@@ -84,6 +90,8 @@ def export(
         refuse_unused({f"only {name}": True for name in lost}, f"on {to}, which holds {HOLDS[to]} only")
     if to not in VOLUMES:
         refuse_unused({"voxel": voxel}, f"on {to}, which has no volumes; it is for {', '.join(VOLUMES)}")
+    if to == "xdmf":
+        refuse_unused({"start": start}, "on xdmf, whose files have no numbers")
     module = importlib.import_module(f"ecs_fluid.exports.{to}")
     target = path_of(out, "out") if out is not None else default_folder(folder.path, to)
     with new_folder(target, replace) as made:

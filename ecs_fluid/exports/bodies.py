@@ -80,11 +80,13 @@ class Placed:
     container: bool
     temperature: float
     """K; NaN for a body without heat"""
+    number: int = 0
+    """Its RowId, counted from that of the first body of its population"""
 
     @property
     def label(self) -> str:
-        """Its name among all bodies."""
-        return f"{self.population}_{self.row_id}"
+        """Its name among all bodies, which does not depend on how many particles there are."""
+        return f"{self.population}_{self.number}"
 
     @property
     def vertices(self) -> np.ndarray:
@@ -98,8 +100,10 @@ class Placed:
         return self.velocity + np.cross(self.angular_velocity, self.vertices - self.x)
 
 
-def placed(name: str, columns: Mapping[str, np.ndarray], meshes: Sequence[Mesh]) -> Iterator[Placed]:
-    """Every body of a population; ``meshes`` are those of its polytopes."""
+def placed(
+    name: str, columns: Mapping[str, np.ndarray], meshes: Sequence[Mesh], first: int = 0
+) -> Iterator[Placed]:
+    """Every body of a population; ``meshes`` are those of its polytopes, ``first`` its first RowId."""
     x = columns["Pose.x" if "Pose.x" in columns else "Position.x"].astype(np.float64)
     rows = len(x)
     still, zero, unknown = np.zeros((rows, 3)), np.zeros(rows, dtype=np.int64), np.full(rows, np.nan)
@@ -118,9 +122,10 @@ def placed(name: str, columns: Mapping[str, np.ndarray], meshes: Sequence[Mesh])
             "no turn is 0"
         )
     for row in range(rows):
+        row_id = int(columns.get("RowId.id", zero)[row])
         yield Placed(
             name,
-            int(columns.get("RowId.id", zero)[row]),
+            row_id,
             unit_ball() if radius is not None else meshes[int(hulls[row])],
             x[row],
             columns["Pose.q"][row].astype(np.float64),
@@ -130,6 +135,7 @@ def placed(name: str, columns: Mapping[str, np.ndarray], meshes: Sequence[Mesh])
             radius is not None,
             bool(columns.get("HullShape.container", zero)[row]),
             float(columns.get("BodyHeat.T", unknown)[row]),
+            row_id - first,
         )
 
 

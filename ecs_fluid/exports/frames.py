@@ -30,10 +30,10 @@ Columns = dict[str, np.ndarray]
 class Frame:
     """One stored frame: its number in the run, tick, time [s], time code, and columns by population.
 
-    ``code`` is the time divided by the usual time between exported frames. ``file`` is the number in file
-    names: the whole part of the first code, and one more for each frame. Programs that play sequences need
-    numbers without gaps, and Blender looks for the volumes of a USD stage by time code. ``everything`` has
-    the populations that were not chosen, too.
+    ``code`` is the time divided by the usual time between exported frames, plus the code of t = 0. ``file``
+    is the number in file names: the whole part of the first code, and one more for each frame. Programs that
+    play sequences need numbers without gaps, and Blender looks for the volumes of a USD stage by time code.
+    ``everything`` has the populations that were not chosen, too.
     """
 
     number: int
@@ -61,10 +61,11 @@ class Frames:
 
     ``declared`` is what the run says of its columns (`RunFolder.columns`). ``numbers``, ``ticks``, ``times``
     [s], ``codes`` and ``files`` describe the frames, as in `Frame`; ``rate`` [1/s] is the number of frames
-    per second of simulated time. ``particles`` and ``bodies`` name the populations; ``surface`` names that of
-    a liquid's surface, which the run stored at ``surface_ticks``; if at none, and with ``of_particles``, it
-    is that of the particles of ``liquids``. It is None without either. Its vertices move as the particles of
-    the populations ``beside``, and ``all_liquids`` are those of the run.
+    per second of simulated time, and ``start`` the code of t = 0. ``particles`` and ``bodies`` name the
+    populations; ``surface`` names that of a liquid's surface, which the run stored at ``surface_ticks``; if
+    at none, and with ``of_particles``, it is that of the particles of ``liquids``. It is None without either.
+    Its vertices move as the particles of the populations ``beside``; ``all_liquids`` are those of the run.
+    ``only`` are the names that were given.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Frames:
         only: Sequence[str] = (),
         progress: Callable[[int], None] | None = None,
         of_particles: bool = True,
+        start: int = 0,
     ) -> None:
         self.run, self._progress = run, progress
         self.declared = run.columns()
@@ -87,7 +89,7 @@ class Frames:
         self.times = self.stored.times[list(rows)]
         self.interval = _interval(self.times) or _interval(self.stored.times) or 1.0 / 24.0
         self.rate = float(f"{1.0 / self.interval:.9g}")  # 25, not 24.999999999999996
-        self.codes = _rounded(self.times / self.interval)
+        self.codes = start + _rounded(self.times / self.interval)
         self.files = tuple(range(int(self.codes[0]), int(self.codes[0]) + len(rows)))
         self.surface_ticks = surface_ticks(self.run.fields)
         self.all_liquids = self._liquids()
@@ -95,7 +97,7 @@ class Frames:
         has_surface = self.surface_ticks or self.liquids
         self.surface = free_name("surface", self.stored.populations) if has_surface else None
         known = [*self.stored.populations, *([self.surface] if self.surface else [])]
-        only = names_of(only, "only")
+        self.only = only = names_of(only, "only")
         check_progress(progress)
         for name in only:
             if name not in known:

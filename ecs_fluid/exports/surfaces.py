@@ -67,6 +67,12 @@ class Liquid:
 Surface = Placed | Liquid
 
 
+def _first_id(frames: Frames, name: str) -> int:
+    """Smallest RowId in the first frame of the run in which the population has rows; 0 without rows."""
+    numbers = np.flatnonzero(frames.stored.index(name).counts[: len(frames.stored)])
+    return int(frames.stored.column(int(numbers[0]), name, "RowId.id").min()) if len(numbers) else 0
+
+
 class Surfaces:
     """The surfaces of an export's frames.
 
@@ -77,6 +83,7 @@ class Surfaces:
     def __init__(self, frames: Frames) -> None:
         self._frames = frames
         self.polytopes: Polytopes = {}
+        self._first = {name: _first_id(frames, name) for name in frames.bodies}
         self.colours = liquid_colours(frames) if frames.surface else {}
         bodies = frames.around if frames.liquids else frames.bodies
         names = [name for name in bodies if "HullShape.hull" in frames.columns(name)]
@@ -108,7 +115,7 @@ class Surfaces:
         for name, columns in bodies.items():
             if "BallShape.radius" not in columns and name not in self.polytopes:
                 raise StorageError(f"the bodies {name!r} of {self._frames.run.path} have no stored shape")
-            yield from placed(name, columns, self.polytopes.get(name, ()))
+            yield from placed(name, columns, self.polytopes.get(name, ()), self._first.get(name, 0))
 
     def liquid(self, frame: Frame) -> Liquid | None:
         """The surface of the liquid in a frame, None if there is none."""

@@ -9,8 +9,9 @@ Every particle is shared among the eight points around it by trilinear weights w
   at rest, 0 and its temperature at that height;
 * vorticity = sum w alpha / h^3 of the vortons [1/s], each as wide as `spread` says.
 
-A world without tracers shows its vortons in their place. In a plane all particles are in one layer of points,
-h^3 is h^2 times the metre that strengths and volumes belong to, and (s / h)^3 is (s / h)^2.
+A world without tracers shows its vortons in their place. A liquid counts where there are no other tracers, or
+by its name in ``only``. In a plane all particles are in one layer of points, h^3 is h^2 times the metre that
+strengths and volumes belong to, and (s / h)^3 is (s / h)^2.
 """
 
 from __future__ import annotations
@@ -72,7 +73,10 @@ class Volumes:
         self.frames = job.frames
         names = job.frames.particles
         self.vortons = [name for name in names if "Strength.alpha" in job.frames.columns(name)]
-        self.tracers = [name for name in names if name not in self.vortons] or self.vortons
+        tracers = [name for name in names if name not in self.vortons]
+        # Beside smoke or steam a liquid, which has a surface, would be a block of smoke.
+        dry = [name for name in tracers if name not in job.frames.all_liquids or name in job.frames.only]
+        self.tracers = dry or tracers or self.vortons
         x = job.frames.fullest(self.tracers) if self.tracers else np.empty((0, 3))
         if not len(x):
             raise StorageError(f"{job.frames.run.path} holds no particles to make a volume of")

@@ -172,7 +172,12 @@ class Runner:
         world = self.world
         saved = time.perf_counter()
         while world.tick < self.last_tick:
-            world.step()
+            try:
+                world.step()
+            except FluidError as error:
+                if world.tick > self._first_tick and not isinstance(error, DivergedError):
+                    error.args = (f"tick {world.tick + 1} (t = {world.time:.6g} s): {error}",)
+                raise
             if world.tick % self.every == 0 or world.tick == self.last_tick:
                 frames.append(world.tick, world.time, stored_columns(world))
                 store_surface(world, self.folder.fields)

@@ -113,6 +113,11 @@ class Emitter(Settings):
             for value in key_values(getattr(self, key)):
                 if not 0 < value <= 1e9:
                     raise ValueError(f"{key} = {value}; a number above 0 and at most 1e9 is needed")
+        if self.shape == "disc" and self.spread[2]:
+            raise ValueError(
+                f"spread = {list(self.spread)}, but a disc lies across z: give 0 along z, or for a disc that "
+                "lies otherwise a solid, such as a flat cylinder that is turned"
+            )
         total = sum(self.fractions.values())
         if total > 1 + 1e-12:
             raise ValueError(f"{' + '.join(Species.columns)} is {total:g}; at most 1 is allowed")

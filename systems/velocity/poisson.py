@@ -214,7 +214,7 @@ class PoissonSolver(Solver):
             return []
         radius = float(np.partition(sigma, some)[some])
         return [
-            f"VelocitySystem: {radius / h:.2g} cells of the field grid ({h:.3g} m) per core radius "
+            f"VelocitySystem: {radius / h:.3g} cells of the field grid ({h:.3g} m) per core radius "
             f"({radius:.3g} m) are too few for solver = {self.name!r}, at least {LEAST_PER_CORE} are needed; "
             f"{self._finer_grid(sources, grid, radius)}"
         ]

@@ -208,6 +208,17 @@ def test_resume_goes_on_to_the_same_bits(run: ef.Run) -> None:
     assert [frame.tick for frame in whole] == [0, 2, 4, 6]
 
 
+def test_a_resumed_world_is_run_into_a_folder_of_its_own(run: ef.Run) -> None:
+    """Times and frames go on, and `frame.flow` reads them: the parameters of its systems are all set, some to
+    None, which a world file cannot have."""
+    first = ef.run(RING, ticks=2, out="first", progress=False)
+    world = ef.resume(first.path / "checkpoints" / "checkpoint-00000002.npz")
+    rest = ef.run(world, ticks=4, out="rest", progress=False)
+    assert rest.info["state_hash"] == run.info["state_hash"]
+    assert [frame.tick for frame in rest] == [2, 4, 6]
+    assert np.isfinite(rest[-1].flow.velocity([[0.0, 0.0, 0.5]])).all()
+
+
 def test_a_world_file_that_is_edited_before_a_resume_is_told(run: ef.Run) -> None:
     """It was taken for what the run goes on with, though that is in the checkpoint."""
     part = ef.run(RING, ticks=3, out="edited", progress=False)

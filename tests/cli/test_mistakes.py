@@ -30,6 +30,7 @@ SAID = {
     "export runs/a": "export: --to is missing: usd, vtp",
     "export --to usd": "export: RUN is missing: folder of a run",
     "run": "run: WORLD is missing: a shipped name",
+    "show runs/a --camera -y": "]]; one that begins with a hyphen is written --camera=-y (see",
     "run vortex_ring --ticks": "run: --ticks needs a value",
     "run vortex_ring --ticks x": "--ticks 'x': a whole number is needed",
     "show vortex_ring --fps x": "--fps 'x': a number is needed",

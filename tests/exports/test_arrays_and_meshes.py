@@ -55,7 +55,7 @@ def test_obj_holds_the_bodies_where_they_are(run: Path, tmp_path: Path) -> None:
     """Box: its own corners, written with 9 digits. Ball: 258 vertices at the radius; a polyhedron in it."""
     target = ef.export(run, "obj", out=tmp_path / "out")
     lines = (target / "small_run.00007.obj").read_text().splitlines()
-    assert [line for line in lines if line.startswith("o ")] == ["o balls_1001", "o box_1000"]
+    assert [line for line in lines if line.startswith("o ")] == ["o balls_0", "o box_0"]
     reader = vtkOBJReader()
     reader.SetFileName(str(target / "small_run.00007.obj"))
     reader.Update()
@@ -143,8 +143,8 @@ def test_gltf_says_what_the_specification_asks(run: Path, tmp_path: Path) -> Non
             data[28 + json_length :]
         )
         names = [node["name"] for node in document["nodes"]]
-        balls = ["balls_1001", "balls_1002"] if number < 4 else ["balls_1001"]
-        assert names == ["z_up", "ring", *(["smoke"] if number else []), *balls, "box_1000"]
+        balls = ["balls_0", "balls_1"] if number < 4 else ["balls_0"]
+        assert names == ["z_up", "ring", *(["smoke"] if number else []), *balls, "box_0"]
         binary = data[28 + json_length :]
         for name in names[1 : 2 + bool(number)]:
             mesh = document["meshes"][document["nodes"][names.index(name)]["mesh"]]
@@ -163,7 +163,7 @@ def test_gltf_says_what_the_specification_asks(run: Path, tmp_path: Path) -> Non
                 np.testing.assert_array_equal(found, values.ravel())
             position = document["accessors"][attributes["POSITION"]]
             assert position["min"] == columns["Position.x"].min(axis=0).tolist()
-        assert document["nodes"][names.index("balls_1001")]["scale"] == [0.25] * 3
+        assert document["nodes"][names.index("balls_0")]["scale"] == [0.25] * 3
         assert np.abs(CORNERS).max() == pytest.approx(0.4)
 
 

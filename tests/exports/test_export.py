@@ -294,3 +294,32 @@ def test_names_in_other_encodings_are_told(
     words = ["export", "{run}", "--to", to, "--out", str(tmp_path / "r\udce4n")]
     is_refused(run, words, "a name in it is not in UTF-8", capsys)
     assert not list(tmp_path.iterdir())
+
+
+def test_frames_may_be_counted_from_another_number(run: Path, tmp_path: Path) -> None:
+    """As in a shot whose first frame is 1001: names of files and time codes are 1001 plus the time over that
+    from frame to frame."""
+    target = ef.export(run, "npz", frames="3:5", out=tmp_path / "out", start=1001)
+    told = json.loads((target / "export.json").read_text())["frames"]
+    assert [frame["time_code"] for frame in told] == [frame["file"] for frame in told] == [1004, 1005]
+    assert [frame["number"] for frame in told] == [3, 4]
+    names = sorted(path.name for path in target.glob("*.npz"))
+    assert names == ["small_run.01004.npz", "small_run.01005.npz"]
+    for wrong in (-1, 1.5, True):
+        with pytest.raises(ef.StorageError, match="whole number from 0 to 1,000,000"):
+            ef.export(run, "npz", out=tmp_path / "wrong", start=wrong)
+    with pytest.raises(ef.FluidError, match="start has no effect on xdmf"):
+        ef.export(run, "xdmf", out=tmp_path / "wrong", start=1)
+
+
+def test_bodies_keep_their_names_with_more_particles(tmp_path: Path) -> None:
+    """Materials and links in other programs go by names; a finer spacing changed them with the RowIds."""
+    dust = {"kind": "tracers", "name": "dust", "box": {"low": [1, 1, 1], "high": [2, 2, 2]}}
+    balls = {"kind": "spheres", "name": "balls", "centers": [[0, 0, 0], [0, 0, 3]], "radius": 0.1}
+    names = []
+    for number, cell in enumerate((0.2, 0.1)):
+        table = {"world": {"dt": 0.1}, "entity": [dust | {"cell": cell}, balls]}
+        run = ef.run(table, ticks=1, out=tmp_path / f"run{number}", progress=False)
+        text = (run.export("obj", frames=-1) / f"run{number}.00001.obj").read_text()
+        names.append([line for line in text.splitlines() if line.startswith("o ")])
+    assert names == 2 * [["o balls_0", "o balls_1"]]

@@ -117,7 +117,7 @@ def test_boxes_hold_what_is_in_them(run: Path, tmp_path: Path) -> None:
 def test_a_box_moves_as_it_did(stage: Any) -> None:
     from pxr import Gf, UsdGeom
 
-    mesh = UsdGeom.Mesh.Get(stage, "/small_run/box/box_1000")
+    mesh = UsdGeom.Mesh.Get(stage, "/small_run/box/box_0")
     assert list(mesh.GetFaceVertexCountsAttr().Get()) == [4] * 6
     for number in (0, 4, 10):
         cache = UsdGeom.XformCache(number)
@@ -133,8 +133,8 @@ def test_a_box_moves_as_it_did(stage: Any) -> None:
 def test_a_ball_has_its_radius_and_goes_when_it_is_killed(stage: Any) -> None:
     from pxr import UsdGeom
 
-    for row_id, radius, seen in ((1001, 0.25, "inherited"), (1002, 0.5, "invisible")):
-        ball = UsdGeom.Sphere.Get(stage, f"/small_run/balls/balls_{row_id}")
+    for which, radius, seen in ((0, 0.25, "inherited"), (1, 0.5, "invisible")):
+        ball = UsdGeom.Sphere.Get(stage, f"/small_run/balls/balls_{which}")
         assert ball.GetRadiusAttr().Get() == radius
         assert [ball.ComputeVisibility(number) for number in (0, 3, 4, 10)] == [
             "inherited", "inherited", seen, seen,
@@ -188,7 +188,7 @@ def test_many_balls_are_points_with_widths_and_late_ones_appear(tmp_path: Path) 
     sand = UsdGeom.Points.Get(stage, "/many/sand")
     assert len(sand.GetPointsAttr().Get(1)) == 150
     np.testing.assert_array_equal(np.unique(sand.GetWidthsAttr().Get(1)), [0.5, 1.0])
-    late = UsdGeom.Sphere.Get(stage, "/many/few/few_1001")
+    late = UsdGeom.Sphere.Get(stage, "/many/few/few_0")
     assert [late.ComputeVisibility(k) for k in (0, 1, 2)] == ["invisible", "invisible", "inherited"]
 
 
@@ -218,13 +218,13 @@ def test_numbers_of_volumes_are_time_codes(run: Path, tmp_path: Path) -> None:
     usd = pytest.importorskip("pxr.Usd", reason="needs usd-core: pip install 'ecs-fluid[usd]'")
     from pxr import UsdVol
 
-    target = ef.export(run, "usd", frames="::5", out=tmp_path / "out", voxel=0.1)
+    target = ef.export(run, "usd", frames="::5", out=tmp_path / "out", voxel=0.1, start=7)
     stage = usd.Stage.Open(str(target / "small_run.usdc"))
     path = UsdVol.OpenVDBAsset.Get(stage, "/small_run/fields/velocity").GetFilePathAttr()
     assert [Path(path.Get(code).path).name for code in path.GetTimeSamples()] == [
         f"volume.{code:05.0f}.vdb" for code in path.GetTimeSamples()
     ]
-    assert path.GetTimeSamples() == [0, 1, 2]
+    assert path.GetTimeSamples() == [7, 8, 9] and stage.GetStartTimeCode() == 7
 
 
 def test_a_stage_without_voxels_has_no_fields(stage: Any) -> None:

@@ -15,6 +15,7 @@ from vtkmodules.util.numpy_support import vtk_to_numpy
 from vtkmodules.vtkIOXML import vtkXMLImageDataReader, vtkXMLPolyDataReader
 
 import ecs_fluid as ef
+from ecs_fluid.io.runfolder import RunFolder
 from tests.exports.made_run import box_vertices, frame_of, make_run, time_of
 
 PLAIN = {"Velocity.u": "velocity", "Temperature.T": "temperature", "Species.smoke": "smoke", "RowId.id": "id"}
@@ -232,6 +233,20 @@ def test_spacing_of_a_lattice_is_found() -> None:
     assert mean_spacing(x[:1]) == 0.1
     x[5] = (1e6, 3e5, 0.0)
     assert mean_spacing(x) == pytest.approx(0.1, rel=0.1)
+
+
+@pytest.mark.parametrize(("only", "count"), [([], 27), (["water"], 64), (["water", "steam"], 91)])
+def test_volumes_of_steam_leave_out_the_water(only: list[str], count: int, tmp_path: Path) -> None:
+    """Beside other tracers a liquid counts by its name alone. Density is 1/h^3 times the volume s^3 of one of
+    the tracers, h being s by default, so that it adds up to their number."""
+    lattice = 0.1 * np.stack(np.meshgrid(*[np.arange(4.0)] * 3), axis=-1).reshape(-1, 3)
+    steam = lattice[(lattice < 0.25).all(axis=1)] + [0.0, 0.0, 0.5]
+    water = {"Position.x": lattice, "Liquid.volume": np.full(64, 1e-3)}
+    with RunFolder.create(tmp_path / "bath", "", {}) as run, run.write_trajectory() as trajectory:
+        trajectory.append(0, 0.0, {"water": water, "steam": {"Position.x": steam}})
+    folder = ef.export(tmp_path / "bath", "vti", only=only)
+    density = array(opened(folder / "volume.00000.vti"), "density")
+    assert float(density.sum()) == pytest.approx(count, rel=1e-5)
 
 
 def test_volumes_leave_out_what_is_too_far_for_the_memory(tmp_path: Path) -> None:

@@ -77,3 +77,22 @@ def test_a_run_that_goes_on_has_the_surfaces_of_a_straight_one(tmp_path: Path) -
     assert surface_ticks(RunFolder.open(own.path).fields) == {0, 2}
     own.resume(4)
     assert surface_ticks(RunFolder.open(own.path).fields) == {0, 4}
+
+
+@pytest.mark.parametrize(("tick", "told"), [(1, "too coarse"), (3, "tick 3 (t = 0.04 s): too coarse")])
+def test_what_stops_a_run_on_its_way_is_told_with_its_time(tmp_path: Path, tick: int, told: str) -> None:
+    """After an hour it is not about the world as it began. What stops the first tick is."""
+
+    class Stops(ef.System):
+        phase = "rates"
+
+        def process(self, dt: float) -> None:
+            if self.world.tick + 1 == tick:
+                raise ef.StorageError("too coarse")
+
+    world = ef.load(WORLD)
+    world.add_system(Stops())
+    with pytest.raises(ef.StorageError) as error:
+        ef.run(world, out=str(tmp_path / "run"), progress=False)
+    assert str(error.value) == told
+    assert ef.open_run(tmp_path / "run").status == "failed"

@@ -35,7 +35,7 @@ def burning(
     )
     world.spawn("dust", ef.Position(np.random.default_rng(1).uniform(-0.3, 0.3, (50, 3))))
     burner = ef.Emitter(
-        name="burner", into="fire", rate=150.0, shape="disc", spread=(0.3, 0.3, 0.05), temperature=500.0,
+        name="burner", into="fire", rate=150.0, shape="disc", spread=(0.3, 0.3, 0.0), temperature=500.0,
         fuel=0.1, core=0.08, volume=1e-4, strength_spread=(1e-5, 1e-5, 1e-5),
     )  # fmt: skip
     chosen = {"rate": 20.0, "activation": 600.0, "heat": 1e7, "flame_rate": 6.0, "flame_temperature": 2000.0}

@@ -337,3 +337,17 @@ def test_whitewater_is_seen_where_there_is_no_liquid() -> None:
     alone = drawn(white | water, look="liquid", camera=camera, populations=["whitewater"])
     for picture in (gone, alone):
         assert np.ptp(picture[10:110], axis=(0, 1)).max() > 40
+
+
+def test_tracers_beside_a_liquid_are_smoke() -> None:
+    """Steam above water: its picture and the water's alone differ where the steam is, and there it is no more
+    blue than the sky; tracers alone are still drawn as a liquid."""
+    camera = ((0.3, -3.0, 0.6), (0.3, 0.3, 0.6), (0.0, 0.0, 1.0))
+    steam = {"Position.x": block() + np.array([0.0, 0.0, 0.7])}
+    steam["Velocity.u"] = np.zeros_like(steam["Position.x"])
+    water = drawn({"water": liquid(block())}, look="liquid", camera=camera)
+    both = drawn({"water": liquid(block()), "steam": steam}, look="liquid", camera=camera)
+    alone = drawn({"steam": steam}, look="liquid", camera=camera)
+    blue = [(image[..., 2] - image[..., 0] > 60).sum() for image in (water, both, alone)]
+    assert (np.abs(both - water).max(axis=2) > 20).sum() > 500  # a block is some 30 pixels wide and high
+    assert blue[0] > 500 and abs(blue[1] - blue[0]) < 0.05 * blue[0] and blue[2] > 500

@@ -113,6 +113,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
         "unknown key 'position'; did you mean 'center'?",
     ),
     ({"kind": "emitter", "into": "a", "shape": "cone"}, "shape = 'cone'"),
+    ({"kind": "emitter", "into": "a", "shape": "disc", "spread": [0, 1, 1]}, "a disc lies across z: give 0"),
 ]
 
 
@@ -294,6 +295,25 @@ def test_degrees_celsius_are_noticed(tables: dict[str, Any], place: str) -> None
     assert len(found) == bool(place) and all(text.startswith(f"{place} is colder") for text in found), found
     degrees = {"20": "20 degrees Celsius are 293.15", "60": "60 degrees Celsius are 333.15"}
     assert not place or found[0].endswith(degrees[place.split()[-2]])
+
+
+KEYED = {"keys": [[0.0, [0.0, 0.0, 0.0]], [1.0, [0.0, -981.0, 0.0]]]}
+
+
+@pytest.mark.parametrize(
+    ("gravity", "told"),
+    [
+        ([0.0, 0.0, -981.0], "981 m/s^2 is that of the earth in centimetres"),
+        ([0.0, -32.174, 0.0], "32.174 m/s^2 is that of the earth in feet"),  # 9.80665 m/s^2 over 0.3048 m
+        (KEYED, "in centimetres"),
+        ([0.0, 0.0, -9.81], ""),
+        ([0.0, 0.0, -100.0], ""),  # a centrifuge
+    ],
+)
+def test_gravity_in_centimetres_or_feet_is_noticed(gravity: Any, told: str) -> None:
+    recipe = WorldRecipe.from_tables({"fluid": {"gravity": gravity}, "entity": [VENT]})
+    found = [text for text in recipe.build().lint() if "lengths are in metres" in text]
+    assert len(found) == bool(told) and all(told in text for text in found)
 
 
 def test_what_looks_wrong_in_a_recipe_is_told_where_it_is_loaded() -> None:

@@ -8,14 +8,9 @@ import numpy as np
 
 from ecs_fluid.viz.colours import paint, shaded
 from ecs_fluid.viz.columns import Columns, positions
-from ecs_fluid.viz.shared_limits import View, is_cloud
+from ecs_fluid.viz.shared_limits import View, is_cloud, is_liquid
 from ecs_fluid.viz.smoke import Puff
 from ecs_fluid.viz.style import Look
-
-
-def is_liquid(columns: Columns) -> bool:
-    """Whether they are particles of a liquid, which are drawn as beads of water, not as puffs."""
-    return "Liquid.mass" in columns
 
 
 def is_smoke(columns: Columns) -> bool:

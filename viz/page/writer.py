@@ -26,7 +26,7 @@ from ecs_fluid.viz.page import codec, default_colours, files
 from ecs_fluid.viz.page.fields import Field, chosen_fields, empty_columns
 from ecs_fluid.viz.page.liquid import drawn_liquid
 from ecs_fluid.viz.page.solids import Solids
-from ecs_fluid.viz.shared_limits import Recording, View, evenly, is_vortons, is_whitewater, survey
+from ecs_fluid.viz.shared_limits import Recording, View, evenly, is_liquid, is_vortons, is_whitewater, survey
 from ecs_fluid.viz.style import EDGE, LOOKS, SMALL, Look, Options
 
 GROUP_BYTES = 1_500_000
@@ -153,7 +153,7 @@ class _Writer:
         """Radius [m] at which particles of a population are drawn."""
         drawn = self.view.radii.get(name, 0.02)
         # Beads of liquid nearly touch; `view.radii` of them is 0.22 spacings.
-        return 2.2 * drawn if default_colours.is_liquid(self.tables[name]) else drawn
+        return 2.2 * drawn if is_liquid(self.tables[name]) else drawn
 
     def finish(self, heading: str, color_by: str | None) -> None:
         """Write the last group and the header, which knows the ranges of all frames."""
@@ -194,7 +194,7 @@ class _Writer:
 
     def _population(self, k: int, name: str, color_by: str | None) -> dict[str, Any]:
         table = self.tables[name]
-        liquid, cloud = default_colours.is_liquid(table), name in self.clouds and self.smoke is not None
+        liquid, cloud = is_liquid(table), name in self.clouds and self.smoke is not None
         lit, shade = self.view.tint(self.look, name)
         fields = [number for number, field in enumerate(self.fields) if k in field.populations]
         names = [self.fields[number].name for number in fields]
@@ -249,7 +249,7 @@ def _view(frames: Frames, surfaces: Surfaces, look: str) -> View:
         colors = named_colours(frames.run)
         options = Options(populations=names, hulls=surfaces.polytopes, look=look, colors=colors)
         view = survey(Recording(frames.stored, frames.numbers), options)
-        clouds = [name for name in view.clouds if "Liquid.mass" not in frames.columns(name)]
+        clouds = [name for name in view.clouds if not is_liquid(frames.columns(name))]
         view = dataclasses.replace(view, clouds=tuple(clouds))
     else:
         view = View(np.full(3, np.inf), np.full(3, -np.inf), None, (0.0, 1.0), points=np.empty((0, 3)))
