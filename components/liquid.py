@@ -24,10 +24,11 @@ class Liquid(Component):
 class LiquidState(Component, derived=True, given=(Position, InertialVelocity, Liquid)):
     """Pressure and density of liquid particles in the last step of the tick.
 
-    density: mass over the volume that neighbours and walls leave; at a free surface it is too low.
+    density: mass over the volume that neighbours and walls leave; at a free surface it is too low. Both are 0
+    before the first tick and in rows that have just come.
     """
 
-    pressure: Array = column("Pa")
+    pressure: Array = column("Pa", in_frames=True)
     density: Array = column("kg/m^3")
 
 

@@ -26,7 +26,7 @@ class Velocity(Component, rate_of=Position):
     ``frame.flow.velocity(x)`` is that of the fluid there.
     """
 
-    u: Array = column("m/s", shape=(3,))
+    u: Array = column("m/s", shape=(3,), in_frames=True)
 
 
 class Strength(Component):

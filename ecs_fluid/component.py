@@ -188,7 +188,8 @@ def column(
         least_given: least value that users may give; systems may write less during a tick.
         plane: for vectors (3,), what a two-dimensional world allows: "in", vectors that lie in its plane, or
             "across", vectors normal to it.
-        in_frames: whether frames store the column of bodies; of particles they store all state.
+        in_frames: whether frames store the column of bodies, or a derived one of particles; of particles they
+            store all state.
     """
     if not (isinstance(unit, str) and len(unit) <= 100):
         raise ComponentError(

@@ -318,6 +318,19 @@ class World(Entities):
         return self._flow(points, solver).vorticity
 
     @collective
+    def pressure(self, points: Any, solver: str | None = None) -> Array:
+        """Pressure (m,) Pa at points (m, 3) m in the flow of `velocity`, less that of the fluid far away.
+
+        It follows from the vortons where these move with the flow, keep their volume, and spread by viscosity
+        alone. Among them it is right where they resolve the flow. That of a liquid is in `LiquidState`.
+
+        Raises:
+            FluidError: systems make vorticity (bodies that shed it, buoyancy), vortons swell, or the solver
+                adds walls or a field of its own.
+        """
+        return self._call_system("pressure_at", "VelocitySystem", _checked_points(points), solver)  # type: ignore[no-any-return]
+
+    @collective
     def _flow(self, points: Any, solver: str | None) -> Targets:
         """Velocity and its gradient at points."""
         array = _checked_points(points)

@@ -20,15 +20,19 @@ Frame = Mapping[str, Columns]
 
 POSITION = "Position.x"
 AXES = {"x": 0, "y": 1, "z": 2}
+PRESSURE = "pressure"
+"""The name under which a slice shows the pressure in the flow of vortons, and particles that of a liquid"""
+
 DERIVED = {
     "speed": ("m/s", ("Velocity.u",)),
     "vorticity": ("1/s", ("Strength.alpha", "Volume.volume")),
     "strength": ("m^3/s", ("Strength.alpha",)),
+    PRESSURE: ("Pa", ("LiquidState.pressure",)),
 }
 
 
 FIELDS = {"temperature": "K", "density": "kg/m^3"} | dict.fromkeys(Species.columns, "1")
-"""Fields of the fluid that a slice may show, with their units."""
+"""What the fluid carries and a slice may show, with their units."""
 
 UNITS = {
     **{name: unit_of for name, (unit_of, _) in DERIVED.items()},
@@ -89,17 +93,17 @@ def has_scalar(columns: Columns, name: str) -> bool:
 def scalar(columns: Columns, name: str) -> Array:
     """One number per row, shape (n,), for the colour `name`.
 
-    `name` is ``speed`` |u| [m/s], ``vorticity`` |alpha| / V [1/s], ``strength`` |alpha| [m^3/s], a column
-    (``Temperature.T``; of a vector, its magnitude), one component of a vector (``Velocity.u.z``) or a
-    component class with a single column (``Temperature``). Raises FluidError for an unknown name.
+    `name` is ``speed`` |u| [m/s], ``vorticity`` |alpha| / V [1/s], ``strength`` |alpha| [m^3/s], ``pressure``
+    of a liquid [Pa], a column (``Temperature.T``; of a vector, its magnitude), one component of a vector
+    (``Velocity.u.z``) or a component class with a single column (``Temperature``). Raises FluidError for an
+    unknown name.
     """
     resolved = _resolve(columns, name)
     if resolved is None:
         raise unknown_name("colour", name, known_scalars(columns))
-    if resolved in DERIVED:
-        size: Array = np.linalg.norm(columns[DERIVED[resolved][1][0]], axis=1)
-        return size / columns["Volume.volume"] if resolved == "vorticity" else size
-    column, _, axis = resolved.partition("|")
+    if resolved == "vorticity":
+        return scalar(columns, "strength") / columns["Volume.volume"]
+    column, _, axis = DERIVED.get(resolved, ("", (resolved,)))[1][0].partition("|")
     values: Array = np.asarray(columns[column])
     if axis:
         return values[:, AXES[axis]]

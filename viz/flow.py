@@ -8,6 +8,7 @@ from functools import cached_property
 from numpy.typing import NDArray
 
 from ecs_fluid.errors import FluidError
+from ecs_fluid.viz.columns import PRESSURE
 from ecs_fluid.world import World
 
 
@@ -37,9 +38,15 @@ class Flow:
         return system is not None and system.own_field
 
     def field(self, name: str, points: NDArray) -> NDArray:
-        """Values (m,) of a field at points (m, 3) m: temperature K, density kg/m^3, fuel, flame or smoke."""
+        """Values (m,) of a field at points (m, 3) m.
+
+        It is the pressure in the flow of vortons, Pa, or what the fluid carries: temperature K, density
+        kg/m^3, fuel, flame or smoke.
+        """
         from ecs_fluid.systems.shared.fields_at import fields_at
 
+        if name == PRESSURE:
+            return self._world.pressure(points)
         if not self._evaluated:
             self._world.evaluate()
             self._evaluated = True

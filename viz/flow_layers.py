@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ecs_fluid.exports.bodies import Placed
 from ecs_fluid.viz.bodies import fluid_within
-from ecs_fluid.viz.columns import AXES, FIELDS, unknown_name
+from ecs_fluid.viz.columns import AXES, FIELDS, PRESSURE, unknown_name
 from ecs_fluid.viz.fields import Velocity, field_slice, streamlines, velocity_slice
 from ecs_fluid.viz.shared_limits import TimedFrame, evenly, limits
 
@@ -39,12 +39,12 @@ class FlowLayers:
         options = scene.options
         colour, field = options.color_by or "speed", getattr(velocity, "field", None)
         where = scene.box(0.15), options.normal, options.origin, options.resolution
-        if colour in FIELDS and field is not None:
+        if colour in (*FIELDS, PRESSURE) and field is not None:
             plane = field_slice(partial(field, colour), colour, *where)
         elif colour in SLICE_COLOURS:
             plane = velocity_slice(velocity, *where)
         else:
-            raise unknown_name("colour of a slice", colour, (*SLICE_COLOURS, *FIELDS))
+            raise unknown_name("colour of a slice", colour, (*SLICE_COLOURS, PRESSURE, *FIELDS))
         # In a container, only the part inside it; bodies are drawn over the part inside them.
         if (within := fluid_within([body for body in bodies if body.container])) is not None:
             plane = plane.extract_points(within(np.asarray(plane.points)), adjacent_cells=False)

@@ -16,6 +16,7 @@ from ecs_fluid.viz.colours import PAINTED
 from ecs_fluid.viz.columns import (
     AXES,
     FIELDS,
+    PRESSURE,
     Frame,
     drawable,
     has_scalar,
@@ -161,8 +162,8 @@ def _slice(
     figure: Figure, axes: Axes, velocity: Velocity, lo: NDArray, hi: NDArray, options: Options
 ) -> None:
     colour, field = options.color_by or "speed", getattr(velocity, "field", None)
-    if colour not in FLOW_COLOURS and (colour not in FIELDS or field is None):
-        raise unknown_name("colour of a slice without OpenGL", colour, (*FLOW_COLOURS, *FIELDS))
+    if colour not in FLOW_COLOURS and (colour not in (*FIELDS, PRESSURE) or field is None):
+        raise unknown_name("colour of a slice without OpenGL", colour, (*FLOW_COLOURS, PRESSURE, *FIELDS))
     across = AXES[options.normal]
     right, up = (axis for axis in range(3) if axis != across)
     pad = PAD * float((hi - lo).max()) or 0.5
@@ -172,7 +173,7 @@ def _slice(
     points = np.empty((len(ticks[1]), len(ticks[0]), 3))
     points[...] = 0.5 * (lo + hi) if options.origin is None else options.origin
     points[..., right], points[..., up] = np.meshgrid(*ticks)
-    if colour in FIELDS and field is not None:
+    if colour not in FLOW_COLOURS and field is not None:
         values = np.asarray(field(colour, points.reshape(-1, 3)), np.float64).reshape(points.shape[:2])
     else:
         u = np.asarray(velocity(points.reshape(-1, 3)), np.float64).reshape(points.shape)

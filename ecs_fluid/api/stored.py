@@ -155,6 +155,7 @@ class VelocityOf:
         # Of stretching, the file of a world made in Python tells only where strengths may follow lines.
         told = bool(recipe.fluid.stretch) or not made_in_python
         self._stretch, self._run = _stretch_by_lines(recipe, systems) if told else None, run
+        self._makers = [str(name) for name in run.read_info().get("makes_vorticity", [])]
 
     def __call__(self, timed: tuple[float, Any]) -> Flow:
         """Velocity and fields of one frame, given with its time [s]."""
@@ -173,7 +174,7 @@ class VelocityOf:
         from ecs_fluid.systems.velocity.solver import solver_class
 
         world, system = World(**self._options), VelocitySystem(**self._parameters)
-        world.tick = round(time / world.dt)
+        world.tick, system.makers_in_run = round(time / world.dt), self._makers
         on_grid = solver_class(system.solver).on_grid
         world.set_fluid(**self._constants)
         carried = Density, Temperature, Species

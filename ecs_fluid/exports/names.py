@@ -22,6 +22,7 @@ PLAIN = {
     "HullShape.hull": "hull",
     "HullShape.container": "container",
     "BodyHeat.T": "temperature",
+    "LiquidState.pressure": "pressure",
     "Whitewater.kind": "kind",
     "Whitewater.life": "life",
 }

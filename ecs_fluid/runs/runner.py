@@ -30,20 +30,19 @@ Watcher = Callable[[World, int], bool]
 def stored_columns(world: World) -> dict[str, dict[str, Array]]:
     """Columns of a frame, by entity and label.
 
-    Entities with a Position have their state and velocity in it, bodies their place and columns `in_frames`.
+    Entities with a Position have their state and columns `in_frames`, bodies their place and columns
+    `in_frames`.
     """
     frame = {}
     for entity in world.entities:
         columns = world.processes.stored_columns(entity)
+        fields = (field for kind in entity.tables for field in kind.columns.values())
+        kept = {field.label for field in fields if field.in_frames}
         if "Position.x" in columns:
-            state = entity.columns(state_only=True)
-            frame[entity.name] = {
-                label: array for label, array in columns.items() if label == "Velocity.u" or label in state
-            }
+            kept.update(entity.columns(state_only=True))
+            frame[entity.name] = {label: array for label, array in columns.items() if label in kept}
         elif "Pose.x" in columns:
             # Polytopes of bodies are left out: they never change, and checkpoints have them.
-            fields = (field for kind in entity.tables for field in kind.columns.values())
-            kept = {field.label for field in fields if field.in_frames}
             own = {label: array for label, array in columns.items() if label in kept}
             frame[entity.name] = {"Position.x": columns["Pose.x"]} | own
     return frame
@@ -211,6 +210,7 @@ class Runner:
             ticks_per_second=(world.tick - self._first_tick) / spent if spent else 0.0,
             particles={entity.name: len(entity) for entity in world.entities if len(entity)},
             systems=self._system_times(),
+            makes_vorticity=[type(system).__name__ for system in world.systems if system.makes_vorticity],
             columns=self._earlier.get("columns", {}) | declared_columns(world),
             populations=self._populations,
             fields=field_names(self.folder.fields),
@@ -258,7 +258,8 @@ def _first_difference(world: World, frame: Mapping[str, Mapping[str, Array]]) ->
     for name, columns in stored_columns(world).items():
         if name not in frame and any(array.size for array in columns.values()):
             return f"no {name!r} (is {name}.vtkhdf missing?)"
-        for label in sorted(columns.keys() - {"Velocity.u"}):
+        derived = {f.label for kind in world[name].tables if kind.derived for f in kind.columns.values()}
+        for label in sorted(columns.keys() - derived):
             array, stored = columns[label], frame.get(name, {}).get(label, np.empty(0))
             if array.size != stored.size or array.tobytes() != stored.tobytes():
                 return f"another {name}: {label}"

@@ -24,6 +24,7 @@ from ecs_fluid.components import (
     Volume,
 )
 from ecs_fluid.errors import RecipeError
+from ecs_fluid.fluid import Fluid
 from ecs_fluid.lint import idle_lint
 from ecs_fluid.own_code import is_shipped
 from ecs_fluid.plugins import import_path
@@ -127,6 +128,8 @@ class VelocitySystem(System):
     their flow, or `fmm` to the same `tolerance` if the solver has a grid or is `auto`. The VelocityGradient
     then has a trace, through which vortex lines lengthen as the gas around them expands.
 
+    The pressure in this flow, at any points, is in `systems.velocity.pressure`.
+
     In a world of two dimensions a vorton stands for one metre of a straight line of such blobs across the
     plane, u = q(r/sigma) alpha cross (x - x_p) / (2 pi r^2) (`kernels.plane.blobs`), in every solver.
 
@@ -135,7 +138,7 @@ class VelocitySystem(System):
     """
 
     reads = (Position, Strength, CoreRadius, Sources, Grid)
-    may_read = (Dilatation, Volume)
+    may_read = (Dilatation, Volume, Fluid)
     writes: Types = (Velocity, VelocityGradient, VelocityField, SolverTimes, SolverMeshes)
     asks = (PartitionSystem,)
     phase = "rates"
@@ -185,6 +188,8 @@ class VelocitySystem(System):
             self.writes = tuple(kind for kind in type(self).writes if kind is not VelocityGradient)
         self.velocity_error: float | None = None
         """Relative RMS error of the velocities in the first stage of the last tick; None: not recorded"""
+        self.makers_in_run: list[str] = []
+        """In the world of a stored frame: names of the systems of its run that make vorticity"""
         self._cells = CellReading(self)
 
     @classmethod
@@ -360,6 +365,12 @@ class VelocitySystem(System):
         return record(self.code)
 
     @property
+    def makers_of_vorticity(self) -> list[str]:
+        """Names of the systems that make vorticity, of the run too if this is the world of a stored frame."""
+        here = [type(system).__name__ for system in self.world.systems if system.makes_vorticity]
+        return [*self.makers_in_run, *here]
+
+    @property
     def needs_all_sources(self) -> bool:
         """Whether sums need all Sources on every rank, more than trees of the other ranks' parts hold."""
         return self.mollify > 0.0 or solver_class(self.solver).needs_all_sources
@@ -421,18 +432,30 @@ class VelocitySystem(System):
         A solver other than the world's gets its own grid, as in a world with that solver. In a world of two
         dimensions the points are moved into the plane, since the flow does not vary across it.
         """
+        flow, x = self._flow_for(points, solver)
+        targets = Targets.at(x, gradient)
+        flow.fill(targets)
+        return targets
+
+    def pressure_at(self, points: Array, solver: str | None = None) -> Array:
+        """Pressure (m,) Pa at any points (m, 3) m by the present vortons: `pressure.pressure_in`."""
+        from ecs_fluid.systems.velocity.pressure import pressure_in
+
+        return pressure_in(*self._flow_for(points, solver))
+
+    def _flow_for(self, points: Array, solver: str | None) -> tuple[VortonFlow, Array]:
+        """The flow of the present vortons, and the points (m, 3) m as it takes them."""
         if self.world.across is not None:
             points = np.where(np.arange(3) == self.world.across, 0.0, points)
         made = self._solver if solver is None else solver_named(solver, self)
         needs = None if made.name == self._solver.name else self._needs(made)
         around = points if self.world.periods.any() else None
         sources, grid = self.world.require(PartitionSystem).present(needs, around)
-        targets = Targets.at(in_range(points, self.world, sources.sigma), gradient)
+        x = in_range(points, self.world, sources.sigma)
         made = fitting(made, sources, grid)
         if made.on_grid:
             self._warn_once(made, sources, grid)
-        VortonFlow.by(made, sources, grid).fill(targets)
-        return targets
+        return VortonFlow.by(made, sources, grid), x
 
     def velocity_at_few(self, points: Array) -> Array:
         """Like `velocity_at`, but by the direct sum for up to FEW_PAIRS pairs, without building a tree."""

@@ -22,8 +22,8 @@ from ecs_fluid.targets import Targets
 if TYPE_CHECKING:
     from ecs_fluid.systems.velocity.system import VelocitySystem
 
-FEW_SWELLING = 1000
-"""Up to this many vortons the potential flow is summed over all pairs."""
+FEW_OTHERS = 1000
+"""Up to this many vortons other strengths than their own are summed over all pairs."""
 
 
 @dataclass
@@ -117,6 +117,17 @@ class VortonFlow:
         return fields
 
 
+def summing(solver: Solver, vortons: int) -> type[Solver]:
+    """The class of solver that sums over so many vortons with other strengths than theirs, beside `solver`.
+
+    `direct` and `tree` do it themselves; for other solvers `fmm` does, with the same tolerance. Few vortons
+    are summed directly.
+    """
+    if vortons <= FEW_OTHERS:
+        return DirectSolver
+    return type(solver) if type(solver) in (DirectSolver, TreeSolver) else FmmSolver
+
+
 class PotentialFlow:
     """The irrotational flow of vortons that swell or shrink, which adds to the flow of their strengths.
 
@@ -143,8 +154,7 @@ class PotentialFlow:
     def by(cls, solver: Solver, sources: Sources, grid: Grid) -> PotentialFlow | None:
         """The potential flow of the vortons sorted in `sources`; None if none of them swells.
 
-        `direct` and `tree` sum it themselves; for other solvers `fmm` does, with the same tolerance. Few
-        vortons are summed directly.
+        `summing` says which solver sums it.
         """
         system = solver.system
         if not (vortons := cls.vortons(system)):
@@ -158,10 +168,7 @@ class PotentialFlow:
         every = np.concatenate(rates)
         if not every.any():
             return None
-        kind = type(solver) if type(solver) in (DirectSolver, TreeSolver) else FmmSolver
-        if len(every) <= FEW_SWELLING:
-            kind = DirectSolver
-        return cls(kind, system, sources, grid, every[sources.order])
+        return cls(summing(solver, len(every)), system, sources, grid, every[sources.order])
 
     @staticmethod
     def vortons(system: VelocitySystem) -> list[Entity]:

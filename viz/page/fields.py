@@ -12,8 +12,8 @@ from ecs_fluid.exports.frames import Frames
 from ecs_fluid.viz.columns import DERIVED, Array, Columns, has_scalar, known_scalars, title, unknown_name
 from ecs_fluid.viz.shared_limits import is_signed, limits, widened
 
-COVERED = {"Position.x", "Velocity.u", "Strength.alpha"}
-"""Columns that are not offered: positions, and vectors whose magnitudes are `speed` and `strength`."""
+COVERED = {"Position.x", "Velocity.u", "Strength.alpha", "LiquidState.pressure"}
+"""Columns that are not offered: positions, and those that are `speed`, `strength` and `pressure`."""
 
 
 @dataclass
