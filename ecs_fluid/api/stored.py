@@ -174,7 +174,8 @@ class VelocityOf:
         from ecs_fluid.systems.velocity.solver import solver_class
 
         world, system = World(**self._options), VelocitySystem(**self._parameters)
-        world.tick, system.makers_in_run = round(time / world.dt), self._makers
+        world.tick = round(time / world.dt)
+        system.makers_in_run = self._makers
         on_grid = solver_class(system.solver).on_grid
         world.set_fluid(**self._constants)
         carried = Density, Temperature, Species
