@@ -96,6 +96,11 @@ def closed_surfaces(mesh: Mesh, file: str) -> list[Mesh]:
     corners = mesh.triangles
     flat = np.any([(corners[:, k] == corners[:, k - 1]).all(axis=1) for k in range(3)], axis=0)
     triangles = corners[~flat]
+    if not len(triangles):
+        raise RecipeError(
+            f"file = {file!r} cannot be cut into parts: it has no faces, or all of them have corners in one "
+            "place; far from the origin, single precision moves close corners together"
+        )
     edges = _edges(triangles)
     # How often each edge is passed in excess in one direction, after each of its sides and before it.
     order = np.lexsort((edges.triangle, edges.edge))
@@ -107,7 +112,7 @@ def closed_surfaces(mesh: Mesh, file: str) -> list[Mesh]:
     loose = np.cumsum(np.bincount(edges.triangle[order], change, len(triangles)))
     ends = np.flatnonzero(loose == 0) + 1
     closed = int(ends[-1]) if len(ends) else 0
-    if closed < len(triangles) or not closed:
+    if closed < len(triangles):
         raise RecipeError(
             f"file = {file!r} cannot be cut into parts: it needs closed surfaces one after the other, whose "
             f"faces all face outward; {len(ends)} of them are closed, and its last "

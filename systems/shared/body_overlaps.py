@@ -162,6 +162,11 @@ def part_overlap_lint(entities: list[Entity], bodies: Bodies, hulls: Hulls) -> l
         pairs = close_pairs(middle, reach, some.shape, free, alone)
         pairs = pairs[some.leader[pairs[:, 0]] == some.leader[pairs[:, 1]]]
         least = SHARED * np.minimum(*hulls.inner[some.hull[pairs]].T)
+        # No pair overlaps by more than the boxes around both do along any axis.
+        low, high = (np.array([end(each, axis=0) for each in corners]) for end in (np.min, np.max))
+        first, second = pairs.T
+        shared = np.minimum(high[first], high[second]) - np.maximum(low[first], low[second])
+        pairs, least = (rows[shared.min(axis=1) > least] for rows in (pairs, least))
         depth = _depths(some, hulls, pairs, np.zeros(len(pairs), bool))
         if (deep := depth[depth > least]).size:
             texts.append(

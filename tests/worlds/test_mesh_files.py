@@ -267,7 +267,7 @@ def test_a_body_of_a_file_is_that_of_its_parts(tmp_path: Path, monkeypatch: pyte
 
 
 def test_surfaces_that_are_no_parts_are_told(tmp_path: Path) -> None:
-    """One that does not close, a hollow, one that is flat, one that is not convex (an L of 3 of 3.5 m^3)."""
+    """One that does not close, a hollow, points, one that is flat, one that is not convex (3 of 3.5)."""
     pyvista = pytest.importorskip("pyvista")
     box, other = pyvista.Box((0, 1, 0, 1, 0, 1)), pyvista.Box((2, 4, 0, 1, 0, 1)).triangulate()
     open_box = in_pieces(
@@ -280,6 +280,9 @@ def test_surfaces_that_are_no_parts_are_told(tmp_path: Path) -> None:
     hollow = pyvista.Box((0.2, 0.8, 0.2, 0.8, 0.2, 0.8)).triangulate().flip_faces()
     with pytest.raises(RecipeError, match="closed surface 1 faces inward, and others do not"):
         hulls_of_mesh(in_pieces(tmp_path / "hollow.vtp", box.triangulate(), hollow), 1.0, 9)
+    far = in_pieces(tmp_path / "far.stl", box.translate((1e9, 1e9, 1e9)))
+    with pytest.raises(RecipeError, match="it has no faces, or all of them have corners in one place"):
+        hulls_of_mesh(far, 1.0, 9)
     square = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
     flat = pyvista.PolyData(square, [3, 0, 1, 2, 3, 0, 2, 3, 3, 2, 1, 0, 3, 3, 2, 0])
     with pytest.raises(RecipeError, match=r"closed surface 1: the 12 points of a polytope lie in a plane"):

@@ -19,6 +19,7 @@ from numba import njit
 from ecs_fluid.kernels.bodies.contact_manifold import MOST_CONTACTS, hull_contacts, put_contact
 from ecs_fluid.kernels.bodies.polytope import Hulls, closest, plane_gap
 from ecs_fluid.kernels.bodies.rotation import rotation_at
+from ecs_fluid.kernels.bodies.seams import has_parts, is_on_surface, reaches_beyond
 from ecs_fluid.kernels.bodies.table import BALL, CONTAINER, Bodies
 from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.compiled.vector3 import (
@@ -59,7 +60,30 @@ def contacts_of_pair(
         return _hull_ball(bodies, hulls, shift, a, b, 1.0, out)
     if bodies.shape[a] == CONTAINER:
         return _container_hull(bodies, hulls, a, b, slack, out)
-    return hull_contacts(bodies, hulls, a, b, slack, out)
+    count = hull_contacts(bodies, hulls, a, b, slack, out)
+    if has_parts(bodies, a):
+        count = _on_surface(bodies, hulls, a, 1.0, count, out)
+    if has_parts(bodies, b):
+        count = _on_surface(bodies, hulls, b, -1.0, count, out)
+    return count
+
+
+@njit(cache=True, error_model="numpy")
+def _on_surface(bodies: Bodies, hulls: Hulls, i: int, sign: float, count: int, out: Array) -> int:
+    """Keep of contacts (count, 7) those on the surface of the body that part i is of; returns their number.
+
+    `sign` is 1 if normals point away from part i, else -1.
+    """
+    x, turn, kept = row_of(bodies.x, i), rotation_at(bodies.q, i), 0
+    for k in range(count):
+        normal = out[k, 3], out[k, 4], out[k, 5]
+        place = minus(add_scaled(row_of(out, k), -0.5 * sign * out[k, 6], normal), x)
+        outward = scaled(sign, rotated_back(turn, normal))
+        if is_on_surface(bodies, hulls, i, rotated_back(turn, place), outward):
+            for j in range(7):
+                out[kept, j] = out[k, j]
+            kept += 1
+    return kept
 
 
 @njit(cache=True, error_model="numpy", forceinline=False)
@@ -156,6 +180,8 @@ def _hull_ball(bodies: Bodies, hulls: Hulls, shift: Array, a: int, b: int, sign:
         else:
             nearest = _nearest_pass(hulls, hull, start, path, nearest)
     distance, normal, place = nearest
+    if distance > 0.0 and has_parts(bodies, a) and reaches_beyond(bodies, hulls, a, place, normal):
+        return 0
     gap = dot(minus(start, place), normal) - radius
     if distance < 0.0:
         gap = distance - radius

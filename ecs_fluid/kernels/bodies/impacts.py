@@ -22,6 +22,7 @@ from ecs_fluid.kernels.bodies.contact_solver import ContactForces, contact_speed
 from ecs_fluid.kernels.bodies.polytope import Hulls, closest, plane_gap
 from ecs_fluid.kernels.bodies.rigid_substep import find_contacts, substep
 from ecs_fluid.kernels.bodies.rotation import product, quaternion_of, rotation_at, rotation_of
+from ecs_fluid.kernels.bodies.seams import has_parts, reaches_beyond
 from ecs_fluid.kernels.bodies.table import BALL, CONTAINER, Bodies
 from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.compiled.vector3 import (
@@ -95,6 +96,19 @@ def _gap(
     return gap, -dot(speed, normal), dot(pull, normal)
 
 
+@njit(cache=True, error_model="numpy")
+def _is_at_seam(bodies: Bodies, hulls: Hulls, a: int, b: int, acceleration: Array, t: float) -> bool:
+    """Whether ball b is above another part of the body when, after t seconds, it is closest to part a."""
+    if not has_parts(bodies, a):
+        return False
+    own = _ballistic_motion(bodies, a, acceleration, t)[0]
+    d = minus(_ballistic_motion(bodies, b, acceleration, t)[0], own)
+    after = product(quaternion_of(t * bodies.angular_velocity[a]), bodies.q[a])
+    place = rotated_back(rotation_of((after[0], after[1], after[2], after[3])), d)
+    distance, outward, point = closest(hulls, bodies.hull[a], place)
+    return distance > 0.0 and reaches_beyond(bodies, hulls, a, point, outward)
+
+
 @njit(cache=True)
 def _impact(
     bodies: Bodies,
@@ -112,7 +126,8 @@ def _impact(
     for step in range(40):
         gap, closing, pull = _gap(bodies, hulls, a, b, wall, acceleration, t)
         if abs(gap) <= touch or (step == 0 and gap < 0.0):
-            return t if closing > least_bounce else math.inf
+            hits = closing > least_bounce and not _is_at_seam(bodies, hulls, a, b, acceleration, t)
+            return t if hits else math.inf
         root = closing * closing + 2.0 * pull * gap
         if root < 0.0 or closing + math.sqrt(root) <= 0.0:
             return math.inf

@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.bodies.polytope import Hulls, beyond_a_plane, closest
+from ecs_fluid.kernels.bodies.polytope import Hulls, beyond_a_plane, closest, extent_along, plane_gap
 from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles, listed_at
 from ecs_fluid.kernels.compiled import CHUNKS, Array
@@ -360,6 +360,28 @@ def _add_part(
     return value - one
 
 
+@njit(cache=True, error_model="numpy")
+def _is_hidden(obstacles: Obstacles, hulls: Hulls, i: int, near: Array, foot: Vector, n: Vector) -> bool:
+    """Whether another part of the body of part i has its closest point, foot, and goes on beyond it along n.
+
+    n is the direction from there to the particle, to which the other part is nearer then. ``near`` are the
+    bodies near the particle.
+    """
+    d, m = minus(foot, row_of(obstacles.x1, i)), matrix_at(obstacles.turn1, i)
+    place, along = rotated_back(m, d), rotated_back(m, n)
+    touching = 1e-6 * obstacles.radius[i]
+    for c in near:
+        if c == i or obstacles.leader[c] != obstacles.leader[i]:
+            continue
+        h = obstacles.hull[c]
+        inside = True
+        for k in range(hulls.plane_start[h], hulls.plane_start[h + 1]):
+            inside = inside and plane_gap(hulls.planes, k, place) <= touching
+        if inside and extent_along(hulls, h, along)[1] > dot(along, place) + touching:
+            return True
+    return False
+
+
 @parallel(error_model="numpy")
 def walls(
     chunk: int,
@@ -426,6 +448,9 @@ def walls(
                         foot = add_scaled(row_of(centre, i), 1.0, rotated(m, point))
                         value, steep = wall_part(gap_here / spacing, law)
                         own[0], own[1], own[2] = rotated(m, scaled(steep / spacing, outward))
+                        away, others = rotated(m, outward), near[first:last]
+                        if gap_here > 0.0 and _is_hidden(obstacles, hulls, i, others, foot, away):
+                            value = 0.0
             if value <= 0.0:
                 continue
             to = 0
