@@ -113,12 +113,14 @@ def _vortons(x: Array) -> tuple[Component, ...]:
     return Position(x), Strength(1e-3 * x), CoreRadius(np.full(n, 0.2)), Volume(np.full(n, 0.0025))
 
 
-def _meshes(x: Array, precision: Precision) -> Iterator[World]:
-    """A world of so many vortons that the solver uses its mesh, not all pairs."""
-    draw = np.random.default_rng(2)
-    yield from _flows(("euler", {"solver": "pppm", "tracers": "solver"}, "pse"))(
-        draw.random((20_000, 3)), precision
-    )
+def _many(solver: str, count: int) -> Callable[[Array, Precision], Iterator[World]]:
+    """A world of so many vortons and tracers that this solver sums at neither of them by all pairs."""
+
+    def worlds(x: Array, precision: Precision) -> Iterator[World]:
+        many = np.random.default_rng(2).random((count, 3))
+        yield from _flows(("euler", {"solver": solver, "tracers": "solver"}, "pse"))(many, precision)
+
+    return worlds
 
 
 def _fires(x: Array, precision: Precision) -> Iterator[World]:
@@ -201,8 +203,8 @@ PARTS: dict[str, Callable[[Array, Precision], Iterator[World]]] = {
         ("euler", {"solver": "poisson"}, "pse"),
         ("euler", {"solver": "hybrid", "interpolation": "cubic"}, "pse"),
     ),
-    "multipoles": _flows(("euler", {"solver": "fmm"}, "pse")),
-    "meshes": _meshes,
+    "multipoles": _many("fmm", 2_000),
+    "meshes": _many("pppm", 20_000),
     "fire": _fires,
 }
 """Parts with kernels of their own, those that compile longest first."""
