@@ -29,7 +29,7 @@ def test_jerk_of_two_circling_vortons() -> None:
     )
     system = ef.DiagnosticsSystem(every=1, jerk=True)
     world = world_of(pair, system, dt=0.05, integrator="rk3", debug=True)
-    with pytest.warns(ef.FluidWarning, match="overlap"):
+    with pytest.warns(ef.FluidWarning, match="vortex lines end in the fluid"):
         world.step(6)
     jerks = [record["jerk"] for record in world.history]
     assert jerks[:2] == [0.0, 0.0]
