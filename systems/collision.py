@@ -47,6 +47,10 @@ if TYPE_CHECKING:
 IN_A_ROW = 8
 """An emitter counts as misplaced if this many new particles in a row are: one or two may be by chance."""
 
+MOST_TURN = 0.5
+"""Of a body that turns by more than this in a tick, rad, a warning tells: paths that are followed as straight
+in its axes are bent there, and pass walls unseen."""
+
 HALVINGS = 2
 """How often a box that a surface may cut is halved to measure its part outside."""
 
@@ -71,7 +75,8 @@ class CollisionSystem(System):
     """Collisions of particles with bodies: they stay out of solids and inside containers.
 
     The path of each particle during the tick is followed from surface to surface, in axes that move with the
-    bodies, so that no particle passes through a body at any speed. Where it meets a surface it slides on
+    bodies, so that no particle passes through a body at any speed, unless that turns by more than half a
+    radian in the tick, which is told. Where it meets a surface it slides on
     without friction: it loses the part of its motion that points into the surface. An InertialVelocity v
     becomes v - (1 + e) ((v - v_b) . n) n, with v_b the velocity of the surface and e the `restitution`. After
     a tick no particle is inside a solid, or outside a container that it was in when the tick began.
@@ -123,9 +128,10 @@ class CollisionSystem(System):
         obstacles, hulls = self._obstacles(entities, moving=True)
         counts = np.zeros((CHUNKS, 3), np.int64)
         rounding = float(np.finfo(self.world.dtype).eps)
-        for entity, (position, former) in self.chosen(Position, FormerPosition):
-            if of_bodies(entity):
-                continue
+        followed = [found for found in self.chosen(Position, FormerPosition) if not of_bodies(found[0])]
+        if followed:
+            self._warn_of_turns(obstacles, dt)
+        for entity, (position, former) in followed:
             if InertialVelocity in entity:
                 own, bounce = entity[InertialVelocity].v, self.restitution
             else:
@@ -142,6 +148,19 @@ class CollisionSystem(System):
             if count:
                 getattr(total, name)[0] += count
         total.cleared[0] += self._keep_back_new(obstacles, hulls)
+
+    def _warn_of_turns(self, obstacles: Obstacles, dt: float) -> None:
+        """Warn of bodies that turn too far in a tick; balls may."""
+        from ecs_fluid.kernels.bodies.table import BALL
+
+        speeds = np.linalg.norm(obstacles.angular_velocity[obstacles.shape != BALL], axis=1)
+        turn = dt * float(speeds.max(initial=0.0))
+        if turn > MOST_TURN:
+            self.warn(
+                f"a body turns by {turn:.2g} rad in a tick, and from {MOST_TURN} on particles may pass "
+                f"through its walls; use dt <= {MOST_TURN / turn * dt:.2g} s",
+                "turns",
+            )
 
     def lint(self, world: World) -> list[str]:
         """Warn of populations that were removed entirely at the start, and of liquid that was in part."""

@@ -373,3 +373,17 @@ def test_resume_equals_a_straight_run(tmp_path: Path) -> None:
         world.step(6)
         again.step(6)
         assert world.state_hash() == again.state_hash()
+
+
+@pytest.mark.parametrize(("turn", "told"), [(0.4, False), (1.0, True)])
+def test_a_body_that_turns_far_in_a_tick_is_told(turn: float, told: bool) -> None:
+    """Of particles that meet the wall of a ring one in six passes it at 1 rad a tick; balls have no walls."""
+    world = empty_world()
+    solid(world, "bar", box(1.0, 0.1, 0.1), motion="scripted", angular_velocity=(0, 0, turn / world.dt))
+    balls(world, "ball", [[3.0, 0.0, 0.0]], 0.5, motion="scripted", angular_velocity=(0, 0, 3.0 / world.dt))
+    particles(world, np.array([[0.0, 0.0, 1.0]]), np.zeros((1, 3)))
+    run_systems(world)
+    with warnings.catch_warnings(record=True, action="always", category=ef.FluidWarning) as caught:
+        world.step(2)
+    text = "a body turns by 1 rad in a tick, and from 0.5 on particles may pass through its walls"
+    assert [text in str(one.message) for one in caught] == [True] * told
