@@ -30,8 +30,7 @@ Watcher = Callable[[World, int], bool]
 def stored_columns(world: World) -> dict[str, dict[str, Array]]:
     """Columns of a frame, by entity and label.
 
-    Entities with a Position have their state and columns `in_frames`, bodies their place and columns
-    `in_frames`.
+    Entities with a Position have their state in it, bodies their place; both have their columns `in_frames`.
     """
     frame = {}
     for entity in world.entities:
