@@ -15,6 +15,9 @@ from ecs_fluid.keyframes import Between, Keyed, KeyedVector
 from ecs_fluid.settings import Settings
 from ecs_fluid.validation_errors import shown, validated
 
+EARTH = 9.81
+"""Gravity of the earth, m/s^2."""
+
 Law = Literal["none", "ideal_gas", "liquid"]
 LAWS = {"none": 0, "ideal_gas": 1, "liquid": 2}
 """Codes of the equations of state."""
@@ -82,7 +85,7 @@ class FluidOptions(Settings):
     """heat capacity c_p, J/(kg K)"""
     conductivity: Annotated[float, Field(**Fluid.columns["conductivity"].limits)] = 0.0
     """thermal conductivity, W/(m K); 0.026 for air, 0.6 for water"""
-    gravity: KeyedVector = (0.0, 0.0, -9.81)
+    gravity: KeyedVector = (0.0, 0.0, -EARTH)
     """gravity, m/s^2; may be keyed in time"""
     law: Law = "none"
     """equation of state: density by temperature"""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ecs_fluid.component import Array, Tables
-from ecs_fluid.fluid import Fluid
+from ecs_fluid.fluid import EARTH, Fluid
 from ecs_fluid.keyframes import Keyed
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 NITROGEN = 77.0
 """Boiling point of nitrogen, K: a lower temperature was probably meant in degrees Celsius."""
-
-EARTH = 9.81
-"""Gravity of the earth, m/s^2."""
 
 LENGTHS = {"millimetres": 1000.0, "centimetres": 100.0, "inches": 39.3701, "feet": 3.28084}
 """Units of length that other programs count in; how many there are in a metre."""

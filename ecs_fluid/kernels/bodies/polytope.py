@@ -96,6 +96,21 @@ def extent_along(hulls: Hulls, hull: int, axis: Vector) -> tuple[float, float]:
 
 
 @njit(cache=True, error_model="numpy")
+def has_place(hulls: Hulls, hull: int, p: Vector, near: float) -> bool:
+    """Whether the place p is at most `near` m outside all planes of a polytope."""
+    for k in range(hulls.plane_start[hull], hulls.plane_start[hull + 1]):
+        if plane_gap(hulls.planes, k, p) > near:
+            return False
+    return True
+
+
+@njit(cache=True, error_model="numpy")
+def goes_on_beyond(hulls: Hulls, hull: int, p: Vector, n: Vector, near: float) -> bool:
+    """Whether a polytope has the place p and goes on beyond the plane there across n, both to `near` m."""
+    return has_place(hulls, hull, p, near) and extent_along(hulls, hull, n)[1] > dot(n, p) + near
+
+
+@njit(cache=True, error_model="numpy")
 def _closest_on_segment(a: Vector, b: Vector, p: Vector) -> Vector:
     """Point of the segment a b that is closest to p."""
     way = minus(b, a)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from ecs_fluid.kernels.bodies.polytope import Hulls, extent_along, plane_gap
+from ecs_fluid.kernels.bodies.polytope import Hulls, goes_on_beyond, has_place, plane_gap
 from ecs_fluid.kernels.bodies.table import Bodies
 from ecs_fluid.kernels.compiled.vector3 import Vector, add_scaled, dot, minus, row_of
 
@@ -32,22 +32,13 @@ def has_parts(bodies: Bodies, i: int) -> bool:
 
 
 @njit(cache=True, error_model="numpy")
-def _has(hulls: Hulls, hull: int, p: Vector, near: float) -> bool:
-    """Whether the place p is at most `near` m outside all planes of a polytope."""
-    for k in range(hulls.plane_start[hull], hulls.plane_start[hull + 1]):
-        if plane_gap(hulls.planes, k, p) > near:
-            return False
-    return True
-
-
-@njit(cache=True, error_model="numpy")
 def _is_in_another(bodies: Bodies, hulls: Hulls, i: int, p: Vector) -> bool:
     """Whether the place p, in body axes, is in or on another part of the body than part i."""
     first = bodies.leader[i]
     for c in range(first, len(bodies.x)):
         if bodies.leader[c] != first:
             break
-        if c != i and _has(hulls, bodies.hull[c], p, TOUCHING * bodies.radius[i]):
+        if c != i and has_place(hulls, bodies.hull[c], p, TOUCHING * bodies.radius[i]):
             return True
     return False
 
@@ -63,11 +54,7 @@ def reaches_beyond(bodies: Bodies, hulls: Hulls, i: int, p: Vector, n: Vector) -
     for c in range(first, len(bodies.x)):
         if bodies.leader[c] != first:
             break
-        if (
-            c != i
-            and _has(hulls, bodies.hull[c], p, touching)
-            and extent_along(hulls, bodies.hull[c], n)[1] > dot(n, p) + touching
-        ):
+        if c != i and goes_on_beyond(hulls, bodies.hull[c], p, n, touching):
             return True
     return False
 

@@ -107,7 +107,7 @@ class SharedLibrary(LeanLibrary):
         name, kind, data, *called = state
         for made in called[0] if called else ():
             # The name of a generator's second function has an address, which is another in each process.
-            if all(name in _machine_code for name in made.names):
+            if all(own in _machine_code for own in made.names):
                 continue
             _register(made)
             if made.code != data[0]:

@@ -33,7 +33,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.bodies.polytope import Hulls, beyond_a_plane, closest, extent_along, plane_gap
+from ecs_fluid.kernels.bodies.polytope import Hulls, beyond_a_plane, closest, goes_on_beyond
+from ecs_fluid.kernels.bodies.seams import TOUCHING
 from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles, listed_at
 from ecs_fluid.kernels.compiled import CHUNKS, Array
@@ -296,8 +297,8 @@ def gap_to(
 ) -> tuple[float, Vector]:
     """(Signed distance m from the solid body ``i``, unit normal there) of a place ``d`` m from its centre.
 
-    The columns are those of `Obstacles`. Polytopes one of whose planes is
-    farther away than ``reach`` m are at ``reach``.
+    The columns are those of `Obstacles`. Polytopes one of whose planes is farther away than ``reach`` m are
+    at ``reach``.
     """
     far = length(d)
     gap, normal = far - radius[i], scaled(1.0 / max(far, 1e-12), d)
@@ -369,15 +370,11 @@ def _is_hidden(obstacles: Obstacles, hulls: Hulls, i: int, near: Array, foot: Ve
     """
     d, m = minus(foot, row_of(obstacles.x1, i)), matrix_at(obstacles.turn1, i)
     place, along = rotated_back(m, d), rotated_back(m, n)
-    touching = 1e-6 * obstacles.radius[i]
+    touching = TOUCHING * obstacles.radius[i]
     for c in near:
         if c == i or obstacles.leader[c] != obstacles.leader[i]:
             continue
-        h = obstacles.hull[c]
-        inside = True
-        for k in range(hulls.plane_start[h], hulls.plane_start[h + 1]):
-            inside = inside and plane_gap(hulls.planes, k, place) <= touching
-        if inside and extent_along(hulls, h, along)[1] > dot(along, place) + touching:
+        if goes_on_beyond(hulls, obstacles.hull[c], place, along, touching):
             return True
     return False
 
