@@ -192,7 +192,7 @@ def _sort(phase: str, members: list[System], later: list[set[int]], reads: Reads
             if type(members[i]) is type(members[j]):
                 if members[i].several:
                     continue
-                if members[i].single:
+                if members[i].several is False:
                     raise ScheduleError(
                         f"there are two systems {type(members[i]).__name__}, which would do the same twice; "
                         "keep one of them"

@@ -102,10 +102,8 @@ class System(esper.Processor):
             (Strang, SIAM J. Numer. Anal. 5 (1968)). In the phase spawn, it runs before all other systems,
             with rows spawned and killed at once, and again after the phase move, with rows spawned and killed
             when the tick ends.
-        several: whether a world may have several of the class although they write the same tables; they then
-            run in the order in which they were added.
-        single: whether a world may have one of the class alone, although several would write no table in
-            common: they would do the same twice.
+        several: whether a world may have several of the class; they then run in the order in which they were
+            added. None, the default: if they write no table in common.
         integrates: whether it advances all states by their rates, once for every stage of the integrator.
         on: a parameter of this name, a tuple of entity names, says which entities the system works on
             (`chosen`); the world refuses names of entities that it does not have.
@@ -132,8 +130,7 @@ class System(esper.Processor):
     after: ClassVar[tuple[type[System] | str, ...]] = ()
     integrates: ClassVar[bool] = False
     symmetric: ClassVar[bool] = False
-    several: ClassVar[bool] = False
-    single: ClassVar[bool] = False
+    several: ClassVar[bool | None] = None
     distribution: ClassVar[Literal["rows", "whole", "ranks"]] = "whole"
     dimensions: ClassVar[tuple[int, ...]] = (3,)
     makes_vorticity: ClassVar[bool] = False

@@ -245,8 +245,7 @@ class BodySystem(System):
             if names.count(name) > 1:
                 raise RecipeError(f"BodySystem: two scripts move the body {name!r}; one is allowed")
         if ContactMemory not in world.fluid:
-            nothing = np.zeros((0, 3))
-            world.attach("fluid", ContactMemory(np.zeros((0, 2), np.int64), nothing, nothing))
+            world.attach("fluid", ContactMemory)
 
     def must_hold(self, world: World) -> None:
         """Check that each script moves one scripted body."""

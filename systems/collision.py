@@ -27,11 +27,11 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.shared.body_tables import (
     SHAPES,
+    as_obstacles,
     body_entities,
     column_of,
     depths,
     gathered,
-    resting_obstacles,
 )
 from ecs_fluid.systems.shared.populations import of_bodies
 from ecs_fluid.systems.shared.walls import containers, outside_all
@@ -188,7 +188,7 @@ class CollisionSystem(System):
         It is minus the distance at points up to `reach` m beside a body, and farther away less than that.
         """
         bodies, hulls = gathered(body_entities(self.world))
-        return depths(resting_obstacles(bodies, hulls, max(reach, self.clearance)), hulls, points)
+        return depths(as_obstacles(bodies, hulls, max(reach, self.clearance)), hulls, points)
 
     def open_part(self, points: Array, sides: Array, halvings: int = HALVINGS) -> Array:
         """Part (n,), 0 to 1, that is outside bodies and in a container, of boxes around points (n, 3) m.
@@ -197,19 +197,16 @@ class CollisionSystem(System):
         these, `halvings` times; a part is then cut across at its middle's distance from the surface, which is
         exact for planes across an axis, and else what one box loses others gain.
         """
-        part, cut = self._cut_once(points, sides)
+        reach = 0.5 * float(np.sqrt((sides**2).sum()))
+        depth = self.overlap(points, reach)
+        part: Array = np.clip(0.5 - depth / sides.max(), 0.0, 1.0)
+        cut = np.flatnonzero(np.abs(depth) < reach)
         if len(cut) and halvings:
             halves = [(-0.25, 0.25) if side > 0 else (0.0,) for side in sides]
             offsets = np.array(list(product(*halves))) * sides
             inner = (points[cut, None] + offsets).reshape(-1, 3)
             part[cut] = self.open_part(inner, sides / 2, halvings - 1).reshape(len(cut), -1).mean(axis=1)
         return part
-
-    def _cut_once(self, points: Array, sides: Array) -> tuple[Array, Array]:
-        """Part (n,) of boxes by the depth of their middles; and the rows of those that a surface may cut."""
-        reach = 0.5 * float(np.sqrt((sides**2).sum()))
-        depth = self.overlap(points, reach)
-        return np.clip(0.5 - depth / sides.max(), 0.0, 1.0), np.flatnonzero(np.abs(depth) < reach)
 
     def keeps(self, entity: Entity) -> bool:
         """Whether there are bodies, and this system keeps the entity's particles out of them."""
@@ -231,15 +228,10 @@ class CollisionSystem(System):
 
     def _obstacles(self, entities: list[Entity], moving: bool) -> tuple[Obstacles, Hulls]:
         """Bodies moving through this tick, or at rest as they stand now."""
-        from ecs_fluid.kernels.collision.swept_bodies import obstacles
-
-        bodies, hulls = gathered(entities)
-        if not moving:
-            return resting_obstacles(bodies, hulls, self.clearance), hulls
-        former = column_of(entities, FormerPose, "x"), column_of(entities, FormerPose, "q")
-        present, motion = (bodies.x, bodies.q), (bodies.v, bodies.angular_velocity)
-        shapes = (bodies.shape, bodies.radius, bodies.hull)
-        return obstacles(former, present, motion, *shapes, hulls, self.clearance, bodies.leader), hulls
+        (bodies, hulls), former = gathered(entities), None
+        if moving:
+            former = column_of(entities, FormerPose, "x"), column_of(entities, FormerPose, "q")
+        return as_obstacles(bodies, hulls, self.clearance, former), hulls
 
     def _keep_back_new(self, obstacles: Obstacles, hulls: Hulls) -> int:
         """Keep back misplaced new particles of emitters; returns their number."""

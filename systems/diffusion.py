@@ -64,7 +64,7 @@ class DiffusionSystem(System):
     adds = (StrengthRate, CoreRadiusRate)
     asks = ("BodySystem",)
     phase = "rates"
-    single = True
+    several = False
     distribution = "ranks"
     dimensions = (2, 3)
 

@@ -192,9 +192,8 @@ class InflowSystem(System):
         """Make the liquid entities that the openings fill."""
         for inflow in self.inflows:
             if inflow.into not in world:
-                kinds: list[type[Component]] = [Position, InertialVelocity, Liquid]
-                kinds += [kind for kind, _ in _further_components(inflow)]
-                world.spawn(inflow.into, *(kind.blank(0, np.float64) for kind in kinds))
+                further = (kind for kind, _ in _further_components(inflow))
+                world.spawn(inflow.into, Position, InertialVelocity, Liquid, *further)
 
     def added(self, world: World) -> None:
         """Refuse openings of the same name, entities other than plain liquid, and more than memory holds."""

@@ -63,7 +63,7 @@ class InertiaSystem(System):
     may_read = (Liquid, Whitewater)
     adds = (Velocity, Acceleration)
     phase = "rates"
-    single = True
+    several = False
     distribution = "rows"
     dimensions = (2, 3)
 

@@ -35,7 +35,7 @@ class AlignmentSystem(System):
     reads = (Position, VelocityGradient)
     writes = (Strength,)
     phase = "move"
-    single = True
+    several = False
 
     rate: float = Field(ge=0, le=1e9)
     """rate of turning, 1/s; about a tenth of the largest |grad u|"""

@@ -43,7 +43,7 @@ class ReformulationSystem(System):
     may_read = (Dilatation,)
     adds = (StrengthRate, CoreRadiusRate)
     phase = "rates"
-    single = True
+    several = False
 
     g: float = Field(default=0.2, ge=0.0, le=1 / 3)
     """part of the stretching that goes into the core radius, 1"""

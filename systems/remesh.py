@@ -190,7 +190,8 @@ class RemeshSystem(System):
         """Tables of the vortons that replace the entity's; and what the old ones carry."""
         from ecs_fluid.kernels.vorticity.strength_moments import with_moments
 
-        lattice, cargo = self._lattice(entity), Cargo(entity, self.fill)
+        lattice, cargo = lattice_for(self.world, self._spacing(entity)), Cargo(entity, self.fill)
+        self._check_size(entity, lattice)
         spacing, again = lattice.spacing, lattice.again
         low, field, load, space = self._shared(entity, cargo, lattice)
         x, shape = entity[Position].x, field.shape[:3]
@@ -239,12 +240,6 @@ class RemeshSystem(System):
         """Spacing of the lattice for an entity, m."""
         alpha, sigma = entity[Strength].alpha, entity[CoreRadius].sigma
         return self.spacing or _core_radius(alpha, sigma) / self.overlap
-
-    def _lattice(self, entity: Entity) -> Lattice:
-        """The lattice around the vortons of an entity; raises an error if it has too many points."""
-        lattice = lattice_for(self.world, self._spacing(entity))
-        self._check_size(entity, lattice)
-        return lattice
 
     def _shared(self, entity: Entity, cargo: Cargo, lattice: Lattice) -> tuple[Array, Array, Array, Array]:
         """The lowest lattice index (3,), the strengths and cargo that the points get, and their volumes."""

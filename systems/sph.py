@@ -32,7 +32,6 @@ from ecs_fluid.systems.liquid.around import carried, liquid_around
 from ecs_fluid.systems.liquid.constants import common_viscosity
 from ecs_fluid.systems.liquid.lint import liquid_lint
 from ecs_fluid.systems.liquid.march import MarchResult, march
-from ecs_fluid.systems.liquid.measuring import measured
 from ecs_fluid.systems.liquid.places import bodies_at
 from ecs_fluid.systems.liquid.start import fill_model, remove_in_solids
 from ecs_fluid.systems.liquid.steps import MOST_STEPS, StepLimits
@@ -317,4 +316,4 @@ class SphSystem(System):
         if unknown and self.world.require(LiquidPushSystem).pushed:
             self.world.evaluate()  # pushes at the start of the first tick affect the default sound_speed
         fill_model(self)
-        return measured(AllLiquid(self))
+        return AllLiquid(self).measured()

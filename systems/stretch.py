@@ -58,7 +58,7 @@ class StretchSystem(System):
     reads = (VelocityGradient, Strength, CoreRadius)
     adds = (StrengthRate,)
     phase = "rates"
-    single = True
+    several = False
     distribution = "rows"
     dimensions = (2, 3)
 

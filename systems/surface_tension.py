@@ -74,8 +74,7 @@ class SurfaceTensionSystem(System):
     def spawns(self, world: World) -> None:
         """Make the entity of the surface's vortons."""
         if self.on not in world:
-            rows = np.zeros((0, 3))
-            world.spawn(self.on, Position(rows), Strength(rows), CoreRadius(rows[:, 0]), Volume(rows[:, 0]))
+            world.spawn(self.on, Position, Strength, CoreRadius, Volume)
 
     def added(self, world: World) -> None:
         """Require a surface, and the flow that carries it and that its vortons make."""
@@ -113,7 +112,7 @@ class SurfaceTensionSystem(System):
             tension_force,
         )
 
-        mean, contrast = self._mean(), self._contrast()
+        mean, contrast = self._mean_and_contrast()
         width = CELLS * float(h.max())
         parts, count = closed_parts(table.phi, h, width)
         force = tension_force(table.phi, table.origin, h, width, parts, count)
@@ -144,18 +143,12 @@ class SurfaceTensionSystem(System):
         found[within] = a
         return found
 
-    def _densities(self) -> tuple[float, float]:
-        """Densities inside and outside, kg/m^3."""
+    def _mean_and_contrast(self) -> tuple[float, float]:
+        """Mean density, kg/m^3, and density inside minus that outside, over the mean."""
         outside = float(self.field(Fluid).density)
-        return (outside if self.liquid_density is None else self.liquid_density), outside
-
-    def _mean(self) -> float:
-        inside, outside = self._densities()
-        return 0.5 * (inside + outside)
-
-    def _contrast(self) -> float:
-        """Density inside minus that outside, over their mean."""
-        return 2.0 * (self._densities()[0] - self._mean()) / self._mean()
+        inside = outside if self.liquid_density is None else self.liquid_density
+        mean = 0.5 * (inside + outside)
+        return mean, 2.0 * (inside - mean) / mean
 
     # ------------------------------------------------------------------ the vortons
 
@@ -217,7 +210,7 @@ class SurfaceTensionSystem(System):
         Waves of two cells, omega^2 = s k^3 / (2 m) with k = pi / h, would turn by 2.2 radians in it, where 2
         is the limit; the thickness of the sheet slows them by more than that.
         """
-        return float(np.sqrt(self._mean() * spacing**3 / (np.pi * self.surface_tension)))
+        return float(np.sqrt(self._mean_and_contrast()[0] * spacing**3 / (np.pi * self.surface_tension)))
 
     def _refuse_company(self) -> None:
         """Raise FluidError if another system would do this one's work a second time."""
@@ -227,7 +220,7 @@ class SurfaceTensionSystem(System):
                     f"RemeshSystem would replace the vortons of {self.on!r}, which SurfaceTensionSystem "
                     "replaces itself; name other entities in 'on' of RemeshSystem"
                 )
-            if isinstance(other, BaroclinicSystem) and self._contrast():
+            if isinstance(other, BaroclinicSystem) and self._mean_and_contrast()[1]:
                 raise FluidError(
                     "BaroclinicSystem and SurfaceTensionSystem would both generate vorticity from the jump "
                     "in density; leave one of them out, or leave out 'liquid_density'"

@@ -90,7 +90,7 @@ class ThermalSystem(System):
     adds = (TemperatureRate, SpeciesRate)
     asks = ("BodySystem",)
     phase = "rates"
-    single = True
+    several = False
     distribution = "ranks"
     dimensions = (2, 3)
     warms = True

@@ -131,8 +131,7 @@ class WhitewaterSystem(System):
     def spawns(self, world: World) -> None:
         """Make the entity of the particles."""
         if self.into not in world:
-            kinds = Position, InertialVelocity, Whitewater
-            world.spawn(self.into, *(kind.blank(0, np.float64) for kind in kinds))
+            world.spawn(self.into, Position, InertialVelocity, Whitewater)
 
     def added(self, world: World) -> None:
         """Check the entity."""

@@ -11,6 +11,7 @@ from scipy.spatial import cKDTree
 
 from ecs_fluid.exports.bodies import Placed
 from ecs_fluid.exports.particle_surface import below, mixed, surface_of_particles
+from ecs_fluid.fluid import EARTH
 from ecs_fluid.viz.columns import Array, Columns
 
 Vector = NDArray[np.float64]
@@ -63,7 +64,7 @@ def foam(x: Array, u: Array, drops: NDArray[np.bool_], spacing: float, rows: Row
     apart, faster = x[other] - x[rows, None], u[other] - u[rows, None]
     change = np.abs(np.einsum("ijk,ijk->ij", apart, faster)) / np.where(known, distance, 1.0)
     crowd = weight.sum(axis=1)
-    typical = np.sqrt(9.81 * spacing + 7.3e-5 / spacing)
+    typical = np.sqrt(EARTH * spacing + 7.3e-5 / spacing)
     stirred = _rise((weight * change).sum(axis=1) / np.where(crowd > 0.0, crowd, 1.0) / typical, STIRRED)
     flying = _rise(np.linalg.norm(u[rows], axis=1) / typical, STIRRED)
     torn = _rise((known & drops[other]).sum(axis=1) / np.maximum(known.sum(axis=1), 1), TORN)

@@ -171,7 +171,9 @@ class WorldRecipe(Settings):
         chosen: list[Request] = []
         for number, item in enumerate(checked.system, start=1):
             place = f"[[system]] {number}"
-            chosen.append((place, _system_of(item, place, self._allow_code)(**_parameters_of(item))))
+            kind = _system_of(item, place, self._allow_code)
+            given = item._given() if isinstance(item, System) else without_kind(item)
+            chosen.append((place, kind(**given)))
         # All at once: a system that another one requires is found in the list, in any order.
         systems = merged(checked._fluid_systems(), needed, chosen)
         world.add_systems(systems)
@@ -290,11 +292,6 @@ def _system_of(item: Any, place: str, allow_code: bool) -> type[System]:
         kind.load_code(parameters, place)
     validated(kind.parameters_for(parameters, place), parameters, place)
     return kind
-
-
-def _parameters_of(item: dict[str, Any] | System) -> dict[str, Any]:
-    """The parameters that a [[system]] table, or a system made in Python, was given."""
-    return item._given() if isinstance(item, System) else without_kind(item)
 
 
 def _table_of(item: dict[str, Any] | System, place: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
@@ -385,8 +386,9 @@ def write_movie(
 
         labels = {name: stored.index(name).columns for name in stored.populations}
         subject = Subject.of_run(folder)
-        subject.check(drawing, labels, lambda: VelocityOf(folder)((0.0, {})))
-        flow = VelocityOf(folder) if what in ("slice", "streamlines") else None
+        flow_of = cache(lambda: VelocityOf(folder))
+        subject.check(drawing, labels, lambda: flow_of()((0.0, {})))
+        flow = flow_of() if what in ("slice", "streamlines") else None
         movie(target, Recording(stored, rows), velocity_of=flow, **more, **subject.options(drawing))
     return target
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ecs_fluid.component import Array, Component, Tables
-from ecs_fluid.components import Position
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
 from ecs_fluid.ranks.comm import Comm
@@ -274,8 +273,3 @@ def memory() -> dict[str, int]:
 def even_blocks(total: int, size: int) -> Array:
     """Edges (size + 1,) of equal blocks."""
     return np.arange(size + 1, dtype=np.int64) * total // size
-
-
-def is_divided(tables: Tables) -> bool:
-    """Whether the rows of an entity with these tables are divided among the ranks."""
-    return Position in tables

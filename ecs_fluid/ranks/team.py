@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from ecs_fluid.component import Component
-from ecs_fluid.components import Dilatation
+from ecs_fluid.components import Dilatation, Position
 from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.io.provenance import differences
 from ecs_fluid.own_code import code_named_in
 from ecs_fluid.ranks.comm import Comm
-from ecs_fluid.ranks.ranks import Ranks, even_blocks, is_divided
+from ecs_fluid.ranks.ranks import Ranks, even_blocks
 from ecs_fluid.runs.resume import world_of
 from ecs_fluid.signals import stop_signals
 from ecs_fluid.state import packed_world
@@ -71,7 +71,7 @@ def _share(world: World, comm: Comm) -> Ranks:
     meta, arrays = packed_world(world)
     # From here on the others take part: errors in the world must have been raised before.
     comm.broadcast(SHARE)
-    sizes = {entity.name: len(entity) for entity in world.entities if is_divided(entity.tables)}
+    sizes = {entity.name: len(entity) for entity in world.entities if Position in entity}
     bounds = {name: even_blocks(size, comm.size) for name, size in sizes.items()}
     described = {name: (array.dtype.str, array.shape, _per_row(name)) for name, array in arrays.items()}
     comm.broadcast((meta, bounds, described), "start")

@@ -12,11 +12,11 @@ from ecs_fluid.components.bodies import FREE, BoundaryExchange, RigidMotion
 from ecs_fluid.plane import impulse_factors
 from ecs_fluid.systems.operations import wind_at
 from ecs_fluid.systems.shared.body_tables import (
+    as_obstacles,
     depths,
     gathered,
     held_by_hinges,
     of_whole,
-    resting_obstacles,
 )
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_density
 from ecs_fluid.systems.shared.populations import joined, rows_of_each, spread
@@ -49,7 +49,7 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
     volume = joined([_volumes(entity, core.sigma) for entity, _, _, core, _ in tables], (), number)
     bodies, hulls = gathered(entities)
     reach = sigma * number(system.reach)
-    around = resting_obstacles(bodies, hulls, float(reach.max()) if len(x) else 0.0)
+    around = as_obstacles(bodies, hulls, float(reach.max(initial=0.0)))
     near = vortons_near(around, hulls, x, reach, strengths, sigma, volume)
     if system.sample == "surface":
         flow = flow_at(world, near.point)
@@ -89,7 +89,7 @@ def flow_at(world: World, points: Array) -> Array:
 
 def astray(bodies: Bodies, hulls: Hulls, x: Array) -> Array:
     """Mask (n,) of the places x (n, 3) m inside a body or outside all containers."""
-    return depths(resting_obstacles(bodies, hulls, 0.0), hulls, x) > 0.0
+    return depths(as_obstacles(bodies, hulls, 0.0), hulls, x) > 0.0
 
 
 def exchange_of(

@@ -86,11 +86,8 @@ class LayerBoundary(SheetBoundary):
 
     def spawns(self, world: World) -> None:
         """Make the entity of the vortons, and the component that remembers the spin shed."""
-        nothing = np.zeros((0, 3))
-        name = self.system.wake
-        if name not in world:
-            columns = CoreRadius(np.zeros(0)), Volume(np.zeros(0)), BoundaryLayer(np.zeros(0))
-            world.spawn(name, Position(nothing), Strength(nothing), *columns)
+        if self.system.wake not in world:
+            world.spawn(self.system.wake, Position, Strength, CoreRadius, Volume, BoundaryLayer)
         self.memory.attach(world)
 
     def lint(self, entities: list[Entity], method: str, viscosity: float) -> list[str]:

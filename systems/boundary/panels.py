@@ -45,12 +45,10 @@ class PanelBoundary(SheetBoundary):
 
     def spawns(self, world: World) -> None:
         """Make the entities of shed and bound vortons, and the component that remembers the spin shed."""
-        nothing = np.zeros((0, 3))
         # There is no bound vorticity before a body spins, but such a body may appear at any time.
-        for name in (self.system.wake, self.bound_name):
+        for name, kind in ((self.system.wake, Volume), (self.bound_name, BoundVorticity)):
             if name not in world:
-                kind = Volume(np.zeros(0)) if name == self.system.wake else BoundVorticity()
-                world.spawn(name, Position(nothing), Strength(nothing), CoreRadius(np.zeros(0)), kind)
+                world.spawn(name, Position, Strength, CoreRadius, kind)
         self.memory.attach(world)
 
     @property

@@ -54,8 +54,7 @@ class MotionMemory:
     def attach(world: World) -> None:
         """Attach the component."""
         if ShedMotion not in world.fluid:
-            none, nothing = np.zeros(0, np.int64), np.zeros((0, 3))
-            world.attach("fluid", ShedMotion(none, *4 * [nothing], np.zeros((0, 3, 3)), none))
+            world.attach("fluid", ShedMotion)
 
     def former(self, entities: list[Entity]) -> FormerMotion:
         """The stored motion of the present bodies, and which bodies were removed."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import InertialVelocity, Position
-from ecs_fluid.components.liquid import Liquid, LiquidModel, LiquidPush
+from ecs_fluid.components.liquid import Liquid, LiquidBudget, LiquidModel, LiquidPush
 from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.inflow import in_pipes, inflows
 from ecs_fluid.systems.liquid.constants import ALIKE, SAME_SIZE, common_viscosity, mean_volume, sound_speed
@@ -119,3 +119,30 @@ class AllLiquid:
 
         law = self.law()
         return compression_and_surface(law, *self.particles, *bodies_at(self.world, 0.0, law.reach))
+
+    def measured(self) -> dict[str, Any]:
+        """What `SphSystem.measure` returns."""
+        from ecs_fluid.kernels.sph.forces import compression_energy
+
+        x, v, mass, size, _ = self.particles
+        law, budget = self.law(), self.sph.field(LiquidBudget)
+        nu, surface = self.compression_and_surface()
+        place, speed, m = x.astype(np.float64), v.astype(np.float64), mass.astype(np.float64)
+        weight = self.sph.weight_left(m / (size * law.volume))
+        record: dict[str, Any] = {
+            "mass": float(m.sum()),
+            "momentum": (m[:, None] * speed).sum(axis=0),
+            "angular_momentum": (m[:, None] * np.cross(place, speed)).sum(axis=0),
+            "center": (m[:, None] * place).sum(axis=0) / m.sum(),
+            "kinetic": 0.5 * float((m * (speed**2).sum(axis=1)).sum()),
+            "potential": -float((m * weight * (place @ self.world.gravity)).sum()),
+            "compression": compression_energy(nu, size, law.stiffness, law.volume),
+            "dissipated": float(budget.dissipated[0]),
+            "work": float(budget.work[0]),
+            "least": float(nu.min()),
+            "largest": float(nu.max()),
+            "speed": float(np.sqrt((speed**2).sum(axis=1).max())),
+        }
+        record["surface"] = surface
+        record["energy"] = record["kinetic"] + record["potential"] + record["compression"] + surface
+        return record

@@ -8,7 +8,7 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.systems.bodies import BodySystem
-from ecs_fluid.systems.shared.body_tables import body_entities, depths, gathered
+from ecs_fluid.systems.shared.body_tables import as_obstacles, body_entities, depths, gathered
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ sentence with two digits does not show."""
 def bodies_at(world: World, dt: float, reach: float) -> Bodies:
     """Bodies as a tick of `dt` s begins, and as they move in it, with the liquid's `reach`, m, around them;
     None without bodies."""
-    from ecs_fluid.kernels.collision.swept_bodies import obstacles
-
     entities = body_entities(world)
     if not entities:
         return None, None
@@ -42,11 +40,10 @@ def bodies_at(world: World, dt: float, reach: float) -> Bodies:
     if mover is not None and dt:
         mover.set_scripted_motion(entities, bodies, dt)
     # Poses at the end of the tick are needed only by the grid, which lists bodies by where they may come.
-    begin, end = (bodies.x, bodies.q), (bodies.x + dt * bodies.v, bodies.q)
+    ended = bodies._replace(x=bodies.x + dt * bodies.v)
     turn = np.minimum(dt * np.linalg.norm(bodies.angular_velocity, axis=1), np.pi)
     stray = 2 * bodies.radius * np.sin(turn / 2)
-    shapes = (bodies.shape, bodies.radius, bodies.hull, hulls)
-    swept = obstacles(begin, end, (bodies.v, bodies.angular_velocity), *shapes, reach, bodies.leader, stray)
+    swept = as_obstacles(ended, hulls, reach, (bodies.x, bodies.q), stray)
     return swept._replace(x1=swept.x0), hulls
 
 

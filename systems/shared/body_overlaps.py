@@ -10,7 +10,7 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import FREE, BodyPart
 from ecs_fluid.entity import Entity
-from ecs_fluid.systems.shared.body_tables import corners_of, depths, planes_of, resting_obstacles, some_of
+from ecs_fluid.systems.shared.body_tables import as_obstacles, corners_of, depths, planes_of, some_of
 from ecs_fluid.systems.shared.populations import rows_of_each
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def misplaced_lint(entities: list[Entity], bodies: Bodies, hulls: Hulls) -> list
     if loose.any():
         for held, wrong in ((~loose & ~hollow, inside), (hollow, beside)):
             if held.any():
-                obstacles = resting_obstacles(some_of(bodies, held), hulls, 0.0)
+                obstacles = as_obstacles(some_of(bodies, held), hulls, 0.0)
                 wrong[loose] = depths(obstacles, hulls, bodies.x[loose]) > 0.0
     texts = []
     for entity, rows in rows_of_each(entities):

@@ -329,13 +329,19 @@ def set_motion(entities: list[Entity], bodies: Bodies, changed: Array) -> None:
         motion.v[mine], motion.angular_velocity[mine] = v[rows][mine], spin[rows][mine]
 
 
-def resting_obstacles(bodies: Bodies, hulls: Hulls, clearance: float) -> Obstacles:
-    """The bodies at rest where they are now, as obstacles with a clearance, m."""
+def as_obstacles(
+    bodies: Bodies, hulls: Hulls, clearance: float, former: tuple[Array, Array] | None = None,
+    stray: Array | None = None,
+) -> Obstacles:  # fmt: skip
+    """The bodies as obstacles with a clearance, m: at rest where they are, or coming from `former` (x, q).
+
+    For `stray` see `kernels.collision.swept_bodies.obstacles`.
+    """
     from ecs_fluid.kernels.collision.swept_bodies import obstacles
 
     pose = (bodies.x, bodies.q)
     motion, shapes = (bodies.v, bodies.angular_velocity), (bodies.shape, bodies.radius, bodies.hull)
-    return obstacles(pose, pose, motion, *shapes, hulls, clearance, bodies.leader)
+    return obstacles(former or pose, pose, motion, *shapes, hulls, clearance, bodies.leader, stray)
 
 
 def depths(obstacles: Obstacles, hulls: Hulls, x: Array) -> Array:
@@ -357,14 +363,7 @@ def near_bodies(bodies: Bodies, hulls: Hulls, x: Array, reach: Array) -> tuple[A
 
     n = len(x)
     owner, gap, normal = np.empty(n, np.int64), np.empty(n), np.empty((n, 3))
-    near_surfaces(
-        resting_obstacles(bodies, hulls, float(reach.max()) if n else 0.0),
-        hulls,
-        x,
-        reach,
-        owner,
-        gap,
-        normal,
-    )
+    around = as_obstacles(bodies, hulls, float(reach.max(initial=0.0)))
+    near_surfaces(around, hulls, x, reach, owner, gap, normal)
     rows = np.flatnonzero(owner >= 0)
     return rows, owner[rows], gap[rows], normal[rows]

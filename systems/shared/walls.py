@@ -214,7 +214,8 @@ def images_behind(wall: Walls, x: Array, held: Array, reach: float, deep: float 
         this, other, first = k, facing[0] if len(facing) else None, 0
         while first < count:
             if 2 * count - first > len(at):
-                at, original, plane = (_longer(column) for column in (at, original, plane))
+                longer = (np.concatenate([column, column]) for column in (at, original, plane))
+                at, original, plane = longer
             last = count
             count = reflect(
                 at, original, plane, first, last, this, normals, offsets, beside[this], reach, deep
@@ -225,13 +226,6 @@ def images_behind(wall: Walls, x: Array, held: Array, reach: float, deep: float 
             this, other = other, this
     shown, turns, planes = composed(original[:count], plane[:count], normals, real)
     return Images(held[shown], at[real:count].copy(), turns, planes)
-
-
-def _longer(column: Array) -> Array:
-    """The same rows, and room for as many again."""
-    longer = np.empty((2 * len(column), *column.shape[1:]), column.dtype)
-    longer[: len(column)] = column
-    return longer
 
 
 def poison(walls: list[Walls], x: Array, reach: Array, slope: Array) -> None:

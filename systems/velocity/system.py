@@ -266,7 +266,8 @@ class VelocitySystem(System):
             self._warn_once(solver, sources, grid)
         flow = VortonFlow.by(solver, sources, grid)
         from_grid = self._from_grid(solver)
-        asked = self._field_is_read
+        # Whether another system reads the VelocityField.
+        asked = any(VelocityField in (*s.reads, *s.may_read) for s in world.systems if s is not self)
         whole = self.tracers == "grid" or (self.tracers == "cells" and (from_grid or asked))
         others_read = whole and bool(others) and not solver.own_field
         if from_grid or others_read or asked or not len(sources.sigma):
@@ -341,12 +342,6 @@ class VelocitySystem(System):
     def _from_grid(self, solver: Solver) -> bool:
         """Whether vortons read the field grid."""
         return solver.on_grid or (self.at == "grid" and not solver.own_field)
-
-    @property
-    def _field_is_read(self) -> bool:
-        """Whether another system reads the VelocityField."""
-        others = (system for system in self.world.systems if system is not self)
-        return any(VelocityField in (*system.reads, *system.may_read) for system in others)
 
     # ------------------------------------------------------------------ for other systems
 

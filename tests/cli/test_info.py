@@ -17,22 +17,18 @@ import ecs_fluid as ef
 from ecs_fluid.cli import main
 from ecs_fluid.io.lock import WriterLock
 from ecs_fluid.io.runfolder import RunFolder
+from tests.small_worlds import RING
 
-WORLD = """
+WORLD = f"""
 [world]
 dt = 0.02
 duration = 0.2
 
 [fluid]
-velocity = { solver = "direct" }
-diagnostics = { every = 2 }
-
-[[entity]]
-kind = "vortex_ring"
-name = "ring"
-radius = 1.0
+velocity.solver = "direct"
+diagnostics.every = 2
+{RING}
 core = 0.25
-circulation = 5.0
 spacing = 0.12
 
 [output]

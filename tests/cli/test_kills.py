@@ -20,6 +20,7 @@ from ecs_fluid.io.fields import field_names, field_ticks, read_field
 from ecs_fluid.io.lock import WriterLock
 from ecs_fluid.io.runfolder import RunFolder
 from tests.cli.killed import Deaths
+from tests.small_worlds import NOZZLE, RING
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="files are known by /proc")
 
@@ -27,32 +28,23 @@ COMMAND = [sys.executable, "-c", "import sys; from ecs_fluid.cli import main; sy
 MPIEXEC = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or shutil.which("mpiexec")
 TICKS, KILLS = 3, 10
 EACH_TICK = ("--set", "output.checkpoint_seconds=0", "--set", "output.every=1")
-RING = """
+WORLD = f"""
 [world]
 dt = 0.02
 duration = 0.06
 [fluid]
 viscosity = 1e-3
-diffusion = { method = "core_spreading" }
-diagnostics = { every = 1 }
-[[entity]]
-kind = "vortex_ring"
-name = "ring"
-radius = 1.0
+diffusion.method = "core_spreading"
+diagnostics.every = 1
+{RING}
 core = 0.3
 spacing = 0.2
-circulation = 5.0
-[[entity]]
-kind = "emitter"
-name = "nozzle"
-into = "sparks"
-population = "tracers"
+{NOZZLE}
 rate = 300.0
-spread = [0.3, 0.3, 0.1]
 [[system]]
 kind = "age_limit"
 seconds = 0.03
-on = ["sparks"]
+on = ["smoke"]
 """
 WORLDS = ("vortex_ring", "candle", "curve_ball", "drop_oscillates", "filled_container", "leapfrog")
 WORLDS += ("shear_layer", "two_layers", "smoulder", "wind_fountain")
@@ -137,7 +129,7 @@ def whole_run(world: str, tmp_path: Path, deaths: Deaths) -> tuple[dict[str, Any
 
 def test_killed_at_its_end(tmp_path: Path) -> None:
     """While the last checkpoint is written; when the trajectory is closed; before the last word is told."""
-    (tmp_path / "ring.toml").write_text(RING)
+    (tmp_path / "ring.toml").write_text(WORLD)
     world, deaths = str(tmp_path / "ring.toml"), Deaths(tmp_path / "notes")
     expected, changes, last = whole_run(world, tmp_path, deaths)
     for change in (last + 2, (last + changes) // 2, changes - 2):
@@ -165,7 +157,7 @@ def test_ten_kills_of_a_shipped_world(tmp_path: Path, world: str) -> None:
 @pytest.mark.parametrize("victims", ["0", "1", "0,1", "mpiexec"])
 def test_ranks_that_are_killed(tmp_path: Path, victims: str) -> None:
     """On the way and at the end; they go on as ranks, and as one process."""
-    (tmp_path / "ring.toml").write_text(RING)
+    (tmp_path / "ring.toml").write_text(WORLD)
     world, deaths, out = str(tmp_path / "ring.toml"), Deaths(tmp_path / "notes"), tmp_path / "run"
     expected, changes, last = whole_run(world, tmp_path, deaths)
     mpi = [str(MPIEXEC), "-n", "2", *COMMAND]
@@ -194,7 +186,7 @@ def swept(folder: Path) -> dict[str, Any]:
 def test_sweeps_that_are_killed(tmp_path: Path, workers: str, where: str) -> None:
     """The sweep itself without and with workers, and a worker; on the way and in the last changes."""
     pytest.importorskip("distributed")
-    (tmp_path / "ring.toml").write_text(RING)
+    (tmp_path / "ring.toml").write_text(WORLD)
     deaths, out = Deaths(tmp_path / "notes"), tmp_path / "sweep"
     command = [
         *COMMAND,

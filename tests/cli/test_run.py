@@ -26,10 +26,11 @@ from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.runs.runner import Runner, run_info
 from ecs_fluid.world import World
 from ecs_fluid.worlds import load
+from tests.small_worlds import NOZZLE, RING
 
 COMMAND = [sys.executable, "-c", "import sys; from ecs_fluid.cli import main; sys.exit(main())"]
 
-WORLD = """
+WORLD = f"""
 [world]
 dt = 0.02
 duration = 0.4
@@ -37,24 +38,12 @@ precision = "double"
 
 [fluid]
 viscosity = 1e-3
-diffusion = { method = "core_spreading" }
-diagnostics = { every = 3 }
-
-[[entity]]
-kind = "vortex_ring"
-name = "ring"
-radius = 1.0
-core = 0.2
-circulation = 5.0
+diffusion.method = "core_spreading"
+diagnostics.every = 3
+{RING}
 spacing = 0.1
-
-[[entity]]
-kind = "emitter"
-name = "nozzle"
-into = "smoke"
-population = "tracers"
+{NOZZLE}
 rate = 730.0
-spread = [1.0, 1.0, 0.1]
 
 [[system]]
 kind = "age_limit"

@@ -21,21 +21,17 @@ from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.viz.fields import velocity_slice
 from ecs_fluid.viz.style import LOOKS
 from ecs_fluid.worlds.world_tables import OutputTable
+from tests.small_worlds import RING
 
-WORLD = """
+WORLD = f"""
 [world]
 dt = 0.02
 duration = 0.4
 
 [fluid]
-velocity = { solver = "direct" }
-
-[[entity]]
-kind = "vortex_ring"
-name = "ring"
-radius = 1.0
+velocity.solver = "direct"
+{RING}
 core = 0.25
-circulation = 5.0
 spacing = 0.12
 
 [[entity]]

@@ -17,15 +17,7 @@ import pytest
 import ecs_fluid as ef
 from ecs_fluid.systems.shared.body_pairs import most_pairs
 from ecs_fluid.world_files import read_tables
-
-RING = """
-[[entity]]
-kind = "vortex_ring"
-name = "ring"
-radius = 1.0
-core = 0.2
-circulation = 1.0
-"""
+from tests.small_worlds import RING
 
 
 @pytest.fixture(autouse=True)

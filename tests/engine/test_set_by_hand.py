@@ -16,6 +16,7 @@ import pytest
 import ecs_fluid as ef
 from ecs_fluid.components import bodies
 from ecs_fluid.errors import ComponentError, DivergedError, FluidError, RecipeError
+from tests.resuming import resumed
 
 KEPT = 20
 """Rows of each population that are left, so that ticks take milliseconds."""
@@ -216,9 +217,7 @@ def test_species_that_overshoot_resume(tmp_path: Path) -> None:
     world.step(3)
     world["fire"][ef.Species].fuel[:] = 0.7
     world["fire"][ef.Species].smoke[:] = 0.7
-    world.save(tmp_path / "world.npz")
-    resumed = ef.resume(tmp_path / "world.npz")
-    assert resumed.state_hash() == world.state_hash()
+    resumed(world, tmp_path)
 
 
 def test_a_scripted_body_stays_one() -> None:
@@ -256,13 +255,9 @@ def test_entities_that_come_later_resume_as_they_are(tmp_path: Path) -> None:
     world.add_systems([ef.VelocitySystem(), ef.ThermalSystem(), ef.AdvectionSystem()])
     world.step(2)
     world.spawn("late", *vortons())
-    world.save(tmp_path / "world.npz")
-    resumed = ef.resume(tmp_path / "world.npz")
-    for one in (world, resumed):
-        one.step(2)
-    assert ef.Temperature in resumed["first"]
-    assert ef.Temperature not in resumed["late"]
-    assert resumed.state_hash() == world.state_hash()
+    again = resumed(world, tmp_path, 2)
+    assert ef.Temperature in again["first"]
+    assert ef.Temperature not in again["late"]
 
 
 def test_a_system_that_comes_after_a_resume_finds_the_same(tmp_path: Path) -> None:
@@ -271,14 +266,13 @@ def test_a_system_that_comes_after_a_resume_finds_the_same(tmp_path: Path) -> No
     world.set_fluid(law="ideal_gas", conductivity=0.026)
     world.spawn("blobs", *vortons())
     world.add_systems([ef.VelocitySystem(), ef.BaroclinicSystem()])
-    world.save(tmp_path / "world.npz")
-    resumed = ef.resume(tmp_path / "world.npz")
-    assert ef.Density in resumed["blobs"]
-    for one in (world, resumed):
+    again = resumed(world, tmp_path)
+    assert ef.Density in again["blobs"]
+    for one in (world, again):
         one.add_system(ef.ThermalSystem())
         one.step()
         assert ef.Density not in one["blobs"]
-    assert resumed.state_hash() == world.state_hash()
+    assert again.state_hash() == world.state_hash()
 
 
 class Keen(ef.System):
@@ -298,10 +292,7 @@ def test_what_systems_do_when_they_join_does_not_change_a_resumed_world(tmp_path
     world = ef.World()
     world.add_system(Keen())
     world.spawn("dust", ef.Position([[0.0, 0.0, 0.0]]))
-    world.save(tmp_path / "world.npz")
-    resumed = ef.resume(tmp_path / "world.npz")
-    assert resumed.state_hash() == world.state_hash()
-    assert ef.Age not in resumed["dust"]
+    assert ef.Age not in resumed(world, tmp_path)["dust"]
 
 
 class Hungry(ef.System):

@@ -254,16 +254,17 @@ def test_two_exports_at_once_leave_one(run: Path, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.glob(".twice*")] == [".twice.tmp1"]
 
 
+@pytest.mark.parametrize(("command", "name"), [(["export", "--to", "npz"], "npz"), (["page"], "page")])
 def test_a_link_in_the_run_does_not_lead_out_of_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: list[str], name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Of the folder of exports, and of the one export; nothing is written, in neither place."""
     run, other = make_run(tmp_path / "run", 2), tmp_path / "other"
     other.mkdir()
-    for link in (run / "exports", run / "exports" / "npz"):
+    for link in (run / "exports", run / "exports" / name):
         link.parent.mkdir(exist_ok=True)
         link.symlink_to(other)
-        assert main([*["export", str(run), "--to", "npz"], "--replace"]) == 2
+        assert main([*command, str(run), "--replace"]) == 2
         said = capsys.readouterr().err
         assert (
             f"{link} is a symbolic link" in said and "choose another folder" in said and said.count("\n") == 1
@@ -271,7 +272,7 @@ def test_a_link_in_the_run_does_not_lead_out_of_it(
         assert not list(other.iterdir())
         link.unlink()
     (tmp_path / "named").symlink_to(other)
-    assert main([*["export", str(run), "--to", "npz"], "--out", str(tmp_path / "named")]) == 2
+    assert main([*command, str(run), "--out", str(tmp_path / "named")]) == 2
     assert "is a symbolic link; a folder is needed" in capsys.readouterr().err
 
 

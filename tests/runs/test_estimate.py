@@ -17,31 +17,20 @@ from ecs_fluid.runs import estimate as estimating
 from ecs_fluid.runs.estimate import duration, estimate, first_ticks
 from ecs_fluid.runs.runner import Runner
 from ecs_fluid.worlds.world_recipe import read
+from tests.small_worlds import NOZZLE, RING
 
-WORLD = """
+WORLD = f"""
 [world]
 dt = 0.01
 duration = 1.0
 
 [fluid]
-velocity = { solver = "direct" }
-diagnostics = { every = 10 }
-
-[[entity]]
-kind = "vortex_ring"
-name = "ring"
-radius = 1.0
-core = 0.2
-circulation = 5.0
+velocity.solver = "direct"
+diagnostics.every = 10
+{RING}
 spacing = 0.1
-
-[[entity]]
-kind = "emitter"
-name = "nozzle"
-into = "smoke"
-population = "tracers"
+{NOZZLE}
 rate = 5000.0
-spread = [1.0, 1.0, 0.1]
 
 [[system]]
 kind = "age_limit"

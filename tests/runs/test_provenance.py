@@ -28,9 +28,6 @@ duration = 0.4
 [[entity]]
 kind = "vortex_ring"
 name = "ring"
-radius = 1.0
-circulation = 1.0
-core = 0.2
 """
 
 

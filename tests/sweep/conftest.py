@@ -6,31 +6,22 @@ from pathlib import Path
 
 import pytest
 
-WORLD = """
+from tests.small_worlds import NOZZLE, RING
+
+WORLD = f"""
 [world]
 dt = 0.02
 duration = 0.2
 
 [fluid]
 viscosity = 1e-3
-diffusion = { method = "core_spreading" }
-diagnostics = { every = 2 }
-
-[[entity]]
-kind = "vortex_ring"
-name = "ring"
-radius = 1.0
+diffusion.method = "core_spreading"
+diagnostics.every = 2
+{RING}
 core = 0.3
-circulation = 5.0
 spacing = 0.2
-
-[[entity]]
-kind = "emitter"
-name = "nozzle"
-into = "smoke"
-population = "tracers"
+{NOZZLE}
 rate = 500.0
-spread = [1.0, 1.0, 0.1]
 
 [output]
 every = 5

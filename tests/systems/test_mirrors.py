@@ -319,17 +319,6 @@ def test_vortons_behind_a_mirror_are_told() -> None:
     assert below > 1
 
 
-def test_run_resumes_with_its_mirrors(tmp_path: Path) -> None:
-    """A checkpoint holds them: the same bits as without a stop."""
-    world = world_of([GROUND, RING, DYE], ON_GROUND, dt=0.05)
-    world.step(3)
-    world.save(tmp_path / "three.checkpoint")
-    world.step(3)
-    again = ef.resume(tmp_path / "three.checkpoint")
-    again.step(3)
-    assert again.state_hash() == world.state_hash()
-
-
 def test_flow_of_a_stored_frame_has_the_images(tmp_path: Path) -> None:
     """Frames do not hold the shape of the ground; the flow of a stored frame has its mirror all the same."""
     world = world_of([GROUND, RING], ON_GROUND, dt=0.05)

@@ -12,6 +12,7 @@ from solids import balls, body_world, momenta
 from thread_hashes import printed_hashes
 
 import ecs_fluid as ef
+from tests.resuming import resumed
 
 
 @pytest.mark.nightly
@@ -101,12 +102,7 @@ def test_resume_equals_a_straight_run(tmp_path: Path) -> None:
     """Case 111 with buoyancy, drag, heat, tracers' momentum and walls."""
     world = busy_world()
     world.step(5)
-    world.save(tmp_path / "middle.npz")
-    again = ef.resume(tmp_path / "middle.npz")
-    for _ in range(2):
-        world.step(5)
-        again.step(5)
-        assert world.state_hash() == again.state_hash()
+    resumed(world, tmp_path, 5, 5)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from scipy.special import kve
 import ecs_fluid as ef
 from ecs_fluid.components.bodies import ShedMotion
 from ecs_fluid.worlds.bodies import BodyRecipe
+from tests.resuming import resumed
 
 pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
 
@@ -227,11 +228,7 @@ def test_a_plate_slides_off_and_nothing_leaves_the_plane(tmp_path: Path) -> None
     world = ef.load(float_table(0.2, {"shape": "box", "size": [1.0, 1.0, 0.1]}))
     plate = world["float"]
     world.step(5)
-    world.save(tmp_path / "middle.npz")
-    world.step(10)
-    again = ef.resume(tmp_path / "middle.npz")
-    again.step(10)
-    assert again.state_hash() == world.state_hash()
+    resumed(world, tmp_path, 10)
     motion = plate[ef.RigidMotion]
     assert motion.v[0, 0] < -0.02 and motion.v[0, 2] > 0.02
     assert plate[ef.Pose].x[0, 1] == 0.0 and not motion.angular_velocity[0, ::2].any()

@@ -16,6 +16,7 @@ from scipy.special import erfcx
 from solids import balls, box, room
 
 import ecs_fluid as ef
+from tests.resuming import resumed
 
 R = 0.5
 VOLUME = 4 / 3 * np.pi * R**3
@@ -283,11 +284,7 @@ def test_a_ball_that_is_let_go(ratio: float) -> None:
 def test_resumed_layers_go_on(tmp_path: Path) -> None:
     """Case 111: lattice, spin known to the fluid and what is inside of the ball come from the checkpoint."""
     world, _, _ = spun_sphere(2)
-    world.save(tmp_path / "middle.npz")
-    again = ef.resume(tmp_path / "middle.npz")
-    world.step(2)
-    again.step(2)
-    assert world.state_hash() == again.state_hash()
+    resumed(world, tmp_path, 2)
 
 
 def test_containers_are_refused() -> None:

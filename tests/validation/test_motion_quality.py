@@ -6,13 +6,13 @@ import math
 from itertools import pairwise
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from flows import Blobs, axial_center, invariants, lattice, ring, skew_rings, vortons, world_of
 from oracles import circling_jerk, ring_speed
 
 import ecs_fluid as ef
+from tests.threads import check_threads
 
 
 def test_jerk_of_two_circling_vortons() -> None:
@@ -126,12 +126,7 @@ def test_auto_keeps_its_tolerance(tolerance: float) -> None:
     assert np.linalg.norm(found - exact) < tolerance * np.linalg.norm(exact)
     # it did take the tree: the direct sum would have given the very same numbers
     assert not np.array_equal(found, exact) or tolerance < 1e-2
-    threads = numba.get_num_threads()
-    numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
-    try:
-        assert np.array_equal(auto.velocity(points), found)
-    finally:
-        numba.set_num_threads(threads)
+    check_threads(lambda: auto.velocity(points))
 
 
 def test_tree_moves_a_lone_vorton_nowhere() -> None:

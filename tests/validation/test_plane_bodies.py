@@ -6,7 +6,6 @@ Validation case 53.
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -329,17 +328,6 @@ def test_smoke_stays_out_of_bodies() -> None:
     system = world.system(ef.CollisionSystem)
     assert system is not None and (system.overlap(world["smoke"][ef.Position].x) <= 1e-6).all()
     assert world.fluid[ef.CollisionCount].met[0] > 5
-
-
-def test_resumed_wakes_go_on(tmp_path: Path) -> None:
-    """Lattice, spin known to the fluid and what is inside of the bodies come from the checkpoint."""
-    world = shedding()
-    world.step(3)
-    world.save(tmp_path / "middle.npz")
-    again = ef.resume(tmp_path / "middle.npz")
-    world.step(3)
-    again.step(3)
-    assert world.state_hash() == again.state_hash()
 
 
 def test_a_gradient_that_is_not_known_is_not_told_as_zero() -> None:

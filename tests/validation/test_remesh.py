@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from flows import Blobs, invariants, lattice, skew_rings, vortons, world_of
@@ -13,6 +12,8 @@ from remeshing import AXIS, contents, filled_ring, matter, moments
 
 import ecs_fluid as ef
 from ecs_fluid.systems.shared.divergence import STEEPEST, SWEEPS, less_divergence
+from tests.resuming import resumed
+from tests.threads import check_threads
 
 
 def still(
@@ -504,9 +505,8 @@ def test_strays_are_named() -> None:
         still((x, alpha, sigma), ef.RemeshSystem(every=1))
 
 
-def remeshed_run(threads: int) -> ef.World:
+def remeshed_run() -> ef.World:
     """Two rings and viscosity in single precision, remeshed every second tick."""
-    numba.set_num_threads(threads)
     world = ef.World(dt=0.05, integrator="rk2", precision="single")
     for number, (x, alpha, sigma) in enumerate(skew_rings()):
         tables = ef.Position(x), ef.Strength(alpha), ef.CoreRadius(sigma), ef.Volume(np.full(100, 2e-3))
@@ -529,28 +529,21 @@ def remeshed_run(threads: int) -> ef.World:
 
 @pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
 def test_same_bits_for_any_threads_and_after_a_resume(tmp_path: Path) -> None:
-    """Cases 109 and 111 with every system of long runs at once: 1 thread, all threads, and a resumed half."""
-    before = numba.get_num_threads()
-    try:
-        worlds = []
-        for threads in (1, numba.config.NUMBA_NUM_THREADS):
-            worlds.append(remeshed_run(threads))
-            worlds[-1].step(3)
-        worlds[0].save(tmp_path / "middle.npz")
-        again = ef.resume(tmp_path / "middle.npz")
+    """Cases 109 and 111 with every system of long runs at once: on any number of threads, and resumed."""
+
+    def state() -> str:
+        world = remeshed_run()
+        world.step(3)
+        again = resumed(world, tmp_path, 3)
         assert [type(system) for system in again.systems].count(ef.SubfilterAverageSystem) == 1
-        for world in (*worlds, again):
-            world.step(3)
-        hashes = {world.state_hash() for world in (*worlds, again)}
-    finally:
-        numba.set_num_threads(before)
-    assert len(hashes) == 1
-    assert len(worlds[0]["vortex0"]) > 100
+        assert len(world["vortex0"]) > 100
+        return world.state_hash()
+
+    check_threads(state)
 
 
-def warm_air(threads: int) -> ef.World:
+def warm_air() -> ef.World:
     """Warm air that rises, in single precision, remeshed every second tick with `fill` and `solenoidal`."""
-    numba.set_num_threads(threads)
     block = {"kind": "fluid_block", "name": "air", "sphere": {"radius": 0.4}, "spacing": 0.1}
     remesh = {"kind": "remesh", "every": 2, "spacing": 0.1, "loss": 1e-3, "fill": True, "solenoidal": True}
     return ef.load(
@@ -567,20 +560,15 @@ def warm_air(threads: int) -> ef.World:
 
 @pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
 def test_filled_space_has_same_bits(tmp_path: Path) -> None:
-    """As above, on 1 thread, all threads, and resumed, for what `fill` and `solenoidal` do."""
-    before = numba.get_num_threads()
-    try:
-        worlds = [warm_air(threads) for threads in (1, numba.config.NUMBA_NUM_THREADS)]
-        for threads, world in zip((1, numba.config.NUMBA_NUM_THREADS), worlds, strict=True):
-            numba.set_num_threads(threads)
-            world.step(3)
-        worlds[0].save(tmp_path / "middle.npz")
-        worlds.append(ef.resume(tmp_path / "middle.npz"))
-        for world in worlds:
-            world.step(3)
-    finally:
-        numba.set_num_threads(before)
-    assert len({world.state_hash() for world in worlds}) == 1
-    assert worlds[0].diagnostics()["impulse"][2] > 0
-    # Air that is colder than the ambient by rounding alone takes no more room.
-    assert worlds[0]["air"][ef.Volume].volume.max() < 1.001e-3
+    """As above, for what `fill` and `solenoidal` do."""
+
+    def state() -> str:
+        world = warm_air()
+        world.step(3)
+        resumed(world, tmp_path, 3)
+        assert world.diagnostics()["impulse"][2] > 0
+        # Air that is colder than the ambient by rounding alone takes no more room.
+        assert world["air"][ef.Volume].volume.max() < 1.001e-3
+        return world.state_hash()
+
+    check_threads(state)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -587,16 +586,6 @@ def test_shipped_world_to_its_end(name: str) -> None:
 def test_same_bits_for_any_number_of_threads() -> None:
     found = printed_hashes("sph_worker.py", "1,2,4,8")
     assert len(found) == 4 and len(set(found.values())) == 1
-
-
-def test_resumed_run_is_the_straight_one(tmp_path: Path) -> None:
-    world = rocking_tank()
-    world.step(3)
-    world.save(tmp_path / "ck.npz")
-    again = ef.resume(tmp_path / "ck.npz")
-    world.step(3)
-    again.step(3)
-    assert again.state_hash() == world.state_hash()
 
 
 def test_too_long_a_step_is_refused_in_a_sentence() -> None:

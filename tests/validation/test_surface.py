@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +10,12 @@ import pytest
 from surface_flows import carried_world, cube, heavy_particles, mesh_volume, sampled, topology
 
 import ecs_fluid as ef
-from docs.generator import programs
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.kernels.surface import level_set, shapes
 from ecs_fluid.kernels.surface.facets import enclosed
 from ecs_fluid.systems.surface.contour import contour
+from tests.resuming import resumed
+from tests.threads import check_threads
 
 Array = np.ndarray
 CENTRE = np.zeros(3)
@@ -416,36 +416,19 @@ def test_resumes_bit_for_bit(tmp_path: Path) -> None:
     start = sampled(lambda x: shapes.sphere(x, (0.5, 0, 0), 0.2), 0.05, (0, -0.5, -0.5), (1, 0.5, 0.5))
     world = carried_world(start, "turn", precision="single")
     world.step(3)
-    world.save(tmp_path / "ck.npz")
-    world.step(2)
-    again = ef.resume(tmp_path / "ck.npz")
-    again.step(2)
-    assert again.state_hash() == world.state_hash()
+    again = resumed(world, tmp_path, 2)
     assert (again.fluid[ef.SurfaceMesh].x == world.fluid[ef.SurfaceMesh].x).all()
 
 
-def test_threads_do_not_matter(tmp_path: Path) -> None:
-    """Case 102 and S9 for the whole system: distances, mesh and state for 1, 2, 4 and 8 threads."""
-    script = (
-        "import sys, json, hashlib, numba, numpy as np\n"
-        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-        "import ecs_fluid as ef\nfrom surface_flows import *\nfrom ecs_fluid.kernels.surface import shapes\n"
-        "out = []\n"
-        "for threads in (1, 2, 4, 8):\n"
-        "    numba.set_num_threads(threads)\n"
-        "    start = sampled(lambda x: shapes.torus(x, (0.5, 0, 0), 0.3, 0.12),\n"
-        "        0.04, (0, -.5, -.3), (1, .5, .3))\n"
-        "    w = carried_world(start, 'turn', precision='single')\n    w.step(3)\n"
-        "    v = heavy_particles(lambda x: shapes.sphere(x, (0, 0, 0), 0.62))\n    v.step()\n"
-        "    m = [world.fluid[ef.SurfaceMesh] for world in (w, v)]\n"
-        "    h = hashlib.blake2b(b''.join(a.tobytes() for t in m for _, a in t.items())).hexdigest()\n"
-        "    out.append([w.state_hash(), v.state_hash(), h])\n"
-        "print(json.dumps(out))\n"
-    )
-    done = programs.run(programs.written(tmp_path, script), folder=tmp_path, NUMBA_NUM_THREADS="8")
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert len(found) == 4 and all(other == found[0] for other in found)
+def test_threads_do_not_matter() -> None:
+    """Case 102 and S9 for surfaces of particles; test_liquid_threads takes those that the flow carries."""
+
+    def surface() -> list[object]:
+        world = heavy_particles(lambda x: shapes.sphere(x, (0, 0, 0), 0.62))
+        world.step()
+        return [world.state_hash(), *(array for _, array in world.fluid[ef.SurfaceMesh].items())]
+
+    check_threads(surface)
 
 
 def test_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:

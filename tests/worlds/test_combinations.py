@@ -14,6 +14,7 @@ from ecs_fluid.errors import FluidError
 from ecs_fluid.schedule import build_schedule
 from ecs_fluid.system import PHASES, System
 from ecs_fluid.worlds.world_recipe import WorldRecipe
+from tests.resuming import resumed
 
 NEEDED: dict[str, dict[str, Any]] = {
     "age_limit": {"seconds": 1.0},
@@ -100,11 +101,7 @@ def test_what_bodies_shed_goes_together_with_heat(way: str, other: dict[str, Any
         assert len(world["wake"]) > 10
         assert {ef.Temperature, ef.Density, ef.Species}.isdisjoint(world["wake"].tables)
     assert first.state_hash() == last.state_hash()
-    first.save(tmp_path / "middle.npz")
-    again = ef.resume(tmp_path / "middle.npz")
-    again.step(2)
-    first.step(2)
-    assert again.state_hash() == first.state_hash()
+    resumed(first, tmp_path, 2)
 
 
 def test_systems_find_the_wake_wherever_they_stand_in_the_file() -> None:
@@ -293,7 +290,4 @@ def test_a_fraction_below_zero_by_rounding_can_be_resumed(tmp_path: Path) -> Non
     """Mixing leaves -6e-12 of flame in single precision, and more with kernels that overshoot."""
     world = world_of({**BLOCK, "fuel": 0.5}, {"kind": "combustion", "rate": 0.0})
     world["air"][ef.Species].flame[0] = -6e-12
-    world.save(tmp_path / "below.npz")
-    again = ef.resume(tmp_path / "below.npz")
-    assert again["air"][ef.Species].flame[0] == -6e-12
-    assert again.state_hash() == world.state_hash()
+    assert resumed(world, tmp_path)["air"][ef.Species].flame[0] == -6e-12

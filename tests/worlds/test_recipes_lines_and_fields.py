@@ -12,25 +12,12 @@ from scipy.special import jv, jvp, kv, kvp
 
 import ecs_fluid as ef
 from ecs_fluid.component import Array
-from ecs_fluid.components import CoreRadius, Position, Strength, Volume
-from ecs_fluid.recipe import Recipe
+from ecs_fluid.components import Position, Strength
 from ecs_fluid.world import World
 from ecs_fluid.worlds import HillVortex, NoiseBox, VortexCurve, VortexSheet, VortexTube, VortonsFromVelocity
 from ecs_fluid.worlds.frame import frame
 from tests.validation.spectral import writhe
-
-
-def made(recipe: Recipe, **options: Any) -> tuple[Array, Array, Array, Array]:
-    world = World(precision="double", **options)
-    recipe.build(world)
-    entity = world[recipe.name]
-    return (
-        entity[Position].x,
-        entity[Strength].alpha,
-        entity[CoreRadius].sigma,
-        entity[Volume].volume,
-    )
-
+from tests.worlds.made_vortons import made
 
 # ---------------------------------------------------------------------------------------------- tubes
 

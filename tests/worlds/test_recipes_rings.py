@@ -10,23 +10,9 @@ from hypothesis import given, settings, strategies as st
 
 import ecs_fluid as ef
 from ecs_fluid.component import Array
-from ecs_fluid.components import CoreRadius, Position, Strength, Volume
-from ecs_fluid.recipe import Recipe
-from ecs_fluid.world import World
 from ecs_fluid.worlds import JetRing, VortexRing
 from ecs_fluid.worlds.frame import frame
-
-
-def made(recipe: Recipe) -> tuple[Array, Array, Array, Array]:
-    world = World(precision="double")
-    recipe.build(world)
-    entity = world[recipe.name]
-    return (
-        entity[Position].x,
-        entity[Strength].alpha,
-        entity[CoreRadius].sigma,
-        entity[Volume].volume,
-    )
+from tests.worlds.made_vortons import made, velocity
 
 
 def ring_circulation(x: Array, alpha: Array, center: Any = (0, 0, 0), axis: Any = (0, 0, 1)) -> float:
@@ -42,14 +28,6 @@ def ring_circulation(x: Array, alpha: Array, center: Any = (0, 0, 0), axis: Any 
 
 def impulse(x: Array, alpha: Array) -> Array:
     return np.asarray(0.5 * np.cross(x, alpha).sum(axis=0))
-
-
-def velocity(points: Array, x: Array, alpha: Array, sigma: float) -> Array:
-    """Winckelmans blobs: u = sum (d^2 + 5/2 sigma^2)/(d^2 + sigma^2)^(5/2) alpha x r/(4 pi)."""
-    r = points[:, None, :] - x
-    d2 = (r**2).sum(axis=2)
-    weight = (d2 + 2.5 * sigma**2) / (d2 + sigma**2) ** 2.5 / (4 * np.pi)
-    return np.asarray((weight[..., None] * np.cross(alpha[None], r)).sum(axis=1))
 
 
 PROFILES = ("thin", "gaussian", "uniform", "article")

@@ -15,6 +15,7 @@ from ecs_fluid.components import CollisionCount, CoreRadius, Position, Strength
 from ecs_fluid.recipe import entity_recipe
 from ecs_fluid.world import World
 from ecs_fluid.worlds.world_recipe import read, shipped
+from tests.worlds.made_vortons import velocity
 
 FOLDER = Path(ecs_fluid.worlds.__file__).parent
 NAMES = (
@@ -80,14 +81,6 @@ def vortons(world: World) -> tuple[Array, Array, Array]:
         np.concatenate([strength.alpha for _, strength, _ in clouds]),
         np.concatenate([core.sigma for _, _, core in clouds]),
     )
-
-
-def velocity(points: Array, x: Array, alpha: Array, sigma: Array) -> Array:
-    """Winckelmans blobs: u = sum (d^2 + 5/2 sigma^2)/(d^2 + sigma^2)^(5/2) alpha x r/(4 pi)."""
-    r = points[:, None, :] - x
-    d2 = (r**2).sum(axis=2)
-    weight = (d2 + 2.5 * sigma**2) / (d2 + sigma**2) ** 2.5 / (4 * np.pi)
-    return np.asarray((weight[..., None] * np.cross(alpha[None], r)).sum(axis=1))
 
 
 def test_every_shipped_world_is_tested() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from ecs_fluid.kernels.biot_savart import direct
 from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES, Code, record
 from tests.kernels.regularisations_by_day import pairs, some
+from tests.threads import check_threads
 
 REALS = (np.float32, np.float64)
 
@@ -37,18 +37,18 @@ def test_few_targets_have_the_same_sums(n: int) -> None:
     """But for rounding, where threads share out the sources: the same on any number of them."""
     draw, code = np.random.default_rng(3), CODES["winckelmans"]
     x, sources = draw.random((7, 3)), (draw.random((3, n)), draw.standard_normal((3, n)), np.full(n, 0.1))
-    u, du, few_u, few_du, again = (np.empty((7, *shape)) for shape in ((3,), (3, 3), (3,), (3, 3), (3,)))
+    u, du, few_u, few_du = (np.empty((7, *shape)) for shape in ((3,), (3, 3), (3,), (3, 3)))
     direct.velocity_gradient(code, x, *sources, u, du)
     direct.few_gradients(code, x, *sources, few_u, few_du)
     assert np.abs(few_u - u).max() < 1e-13 * np.abs(u).max()
     assert np.abs(few_du - du).max() < 1e-13 * np.abs(du).max()
-    direct.few_velocities(code, x, *sources, few_u)
+
+    def few() -> np.ndarray:
+        direct.few_velocities(code, x, *sources, few_u)
+        return few_u
+
+    check_threads(few)
     assert np.abs(few_u - u).max() < 1e-13 * np.abs(u).max()
-    threads = numba.get_num_threads()
-    numba.set_num_threads(1)
-    direct.few_velocities(code, x, *sources, again)
-    numba.set_num_threads(threads)
-    assert np.array_equal(again, few_u)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -168,19 +168,8 @@ def test_sizes_around_blocks_and_packs(m: int, n: int, real: type) -> None:
 
 @pytest.mark.parametrize(("name", "real"), pairs(NAMES))
 def test_one_and_two_threads_agree_to_the_bit(name: str, real: type) -> None:
-    if numba.config.NUMBA_NUM_THREADS < 2:
-        pytest.skip("one processor")
     arrays = cloud(317, 1201, real)
-    before = numba.get_num_threads()
-    try:
-        numba.set_num_threads(1)
-        one = everything(CODES[name], *arrays)
-        numba.set_num_threads(2)
-        two = everything(CODES[name], *arrays)
-    finally:
-        numba.set_num_threads(before)
-    for a, b in zip(one, two, strict=True):
-        assert a.tobytes() == b.tobytes()
+    check_threads(lambda: everything(CODES[name], *arrays))
 
 
 @pytest.mark.parametrize("poison", [np.nan, np.inf])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES, Code
 from ecs_fluid.kernels.grids.grid import uniform_grid
 from ecs_fluid.kernels.grids.partition import partition
 from tests.kernels.regularisations_by_day import pairs
+from tests.threads import check_threads
 
 Array = NDArray[Any]
 REALS = (np.float32, np.float64)
@@ -443,19 +443,13 @@ def test_blocks_do_not_change_the_answer_of_a_full_walk() -> None:
 
 @pytest.mark.parametrize("real", REALS)
 def test_one_and_two_threads_agree_to_the_bit(real: type) -> None:
-    if numba.config.NUMBA_NUM_THREADS < 2:
-        pytest.skip("one processor")
     x, alpha = (a.astype(real) for a in cloud(1777))
-    before = numba.get_num_threads()
-    results = []
-    try:
-        for threads in (1, 2):
-            numba.set_num_threads(threads)
-            t = sorted_tree(x, alpha, np.full(len(x), 0.05, real))
-            u, v, du = np.empty_like(x), np.empty_like(x), np.empty((len(x), 3, 3), real)
-            tree.velocity(CODE, x, t, u, opening=0.5)
-            tree.velocity(CODE, x, t, v, du, opening=0.7, criterion=tree.ANGLE, originals=True)
-            results.append([a.tobytes() for a in (t.x, t.alpha, t.sigma, t.radius, u, v, du)])
-    finally:
-        numba.set_num_threads(before)
-    assert results[0] == results[1]
+
+    def walked() -> tuple[np.ndarray, ...]:
+        t = sorted_tree(x, alpha, np.full(len(x), 0.05, real))
+        u, v, du = np.empty_like(x), np.empty_like(x), np.empty((len(x), 3, 3), real)
+        tree.velocity(CODE, x, t, u, opening=0.5)
+        tree.velocity(CODE, x, t, v, du, opening=0.7, criterion=tree.ANGLE, originals=True)
+        return t.x, t.alpha, t.sigma, t.radius, u, v, du
+
+    check_threads(walked)

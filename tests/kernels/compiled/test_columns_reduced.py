@@ -2,11 +2,11 @@
 
 import math
 
-import numba
 import numpy as np
 import pytest
 
 from ecs_fluid.kernels.compiled import columns
+from tests.threads import check_threads
 
 DTYPES = [np.float32, np.float64]
 
@@ -104,12 +104,7 @@ def test_max_norm_does_not_hide_nan(row: int) -> None:
 def test_bits_do_not_depend_on_threads() -> None:
     rng = np.random.default_rng(2)
     x, alpha = rng.normal(size=(2, 10_007, 3))
-    results = []
-    for threads in (1, 2):
-        numba.set_num_threads(threads)
-        parts = (*columns.vortex_invariants(x, alpha), *columns.bounds(x), np.array(columns.max_norm(x)))
-        results.append(b"".join(part.tobytes() for part in parts))
-    assert results[0] == results[1]
+    check_threads(lambda: (*columns.vortex_invariants(x, alpha), *columns.bounds(x), columns.max_norm(x)))
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 400])

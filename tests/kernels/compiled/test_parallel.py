@@ -14,6 +14,7 @@ from numba import njit
 from ecs_fluid.kernels.compiled import CHUNKS
 from ecs_fluid.kernels.compiled.parallel import atomic_add, for_each, parallel
 from tests.kernels.compiled.cached_program import program
+from tests.threads import check_threads
 
 
 @parallel("len(out)")
@@ -73,15 +74,15 @@ def test_rooms_that_threads_take_do_not_overlap(threads: int) -> None:
 
 
 def test_sums_of_pieces_have_the_same_bits_on_any_threads() -> None:
-    x, found = np.random.default_rng(1).standard_normal(10_007), []
-    before = numba.get_num_threads()
-    for threads in (1, numba.config.NUMBA_NUM_THREADS):
-        numba.set_num_threads(threads)
-        sums = np.zeros(CHUNKS)
+    x, sums = np.random.default_rng(1).standard_normal(10_007), np.zeros(CHUNKS)
+
+    def again() -> np.ndarray:
+        sums[:] = 0.0
         halves(x, sums)
-        found.append(sums.tobytes())
-    numba.set_num_threads(before)
-    assert found[0] == found[1] and np.sum(sums) == pytest.approx(0.5 * x.sum(), rel=1e-12)
+        return sums
+
+    check_threads(again)
+    assert np.sum(sums) == pytest.approx(0.5 * x.sum(), rel=1e-12)
 
 
 def test_a_failure_is_told_after_the_other_pieces(threads: int) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import resource
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 
@@ -28,6 +27,7 @@ from tests.kernels.fmm.fmm_flows import (
     thick_ring,
 )
 from tests.kernels.regularisations_by_day import pairs, some
+from tests.threads import check_threads
 
 # Other targets, other results
 
@@ -240,13 +240,8 @@ def test_a_shift_changes_no_bit(real: Any) -> None:
 @pytest.mark.parametrize("real", [np.float32, np.float64])
 def test_threads_change_no_bit(real: Any) -> None:
     """12,000 vortons, so that the tree is built by several, too."""
-    cloud, results, most = clusters(12_000), [], numba.get_num_threads()
-    for threads in (1, numba.config.NUMBA_NUM_THREADS):
-        numba.set_num_threads(threads)
-        results.append(gradient(WINCKELMANS, cloud, 1e-4, real))
-    numba.set_num_threads(most)
-    (u, du, work), other = results
-    assert np.array_equal(u, other[0]) and np.array_equal(du, other[1]) and work == other[2]
+    cloud = clusters(12_000)
+    check_threads(lambda: gradient(WINCKELMANS, cloud, 1e-4, real))
 
 
 def test_more_near_leaves_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:

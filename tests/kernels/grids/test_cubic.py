@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 
 from ecs_fluid.kernels.grids import cubic, cubic_gradient, differences, grid, spline_gradient
 from ecs_fluid.kernels.grids.partition import partition
 from ecs_fluid.kernels.grids.scatter import m4_prime, m6_prime
+from tests.threads import check_threads
 
 ORIGIN, SPACING, CELLS = np.array([-1.0, 2.0, 0.5]), np.array([0.3, 0.2, 0.7]), np.array([5, 7, 3])
 
@@ -228,28 +228,18 @@ def test_scatter_is_the_transpose_of_interpolate() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_any_number_of_threads_gives_the_same_bits(dtype: type) -> None:
-    if numba.config.NUMBA_NUM_THREADS < 2:
-        pytest.skip("one processor")
     sx, values, start = sorted_cloud(3000, dtype)
-    before, bits = numba.get_num_threads(), []
-    try:
-        for threads in (1, 2):
-            numba.set_num_threads(threads)
-            out = m4_prime(sx, values, start, ORIGIN, SPACING, CELLS)
-            x = sx.T.copy()
-            read, u, du = (
-                cubic.interpolate(x, ORIGIN, SPACING, out),
-                np.empty_like(x),
-                np.empty((3000, 3, 3), dtype),
-            )
-            both = differences.jacobian(out, SPACING, with_field=True)
-            cubic_gradient.interpolate(x, np.arange(3000), ORIGIN, SPACING, both, u, du)
-            coarse, spread = cubic.coarsen(out, np.array([3, 4, 2])), cubic.coefficients(out)
-            both_of_spline = spline_gradient_at(x, out)
-            bits.append(b"".join(a.tobytes() for a in (out, read, u, du, coarse, spread, *both_of_spline)))
-    finally:
-        numba.set_num_threads(before)
-    assert bits[0] == bits[1]
+    x = sx.T.copy()
+
+    def everything() -> tuple[np.ndarray, ...]:
+        out = m4_prime(sx, values, start, ORIGIN, SPACING, CELLS)
+        u, du = np.empty_like(x), np.empty((3000, 3, 3), dtype)
+        both = differences.jacobian(out, SPACING, with_field=True)
+        cubic_gradient.interpolate(x, np.arange(3000), ORIGIN, SPACING, both, u, du)
+        read, coarse = cubic.interpolate(x, ORIGIN, SPACING, out), cubic.coarsen(out, np.array([3, 4, 2]))
+        return out, read, u, du, coarse, cubic.coefficients(out), *spline_gradient_at(x, out)
+
+    check_threads(everything)
 
 
 def test_a_place_that_is_not_finite_gives_nan_to_its_own_row_alone() -> None:

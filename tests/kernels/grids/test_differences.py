@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-import numba
 import numpy as np
 import pytest
 
 from ecs_fluid.kernels.grids import differences, grid
+from tests.threads import check_threads
 
 SPACING = np.array([0.1, 0.25, 0.4])
 
@@ -102,12 +102,7 @@ def test_discrete_divergence_of_a_discrete_curl_vanishes_inside() -> None:
 
 def test_bits_do_not_depend_on_threads() -> None:
     u = np.random.default_rng(2).random((13, 12, 11, 3)).astype(np.float32)
-    results = []
-    for threads in (1, 2):
-        numba.set_num_threads(threads)
-        parts = [f(u, SPACING) for f in (differences.jacobian, differences.curl)]
-        results.append(b"".join(part.tobytes() for part in parts))
-    assert results[0] == results[1]
+    check_threads(lambda: [f(u, SPACING) for f in (differences.jacobian, differences.curl)])
 
 
 LOADED = """

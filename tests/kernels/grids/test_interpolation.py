@@ -1,12 +1,12 @@
 """Trilinear interpolation and scatter: exactness, conservation, adjointness."""
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.grids import grid, interpolation, partition
+from tests.threads import check_threads
 
 ORIGIN, SPACING, CELLS = np.array([-1.0, 2.0, 0.5]), np.array([0.3, 0.2, 0.7]), np.array([5, 7, 3])
 POINTS = grid.grid_points((ORIGIN, SPACING, CELLS))
@@ -159,9 +159,9 @@ def test_bits_do_not_depend_on_threads(cells: tuple) -> None:
     origin, spacing = np.zeros(3), 1.0 / count
     start, order = partition.partition(x, origin, spacing, count)
     sx, values = partition.gather_sorted(x, order), rng.random((4, 4001)).astype(np.float32)
-    results = []
-    for threads in (1, 2):
-        numba.set_num_threads(threads)
+
+    def there_and_back() -> tuple[np.ndarray, np.ndarray]:
         field = interpolation.scatter(sx, values, start, origin, spacing, count)
-        results.append(field.tobytes() + interpolation.interpolate(x, origin, spacing, field).tobytes())
-    assert results[0] == results[1]
+        return field, interpolation.interpolate(x, origin, spacing, field)
+
+    check_threads(there_and_back)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 import pytest
 
 from ecs_fluid.kernels.grids.lattice import BLUR_WEIGHT, to_lattice
 from ecs_fluid.kernels.grids.scatter import QUINTICS
 from ecs_fluid.kernels.vorticity.strength_moments import moments, monomials, with_moments
+from tests.threads import check_threads
 
 SOLID = np.zeros(3, dtype=bool)
 PRIMES = ("m4_prime", "m6_prime")
@@ -163,17 +163,9 @@ def test_far_from_the_origin_and_of_any_size() -> None:
 
 @pytest.mark.parametrize("name", PRIMES)
 def test_threads_do_not_matter(name: str) -> None:
-    """Case 109: the very same bits for one thread and for all."""
+    """Case 109: the very same bits on any number of threads."""
     x, alpha = cloud(n=5000)
-    before = numba.get_num_threads()
-    fields = []
-    try:
-        for threads in (1, numba.config.NUMBA_NUM_THREADS):
-            numba.set_num_threads(threads)
-            fields.append(to_lattice(name, x, alpha, 0.1, SOLID)[1])
-    finally:
-        numba.set_num_threads(before)
-    assert np.array_equal(*fields)
+    check_threads(lambda: to_lattice(name, x, alpha, 0.1, SOLID)[1])
 
 
 def test_left_out_moments_come_back() -> None:

@@ -1,6 +1,5 @@
 """Counting sort by cell: the same answer as numpy's stable sort, whatever the input and the thread count."""
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -8,6 +7,7 @@ from hypothesis import given, settings, strategies as st
 from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.grids import grid, neighbours, partition
 from tests.kernels.from_python import from_python
+from tests.threads import check_threads
 
 
 @settings(max_examples=150, deadline=None)
@@ -91,9 +91,9 @@ def test_gap_is_the_distance_to_the_cell_and_outer_cells_have_no_end() -> None:
 def test_bits_do_not_depend_on_threads() -> None:
     x = np.random.default_rng(4).random((20_011, 3))
     box = grid.uniform_grid(*bounds(x), len(x))
-    results = []
-    for threads in (1, 2):
-        numba.set_num_threads(threads)
+
+    def sorted_rows() -> tuple[np.ndarray, ...]:
         start, order = partition.partition(x, *box)
-        results.append(start.tobytes() + order.tobytes() + partition.gather_sorted(x, order).tobytes())
-    assert results[0] == results[1]
+        return start, order, partition.gather_sorted(x, order)
+
+    check_threads(sorted_rows)

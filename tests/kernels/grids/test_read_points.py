@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pytest
 
 from ecs_fluid.component import Array
 from ecs_fluid.kernels.grids import cubic, read_points
+from tests.threads import check_threads
 
 ORIGIN, SPACING, CELLS = np.array([-0.4, 0.1, 0.0]), np.array([0.1, 0.2, 0.15]), (14, 9, 12)
 
@@ -81,11 +81,4 @@ def test_points_read_are_those_with_a_weight(cubic_reading: bool) -> None:
 
 def test_bits_do_not_depend_on_the_number_of_threads() -> None:
     x, values = positions().astype(np.float32), points().astype(np.float32) ** 3
-    found, before = [], numba.get_num_threads()
-    try:
-        for threads in (1, numba.config.NUMBA_NUM_THREADS):
-            numba.set_num_threads(threads)
-            found.append(read_at(x, values, read_by(x)).tobytes())
-    finally:
-        numba.set_num_threads(before)
-    assert found[0] == found[1]
+    check_threads(lambda: read_at(x, values, read_by(x)))

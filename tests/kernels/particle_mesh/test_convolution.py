@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from ecs_fluid.kernels.biot_savart.regularisation import CODES
 from ecs_fluid.kernels.particle_mesh import convolution
 from ecs_fluid.kernels.particle_mesh.convolution import convolve, half_sizes, kernel_transforms, waves_of
 from ecs_fluid.kernels.particle_mesh.splitting import smooth_part
+from tests.threads import check_threads
 
 Array = NDArray[Any]
 POINTS, H, REACH = (9, 7, 8), 0.3, 0.9
@@ -53,11 +53,13 @@ def test_is_the_sum_over_all_points(monkeypatch: pytest.MonkeyPatch, real: Any, 
     found = np.empty_like(first)
     convolve([(waves_of(first, half), [table]), (waves_of(second, half), [table])], half, [found])
     assert np.abs(found - exact).max() < 30 * error * np.abs(exact).max()
-    before, again, beside = numba.get_num_threads(), np.empty_like(first), np.empty_like(first)
-    numba.set_num_threads(1)
-    two = [wider, table]
-    convolve([(waves_of(first, half), two), (waves_of(second, half), two)], half, [beside, again])
-    numba.set_num_threads(before)
+    two, again, beside = [wider, table], np.empty_like(first), np.empty_like(first)
+
+    def both() -> tuple[np.ndarray, np.ndarray]:
+        convolve([(waves_of(first, half), two), (waves_of(second, half), two)], half, [beside, again])
+        return beside, again
+
+    check_threads(both)
     assert np.array_equal(found, again)
     convolve([(waves_of(first, half), [wider]), (waves_of(second, half), [wider])], half, [again])
     assert np.array_equal(beside, again)

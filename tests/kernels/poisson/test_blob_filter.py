@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from ecs_fluid.kernels.grids.interpolation import interpolate
 from ecs_fluid.kernels.grids.partition import partition
 from ecs_fluid.kernels.poisson.blob_filter import widen
 from ecs_fluid.kernels.poisson.poisson import dirichlet, face_points, vorticity_grid
+from tests.threads import check_threads
 
 Array = NDArray[Any]
 REALS = (np.float32, np.float64)
@@ -138,13 +138,4 @@ def test_scattered_ring_with_its_cores(name: str, limit: float) -> None:
 @pytest.mark.parametrize("real", REALS)
 def test_same_bits_for_any_number_of_threads(real: Any) -> None:
     omega = np.random.default_rng(4).standard_normal((23, 18, 31, 3)).astype(real)
-    results = []
-    before = numba.get_num_threads()
-    try:
-        for threads in (1, 2, 4, 8):
-            if threads <= numba.config.NUMBA_NUM_THREADS:
-                numba.set_num_threads(threads)
-                results.append(widen(omega, np.full(3, 0.1), 0.25, CODES["winckelmans"]).tobytes())
-    finally:
-        numba.set_num_threads(before)
-    assert all(result == results[0] for result in results)
+    check_threads(lambda: widen(omega, np.full(3, 0.1), 0.25, CODES["winckelmans"]))

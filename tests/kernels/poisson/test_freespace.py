@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from ecs_fluid.kernels.biot_savart import direct
 from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES
 from ecs_fluid.kernels.grids.grid import grid_points
 from ecs_fluid.kernels.poisson.freespace import hockney
+from tests.threads import check_threads
 
 Array = NDArray[Any]
 REALS = (np.float32, np.float64)
@@ -89,11 +89,7 @@ def test_two_points_per_axis() -> None:
 @pytest.mark.parametrize("real", REALS)
 def test_same_bits_for_any_number_of_threads(real: Any) -> None:
     omega = np.random.default_rng(6).standard_normal((21, 26, 18, 3)).astype(real)
-    results, threads = [], numba.get_num_threads()
-    for n in range(1, threads + 1):
-        numba.set_num_threads(n)
-        results.append(hockney(omega, (0.1, 0.1, 0.2), CODES["winckelmans"], SIGMA).tobytes())
-    assert all(result == results[0] for result in results)
+    check_threads(lambda: hockney(omega, (0.1, 0.1, 0.2), CODES["winckelmans"], SIGMA))
 
 
 def test_single_precision() -> None:

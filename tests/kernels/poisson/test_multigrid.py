@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from ecs_fluid.kernels.poisson.multigrid import coarser, levels, solve
 from ecs_fluid.kernels.poisson.transfinite import fill_from_faces
 from tests.kernels.poisson.relaxation import residual, sor
+from tests.threads import check_threads
 
 Array = NDArray[Any]
 Cells = tuple[int, int, int]
@@ -226,19 +226,14 @@ def test_semi_coarsening() -> None:
 @pytest.mark.parametrize("real", REALS)
 def test_same_bits_for_any_number_of_threads(real: Any) -> None:
     """37 x 30 x 23 cells of three components: the finest levels are parallel, the others not."""
-    results = []
-    before = numba.get_num_threads()
-    try:
-        for threads in (1, 2, 4, 8):
-            if threads <= numba.config.NUMBA_NUM_THREADS:
-                numba.set_num_threads(threads)
-                rhs = noise((37, 30, 23), real)
-                field = np.zeros_like(rhs)
-                history = solve(field, rhs, np.array([0.1, 0.11, 0.13]), 1e-4)
-                results.append((field.tobytes(), tuple(history)))
-    finally:
-        numba.set_num_threads(before)
-    assert all(result == results[0] for result in results)
+
+    def solved() -> tuple[np.ndarray, Any]:
+        rhs = noise((37, 30, 23), real)
+        field = np.zeros_like(rhs)
+        history = solve(field, rhs, np.array([0.1, 0.11, 0.13]), 1e-4)
+        return field, history
+
+    check_threads(solved)
 
 
 def test_nan_is_honest() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pytest
 
@@ -10,6 +9,7 @@ from ecs_fluid.kernels.grids.differences import gradient
 from ecs_fluid.kernels.surface import facets, shapes
 from ecs_fluid.kernels.surface.eikonal import DIRECTIONS, MOST_SWEEPS, SETTLED, distances
 from tests.kernels.surface.plain_sweeps import _sweep, plain
+from tests.threads import check_threads
 
 
 def cube(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -206,18 +206,12 @@ def test_blocks_equal_plain_loops(dtype: type, order: int, spacing: tuple[float,
 @pytest.mark.parametrize("order", [1, 2])
 def test_threads_do_not_matter(order: int) -> None:
     """Case 102 for as many threads as this process has; test_liquid_threads takes 1, 2, 4 and 8."""
-    phi, pinned = blobs((40, 70, 30), 4, np.float64)
-    before = numba.get_num_threads()
-    found = []
-    try:
-        for threads in (1, 2, 4, 8):
-            numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
-            near, held = blobs((40, 70, 30), 4, np.float64)
-            assert (near == phi).all() and (held == pinned).all()
-            found.append(distances(near, held, np.full(3, 0.1), order, block=(4, 9)).phi)
-    finally:
-        numba.set_num_threads(before)
-    assert all((other == found[0]).all() for other in found[1:])
+
+    def swept() -> tuple[np.ndarray, ...]:
+        near, held = blobs((40, 70, 30), 4, np.float64)
+        return near.copy(), held, distances(near, held, np.full(3, 0.1), order, block=(4, 9)).phi
+
+    check_threads(swept)
 
 
 def test_fewer_directions_leave_points_unassigned() -> None:

@@ -2,7 +2,6 @@
 
 import math
 
-import numba
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -13,6 +12,7 @@ from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.grids import grid, partition
 from ecs_fluid.kernels.grids.neighbours import packed, search_grid, stacked
 from ecs_fluid.kernels.vorticity import strength_exchange
+from tests.threads import check_threads
 
 
 def lattice(dimension: int, h: float, half: float) -> np.ndarray:
@@ -437,11 +437,10 @@ def test_bits_do_not_depend_on_threads() -> None:
     box = grid.uniform_grid(*bounds(x), 200)
     start, rows = partition.partition(x, *box)
     sx, columns, size = (partition.gather_sorted(a, rows) for a in (x, values, eps))
-    results = []
-    for threads in (1, 2):
-        numba.set_num_threads(threads)
-        rate, loss = strength_exchange.exchange_rows(x, values, eps, volume, 0.1, 4)
+
+    def exchanged() -> tuple[np.ndarray, ...]:
         legacy, lost = np.empty_like(columns), np.empty_like(size)
         strength_exchange.index_exchange(sx, columns, size, start, box[2], 1.0, legacy, lost)
-        results.append(rate.tobytes() + loss.tobytes() + legacy.tobytes() + lost.tobytes())
-    assert results[0] == results[1]
+        return *strength_exchange.exchange_rows(x, values, eps, volume, 0.1, 4), legacy, lost
+
+    check_threads(exchanged)

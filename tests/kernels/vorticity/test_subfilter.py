@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 
@@ -15,6 +14,7 @@ from ecs_fluid.kernels.grids.grid import uniform_grid
 from ecs_fluid.kernels.grids.partition import gather_sorted, partition
 from ecs_fluid.kernels.vorticity import subfilter
 from tests.kernels.regularisations_by_day import some
+from tests.threads import check_threads
 
 BEYOND = {"winckelmans": 3e-3, "gaussian": 2e-5, "rankine": 1e-14, "rosenhead_moore": 2e-2}
 """Part of a blob's strength that lies beyond the reach: 1 - q(5), 1 - q(5), 0 and 1 - q(10)."""
@@ -140,16 +140,8 @@ def test_enstrophy_is_only_taken() -> None:
 
 
 def test_threads_do_not_matter() -> None:
-    """Case 109: the very same bits for one thread and for all."""
+    """Case 109: the very same bits on any number of threads."""
     sx, alpha, sigma, start, grid = sorted_cloud(n=3000)
-    before = numba.get_num_threads()
-    found = []
-    try:
-        for threads in (1, numba.config.NUMBA_NUM_THREADS):
-            numba.set_num_threads(threads)
-            sums = subfilter.blob_sums(CODES["winckelmans"], sx, sigma, alpha, start, grid)
-            change = subfilter.gradient_change(CODES["winckelmans"], sx, sigma, alpha, 0.9, start, grid)
-            found.append((sums, change))
-    finally:
-        numba.set_num_threads(before)
-    assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
+    code = CODES["winckelmans"]
+    check_threads(lambda: subfilter.blob_sums(code, sx, sigma, alpha, start, grid))
+    check_threads(lambda: subfilter.gradient_change(code, sx, sigma, alpha, 0.9, start, grid))

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 
@@ -22,6 +21,7 @@ from ecs_fluid.systems.velocity.flow_numbers import MEASURED_EVERY
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.pppm import relative_error
 from ecs_fluid.systems.velocity.solver_bench import ring
+from tests.threads import check_threads
 
 N = 3000
 ROWS = np.arange(0, N, 8)
@@ -211,14 +211,13 @@ def test_tolerance_is_kept_beside_few_strong_vortons() -> None:
 
 def test_threads_do_not_matter() -> None:
     """Vortons and tracers, bit for bit, also by what was found in the tick before."""
-    hashes, before = [], numba.get_num_threads()
-    for threads in (1, 2, 4, 8):
-        numba.set_num_threads(min(threads, before))
+
+    def velocities() -> list[np.ndarray]:
         world = made("ring", 1.5)
         world.step(2)
-        hashes.append([world[name][ef.Velocity].u.tobytes() for name in ("vortons", "tracers")])
-    numba.set_num_threads(before)
-    assert all(found == hashes[0] for found in hashes)
+        return [world[name][ef.Velocity].u for name in ("vortons", "tracers")]
+
+    check_threads(velocities)
 
 
 def test_single_precision_has_its_limit() -> None:

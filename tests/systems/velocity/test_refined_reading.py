@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.systems.velocity.pppm import relative_error
+from tests.resuming import resumed
 from tests.systems.velocity.test_sampled_error import made
+from tests.threads import check_threads
 
 pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
 
@@ -52,17 +53,10 @@ def test_the_error_between_points_falls_like_h_squared_and_is_far_below_that_of_
 
 
 def test_a_run_goes_on_bit_for_bit_on_any_number_of_threads(tmp_path: Path) -> None:
-    before, hashes = numba.get_num_threads(), set()
-    try:
-        for threads in (1, 2, 4, 8):
-            numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
-            world = made(cells=6000, interpolation="refined", tracers="cells")
-            world.step(2)
-            world.save(tmp_path / "middle.npz")
-            world.step(2)
-            again = ef.resume(tmp_path / "middle.npz")
-            again.step(2)
-            hashes |= {world.state_hash(), again.state_hash()}
-    finally:
-        numba.set_num_threads(before)
-    assert len(hashes) == 1
+
+    def state() -> str:
+        world = made(cells=6000, interpolation="refined", tracers="cells")
+        world.step(2)
+        return resumed(world, tmp_path, 2).state_hash()
+
+    check_threads(state)

@@ -129,24 +129,3 @@ def test_memory_does_not_grow_with_frames(tmp_path: Path, monkeypatch: pytest.Mo
         peaks[frames] = peak_of(lambda k, path=path: ef.page(path, out=path.with_name(f"{path.name}-{k}")))
     # Keeping the packed frames would add 40 x 1000 x 9 bytes = 360 kB.
     assert peaks[90] < peaks[50] + 40 * 1024
-
-
-def test_a_link_in_the_run_does_not_lead_out_of_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Of the folder of exports, and of the one export; nothing is written, in neither place."""
-    run, other = make_run(tmp_path / "run", 2), tmp_path / "other"
-    other.mkdir()
-    for link in (run / "exports", run / "exports" / "page"):
-        link.parent.mkdir(exist_ok=True)
-        link.symlink_to(other)
-        assert main([*["page", str(run)], "--replace"]) == 2
-        said = capsys.readouterr().err
-        assert (
-            f"{link} is a symbolic link" in said and "choose another folder" in said and said.count("\n") == 1
-        )
-        assert not list(other.iterdir())
-        link.unlink()
-    (tmp_path / "named").symlink_to(other)
-    assert main([*["page", str(run)], "--out", str(tmp_path / "named")]) == 2
-    assert "is a symbolic link; a folder is needed" in capsys.readouterr().err
