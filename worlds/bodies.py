@@ -315,8 +315,12 @@ class BodyRecipe(_Placed):
         rates = np.array([self.angular_velocity])
         parts = self.shape.parts if isinstance(self.shape, CompoundShape) else []
         own = np.array([part.rotation for part in parts]).reshape(-1, 3)
+        around = np.array([part.around for part in parts if part.copies > 1]).reshape(-1, 3)
         hinge = np.array([] if self.hinge is None else [self.hinge.axis]).reshape(-1, 3)
-        every = {"rotation": turns, "angular_velocity": rates, "rotation of a part": own, "hinge.axis": hinge}
+        every = {
+            "rotation": turns, "angular_velocity": rates, "hinge.axis": hinge,
+            "rotation of a part": own, "around of a part": around,
+        }  # fmt: skip
         for name, values in every.items():
             if np.delete(values, across, axis=1).any():
                 raise RecipeError(

@@ -24,7 +24,7 @@ from ecs_fluid.worlds.hulls import (
     warn_of_inner_points,
 )
 from ecs_fluid.worlds.meshes import check_closed, inside, read_mesh
-from ecs_fluid.worlds.parameters import Coordinate, Length, Point
+from ecs_fluid.worlds.parameters import Coordinate, Direction, Length, Point
 from ecs_fluid.worlds.space import Space, ball
 
 if TYPE_CHECKING:
@@ -283,14 +283,21 @@ class Part(Settings):
     """rotation vector about that centre, axis times angle, rad"""
     density: Heavy | None = None
     """density, kg/m^3; default that of the body"""
+    copies: int = Field(default=1, ge=1, le=MOST_PARTS)
+    """number of such parts, each turned on by an equal part of a whole turn, 1"""
+    around: Direction = (0.0, 0.0, 1.0)
+    """axis through the origin about which copies are turned, in the axes of the body's shape, 1"""
 
-    def hull(self, across: int | None) -> Hull:
-        """The part at its place; in a plane across an axis its section through its centre."""
+    def hulls(self, across: int | None) -> list[Hull]:
+        """The part and its copies at their places; in a plane across an axis sections through the centres."""
         from ecs_fluid.kernels.bodies.rotation import matrix_of, quaternion_of
 
         hull = self.shape.hull() if across is None else self.shape.section(across)
         center = hull.center if self.center is None else np.array(self.center)
-        return placed(hull, matrix_of(quaternion_of(np.array(self.rotation, np.float64))), center)
+        rotation = matrix_of(quaternion_of(np.array(self.rotation, np.float64)))
+        step = np.array(self.around) * (2.0 * math.pi / self.copies / np.linalg.norm(self.around))
+        turns = [matrix_of(quaternion_of(k * step)) for k in range(self.copies)]
+        return [placed(hull, turn @ rotation, turn @ center) for turn in turns]
 
 
 class CompoundShape(Settings):
@@ -313,11 +320,13 @@ class CompoundShape(Settings):
     def _has_parts(self) -> Self:
         if not self.parts and self.file is None:
             raise ValueError("parts, or a mesh file that has them, are needed")
+        if (count := sum(part.copies for part in self.parts)) > MOST_PARTS:
+            raise ValueError(f"parts with their copies are {count}, but a body has at most {MOST_PARTS}")
         return self
 
     def _every_hull(self, across: int | None) -> list[Hull]:
         """All parts at their places; in a plane across an axis their sections through their centres."""
-        hulls = [part.hull(across) for part in self.parts]
+        hulls = [hull for part in self.parts for hull in part.hulls(across)]
         if self.file is not None:
             further = hulls_of_mesh(self.file, self.scale, MOST_PARTS - len(hulls))
             hulls += further if across is None else [section_of(hull, across) for hull in further]
@@ -326,7 +335,7 @@ class CompoundShape(Settings):
     def hulls(self, density: float, across: int | None = None) -> tuple[list[Hull], Array, Array]:
         """The parts at their places, their masses (n,) kg, and the centre of mass (3,) m of all."""
         hulls = self._every_hull(across)
-        heavy = [density if part.density is None else part.density for part in self.parts]
+        heavy = [part.density or density for part in self.parts for _ in range(part.copies)]
         heavy += [density] * (len(hulls) - len(heavy))
         mass = np.array([rho * hull.volume for rho, hull in zip(heavy, hulls, strict=True)])
         return hulls, mass, mass @ np.array([hull.center for hull in hulls]) / mass.sum()

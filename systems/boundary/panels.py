@@ -39,6 +39,9 @@ NEAR = 2.0
 FACING = 0.8
 """Cosine of the angle up to which neighbours on a body face the same way."""
 
+NOTICED = 0.1
+"""What others bring at a surface over what is left there, rms, above which they are solved for together."""
+
 
 class PanelBoundary(SheetBoundary):
     """Solves for the sheets of all bodies and sheds them."""
@@ -194,7 +197,10 @@ class PanelBoundary(SheetBoundary):
             left, size, strengths = left - brought, less, strengths + rings
             if fine:
                 break
-        if size > self.system.tolerance and (close := self._close(sheet)).any():
+        close = self._close(sheet) if size > self.system.tolerance else np.zeros(len(left), dtype=bool)
+        if close.any():
+            close &= self._noticed(covered, strengths, (missing * sheet.normal).sum(axis=1), left)
+        if close.any():
             strengths, left = self._coupled(covered, close, scale, strengths, left)
             size = rms(left[:, None], sheet.area) / scale
         self.residual = float(size)
@@ -215,6 +221,23 @@ class PanelBoundary(SheetBoundary):
             way, _ = cKDTree(sheet.center[~own]).query(sheet.center[own])
             near[own] |= way < NEAR * sheet.sigma[own]
         return np.isin(sheet.owner, sheet.owner[near])
+
+    def _noticed(self, covered: Covered, strengths: Array, missing: Array, left: Array) -> Array:
+        """Mask (p,) of the panels of surfaces at which other sheets, or any images, bring a noticeable part
+        of what is `left` (p,) of the `missing` normal velocity.
+
+        Blades of a fan come close to each other at the hub. What is left there is too fine for each one's own
+        sheet, as on any thin plate, and sheets that stop it together are strong and stir the fluid.
+        """
+        sheet, noticed = covered.sheet, np.zeros(len(left), dtype=bool)
+        for surface in covered.surfaces:
+            rows = surface.rows
+            own = sheet.shed[rows], strengths[rows], sheet.sigma[rows]
+            flow = self.velocity_at(sheet.center[rows], *own, images=False)
+            others = missing[rows] - left[rows] - (flow * sheet.normal[rows]).sum(axis=1)
+            area = sheet.area[rows]
+            noticed[rows] = rms(others[:, None], area) > NOTICED * rms(left[rows, None], area)
+        return noticed
 
     def _coupled(
         self, covered: Covered, close: Array, scale: float, strengths: Array, left: Array

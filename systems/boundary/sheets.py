@@ -245,8 +245,8 @@ class SheetBoundary(ABC):
         mean = float((panels.area**2).sum() / panels.area.sum())
         return mean if self.world.dimension == 2 else float(np.sqrt(mean))
 
-    def velocity_at(self, points: Array, x: Array, alpha: Array, sigma: Array) -> Array:
-        """Velocity (m, 3) m/s that vortons, and their images behind mirrors, induce at points (m, 3).
+    def velocity_at(self, points: Array, x: Array, alpha: Array, sigma: Array, images: bool = True) -> Array:
+        """Velocity (m, 3) m/s that vortons, and their `images` behind mirrors, induce at points (m, 3).
 
         By the direct sum in double precision.
         """
@@ -260,7 +260,7 @@ class SheetBoundary(ABC):
 
         targets = Targets.at(np.ascontiguousarray(points), gradient=False)
         fill(targets)
-        for mirror in system.mirror_planes:
+        for mirror in system.mirror_planes if images else ():
             mirror.add(targets, fill)
         return targets.u
 
