@@ -190,9 +190,11 @@ class BodySystem(System):
                 ticks = np.floor(script.center.times / world.dt)[:, None] + [-1, 0, 1]
                 begin, end = (value_at(script.center, (ticks + k).ravel() * world.dt) for k in (0, 1))
                 far[rows[script.name]] = np.linalg.norm(end - begin, axis=1).max()
+        width = np.zeros(len(far))
+        np.maximum.at(width, bodies.leader, 2 * bodies.radius)  # all radii are about the body's own place
         texts = []
         for name, own in rows.items():
-            times = far[own] / (2 * bodies.radius[own])
+            times = far[own] / width[bodies.leader[own]]
             if times.max(initial=0.0) > FAR:
                 texts.append(
                     f"BodySystem: {name!r} moves by up to {far[own][times.argmax()]:.3g} m in a tick, "
@@ -213,9 +215,9 @@ class BodySystem(System):
         going |= (bodies.motion == FREE) & heavy & self._sink_or_rise(world, bodies, hulls)
         rows = {entity.name: rows for entity, rows in rows_of_each(entities)}
         for script in (one for one in self.scripts if one.name in rows):
-            row = rows[script.name]
-            ways = [script.center, None if bodies.shape[row] == BALL else script.rotation]
-            going[row] = any(isinstance(way, Keyed) and np.ptp(way.values, axis=0).any() for way in ways)
+            own = rows[script.name]
+            ways = [script.center, None if (bodies.shape[own] == BALL).all() else script.rotation]
+            going[own] = any(isinstance(way, Keyed) and np.ptp(way.values, axis=0).any() for way in ways)
         return np.asarray(going)
 
     def _sink_or_rise(self, world: World, bodies: Bodies, hulls: Hulls) -> Array:

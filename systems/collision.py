@@ -27,6 +27,7 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.shared.body_tables import (
     SHAPES,
+    are_misplaced,
     as_obstacles,
     body_entities,
     column_of,
@@ -240,7 +241,7 @@ class CollisionSystem(System):
             position: Any = batch.tables.get(Position)
             if position is None or (self.on and batch.name not in self.on):
                 return np.zeros(batch.rows, dtype=bool)
-            return depths(obstacles, hulls, position.x) > 0.0
+            return are_misplaced(obstacles, hulls, position.x)
 
         cleared = 0
         for name, (lost, of) in self.world._drop_new_rows(misplaced).items():
@@ -257,11 +258,11 @@ class CollisionSystem(System):
     def _remove_misplaced(self, world: World) -> int:
         """Remove misplaced particles; returns their number."""
         cleared = 0
-        if not body_entities(world):
+        if not (entities := body_entities(world)):
             return cleared
-        walls = containers(world)
+        walls, bodies = containers(world), self._obstacles(entities, moving=False)
         for entity, (position,) in self.chosen(Position):
-            lost = self.overlap(position.x) > 0.0
+            lost = are_misplaced(*bodies, position.x)
             if lost.any():
                 if lost.all():
                     self._gone[entity.name] = len(lost)

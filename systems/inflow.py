@@ -26,7 +26,7 @@ from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.liquid.openings import Opening
 from ecs_fluid.systems.liquid.places import LEAST_ACROSS, ROUNDED
 from ecs_fluid.systems.shared.births import births, refuse_early_stop
-from ecs_fluid.systems.shared.body_tables import BODIES
+from ecs_fluid.systems.shared.body_tables import BODIES, leaders_of
 from ecs_fluid.systems.shared.populations import Growth
 from ecs_fluid.systems.shared.ranges import Length, LiquidDensity, LiquidViscosity
 from ecs_fluid.tables import checked_rows
@@ -219,7 +219,9 @@ class InflowSystem(System):
     def must_hold(self, world: World) -> None:
         """Check that an attached inflow is attached to one body; one that is gone may come back."""
         for inflow in self.inflows:
-            if inflow.attached is not None and (count := len(world[inflow.attached])) > 1:
+            if inflow.attached is None:
+                continue
+            if (count := len(set(leaders_of([world[inflow.attached]]).tolist()))) > 1:
                 raise RecipeError(
                     f"inflow {inflow.name!r} is attached to {inflow.attached!r}, which has {count} bodies; "
                     "exactly one is needed"

@@ -51,6 +51,7 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
     reach = sigma * number(system.reach)
     around = as_obstacles(bodies, hulls, float(reach.max(initial=0.0)))
     near = vortons_near(around, hulls, x, reach, strengths, sigma, volume)
+    near = near._replace(body=bodies.leader[near.body])  # the parts' surface is closed as a whole alone
     if system.sample == "surface":
         flow = flow_at(world, near.point)
     else:
@@ -62,11 +63,13 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
     slip, to, parts, change = corrections(
         world.require(VelocitySystem).code, bodies, near, flow, system.placement == "bent", system.gain, sums
     )
-    *exchange, change = apply_corrections(around, hulls, near, slip, parts, to, change, x, strengths)
+    impulse, moment, rms, change = apply_corrections(
+        around, hulls, near, slip, parts, to, change, x, strengths
+    )
     if len(tables) > 1:
         spread(x, [position.x for _, position, *_ in tables])
         spread(strengths, [strength.alpha for _, _, strength, *_ in tables])
-    record_exchange(entities, *exchange)
+    record_exchange(entities, impulse, moment, rms[bodies.leader])
     gained = np.einsum("nij,nj->ni", turn, summed(change, near.body, len(bodies.x)))
     gained = of_whole(bodies.leader, gained)
     for entity, rows in rows_of_each(entities):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,6 +42,9 @@ HELD_MASS, HELD_INERTIA = 1e12, 1e8
 """Factors on the mass of a hinged body and on its inertia about axes across the hinge: so it turns about that
 alone. The second is smaller, since the inertia about the hinge itself is kept in the same matrix only to
 HELD_INERTIA times rounding."""
+
+ASIDE = 1e-9
+"""How far from a place `are_misplaced` looks around it, over the largest length at hand."""
 
 BODIES = (Pose, RigidMotion, Body, *SHAPES)
 """Components that describe where bodies are and how they move."""
@@ -355,6 +359,22 @@ def depths(obstacles: Obstacles, hulls: Hulls, x: Array) -> Array:
     depth = np.empty(len(x))
     misplaced(obstacles, hulls, x, depth)
     return depth
+
+
+def are_misplaced(obstacles: Obstacles, hulls: Hulls, x: Array) -> Array:
+    """Mask (n,) of places x (n, 3) m inside a body, also on a seam of its parts, or outside all containers.
+
+    On a seam the depth in each part is 0, but all around it are places in a part; not so on the surface.
+    """
+    depth = depths(obstacles, hulls, x)
+    lost = depth > 0.0
+    if (obstacles.leader != np.arange(len(obstacles.leader))).any():
+        aside = ASIDE * max(float(hulls.radius.max()), float(np.abs(x).max(initial=0.0)))
+        seam = np.flatnonzero(~lost & (depth > -1e-3 * aside))
+        around = x[seam, None].astype(np.float64) + aside * np.array(list(product((-0.9, 1.0), repeat=3)))
+        deep = depths(obstacles, hulls, around.reshape(-1, 3)).reshape(-1, 8) > 0.0
+        lost[seam] = deep.all(axis=1)
+    return lost
 
 
 def near_bodies(bodies: Bodies, hulls: Hulls, x: Array, reach: Array) -> tuple[Array, Array, Array, Array]:

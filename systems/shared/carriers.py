@@ -75,7 +75,7 @@ def bodies(world: World, name: str, ended: bool) -> Carriers:
     if mover is not None and not ended:
         for other, _, _, *rates in mover.scripted(world.dt):
             if other.name == name:
-                v[0], spin[0] = rates
+                v[:], spin[:] = rates  # of all rows: those of one body's parts carry in turn
     now = (world.tick + ended) * world.dt
     return Carriers(pose.x.astype(np.float64), pose.q.astype(np.float64), v, spin, now)
 

@@ -172,6 +172,23 @@ def test_a_moving_emitter_leaves_a_streak() -> None:
     assert (world["a"][ef.Position].x[:, 1:] == 0.0).all()
 
 
+def test_a_streak_from_a_keyed_body_of_parts() -> None:
+    """Its parts carry in turn, and all move alike: the k-th of 1,000 particles a second is born k / 1000 s
+    after the start, where the keys have the body then; before, by all parts but the first, where it began."""
+    cube = {"shape": "box", "size": [0.1, 0.1, 0.1]}
+    parts = [{"shape": cube, "center": [0.1 * k, 0.0, 0.0]} for k in range(3)]
+    path = {"keys": [[0.0, [0.0, 0.0, 0.0]], [0.2, [0.2, 0.0, 0.0]], [0.3, [0.4, 0.0, 0.0]]]}
+    cart = {"kind": "body", "name": "cart", "shape": {"shape": "compound", "parts": parts}, "center": path}
+    tap = {"kind": "emitter", "name": "e", "into": "a", "attached": "cart", "center": [0.0, 1.0, 0.0]}
+    settings = {"dt": 0.1, "duration": 1.0, "precision": "double"}
+    entities = [{**cart, "motion": "scripted"}, {**tap, "rate": 1000.0}]
+    world = ef.load({"world": settings, "entity": entities})
+    world.step(3)
+    count = np.arange(1, 101)
+    expected = np.concatenate([1e-3 * count, 1e-3 * (100 + count), 0.2 + 2e-3 * count])
+    np.testing.assert_allclose(np.sort(world["a"][ef.Position].x[:, 0]), expected, atol=1e-12)
+
+
 def test_vortons_and_sparks_get_what_belongs_to_them() -> None:
     vorton = {"name": "v", "into": "vortons", "rate": 20.0, "core": 0.5, "strength": (1.0, 2.0, 3.0)}
     spark = {"name": "s", "into": "sparks", "rate": 3e4, "velocity": (0, 0, 4), "velocity_spread": (2, 0, 0)}

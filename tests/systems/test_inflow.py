@@ -159,6 +159,26 @@ def test_an_opening_goes_with_what_carries_it(tmp_path: Path) -> None:
     assert len(world["water"]) == 2
 
 
+def test_a_body_of_parts_carries_an_opening_as_the_whole_does() -> None:
+    """A cart goes at 0.5 m/s by keys and lets liquid out ahead of it at 1 m/s more: 1.5 m/s.
+
+    (One of parts was refused, as it had 2 bodies.)
+    """
+    half = {"shape": "box", "size": [0.1, 0.2, 0.2]}
+    cut = {"shape": "compound", "parts": [{"shape": half, "center": [x, 0, 0]} for x in (-0.05, 0.05)]}
+    keys = {"keys": [[0.0, [0.0, 0.0, 0.0]], [1.0, [0.5, 0.0, 0.0]]]}
+    arm = {"center": [0.3, 0, 0], "direction": [1, 0, 0], "size": [0.05, 0.05], "attached": "cart"}
+    found = []
+    for shape in ({"shape": "box", "size": [0.2, 0.2, 0.2]}, cut):
+        cart = {"kind": "body", "name": "cart", "motion": "scripted", "shape": shape, "center": keys}
+        tables = {"world": {"dt": 0.01, "precision": "double"}, "fluid": {"gravity": [0.0, 0.0, 0.0]}}
+        world = ef.load({**tables, "entity": [cart, {"kind": "inflow", "speed": 1.0, **TAP, **arm}]})
+        world.step(10)
+        found.append(world["water"][ef.Position].x)
+        np.testing.assert_allclose(world["water"][ef.InertialVelocity].v, [[1.5, 0.0, 0.0]] * 2, atol=1e-12)
+    np.testing.assert_allclose(*found, atol=1e-12)
+
+
 @pytest.mark.parametrize("pressure", ["explicit", "implicit"])
 @pytest.mark.parametrize("jump", [0.05, 0.2])
 def test_a_nozzle_that_jumps_into_its_jet_leaves_it_as_it_is(jump: float, pressure: str) -> None:

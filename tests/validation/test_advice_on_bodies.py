@@ -72,6 +72,7 @@ def script(**way: Any) -> dict[str, Any]:
         (False, {"motion": "scripted"}, {}, [script(center=STILL)]),
         (False, {"motion": "scripted"}, {}, [script(rotation=MOVED)]),
         (True, {"motion": "scripted", "shape": BOX}, {}, [script(rotation=MOVED)]),
+        (True, {"motion": "scripted", "shape": CUT}, {}, [script(rotation=MOVED)]),  # it was a traceback
     ],
 )
 def test_advice_on_bodies_that_the_fluid_does_not_notice(
@@ -168,6 +169,13 @@ ROOM = {"kind": "container", "name": "room", "shape": {"shape": "box", "size": [
 TILTED = {"rotation": [0.0, 0.0, 0.5]}
 THING = {"kind": "body", "name": "thing"}
 BRICK: dict[str, Any] = {"shape": "box", "size": [0.9, 1.9, 2.9]}
+ROD: dict[str, Any] = {
+    "shape": "compound",
+    "parts": [
+        {"shape": {"shape": "box", "size": [length, 1.0, 1.0]}, "center": [x, 0.0, 0.0]}
+        for length, x in ((10.0, -5.5), (1.0, 0.0), (10.0, 5.5))
+    ],
+}
 POST = {"kind": "body", "name": "post", "motion": "fixed", "shape": BOX}
 
 
@@ -207,10 +215,11 @@ def test_free_bodies_where_they_cannot_be_are_told(entities: list[dict[str, Any]
         ({"center": {"keys": [[0.0, [0.0, 0.0, 0.0]], [1.0, [90.0, 0.0, 0.0]]]}}, None),
         ({"velocity": [150.0, 0.0, 0.0]}, "15 m in a tick, 15 times its width"),
         ({"velocity": [90.0, 0.0, 0.0]}, None),
+        ({"velocity": [200.0, 0.0, 0.0], "shape": ROD}, None),  # told by its middle part, 12 times as wide
     ],
 )
 def test_bodies_that_jump_are_told(body: dict[str, Any], told: str | None) -> None:
-    """Ticks of 0.1 s, a ball of 1 m; keys of 0.07 s may lie in one tick."""
+    """Ticks of 0.1 s, a ball of 1 m; keys of 0.07 s may lie in one tick. The rod is 21 m long."""
     thing = THING | {"shape": BALL, "motion": "scripted"} | body
     found = [text for text in ef.load({"world": {"dt": 0.1}, "entity": [thing]}).lint() if "tick" in text]
     assert [told is not None and told in text for text in found] == [True] * (told is not None), found

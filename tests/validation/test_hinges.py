@@ -152,6 +152,21 @@ def test_a_hub_on_a_fixed_axle_turns_freely() -> None:
     assert np.allclose(world["fan"][ef.RigidMotion].angular_velocity, [[0, 0, 3.0]], rtol=1e-12)
 
 
+def test_a_hub_that_is_a_part_turns_freely_on_an_axle_nearly_as_wide() -> None:
+    """The axle's edges have levers of up to 0.06 m: far below half of the wheel's radius of 0.6 m, but not of
+    its hub's of 0.07 m, by which the wheel stood still at once."""
+    axle = {"name": "axle", "shape": {"shape": "box", "size": [0.09, 0.5, 0.09]}, "motion": "fixed"}
+    arm, hub = {"shape": "box", "size": [0.55, 0.04, 0.1]}, {"shape": "box", "size": [0.1, 0.04, 0.1]}
+    parts = [{"shape": hub}, *({"shape": arm, "center": [x, 0.0, 0.0]} for x in (-0.325, 0.325))]
+    wheel = {
+        "name": "wheel", "shape": {"shape": "compound", "parts": parts}, "center": [0, 0, 0],
+        "hinge": {"axis": [0, 1, 0]}, "angular_velocity": [0, 2.0, 0],
+    }  # fmt: skip
+    world = built(axle | {"rotation": [0, 0.3, 0]}, wheel, dt=0.02)
+    world.step(20)
+    assert np.allclose(world["wheel"][ef.RigidMotion].angular_velocity, [[0, 2.0, 0]] * 3, rtol=1e-6)
+
+
 @pytest.mark.parametrize("high", [1.0, 1.001, 0.9])
 def test_a_pendulum_in_a_room_is_held_by_its_walls(high: float) -> None:
     """Wherever its hinge is about the ceiling, at 1 m: 1.4 m long and 0.1 m thick, with a wall 0.5 m away.

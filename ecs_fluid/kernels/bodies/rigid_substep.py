@@ -96,16 +96,16 @@ def apply_torque(bodies: Bodies, torque: Array, h: float) -> None:
 
 
 @njit(cache=True)
-def _gives_way(bodies: Bodies, i: int, point: Array, wall: bool) -> bool:
+def _gives_way(bodies: Bodies, i: int, radius: float, point: Array, wall: bool) -> bool:
     """Whether an impulse at a contact, `point` (7,), can move body i; a hinged one where it has a lever.
 
-    `wall`: whether it is a contact with the wall of a container.
+    `radius` is that of the whole body, m. `wall`: whether it is a contact with the wall of a container.
     """
     if bodies.motion[i] != 2:
         return False
     if not bodies.hinge[i].any():
         return True
-    axis, radius = rotated(rotation_at(bodies.q, i), row_of(bodies.hinge, i)), bodies.radius[i]
+    axis = rotated(rotation_at(bodies.q, i), row_of(bodies.hinge, i))
     place, normal = (point[0], point[1], point[2]), (point[3], point[4], point[5])
     arm = minus(place, row_of(bodies.x, i))
     near = point[6] < -OVERLAPS * radius or (wall and -dot(normal, arm) < FROM_HINGE * radius)
@@ -121,6 +121,15 @@ def _leads_on(bodies: Bodies, hulls: Hulls, a: int, b: int, point: Array) -> boo
         if c != a and bodies.shape[c] == CONTAINER and depth_outside(bodies, hulls, c, place) <= 0.0:
             return True
     return False
+
+
+@njit(cache=True)
+def _radii_of_wholes(bodies: Bodies) -> Array:
+    """Radii (n,) m; each part has that of its whole body."""
+    largest = bodies.radius.copy()
+    for i in range(len(largest)):
+        largest[bodies.leader[i]] = max(largest[bodies.leader[i]], bodies.radius[i])
+    return largest[bodies.leader]
 
 
 @njit(cache=True)
@@ -141,6 +150,7 @@ def find_contacts(bodies: Bodies, hulls: Hulls, shift: Array, h: float) -> tuple
     candidates = close_pairs(x, reach, shape, bodies.motion, bodies.leader)
     boxes = boxes_around(bodies, hulls, reach)
     several, parted, hinged = (shape == CONTAINER).sum() > 1, False, bodies.hinge.any()
+    whole = _radii_of_wholes(bodies) if hinged else radius
     pairs = np.empty((64, 2), np.int64)
     points = np.empty((64, 7))
     buffer = np.empty((64, 7))
@@ -152,7 +162,7 @@ def find_contacts(bodies: Bodies, hulls: Hulls, shift: Array, h: float) -> tuple
         if several and shape[a] == CONTAINER and not belongs_to_container(bodies, hulls, a, b):
             continue
         walls = shape[a] == CONTAINER and bodies.hinge[b].any()
-        if walls and depth_outside(bodies, hulls, a, row_of(x, b)) > FROM_HINGE * radius[b]:
+        if walls and depth_outside(bodies, hulls, a, row_of(x, b)) > FROM_HINGE * whole[b]:
             continue
         slack = reach[a] - radius[a] + reach[b] - radius[b]
         if shape[a] == BALL and shape[b] == BALL:
@@ -165,7 +175,9 @@ def find_contacts(bodies: Bodies, hulls: Hulls, shift: Array, h: float) -> tuple
             pairs, points = doubled(pairs), doubled(points)
         for k in range(added):
             point = buffer[k]
-            if hinged and not (_gives_way(bodies, a, point, walls) or _gives_way(bodies, b, point, walls)):
+            if hinged and not (
+                _gives_way(bodies, a, whole[a], point, walls) or _gives_way(bodies, b, whole[b], point, walls)
+            ):
                 continue
             if walls and several and _leads_on(bodies, hulls, a, b, point):
                 continue
