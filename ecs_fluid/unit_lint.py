@@ -1,4 +1,4 @@
-"""Numbers that were probably meant in another unit: degrees Celsius, degrees of arc, centimetres or feet."""
+"""Numbers probably meant in another unit: degrees Celsius, degrees of arc, centimetres or feet, frames."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from ecs_fluid.component import Array, Tables
 from ecs_fluid.fluid import EARTH, Fluid
-from ecs_fluid.keyframes import Keyed
+from ecs_fluid.keyframes import Keyed, integral
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
 
@@ -29,19 +29,30 @@ EIGHTH = 45.0
 """Keys of rotations that are all whole multiples of an eighth of a turn in degrees were meant in degrees."""
 
 
+ONE = 1.0 - 1e-6
+"""Births up to the end of a run below which there is none, with some digits to spare."""
+
+
 def of_unit(model: Settings, unit: str, place: str = "") -> Iterator[tuple[str, Any]]:
     """Places and values of the parameters whose descriptions name that unit, those of inner models too."""
+    for where, value, meaning in _parameters(model, place):
+        if re.search(rf", {unit}(?=$|[;:,() ])", meaning):
+            yield where, value
+
+
+def _parameters(model: Settings, place: str) -> Iterator[tuple[str, Any, str]]:
+    """Places, values and descriptions of the parameters that are given, those of inner models too."""
     told = model.descriptions()
     for name, value in model:
         parts = value if isinstance(value, list | tuple) else [value]
         if isinstance(value, Keyed) or not any(isinstance(part, Settings) for part in parts):
-            if value is not None and re.search(rf", {unit}(?=$|[;:,() ])", told.get(name, "")):
-                yield place + name, value
+            if value is not None:
+                yield place + name, value, told.get(name, "")
             continue
         for number, part in enumerate(parts):
             if isinstance(part, Settings):
                 which = "" if part is value else f"[{getattr(part, 'name', number)!r}]"
-                yield from of_unit(part, unit, f"{place}{name}{which}.")
+                yield from _parameters(part, f"{place}{name}{which}.")
 
 
 def celsius_lint(world: World, systems: list[System]) -> Iterator[str]:
@@ -106,3 +117,25 @@ def degrees_lint(model: Settings) -> Iterator[str]:
                 f"{place} = {shown} turns by {angle:g} rad; rotations are in radians, so {angle:g} degrees "
                 f"are {math.radians(angle):.4g}"
             )
+
+
+def late_lint(model: Settings, end: float) -> Iterator[str]:
+    """Sentences on what has its second key after the `end` of the run, s, and on emitters that give off
+    nothing by then."""
+    for place, value, _ in _parameters(model, ""):
+        if isinstance(value, Keyed) and len(value.times) > 1 and value.times[1] > end:
+            yield (
+                f"{place} has its second key at {value.times[1]:g} s, but the run ends at {end:g} s; times "
+                "are in seconds, not in frames"
+            )
+    begin, rate = getattr(model, "start", None), getattr(model, "rate", None)
+    if isinstance(begin, float) and begin >= end:
+        yield (
+            f"start = {begin:g} s, but the run ends at {end:g} s, before it begins; times are in seconds, "
+            "not in frames"
+        )
+    elif isinstance(begin, float) and rate is not None and 0.0 < (born := integral(rate, begin, end)) < ONE:
+        yield (
+            f"rate adds up to {born:.3g} by the end of the run at {end:g} s, so nothing is given off; the "
+            "first comes at 1"
+        )

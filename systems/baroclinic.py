@@ -255,6 +255,7 @@ class BaroclinicSystem(System):
                 "BaroclinicSystem: model = 'boussinesq' knows gravity, not the acceleration of the container "
                 f"{shaken[0]!r}, which moves by keys; use model = 'full'"
             )
+        texts += self._heavy_lint(world) if self.model == "boussinesq" else []
         if world.periods[2] and fluid_at_rest(world).layered:
             texts.append(
                 "BaroclinicSystem: the fluid at rest is layered along z, but the world repeats along z, so "
@@ -274,3 +275,18 @@ class BaroclinicSystem(System):
                     )
                     break
         return texts
+
+    def _heavy_lint(self, world: World) -> list[str]:
+        """Warn of fluid that this model pulls down faster than a stone falls: its excess is above rho_0."""
+        fluid, worst, text = fluid_at_rest(world), 1.0, []
+        for entity, _ in world.entities_with(Position, Strength):
+            rho = particle_density(entity.tables, fluid)
+            excess = rho - density_at(fluid, column(entity.tables, Position, "x")[:, 2])
+            if excess.max(initial=0.0) > worst * fluid.density:
+                worst = float(excess.max() / fluid.density)
+                text = [
+                    f"BaroclinicSystem: by model = 'boussinesq' {entity.name!r}, of {rho[excess.argmax()]:g} "
+                    f"kg/m^3, is pulled down by {worst:.4g} times gravity, as the fluid has density = "
+                    f"{fluid.density:g} kg/m^3; correct one of them, or use model = 'full'"
+                ]
+        return text

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from ecs_fluid.component import Array
-from ecs_fluid.components import InertialVelocity, Liquid, Velocity
+from ecs_fluid.components import InertialVelocity, Liquid, Strength, Velocity
 from ecs_fluid.components.bodies import (
     FIXED,
     FREE,
@@ -147,9 +147,11 @@ class BodySystem(System):
         from ecs_fluid.systems.operations import winds
         from ecs_fluid.systems.velocity.system import VelocitySystem
 
-        # Bodies act on liquid by its pressure, and inertial particles do not follow the fluid.
+        # Bodies act by pressure on liquid, which carries tracers; inertial particles do not follow the fluid.
+        liquid = any(Liquid in entity for entity in world.entities)
         seen = any(
-            Velocity in entity and not {Liquid, InertialVelocity} & entity.tables.keys()
+            (Strength if liquid else Velocity) in entity
+            and not {Liquid, InertialVelocity} & entity.tables.keys()
             for entity in world.entities
         )
         entities = [entity for entity in body_entities(world) if len(entity)]
@@ -157,6 +159,7 @@ class BodySystem(System):
         texts = [*_unused_heat_lint(world, entities), *overlap_lint(entities, bodies, hulls)]
         texts += part_overlap_lint(entities, bodies, hulls) + self._far_lint(world, entities, bodies)
         texts += misplaced_lint(entities, bodies, hulls) if entities else []
+        texts += self._left_behind_lint(world, entities, bodies)
         if not (entities and seen) or world.system(BoundarySystem) is not None:
             return texts
         solid = bodies.shape != CONTAINER
@@ -199,6 +202,33 @@ class BodySystem(System):
                 texts.append(
                     f"BodySystem: {name!r} moves by up to {far[own][times.argmax()]:.3g} m in a tick, "
                     f"{times.max():.3g} times its width; check its velocity and keys, or use a smaller dt"
+                )
+        return texts
+
+    def _left_behind_lint(self, world: World, entities: list[Entity], bodies: Bodies) -> list[str]:
+        """Warn of containers that move through their fluid, which nothing takes along."""
+        from ecs_fluid.kernels.bodies.table import CONTAINER
+        from ecs_fluid.systems.boundary.system import BoundarySystem
+        from ecs_fluid.systems.velocity.system import VelocitySystem
+
+        velocity = world.system(VelocitySystem)
+        held = world.system(BoundarySystem) is not None or (velocity and velocity.solver == "container")
+        carried = [entity for entity in world.entities if Velocity in entity]
+        if held or world.dimension == 2 or not carried or any(Liquid in entity for entity in carried):
+            return []
+        keyed = {
+            one.name
+            for one in self.scripts
+            if isinstance(one.center, Keyed) and np.ptp(one.center.values, axis=0).any()
+        }
+        texts = []
+        for entity, rows in rows_of_each(entities):
+            going = entity.name in keyed or bodies.v[rows].any()
+            if going and (bodies.shape[rows] == CONTAINER).any():
+                texts.append(
+                    f"BodySystem: container {entity.name!r} moves without the fluid in it, and its walls "
+                    "only push particles; in a box solver = 'container' of [fluid] velocity takes the fluid "
+                    "along, in any shape a system of kind = 'boundary' with boundary = 'panels'"
                 )
         return texts
 

@@ -261,9 +261,9 @@ class InflowSystem(System):
             x, _ = opening.pipe(inflow.start)
             if lost := np.count_nonzero(~opening.room(x)):
                 texts.append(
-                    f"InflowSystem: {lost} of the {len(x)} particles in the pipe of {inflow.name!r} have no "
-                    "room: they lie in liquid, in a solid or outside all containers, and are kept back; move "
-                    "the inflow's center"
+                    f"InflowSystem: {lost} of the {len(x)} particles in the pipe of {inflow.name!r}, three "
+                    "spacings behind its center, have no room: they lie in liquid, in a solid or outside all "
+                    "containers, and are kept back; move the inflow's center"
                 )
         return texts
 

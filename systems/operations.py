@@ -96,7 +96,7 @@ class AccelerateSystem(System):
     dimensions = (2, 3)
 
     acceleration: KeyedVector | None = None
-    """acceleration, m/s^2; may be keyed in time; default gravity"""
+    """acceleration in all, in place of gravity, m/s^2; may be keyed in time; default gravity"""
     on: tuple[Name, ...] = ()
     """entities that feel it; default all with an own velocity"""
 

@@ -69,7 +69,10 @@ class ReformulationSystem(System):
         """Warn of a world without stretching: there is nothing to reformulate."""
         if _active_stretching(world) is not None:
             return []
-        return ["ReformulationSystem does nothing without stretching; add StretchSystem()"]
+        return [
+            "ReformulationSystem does nothing without stretching; leave it out, or let vortons stretch "
+            "(scheme and rate of stretch)"
+        ]
 
 
 def _active_stretching(world: World) -> StretchSystem | None:

@@ -132,9 +132,10 @@ class EmitterRecipe(Recipe, Emitter):
                 )
             missing = [kind.__name__ for kind in kinds if kind not in world[self.into]]
             if missing:
+                inertial = "inertial particles" if self.population == "inertial" else self.population
                 raise RecipeError(
                     f"entity {self.into!r} has no {missing[0]}, so it cannot receive "
-                    f"{'puffs' if self.puff else self.population}; emit into another entity"
+                    f"{'puffs' if self.puff else inertial}; emit into another entity"
                 )
             return
         world.spawn(self.into, *(kind.blank(0, np.float64) for kind in kinds))

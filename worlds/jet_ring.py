@@ -32,10 +32,10 @@ class JetRing(Recipe):
     kind: ClassVar[str] = "jet_ring"
     radius: Length = 1.0
     """radius R of the jet's core, m"""
-    thickness: Length = 1.0
-    """thickness t of the shear layer around it, m"""
-    half_length: Length = 1.0
-    """half length L of the puff along its axis, m"""
+    thickness: Length | None = None
+    """thickness t of the shear layer around it, m; default `radius`"""
+    half_length: Length | None = None
+    """half length L of the puff along its axis, m; default `radius`"""
     speed: Amount = 1.0
     """speed U of the jet at its middle, m/s; circulation = U L"""
     spacing: Length = 0.1
@@ -47,25 +47,34 @@ class JetRing(Recipe):
     axis: Direction = (0.0, 0.0, 1.0)
     """direction of travel, 1; of any length"""
 
+    @property
+    def _extents(self) -> tuple[float, float]:
+        """Thickness of the shear layer and half length of the puff, m."""
+        return (
+            self.radius if self.thickness is None else self.thickness,
+            self.radius if self.half_length is None else self.half_length,
+        )
+
     def spawn(self, world: World) -> None:
         """Spawn the vortons: circles through the cells of a meridian plane, with exact cell integrals."""
-        across = int(piece_counts(self.thickness, self.spacing))
-        along = int(piece_counts(2 * self.half_length, self.spacing))
-        around = 2 * np.pi * (self.radius + self.thickness / 2) / self.spacing
+        thickness, half_length = self._extents
+        across = int(piece_counts(thickness, self.spacing))
+        along = int(piece_counts(2 * half_length, self.spacing))
+        around = 2 * np.pi * (self.radius + thickness / 2) / self.spacing
         check_memory(VORTON, float(across) * along * max(around, 8), "vortons", "use a larger spacing")
         rho = np.linspace(0.0, 1.0, across + 1)
         z = np.linspace(-1.0, 1.0, along + 1)
         radial = np.diff(-np.cos(np.pi * rho) / 2)
         axial = np.diff((z + np.sin(np.pi * z) / np.pi) / 2)
         share = np.outer(radial, axial).ravel()
-        radius = self.radius + self.thickness * (rho[:-1] + rho[1:]) / 2
-        height = self.half_length * (z[:-1] + z[1:]) / 2
-        area = self.thickness / across * 2 * self.half_length / along
+        radius = self.radius + thickness * (rho[:-1] + rho[1:]) / 2
+        height = half_length * (z[:-1] + z[1:]) / 2
+        area = thickness / across * 2 * half_length / along
         radii = np.repeat(radius, along)
         x, alpha, volume = loops(
             radii,
             np.tile(height, across),
-            self.speed * self.half_length * share / share.sum(),
+            self.speed * half_length * share / share.sum(),
             np.full(len(radii), area),
             loop_counts(radii, self.spacing, 8),
         )
@@ -75,7 +84,8 @@ class JetRing(Recipe):
     def lint(self) -> list[str]:
         """Sentences on overlap and on the resolution of the shear layer."""
         texts = overlap_lint(self.overlap, "jet")
-        thinnest = min(self.thickness, 2 * self.half_length)
+        thickness, half_length = self._extents
+        thinnest = min(thickness, 2 * half_length)
         if thinnest < 4 * self.spacing * (1 - 1e-6):
             texts.append(
                 f"only {thinnest / self.spacing:.1f} blobs across the shear layer; "

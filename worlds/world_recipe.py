@@ -25,7 +25,7 @@ from ecs_fluid.systems.advection import AdvectionSystem
 from ecs_fluid.systems.emission import EmissionSystem
 from ecs_fluid.systems.operations import InertiaSystem
 from ecs_fluid.systems.shared.populations import particles_take
-from ecs_fluid.unit_lint import degrees_lint
+from ecs_fluid.unit_lint import degrees_lint, late_lint
 from ecs_fluid.validation_errors import nearest, shown, unfit_for_files, validated
 from ecs_fluid.world import World
 from ecs_fluid.world_files import read_tables
@@ -171,9 +171,7 @@ class WorldRecipe(Settings):
         chosen: list[Request] = []
         for number, item in enumerate(checked.system, start=1):
             place = f"[[system]] {number}"
-            kind = _system_of(item, place, self._allow_code)
-            given = item._given() if isinstance(item, System) else without_kind(item)
-            chosen.append((place, kind(**given)))
+            chosen.append((place, _system_of(item, place, self._allow_code)(**_parameters_of(item))))
         # All at once: a system that another one requires is found in the list, in any order.
         systems = merged(checked._fluid_systems(), needed, chosen)
         world.add_systems(systems)
@@ -204,13 +202,23 @@ class WorldRecipe(Settings):
         yield "[fluid]", AdvectionSystem()
 
     def lint(self) -> list[str]:
-        """Warn, before building, of coarse recipes and of angles in degrees."""
-        turned = [f"{item.name!r}: {text}" for item in self.entity for text in degrees_lint(item)]
-        texts = []
+        """Warn, before building, of coarse recipes, angles in degrees and times in frames."""
+        texts = [f"{item.name!r}: {text}" for item in self.entity for text in degrees_lint(item)]
+        # Who steps a world in Python may not have said how long it runs.
+        texts += self._late() if "duration" in self.world.model_fields_set else []
         for item in self.entity:
             with users_code(f"{item.name!r}: lint of {item.kind}"):
                 texts += [f"{item.name!r}: {text}" for text in item.lint()]
-        return [*turned, *texts]
+        return texts
+
+    def _late(self) -> list[str]:
+        parts: list[tuple[str, Settings]] = [(repr(item.name), item) for item in self.entity]
+        with searching(self._folder if self._allow_code else None):
+            for number, table in enumerate(self.system, start=1):
+                place = f"[[system]] {number}"
+                system = _system_of(table, place, self._allow_code)(**_parameters_of(table))
+                parts.append((f"{place} {system.kind!r}", system.parameters))
+        return [f"{place}: {text}" for place, part in parts for text in late_lint(part, self.world.duration)]
 
 
 def _list(tables: dict[str, Any], key: str, place: str) -> list[Any]:
@@ -292,6 +300,11 @@ def _system_of(item: Any, place: str, allow_code: bool) -> type[System]:
         kind.load_code(parameters, place)
     validated(kind.parameters_for(parameters, place), parameters, place)
     return kind
+
+
+def _parameters_of(item: dict[str, Any] | System) -> dict[str, Any]:
+    """The parameters that a [[system]] table, or a system made in Python, was given."""
+    return item._given() if isinstance(item, System) else without_kind(item)
 
 
 def _table_of(item: dict[str, Any] | System, place: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from ecs_fluid.api.running import carry_out, new_runner, resumed_runner
 from ecs_fluid.arguments import refuse_unused
 from ecs_fluid.cli import Threads, Ticks, WorldName, app, err, out, warn
 from ecs_fluid.cli.worlds import AllowCode, Anyway, Settings
+from ecs_fluid.errors import FluidError
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.ranks.start import Share, check_alone, on_ranks
 from ecs_fluid.runs.runner import Runner, code_folder
@@ -154,12 +155,20 @@ def resume(
 
 def _execute(runner: Runner) -> int:
     """Run with a progress bar; Ctrl-C, SIGTERM and SIGHUP end it after the current tick."""
-    status, world, folder = carry_out(runner, err), runner.world, runner.folder.path
-    what = f"tick {world.tick} of {runner.last_tick}, t = {world.time:g} s, in {folder}"
+    world, folder = runner.world, runner.folder.path
+
+    def place() -> str:
+        return f"tick {world.tick} of {runner.last_tick}, t = {world.time:g} s, in {folder}"
+
+    try:
+        status = carry_out(runner, err)
+    except FluidError:
+        out.print(f"failed after {place()}; to see what is stored: ecs-fluid show {folder}")
+        raise
     if status == "stopped":
-        out.print(f"stopped at {what}; continue with: ecs-fluid resume {folder}")
+        out.print(f"stopped at {place()}; continue with: ecs-fluid resume {folder}")
         return 130
-    out.print(f"finished: {what}")
+    out.print(f"finished: {place()}")
     return 0
 
 

@@ -91,7 +91,7 @@ class Emitter(Settings):
     """part of the emitter's velocity, by keys of `center` and by what carries it, that inertial particles
     have beside their own, 1"""
     start: float = Field(default=0.0, ge=0, le=1e9)
-    """time of the first particle, s"""
+    """time at which it begins, s; the first particle, or puff, comes 1/rate later"""
     stop: float | None = Field(default=None, gt=0, le=1e9)
     """time of the last particle, s; default never"""
     limit: int | None = Field(default=None, ge=0, le=50_000_000)

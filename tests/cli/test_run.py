@@ -289,10 +289,13 @@ def test_diverged_run_keeps_its_last_good_state(world: Path, capsys: pytest.Capt
     changes = ("world.precision='single'", "world.dt=1e30", "ring.circulation=1e9", "nozzle.rate=0")
     overrides = [part for change in changes for part in ("--set", change)]
     assert main(["run", str(world), "--out", "bad", *overrides, "--ticks", "9"]) == 2
-    said = capsys.readouterr().err.strip().splitlines()[-1]
+    printed = capsys.readouterr()
+    said = printed.err.strip().splitlines()[-1]
     assert "last good state" in said
     assert "System" in said
     run = RunFolder.open(Path("bad"))
+    assert f"failed after tick {run.read_info()['ticks']} of 9, t = " in printed.out
+    assert printed.out.endswith("in bad; to see what is stored: ecs-fluid show bad\n")
     assert run.read_info()["status"] == "diverged"
     assert run.newest_checkpoint().tick == run.read_info()["ticks"]
 

@@ -523,7 +523,10 @@ def test_each_container_keeps_its_own_bodies() -> None:
 
 def test_overlaps_that_nothing_parts_are_told() -> None:
     """Depths are those of the shapes, in single precision too: balls of 0.5 m at 0.8 m, boxes 0.9 m apart, a
-    ball at the edge of a box turned by 45 degrees. What touches, or is free, is not told."""
+    ball at the edge of a box turned by 45 degrees. What touches, or is free, is not told.
+
+    Two logs across each other, a diameter apart, touch: corners of their 24 sides share 0.0115 radii."""
+    log = {"shape": "cylinder", "radius": 0.1, "height": 1.0}
     for precision in ("single", "double"):
         world = body_world(precision=precision)
         balls(world, "pair", [[0, 0, 0], [0.8, 0, 0]], 0.5, motion="fixed")
@@ -533,10 +536,23 @@ def test_overlaps_that_nothing_parts_are_told() -> None:
         solid(world, "loose", box(1, 1, 1), center=(0.5, 20.0, 0.0))
         solid(world, "turned", box(1, 1, 1), center=(0, -20, 0), rotation=(0, 0, np.pi / 4), motion="fixed")
         balls(world, "near", [[1.0, -20, 0]], 0.5, motion="fixed")
+        for name, z, rotation in (("low", 0.0, (0, np.pi / 2, 0)), ("high", 0.2, (np.pi / 2, 0, 0))):
+            solid(world, name, log, center=(0, 40, z), rotation=rotation, motion="fixed")
         (said,) = (text for text in world.lint() if "overlap" in text)
         assert (
-            "at the start: 'turned' and 'near' by 0.207 m, two of 'pair' by 0.2 m, 'a' and 'b' by 0.1" in said
+            "at the start: 'turned' and 'near' by 0.207 m, two of 'pair' by 0.2 m, 'a' and 'b' by 0.1 m; what"
+            in said
         )
+
+
+def test_overlaps_are_measured_by_the_thinner_body() -> None:
+    """A rod whose end is 6 mm in a block of 2 m has more than half of its radius, 1 cm, in it."""
+    world = body_world()
+    solid(world, "block", box(2, 2, 2), motion="fixed")
+    rod = {"shape": "cylinder", "radius": 0.01, "height": 1.0}
+    solid(world, "rod", rod, center=(0, 0, 1.494), motion="fixed")
+    (said,) = (text for text in world.lint() if "overlap" in text)
+    assert "'block' and 'rod' by 0.006 m; what" in said
 
 
 def test_bodies_in_the_wall_of_a_container_are_told() -> None:

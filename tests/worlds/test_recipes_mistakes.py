@@ -323,6 +323,53 @@ def test_what_looks_wrong_in_a_recipe_is_told_where_it_is_loaded() -> None:
     assert len(said) == 1 and said[0].filename == __file__
 
 
+@pytest.mark.parametrize(
+    ("fluid", "model", "told"),
+    [
+        ({}, "boussinesq", "'air', of 1010 kg/m^3, is pulled down by 840.7 times gravity"),  # 1010/1.2 - 1
+        ({"density": 505.0}, "boussinesq", ""),  # by gravity itself
+        ({"density": 1000.0}, "boussinesq", ""),
+        ({}, "full", ""),
+    ],
+)
+def test_fluid_that_falls_faster_than_a_stone_is_told(fluid: dict[str, Any], model: str, told: str) -> None:
+    buoyancy = {"kind": "baroclinic", "model": model}
+    tables = {"fluid": fluid, "entity": [BLOCK | {"density": 1010.0}], "system": [buoyancy]}
+    said = [text for text in WorldRecipe.from_tables(tables).build().lint() if "pulled down" in text]
+    assert len(said) == bool(told) and all(told in text for text in said)
+
+
+def test_what_comes_after_the_run_is_noticed() -> None:
+    """Of emitters, their keys, bodies and systems in a run that ends at 2 s; not what begins by then."""
+
+    def told(entity: dict[str, Any], *system: dict[str, Any]) -> list[str]:
+        tables = {"world": {"fps": 25, "duration": 2.0}, "entity": [entity], "system": system}
+        return WorldRecipe.from_tables(tables).lint()
+
+    def keyed(*times: float) -> dict[str, Any]:
+        return {"keys": [[time, time] for time in times]}
+
+    assert told(VENT | {"start": 24.0}) == [
+        "'vent': start = 24 s, but the run ends at 2 s, before it begins; times are in seconds, not in frames"
+    ]
+    assert told(VENT | {"rate": keyed(0, 24, 48)}) == [
+        "'vent': rate has its second key at 24 s, but the run ends at 2 s; "
+        "times are in seconds, not in frames"
+    ]
+    ways = {"keys": [[0, [0, 0, 0]], [50, [1, 0, 0]]]}
+    (body,) = told({**POT, "motion": "scripted", "center": ways})
+    (wind,) = told(VENT, {"kind": "wind", "velocity": ways})
+    assert "'pot': center has its second key at 50 s" in body
+    assert "[[system]] 1 'wind': velocity has its second key at 50 s" in wind
+    assert told(VENT | {"rate": 0.8, "start": 1.0}) == [
+        "'vent': rate adds up to 0.8 by the end of the run at 2 s, so nothing is given off; "
+        "the first comes at 1"
+    ]
+    assert not told(VENT | {"rate": 1.0, "start": 1.0})
+    assert not told(VENT | {"start": 0.1, "rate": keyed(0, 1.9, 48)})
+    assert not told(VENT | {"rate": keyed(0, 2)}) and not told(VENT | {"rate": keyed(30)})
+
+
 def test_turns_in_degrees_are_noticed() -> None:
     def told(**table: Any) -> list[str]:
         return WorldRecipe.from_tables({"entity": [block | table]}).lint()

@@ -166,6 +166,13 @@ def test_jet_ring_has_circulation_u_l_and_no_total_strength() -> None:
     assert rho.min() > 0.6 and rho.max() < 1.0 and np.abs(x[:, 0]).max() < 0.5
 
 
+def test_jet_ring_keeps_its_form_where_only_its_radius_is_given() -> None:
+    """A tenth of the size: places a tenth, strengths, of U L^2, a hundredth."""
+    large, small = (made(JetRing(name="jet", radius=r, spacing=0.2 * r)) for r in (1.0, 0.1))
+    np.testing.assert_allclose(small[0], 0.1 * large[0], atol=1e-15)
+    np.testing.assert_allclose(small[1], 0.01 * large[1], atol=1e-15)
+
+
 def test_jet_ring_has_the_vorticity_of_its_jet() -> None:
     # omega_phi = U g(z) (pi/(2 t)) sin(pi (rho - R)/t), g = (1 + cos(pi z/L))/2; averages over cells of edge
     # h = t/16 = L/16 lower its peak by (pi h/t)^2/24 + (pi h/L)^2/24 = 0.3 %.
