@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from numpy.typing import NDArray
 
 from ecs_fluid.errors import FluidError
+from ecs_fluid.fluid import Fluid
+from ecs_fluid.upward import up_of
 from ecs_fluid.viz.bodies import hulls_in
 from ecs_fluid.viz.camera import of_world
 from ecs_fluid.viz.columns import Frame, drawable
@@ -199,4 +201,4 @@ def _roomy(view: View) -> View:
 def live_options(world: World, **given: object) -> Options:
     """Options of pictures with the world's own polytopes, periods and colours."""
     own = {"hulls": hulls_in(world), "colors": colors_in(world.recipe or {})}
-    return Options.of(of_world(world.options, {**own, **given}))
+    return Options.of(of_world(world.options, up_of(world.fluid[Fluid].gravity), {**own, **given}))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.camera import CAMERAS, SIZE, facing
+from ecs_fluid.viz.camera import SIZE, cameras, facing
 from ecs_fluid.viz.colours import PAINTED
 from ecs_fluid.viz.columns import (
     AXES,
@@ -117,10 +117,10 @@ def _side(options: Options, lo: NDArray, hi: NDArray) -> tuple[NDArray, NDArray,
     """Directions to the right, upwards and towards the eye, each along an axis."""
     camera = options.camera
     if camera == "auto":
-        camera = facing(lo, hi, camera).replace("auto", "front")
+        camera = facing(lo, hi, camera, options.up).replace("auto", "front")
     if not isinstance(camera, str):
         raise FluidError("without OpenGL particles are drawn from a side: x, -x, y, -y, z or -z")
-    towards, up = (np.array(vector) for vector in CAMERAS[camera])
+    towards, up = cameras(options.up)[camera]
     return np.cross(up, towards), up, towards
 
 

@@ -20,7 +20,7 @@ from ecs_fluid.exports.colours import SOLID, Colour
 from ecs_fluid.exports.particle_surface import rest_spacing
 from ecs_fluid.viz.arrows import glyphs
 from ecs_fluid.viz.bodies import bodies_in, surface, wires
-from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, corners, flattened
+from ecs_fluid.viz.camera import VIEW_ANGLE, corners, facing_axis, flattened
 from ecs_fluid.viz.camera_motion import Aim
 from ecs_fluid.viz.canvas import Canvas
 from ecs_fluid.viz.colours import HEAT, PAINTED, Paint, colours_of_bodies, paint, spray_colours
@@ -129,14 +129,14 @@ class Scene(Canvas):
         view, orbit, camera = self.view, self.options.orbit, self.options.camera
         aspect = self._reserved(view.bar)
         if camera == "auto" and self.options.what == "slice":
-            camera = FACING[self.options.normal]
+            camera = facing_axis(self.options.normal, self.options.up)
         if self.options.what in ("particles", "glyphs"):
-            return Aim(camera, orbit, view.lo, view.hi, aspect, view.points)
+            return Aim(camera, orbit, view.lo, view.hi, aspect, view.points, self.options.up)
         lo, hi = self.box(0.15)
         if self.options.what == "slice":
             axis, origin = AXES[self.options.normal], self.options.origin
             lo, hi = flattened(lo, hi, axis, (0.5 * (lo + hi) if origin is None else origin)[axis])
-        return Aim(camera, orbit, lo, hi, aspect, corners(lo, hi))
+        return Aim(camera, orbit, lo, hi, aspect, corners(lo, hi), self.options.up)
 
     def box(self, share: float) -> tuple[NDArray, NDArray]:
         """The view's box, wider by a share of its longest side; around a single particle, by its size."""

@@ -157,7 +157,7 @@ def survey(frames: Iterable[TimedFrame], options: Options) -> View:
     if view.puff is None or LOOKS[options.look].paint != "fire":
         return view
     aspect = options.size[0] / options.size[1]
-    aim = Aim(options.camera, options.orbit, view.lo, view.hi, aspect, view.points)
+    aim = Aim(options.camera, options.orbit, view.lo, view.hi, aspect, view.points, options.up)
     lights = (_glare(aim, time, frame, options, view) for time, frame in evenly(frames, SAMPLES))
     return replace(view, glare=max(lights, default=0.0))
 

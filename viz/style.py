@@ -12,6 +12,7 @@ import numpy as np
 from ecs_fluid.errors import FluidError
 from ecs_fluid.exports.bodies import Polytopes
 from ecs_fluid.exports.colours import LIT, PLAIN, SOLID, TINTS, WATER, Colour, by_name, linear
+from ecs_fluid.upward import turn
 from ecs_fluid.validation_errors import COLOR, COLORS
 from ecs_fluid.viz.camera import SIZE, Camera, check_camera
 from ecs_fluid.viz.camera_path import CameraPath
@@ -135,6 +136,12 @@ LOOKS = {
 }
 
 
+def lit_from_above(look: Look, up: str) -> Look:
+    """The look where the axis `up` is upwards, and not z."""
+    x, y, z = (turn("z", up) @ look.light).tolist()
+    return replace(look, light=(x, y, z))
+
+
 @dataclass(frozen=True)
 class Options:
     """How to draw: every option of `render` and `movie`, checked.
@@ -143,6 +150,7 @@ class Options:
     * `color_by`: a name that `columns.scalar` knows; for a slice `speed`, `vorticity_normal`, `u.x`, ...
     * `camera`: a name, (position, focal point, up) in m, or a `CameraPath`; `orbit` turns it about the
     vertical, in degrees per second of a movie.
+    * `up`: the axis that is upwards in the world, for cameras by name, orbits and the light.
     * `size`: width and height in pixels. `look`: smoke, paper, dye (by density), temperature, fire, vorticity
     or liquid. `background`: any colour, instead of the look's.
     * `populations`: names of those to draw; all by default.
@@ -159,6 +167,7 @@ class Options:
     color_by: str | None = None
     camera: Camera | CameraPath = "auto"
     orbit: float = 0.0
+    up: str = "z"
     size: tuple[int, int] = SIZE
     look: str = "smoke"
     background: str | None = None
@@ -173,6 +182,11 @@ class Options:
     colors: Mapping[str, str] = field(default_factory=dict)
     declared: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     off_screen: bool = True
+
+    @property
+    def look_here(self) -> Look:
+        """The look, with its light from above."""
+        return lit_from_above(LOOKS[self.look], self.up)
 
     @property
     def needs_velocity(self) -> bool:

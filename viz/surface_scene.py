@@ -12,7 +12,7 @@ import pyvista as pv
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, corners, flattened
+from ecs_fluid.viz.camera import VIEW_ANGLE, corners, facing_axis, flattened
 from ecs_fluid.viz.camera_motion import Aim
 from ecs_fluid.viz.canvas import Canvas
 from ecs_fluid.viz.columns import AXES, unknown_name
@@ -236,5 +236,6 @@ class SurfaceScene(Canvas):
             lo, hi = flattened(lo, hi, axis, 0.5 * float(lo[axis] + hi[axis]))
             points = corners(lo, hi)
             if camera == "auto":
-                camera = FACING[self._normal]
-        return Aim(camera, options.orbit, lo, hi, self._reserved(self._barred != "plain"), points)
+                camera = facing_axis(self._normal, options.up)
+        aspect = self._reserved(self._barred != "plain")
+        return Aim(camera, options.orbit, lo, hi, aspect, points, options.up)

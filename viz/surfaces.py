@@ -98,6 +98,7 @@ def render_surface(
     clip: bool = False,
     normal: str = "y",
     camera: Camera = "auto",
+    up: str = "z",
     look: str = "smoke",
     size: Sequence[int] = SIZE,
     time: float | None = None,
@@ -114,7 +115,9 @@ def render_surface(
     timed = TimedDistances(time, field, velocity, exact)
     chosen = SurfaceOptions(slices, color_by, level, clip)
     width, height = (int(n) for n in size)
-    options = Options(camera=camera, size=(width, height), look=look, normal=normal, off_screen=off_screen)
+    options = Options(
+        camera=camera, up=up, size=(width, height), look=look, normal=normal, off_screen=off_screen
+    )
     scene = SurfaceScene(survey_surfaces([timed], chosen), chosen, options)
     try:
         scene.show_timed(timed)

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from ecs_fluid.component import Array, Component
 from ecs_fluid.components.bodies import (
@@ -111,6 +111,8 @@ class _Placed(Recipe):
 
     center: KeyedVector | None = None
     """centre of mass, m; may be keyed in time; default where the shape's own coordinates have it"""
+    origin: Point | None = None
+    """where the origin of the shape's own coordinates is at the start, m; in place of center"""
     rotation: KeyedVector = (0.0, 0.0, 0.0)
     """rotation vector, axis times angle, rad; may be keyed in time"""
     velocity: Point = (0.0, 0.0, 0.0)
@@ -123,6 +125,12 @@ class _Placed(Recipe):
     """coefficient of Coulomb friction, 1; of two bodies the geometric mean counts"""
     heat: Warmth | None = None
     """temperature, and exchange of heat with the fluid"""
+    _own_origin: Array = PrivateAttr(default_factory=lambda: np.zeros(3))
+
+    @property
+    def own_origin(self) -> Array:
+        """The origin of the shape's own coordinates in the frame of the body, once it was built: (3,) m."""
+        return self._own_origin
 
     @abstractmethod
     def _motion(self) -> Motion: ...
@@ -130,6 +138,8 @@ class _Placed(Recipe):
     @model_validator(mode="after")
     def _motion_is_consistent(self) -> Self:
         motion = self._motion()
+        if self.origin is not None and self.center is not None:
+            raise ValueError("center and origin are both given; only one of them is allowed")
         if self._keyed() and motion != "scripted":
             raise ValueError(f"center or rotation is keyed in time, but motion is {motion!r}; use 'scripted'")
         if motion == "fixed" and (any(self.velocity) or any(self.angular_velocity)):
@@ -149,11 +159,25 @@ class _Placed(Recipe):
 
     def _place(self, default: Array) -> Array:
         """Where Pose.x is at the start, (3,) m, for a shape with its centre of mass at `default`."""
+        if self.origin is not None:
+            return np.asarray(self.origin + self._turned() @ default)
         return default if self.center is None else np.asarray(value_at(self.center, 0.0), np.float64)
+
+    def _turned(self) -> Array:
+        """The rotation matrix (3, 3) at the start."""
+        from ecs_fluid.kernels.bodies.rotation import matrix_of, quaternion_of
+
+        turned = quaternion_of(np.asarray(value_at(self.rotation, 0.0), np.float64))
+        return np.asarray(matrix_of(turned))
 
     def _spawn(self, world: World, default: Array, mass: Array, inertia: Array, *shape: Component) -> None:
         """Spawn the body with the masses (n,) kg and inertia tensors (n, 3, 3) kg m^2 of its parts."""
         center = self._place(default)
+        # With a hinge, `_place` is not the centre of mass but the point of the hinge.
+        from_center = _Placed._place(self, default) - center
+        found = np.asarray(self._turned().T @ from_center - default)
+        rounding = 1e-12 * (np.abs(default).max() + np.abs(center).max())
+        self._own_origin = np.where(np.abs(found) > rounding, found, 0.0)
         rotation = np.asarray(value_at(self.rotation, 0.0), np.float64)
         one = np.ones((len(mass), 1))
         moving = one * self.velocity, one * self.angular_velocity
@@ -237,10 +261,7 @@ class BodyRecipe(_Placed):
 
     def _arm(self, center: Array) -> Array:
         """From the centre of mass, `center` in the shape's coordinates, to `_place`: (3,) m, body axes."""
-        from ecs_fluid.kernels.bodies.rotation import matrix_of, quaternion_of
-
-        turn = matrix_of(quaternion_of(np.asarray(value_at(self.rotation, 0.0), np.float64)))
-        return np.asarray(turn.T @ (self._place(center) - super()._place(center)))
+        return np.asarray(self._turned().T @ (self._place(center) - super()._place(center)))
 
     def _more(self, arm: Array, rows: int) -> list[Component]:
         """Tables of what a body may have, for one of so many parts and this `_arm`."""

@@ -165,20 +165,27 @@ class WorldRecipe(Settings):
                 raise type(error)(f"[[entity]] {recipe.name!r}: {error}") from error.__cause__
             what = f"the particles up to those of [[entity]] {recipe.name!r} would take"
             check_bytes(particles_take(world), what)
-        needed = [request for recipe in checked.entity for request in needed_by(recipe)]
-        if any(InertialVelocity in entity and Liquid not in entity for entity in world.entities):
-            needed.append(("an own velocity", InertiaSystem()))
-        chosen: list[Request] = []
-        for number, item in enumerate(checked.system, start=1):
-            place = f"[[system]] {number}"
-            chosen.append((place, _system_of(item, place, self._allow_code)(**_parameters_of(item))))
         # All at once: a system that another one requires is found in the list, in any order.
-        systems = merged(checked._fluid_systems(), needed, chosen)
+        systems, named = checked.systems_of(world)
         world.add_systems(systems)
         for system in systems:
             # Systems of [fluid], of entities, and those that other systems add come by themselves.
-            system._implied = not any(system is named for _, named in chosen)
+            system._implied = not any(system is one for one in named)
         return world
+
+    def systems_of(self, world: World) -> tuple[list[System], list[System]]:
+        """The systems of a world whose entities are those of this recipe, and those that [[system]] made.
+
+        They belong to no world yet.
+        """
+        needed = [request for recipe in self.entity for request in needed_by(recipe)]
+        if any(InertialVelocity in entity and Liquid not in entity for entity in world.entities):
+            needed.append(("an own velocity", InertiaSystem()))
+        chosen: list[Request] = []
+        for number, item in enumerate(self.system, start=1):
+            place = f"[[system]] {number}"
+            chosen.append((place, _system_of(item, place, self._allow_code)(**_parameters_of(item))))
+        return merged(self._fluid_systems(), needed, chosen), [system for _, system in chosen]
 
     def _as_given(self) -> dict[str, Any]:
         given = {key: getattr(self, key) for key in ("preset", "entity", "system")}

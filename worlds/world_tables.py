@@ -135,8 +135,7 @@ class OutputTable(Settings):
     checkpoint_seconds: float = Field(default=60.0, ge=0)
     """wall-clock time between checkpoints, s; 0 writes one after every tick"""
     look: LookName | None = None
-    """look of pictures; default liquid in worlds with a liquid and without tracers and emitters, else
-    smoke"""
+    """look of pictures; default liquid in worlds with a liquid that no tracers fill, else smoke"""
 
 
 TABLES: dict[str, type[Settings]] = {"world": WorldTable, "fluid": FluidTable, "output": OutputTable}

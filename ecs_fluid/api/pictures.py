@@ -30,9 +30,12 @@ from ecs_fluid.api.stored import (
 from ecs_fluid.arguments import check_progress, is_number, names_of, path_of, refuse_unused
 from ecs_fluid.errors import FluidError, warn
 from ecs_fluid.exports.colours import named_colours
+from ecs_fluid.fluid import Fluid
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.io.trajectory import Trajectory
+from ecs_fluid.runs.stored_recipe import up_of_run
 from ecs_fluid.runs.surface_frames import level_of
+from ecs_fluid.upward import up_of
 from ecs_fluid.validation_errors import shown
 from ecs_fluid.viz.camera import Camera, of_world
 from ecs_fluid.viz.camera_path import CameraPath
@@ -132,10 +135,12 @@ class Picture:
 
 @dataclass(frozen=True)
 class Subject:
-    """What all pictures of a run or a world share: its polytopes, options, look, colours and units."""
+    """What all pictures of a run or a world share: its polytopes, options, the axis that is up, look, colours
+    and units."""
 
     hulls: Polytopes
     world: WorldOptions
+    up: str
     look: str
     colors: Mapping[str, str]
     declared: Mapping[str, Mapping[str, str]]
@@ -144,8 +149,8 @@ class Subject:
     def of_run(cls, folder: Path) -> Subject:
         """What pictures of a run share."""
         run = RunFolder.open(folder)
-        own = hulls_of_run(folder), world_of_run(folder), look_of_run(folder), named_colours(run)
-        return cls(*own, run.columns())
+        hulls, options, up = hulls_of_run(folder), world_of_run(folder), up_of_run(run)
+        return cls(hulls, options, up, look_of_run(folder), named_colours(run), run.columns())
 
     def options(self, drawing: PictureKeywords) -> dict[str, Any]:
         """The drawing as options of `viz.style`; its look and its colours go before those of the subject."""
@@ -157,7 +162,9 @@ class Subject:
             "hulls": self.hulls,
             "declared": self.declared,
         }
-        return of_world(self.world, {k: v for k, v in options.items() if k not in ("only", "level", "clip")})
+        return of_world(
+            self.world, self.up, {k: v for k, v in options.items() if k not in ("only", "level", "clip")}
+        )
 
     def check(
         self, drawing: PictureKeywords, populations: Mapping[str, Collection[str]], flow: Callable[[], Flow]
@@ -240,7 +247,8 @@ def present_moment(world: World) -> Moment:
 
     columns = {name: dict(columns) for name, columns in world.snapshot().items()}
     tables = world.recipe or {}
-    subject = Subject(hulls_in(world), world.options, look_of_tables(tables), colors_in(tables), {})
+    up, look = up_of(world.fluid[Fluid].gravity), look_of_tables(tables)
+    subject = Subject(hulls_in(world), world.options, up, look, colors_in(tables), {})
     return Moment(world.time, columns, Flow(lambda: world), distances, subject)
 
 
@@ -292,11 +300,12 @@ def draw(moment: Moment, drawing: PictureKeywords, save: Path | None) -> None:
             save_png(plotter, save)
 
 
-def _surface_options(drawing: PictureKeywords, look: str) -> dict[str, Any]:
+def _surface_options(drawing: PictureKeywords, look: str, up: str) -> dict[str, Any]:
     """The drawing as options of pictures of a surface, with their defaults."""
     kept = ("camera", "normal", "size", "color_by", "level", "clip")
     options: dict[str, Any] = {key: drawing[key] for key in kept if key in drawing}  # type: ignore[literal-required]
-    return {**options, "look": drawing.get("look") or look, "slices": drawing.get("what") == "sdf_slice"}
+    options |= {"look": drawing.get("look") or look, "up": up}
+    return {**options, "slices": drawing.get("what") == "sdf_slice"}
 
 
 def _plotter(moment: Moment, drawing: PictureKeywords, off_screen: bool) -> Any:
@@ -310,7 +319,7 @@ def _plotter(moment: Moment, drawing: PictureKeywords, off_screen: bool) -> Any:
         )
     from ecs_fluid.viz.surfaces import render_surface
 
-    options = _surface_options(drawing, moment.subject.look)
+    options = _surface_options(drawing, moment.subject.look, moment.subject.up)
     if isinstance(camera := options.get("camera"), CameraPath):
         options["camera"] = camera.at(moment.time, 0.0)
     flow = at_surface(moment.columns, moment.velocity) if drawing.get("color_by") == "speed" else None
@@ -379,7 +388,8 @@ def write_movie(
         from ecs_fluid.viz.surface_movie import surface_movie
 
         recording = SurfaceRecording(folder, stored, rows, speed=drawing.get("color_by") == "speed")
-        surface_movie(target, recording, **more, **_surface_options(drawing, look_of_run(folder)))
+        up = up_of_run(RunFolder.open(folder))
+        surface_movie(target, recording, **more, **_surface_options(drawing, look_of_run(folder), up))
     else:
         from ecs_fluid.viz.movie import movie
         from ecs_fluid.viz.shared_limits import Recording

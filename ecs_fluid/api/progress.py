@@ -14,11 +14,14 @@ from rich.progress import BarColumn, Progress, ProgressColumn, TaskID, TimeRemai
 from ecs_fluid.components import Position, Strength
 from ecs_fluid.errors import StorageError
 from ecs_fluid.runs.compiling import before_compiling, check_cache
+from ecs_fluid.runs.estimate import duration
 from ecs_fluid.runs.runner import Runner
 from ecs_fluid.world import World
 
-LINE_SECONDS = 10.0
-"""Time between two lines of progress where no bar can be drawn, s."""
+LINE_SECONDS = 30.0
+"""Longest time between two lines of progress where no bar can be drawn, s."""
+FEWEST_SECONDS = 1.0
+"""Shortest time between two of them, s."""
 
 
 class Bars(Progress):
@@ -30,17 +33,27 @@ class Bars(Progress):
             "{task.description}", *columns, console=console, transient=True, disable=not self.drawn
         )
         self._printed = time.monotonic()
+        self._tenths = 0
 
-    def line_is_due(self) -> bool:
-        """Whether a line is to be printed now: no bar can be drawn, and the last line is old enough."""
-        if self.drawn or time.monotonic() - self._printed <= LINE_SECONDS:
+    def line_is_due(self, share: float = 0.0) -> bool:
+        """Whether a line is to be printed now: no bar can be drawn, and the last line is old enough.
+
+        At another tenth of the whole, of which that share is done, it is old after a second, and at the end
+        at once.
+        """
+        tenths, age = int(10.0 * share), time.monotonic() - self._printed
+        enough = FEWEST_SECONDS if tenths > self._tenths else LINE_SECONDS
+        if self.drawn or (age < enough and share < 1.0):
             return False
-        self._printed = time.monotonic()
+        self._printed, self._tenths = time.monotonic(), tenths
         return True
 
 
 class RunBar(Bars):
-    """Progress of a run: ticks per second, time left, particles; a line every 10 s without a bar."""
+    """Progress of a run: ticks per second, time left, particles.
+
+    Without a bar there is a line at the start and the end, and between them one for each tenth and each 30 s.
+    """
 
     def __init__(self, runner: Runner, console: Console) -> None:
         done = "{task.completed:.0f}/{task.total:.0f}"
@@ -55,7 +68,11 @@ class RunBar(Bars):
             rate="",
             counts=counts(runner.world),
         )
-        self.started, self.first = time.perf_counter(), runner.world.tick
+        # The first tick may compile kernels, so the rate is that after it.
+        self.first, self.started = runner.world.tick + 1, 0.0
+        if not self.drawn:
+            on = f" from tick {runner.world.tick} on" if runner.world.tick else ""
+            console.print(f"simulating up to tick {runner.last_tick}{on}: {counts(runner.world)}")
 
     def say(self, text: str) -> None:
         """Describe what happens before the first tick."""
@@ -67,18 +84,18 @@ class RunBar(Bars):
     def tick(self, world: World) -> None:
         """Show one more finished tick."""
         now = time.perf_counter()
+        if world.tick == self.first:
+            self.started = now
         rate = (world.tick - self.first) / max(now - self.started, 1e-9)
-        if world.tick == self.first + 1:
-            # The first tick may have compiled kernels: leave it out of the rate.
-            self.started, self.first = now, world.tick
-        speed = f"{rate:.1f} ticks/s" if world.tick > self.first else ""
+        speed = f"{rate:.3g} ticks/s" if rate else ""
         self.update(
             self.task, completed=world.tick, description="simulating", rate=speed, counts=counts(world)
         )
-        if speed and self.line_is_due():
-            last = self.runner.last_tick
-            left = f"{(last - world.tick) / max(rate, 1e-9):.0f} s left"
-            self.console.print(f"tick {world.tick}/{last}, {speed}, {left}, {counts(world)}")
+        last = self.runner.last_tick
+        if self.line_is_due(world.tick / last):
+            left = f"{duration((last - world.tick) / rate)} left" if rate and world.tick < last else ""
+            parts = (f"tick {world.tick} of {last}", f"t = {world.time:g} s", speed, left, counts(world))
+            self.console.print(", ".join(filter(None, parts)))
 
 
 def counts(world: World) -> str:

@@ -147,11 +147,15 @@ def carry_out(runner: Runner, console: Console, progress: bool | Progress = True
 
 
 def resumed_runner(
-    path: str | Path, ticks: int | None = None, allow_code: bool = False, anyway: bool = False
+    path: str | Path,
+    ticks: int | None = None,
+    allow_code: bool = False,
+    anyway: bool = False,
+    settings: tuple[str, ...] = (),
 ) -> Runner | None:
     """A stored run at its newest checkpoint, ready to go on to tick `ticks`; None where it is complete."""
-    runner, skipped = Runner.resume(Path(path), ticks, allow_code, anyway)
-    if _edited(runner):
+    runner, skipped = Runner.resume(Path(path), ticks, allow_code, anyway, settings)
+    if not settings and _edited(runner):
         skipped.append(
             f"{runner.folder.path / 'world.toml'} was edited: the run continues with the world that it "
             "began with, and takes only colours and the look from there; run the file to begin anew"

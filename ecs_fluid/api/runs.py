@@ -200,6 +200,7 @@ class Run:
         only: Sequence[str] = (),
         voxel: float | None = None,
         start: int = 0,
+        up: str | None = None,
         replace: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> Path:
@@ -214,6 +215,7 @@ class Run:
             only=only,
             voxel=voxel,
             start=start,
+            up=up,
             replace=replace,
             progress=progress,
         )
@@ -224,7 +226,7 @@ class Run:
     def resume(
         self,
         ticks: int | None = None,
-        *,
+        *settings: str,
         threads: int | None = None,
         progress: bool | Progress = True,
         allow_code: bool = False,
@@ -234,12 +236,14 @@ class Run:
 
         Args:
             ticks: last tick of the run, to make it longer or shorter.
+            settings: ``path=value``, what changes from here on, such as ``"system.wind.velocity.x=0"``:
+                parameters of systems, constants of the fluid, ``world.duration``.
             threads, progress, allow_code: as in `ecs_fluid.run`.
             anyway: go on even if other versions or another processor computed the run so far.
         """
         ticks, threads = checked_numbers(ticks, threads, progress)
         use_threads(threads)
-        runner = resumed_runner(self.path, ticks, allow_code, anyway)
+        runner = resumed_runner(self.path, ticks, allow_code, anyway, settings)
         return self if runner is None else _finished(runner, progress)
 
     def __repr__(self) -> str:

@@ -85,7 +85,10 @@ def look_of_run(folder: Path) -> str:
 
 
 def look_of_tables(tables: dict[str, Any]) -> str:
-    """The look that a world file names; else "liquid" for a liquid without tracers, or "smoke"."""
+    """The look that a world file names; else "liquid" where there is a liquid, or "smoke".
+
+    The surface of a liquid hides what is in it, so tracers that fill one are shown as smoke, and it too.
+    """
     from ecs_fluid.viz.style import LOOKS
 
     output, entities = tables.get("output"), tables.get("entity")
@@ -93,9 +96,11 @@ def look_of_tables(tables: dict[str, Any]) -> str:
     if isinstance(found, str) and found in LOOKS:
         return found
     listed = entities if isinstance(entities, list | tuple) else ()
-    kinds = [item.get("kind") for item in listed if isinstance(item, dict)]
-    wet = ("liquid" in kinds or "inflow" in kinds) and "tracers" not in kinds and "emitter" not in kinds
-    return "liquid" if wet else "smoke"
+    items = [item for item in listed if isinstance(item, dict)]
+    liquids = [item.get("name") for item in items if item.get("kind") in ("liquid", "inflow")]
+    filled = [item.get("fills") for item in items if item.get("kind") == "tracers"]
+    dyed = any(name is not None and name in liquids for name in filled)
+    return "liquid" if liquids and not dyed else "smoke"
 
 
 def frame_of_run(folder: Path, number: int) -> tuple[float, Frame, Flow]:

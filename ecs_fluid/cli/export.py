@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from ecs_fluid.cli import Frames, app, err, out
 
@@ -18,6 +19,7 @@ def export(
     only: tuple[str, ...] = (),
     voxel: float | None = None,
     start: int = 0,
+    up: Literal["y", "z"] | None = None,
     replace: bool = False,
 ) -> None:
     """Write a run for Blender, Houdini, ParaView, NumPy and others.
@@ -29,6 +31,7 @@ def export(
         only: populations to write, --only ring --only smoke; default all
         voxel: edge of a voxel of volumes, m; default the mean spacing of tracers; usd: no volumes without it
         start: number of the frame at t = 0, in names of files and as time code of USD: --start 1001
+        up: axis that is upwards in the files; default that against gravity, or z if that is neither
         replace: replace an earlier export
     """
     from ecs_fluid.exports import export as write
@@ -42,6 +45,7 @@ def export(
             only=only,
             voxel=voxel,
             start=start,
+            up=up,
             replace=replace,
             progress=lambda done: status.update(f"exporting, {done} frames done"),
         )

@@ -60,6 +60,8 @@ def info(folder: Path, /, *, plot: Path | None = None, diagnostics: str | None =
     for stretch in about["stretches"]:
         now = {**stretch["computed_with"], **stretch.get("code", {})}
         new = ", ".join(f"{key} {value}" for key, value in now.items() if former.get(key) != value)
+        changed = ", ".join(stretch.get("settings", ()))
+        new = ", ".join(filter(None, (new, changed)))
         lines[f"from tick {stretch['first_tick']}"] = f"{stretch['started']}, {new or 'as before'}"
         former = now
     for key, value in lines.items():

@@ -30,6 +30,7 @@ Mpi = Annotated[
         help="share one world among the processes that mpiexec started: mpiexec -n 4 ecs-fluid ... --mpi"
     ),
 ]
+Quiet = Annotated[bool, Parameter(help="show no progress: no bar, and no lines where there is no terminal")]
 
 
 @app.command
@@ -45,6 +46,7 @@ def run(
     movie: Path | None = None,
     save: Path | None = None,
     estimate: bool = False,
+    quiet: Quiet = False,
     allow_code: AllowCode = False,
     mpi: Mpi = False,
 ) -> int:
@@ -74,7 +76,7 @@ def run(
         runner = new_runner(
             world, set_, ticks=ticks, out=out_, replace=replace, allow_code=allow_code, share=share
         )
-        code = _execute(runner)
+        code = _execute(runner, quiet)
         if code == 0 and (movie or save):
             from ecs_fluid.cli.look import render_run
 
@@ -129,12 +131,16 @@ def resume(
     /,
     *,
     ticks: Ticks = None,
+    set_: Settings = (),
     threads: Threads = None,
+    quiet: Quiet = False,
     allow_code: AllowCode = False,
     anyway: Anyway = False,
     mpi: Mpi = False,
 ) -> int:
     """Continue a run from its newest checkpoint, bit for bit; with --mpi on any number of processes.
+
+    With --set it goes on with other values from there: of systems, of the fluid, or of world.duration.
 
     Args:
         folder: folder of a run, such as runs/vortex_ring
@@ -143,25 +149,25 @@ def resume(
     with _processes(mpi, threads, code_folder(folder) if allow_code else None) as share:
         if share is None:
             return 0
-        runner = resumed_runner(folder, ticks, allow_code, anyway)
+        runner = resumed_runner(folder, ticks, allow_code, anyway, set_)
         if runner is None:
             tick = RunFolder.open(folder).read_info()["ticks"]
             where = f"is at tick {tick} already" if ticks and ticks < tick else f"is complete at tick {tick}"
             out.print(f"{folder} {where}; a larger --ticks makes it longer")
             return 0
         share(runner.world)
-        return _execute(runner)
+        return _execute(runner, quiet)
 
 
-def _execute(runner: Runner) -> int:
-    """Run with a progress bar; Ctrl-C, SIGTERM and SIGHUP end it after the current tick."""
+def _execute(runner: Runner, quiet: bool) -> int:
+    """Run with progress, unless `quiet`; Ctrl-C, SIGTERM and SIGHUP end it after the current tick."""
     world, folder = runner.world, runner.folder.path
 
     def place() -> str:
         return f"tick {world.tick} of {runner.last_tick}, t = {world.time:g} s, in {folder}"
 
     try:
-        status = carry_out(runner, err)
+        status = carry_out(runner, err, not quiet)
     except FluidError:
         out.print(f"failed after {place()}; to see what is stored: ecs-fluid show {folder}")
         raise

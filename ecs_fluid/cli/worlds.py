@@ -18,6 +18,7 @@ from ecs_fluid.io.disk import replace_text
 from ecs_fluid.shipped_worlds import describe, shipped
 from ecs_fluid.systems import VelocitySystem
 from ecs_fluid.validation_errors import nearest
+from ecs_fluid.worlds.bodies import BodyRecipe, ContainerRecipe
 from ecs_fluid.worlds.world_recipe import read
 
 Settings = Annotated[
@@ -103,6 +104,11 @@ def validate(world: WorldName, /, *, set_: Settings = (), allow_code: AllowCode 
         fault = f"its first ticks fail: {error}"
     particles = ", ".join(f"{name} {count:,}" for name, count in rows.items()) or "none at the start"
     out.print(f"{world}: valid; {recipe.ticks} ticks of {recipe.world.dt:g} s; particles: {particles}")
+    for one in recipe.entity:
+        if isinstance(one, BodyRecipe | ContainerRecipe) and one.own_origin.any():
+            x, y, z = one.own_origin.tolist()
+            place = f"({x:.4g}, {y:.4g}, {z:.4g}) m"
+            out.print(f"frame  {one.name}: its shape's own origin is at {place} in its axes")
     if velocity is not None and any(Strength in entity for entity in made.entities):
         out.print(f"solver {velocity.solver}")
     for text in doubts:

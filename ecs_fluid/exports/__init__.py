@@ -12,10 +12,14 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ecs_fluid.arguments import is_number, is_whole, names_of, path_of, refuse_unused
 from ecs_fluid.errors import StorageError, sentences
 from ecs_fluid.validation_errors import nearest, shown
+
+if TYPE_CHECKING:
+    from ecs_fluid.io.runfolder import RunFolder
 
 FORMATS = {
     "usd": "points and bodies over time in one file, for Blender, Houdini, Maya, Omniverse",
@@ -35,6 +39,10 @@ SURFACES = ("usd", "vtp", "gltf", "obj", "ply")
 """Formats that hold surfaces; where a run stored none of its liquid, it is made from the particles."""
 VOLUMES = ("usd", *(name for name, held in HOLDS.items() if held != HOLDS["obj"]))
 """Formats for which the edge of a voxel matters."""
+UPWARDS = ("y", "z")
+"""Axes that may be upwards in files."""
+AS_STORED = ("npz", "xdmf")
+"""Formats that hold the numbers of the run as they are."""
 LATEST = 1_000_000
 """Largest number that the frame at t = 0 may have."""
 
@@ -49,6 +57,7 @@ def export(
     only: Sequence[str] = (),
     voxel: float | None = None,
     start: int = 0,
+    up: str | None = None,
     replace: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> Path:
@@ -63,11 +72,13 @@ def export(
         voxel: edge of a voxel [m] for volumes; default the mean spacing of the particles. USD has fields
             only if it is given.
         start: number of the frame at t = 0, in names of files and as time code of USD, 0 to 1,000,000.
+        up: "y" or "z", the axis that is upwards in the files, for which they are turned; by default that
+            against gravity, or z if that is neither. npz and xdmf have the numbers of the run, and glTF y.
         replace: replace an earlier export.
         progress: called with the number of frames done.
 
-    Lengths are in m, times in s, z is up; an ``export.json`` beside the files says so, with the frame rate,
-    the time of every frame and the unit of every column.
+    Lengths are in m, times in s; an ``export.json`` beside the files says so, with the axis that is upwards,
+    the frame rate, the time of every frame and the unit of every column.
 
     Raises StorageError: no run, an unknown format or population, frames it does not have, a package that is
     missing, an export that is there already, a disk that is full.
@@ -81,7 +92,8 @@ def export(
     folder = RunFolder.open(run)
     if not (is_whole(start) and 0 <= start <= LATEST):
         raise StorageError(f"start = {shown(start)}; a whole number from 0 to {LATEST:,} is needed")
-    chosen = Frames(folder, frames, only, progress, of_particles=to in SURFACES, start=start)
+    turns = _axis_upwards(folder, to, up)
+    chosen = Frames(folder, frames, only, progress, of_particles=to in SURFACES, start=start, up=turns)
     if voxel is not None and not (is_number(voxel) and 0.0 < voxel < float("inf")):
         raise StorageError(f"voxel = {shown(voxel)}; the edge of a voxel in m, above 0, is needed")
     if to in HOLDS:
@@ -104,3 +116,20 @@ def export(
             ) from None
         write_manifest(made, to, chosen, about)
     return target
+
+
+def _axis_upwards(folder: RunFolder, to: str, up: str | None) -> str | None:
+    """The axis that is to be upwards in the frames; None: as they are stored."""
+    from ecs_fluid.runs.stored_recipe import up_of_run
+
+    if up is not None and up not in UPWARDS:
+        raise StorageError(f"up = {shown(up)}; {' or '.join(UPWARDS)} is needed")
+    if to in AS_STORED:
+        refuse_unused({"up": up}, f"on {to}, which has the numbers of the run as they are")
+        return None
+    if to == "gltf":  # whose root node turns the scene
+        if up == "z":
+            raise StorageError("up = 'z' on gltf, in which y is upwards; leave it out")
+        return None
+    own = up_of_run(folder)
+    return up or (own if own in UPWARDS else "z")

@@ -13,15 +13,16 @@ import numpy as np
 from ecs_fluid.arguments import check_progress, is_whole, names_of
 from ecs_fluid.errors import StorageError
 from ecs_fluid.exports.names import declared, free_name, plain_names, unit
+from ecs_fluid.exports.turning import POSE, turned
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.io.vtkhdf import POINTS, Column
+from ecs_fluid.runs.stored_recipe import up_of_run
 from ecs_fluid.runs.surface_frames import surface_ticks
+from ecs_fluid.upward import turn
 from ecs_fluid.validation_errors import nearest
 
 FARTHEST = float(np.finfo(np.float32).max)
 """Coordinate [m] that files in single precision hold."""
-POSE = "Pose.q"
-"""The column by which bodies differ from particles."""
 
 Columns = dict[str, np.ndarray]
 
@@ -65,7 +66,8 @@ class Frames:
     populations; ``surface`` names that of a liquid's surface, which the run stored at ``surface_ticks``; if
     at none, and with ``of_particles``, it is that of the particles of ``liquids``. It is None without either.
     Its vertices move as the particles of the populations ``beside``; ``all_liquids`` are those of the run.
-    ``only`` are the names that were given.
+    ``only`` are the names that were given. ``matrix`` (3, 3) turns the world as it was simulated into that of
+    the frames, in which the axis ``up`` is upwards.
     """
 
     def __init__(
@@ -76,8 +78,13 @@ class Frames:
         progress: Callable[[int], None] | None = None,
         of_particles: bool = True,
         start: int = 0,
+        up: str | None = None,
     ) -> None:
         self.run, self._progress = run, progress
+        own = up_of_run(run)
+        self.up = up or own
+        self.matrix = turn(own, self.up)
+        self._turned = self.up != own
         self.declared = run.columns()
         self.stored = run.read_trajectory()
         if not len(self.stored):
@@ -153,6 +160,8 @@ class Frames:
         number = self.numbers[which]
         columns = self.stored.frame(number)
         self._refuse_nan(number, {name: columns[name][POINTS] for name in self._read})
+        if self._turned:
+            columns = {name: turned(table, self.matrix) for name, table in columns.items()}
         return Frame(
             number,
             int(self.ticks[which]),

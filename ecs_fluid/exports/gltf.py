@@ -1,9 +1,10 @@
 """Binary glTF 2.0: one .glb per frame with points, bodies and surfaces.
 
-glTF has no point clouds whose number changes, so there is one file per frame. A root node turns our z up into
-its y up. Columns are attributes such as ``_TEMPERATURE`` and ``_VELOCITY_X``: one number each, because
-Blender 5.0 fails on a mesh whose attributes differ in width. glTF has no 64-bit numbers: ids are left out,
-other whole numbers are floats, exact up to 2^24. Each population has a material, in the colour of its recipe.
+glTF has no point clouds whose number changes, so there is one file per frame. A root node turns what is
+upwards in the world into its y. Columns are attributes such as ``_TEMPERATURE`` and ``_VELOCITY_X``: one
+number each, because Blender 5.0 fails on a mesh whose attributes differ in width. glTF has no 64-bit numbers:
+ids are left out, other whole numbers are floats, exact up to 2^24. Each population has a material, in the
+colour of its recipe.
 
 Source: Khronos glTF 2.0 specification, sections 3.6 (accessors), 3.7 (meshes), 3.9 (materials)
 and 4.4 (GLB).
@@ -12,12 +13,12 @@ and 4.4 (GLB).
 from __future__ import annotations
 
 import json
-import math
 import struct
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from ecs_fluid.exports.bodies import Mesh, Placed, smooth_normals
 from ecs_fluid.exports.colours import SOLID, WATER, Colour, colours_of, linear, of_points
@@ -25,11 +26,11 @@ from ecs_fluid.exports.frames import Columns, Frame, Job
 from ecs_fluid.exports.names import plain_names
 from ecs_fluid.exports.surfaces import Liquid, Surfaces
 from ecs_fluid.exports.target import frame_file
+from ecs_fluid.upward import turn
 
 _FLOAT, _UINT, _VERTICES, _INDICES = 5126, 5125, 34962, 34963
 MOTION = ("RigidMotion.v", "RigidMotion.angular_velocity")
 """Columns of bodies that stand beside the place of each, as extras"""
-_Y_UP = [-math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)]
 
 
 def write(job: Job) -> dict[str, Any]:
@@ -42,7 +43,7 @@ def write(job: Job) -> dict[str, Any]:
     }
     for frame in frames:
         file = frame_file(frames.name, frame.file, "glb")
-        scene = _Scene(frame, colours)
+        scene = _Scene(frame, colours, frames.up)
         for name, columns in frame.particles.items():
             if len(columns["Position.x"]):
                 scene.add_points(name, columns, held[name])
@@ -66,9 +67,10 @@ def _is_held(label: str, shape: tuple[int, ...]) -> bool:
 class _Scene:
     """A glTF document and its binary part under construction."""
 
-    def __init__(self, frame: Frame, colours: Mapping[str, Colour]) -> None:
+    def __init__(self, frame: Frame, colours: Mapping[str, Colour], up: str) -> None:
         self.buffer = bytearray()
-        self.nodes: list[dict[str, Any]] = [{"name": "z_up", "rotation": _Y_UP, "children": []}]
+        rotation = Rotation.from_matrix(turn(up, "y")).as_quat().tolist()
+        self.nodes: list[dict[str, Any]] = [{"name": f"{up}_up", "rotation": rotation, "children": []}]
         self.meshes: list[dict[str, Any]] = []
         self.views: list[dict[str, Any]] = []
         self.accessors: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Wavefront OBJ: all surfaces of a frame, of bodies and of a liquid, each an object; z is up.
+"""Wavefront OBJ: all surfaces of a frame, of bodies and of a liquid, each an object.
 
 OBJ knows surfaces only: particles go to PLY, USD or VTK. It has no place for how much a file holds, so a
 comment says it, by which our own reader knows a file that was cut short.
@@ -35,7 +35,8 @@ def write(job: Job) -> dict[str, Any]:
             lines += _lines(surface.label, surface.vertices, surface.mesh, first)
             first += len(surface.mesh.vertices)
             faces += len(surface.mesh.sizes)
-        head = [f"# ecs_fluid {frames.name}, frame {frame.number}, t = {frame.time!r} s, metres, z up"]
+        about = f"frame {frame.number}, t = {frame.time!r} s, metres, {frames.up} up"
+        head = [f"# ecs_fluid {frames.name}, {about}"]
         lines = [*head, f"# {first - 1} vertices, {faces} faces", *lines]
         (job.folder / file).write_text("\n".join(lines) + "\n", encoding="ascii")
         files.append(file)

@@ -1,4 +1,4 @@
-"""PLY, binary: points with all columns, and surfaces with the velocity of every vertex; z is up.
+"""PLY, binary: points with all columns, and surfaces with the velocity of every vertex.
 
 Vertices of bodies have all columns of their body.
 
@@ -28,11 +28,11 @@ def write(job: Job) -> dict[str, Any]:
     for frame in frames:
         for name, columns in frame.particles.items():
             files.append(frame_file(name, frame.file, "ply"))
-            _save(job.folder / files[-1], frame.time, _table(columns))
+            _save(job.folder / files[-1], frame.time, frames.up, _table(columns))
         for name, chosen in surfaces.by_population(frame).items():
             files.append(frame_file(name, frame.file, "ply"))
             table = _surface_table(chosen, frame.bodies.get(name, {}))
-            _save(job.folder / files[-1], frame.time, table, chosen)
+            _save(job.folder / files[-1], frame.time, frames.up, table, chosen)
     return {"files": files}
 
 
@@ -83,8 +83,8 @@ def _packed(parts: dict[str, np.ndarray]) -> np.ndarray:
     return table
 
 
-def _save(path: Path, time: float, table: np.ndarray, surfaces: list[Surface] | None = None) -> None:
-    header = ["ply", "format binary_little_endian 1.0", f"comment ecs_fluid, t = {time!r} s, metres, z up"]
+def _save(path: Path, time: float, up: str, table: np.ndarray, surfaces: list[Surface] | None = None) -> None:
+    header = ["ply", "format binary_little_endian 1.0", f"comment ecs_fluid, t = {time!r} s, metres, {up} up"]
     header.append(f"element vertex {len(table)}")
     for name in table.dtype.names or ():
         header.append(f"property {_TYPES[table.dtype[name].str[1:]]} {name}")

@@ -127,6 +127,7 @@ class Surfaces:
         if frame.tick not in frames.surface_ticks:
             return None
         vertices, triangles = stored_mesh(frames.run.fields, frame.tick)
+        vertices = vertices @ frames.matrix.T
         colour = None
         if self.colours:
             liquids = {one: frame.everything[one] for one in frames.all_liquids}

@@ -95,7 +95,7 @@ def write_manifest(folder: Path, to: str, frames: Frames, more: dict[str, Any]) 
         "run": frames.name,
         "length_unit": "m",
         "time_unit": "s",
-        "up_axis": "z",
+        "up_axis": frames.up,
         "frames_per_second": frames.rate,
         "frames": [
             {"number": number, "tick": int(tick), "time": float(time), "time_code": float(code), "file": file}

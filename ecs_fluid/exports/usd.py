@@ -1,7 +1,7 @@
 """USD: all frames in one ``NAME.usdc``; particles as Points, bodies as Spheres and Meshes with moving frames.
 
-Stage: metres, z up, one time code per stored frame, ``timeCodesPerSecond`` of simulated time, so motion blur
-from the velocities (m/s) is right. Rows keep their ids, so a renderer may follow them while their number
+Stage: metres, y or z up, one time code per stored frame, ``timeCodesPerSecond`` of simulated time, so motion
+blur from the velocities (m/s) is right. Rows keep their ids, so a renderer may follow them while their number
 changes. Other columns are primvars with their unit as custom data, in single precision unless their component
 says "double". With a `voxel` the stage holds the fields too, as a Volume of OpenVDB assets. Each population
 has a material, in the colour of its recipe.
@@ -69,7 +69,7 @@ class _Stage:
         frames = job.frames
         self.frames, self.surfaces = frames, Surfaces(frames)
         self.stage = stage = Usd.Stage.CreateNew(path)
-        UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.z)
+        UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.y if frames.up == "y" else UsdGeom.Tokens.z)
         UsdGeom.SetStageMetersPerUnit(stage, 1.0)
         stage.SetTimeCodesPerSecond(frames.rate)
         stage.SetFramesPerSecond(frames.rate)

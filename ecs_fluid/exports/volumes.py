@@ -82,7 +82,8 @@ class Volumes:
             raise StorageError(f"{job.frames.run.path} holds no particles to make a volume of")
         self.spacing = mean_spacing(x)
         self.voxel = job.voxel or self.spacing
-        self.across = axis_across(job.frames.run)
+        across = axis_across(job.frames.run)
+        self.across = None if across is None else int(np.abs(job.frames.matrix[:, across]).argmax())
 
     def __iter__(self) -> Iterator[Volume]:
         for frame in self.frames:
@@ -118,9 +119,9 @@ class Volumes:
         at_rest = {}
         for label, name in MEANS.items():
             if tracers.have(label):
-                rest = np.zeros(shape[2])
+                rest = np.zeros((1, 1, 1))
                 if name == "temperature":
-                    rest = self._ambient(self.voxel * (first[2] + np.arange(shape[2])))
+                    rest = self._rest(first, shape)
                     at_rest[name] = float(self._ambient(np.zeros(1))[0])
                 arrays[name] = tracers.mean(label, rest).astype(np.float32)
         if self.vortons:
@@ -130,6 +131,13 @@ class Volumes:
             total /= self.voxel**dimension  # in a plane times one metre
             arrays["vorticity"] = total.astype(np.float32)
         return Volume(frame, self.voxel, first, arrays, at_rest)
+
+    def _rest(self, first: np.ndarray, shape: np.ndarray) -> np.ndarray:
+        """Temperatures of the fluid at rest at the points of a grid, by their z in the world that was run."""
+        z = self.frames.matrix[:, 2]
+        axis = int(np.abs(z).argmax())
+        height = self.voxel * z[axis] * (first[axis] + np.arange(shape[axis]))
+        return self._ambient(height).reshape([-1 if k == axis else 1 for k in range(3)])
 
     @cached_property
     def _ambient(self) -> Callable[[np.ndarray], np.ndarray]:
@@ -182,11 +190,11 @@ class _Tracers:
 
     def mean(self, label: str, rest: np.ndarray) -> np.ndarray:
         """Sum of w q divided by the sum of w, over populations that have the column; where both are 0, `rest`
-        (nz,), by the last index of the points."""
+        at the points, (nx or 1, ny or 1, nz or 1)."""
         total = self.total(label)
         weight = self.total(None, having=label)
         mean = np.empty_like(total)
-        mean[...] = rest.reshape(-1, *(1,) * (total.ndim - 3))
+        mean[...] = rest.reshape(*rest.shape, *(1,) * (total.ndim - 3))
         # Weights below rounding would divide noise by noise.
         some = weight > 1e-9
         mean[some] = total[some] / weight[some].reshape(-1, *(1,) * (total.ndim - 3))

@@ -18,7 +18,7 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -63,12 +63,16 @@ class _Timing(BaseModel, strict=True, allow_inf_nan=False):
 
 
 class _Stretch(BaseModel, strict=True):
-    """Part of a run that was computed with one set of versions, processor and code: first tick, and these."""
+    """Part of a run that was computed with one set of versions, processor and code: first tick, and these.
+
+    ``settings`` are values of the world file that changed when it began.
+    """
 
     first_tick: Count = Field(ge=0)
     started: Text
     computed_with: Annotated[Provenance, Field(min_length=1)]
     code: Provenance = {}
+    settings: Annotated[list[Text], Field(max_length=10_000)] = []
 
 
 class _Declared(BaseModel, strict=True):
@@ -195,6 +199,11 @@ class RunFolder:
                 f"recipe {self.path / 'world.toml'} is damaged: it is not UTF-8 text"
             ) from error
 
+    def write_recipe(self, text: str) -> None:
+        """Replace the world file."""
+        self._check_writable()
+        replace_text(self.path / RECIPE, text, "write recipe")
+
     def read_info(self) -> dict[str, Any]:
         """What ``run.json`` says. Raises StorageError if it is missing, damaged or of another version."""
         where = self.path / RUN
@@ -291,12 +300,22 @@ class RunFolder:
             [file for name in known for file in missing_files(self.fields, name)], self.fields
         )
 
-    def begin_stretch(self, tick: int, code: Mapping[str, str], **changes: Any) -> None:
-        """Note what computes the run from ``tick`` on, and ``update``; ``code``: digests of user modules."""
+    def begin_stretch(
+        self, tick: int, code: Mapping[str, str], settings: Sequence[str] = (), **changes: Any
+    ) -> None:
+        """Note what computes the run from ``tick`` on, and ``update``; ``code``: digests of user modules.
+
+        ``settings`` have changed now.
+        """
         # Stretches that began here or later are computed anew.
-        earlier = [each for each in self.read_info()["stretches"] if each["first_tick"] < tick]
+        known = self.read_info()["stretches"]
+        earlier = [each for each in known if each["first_tick"] < tick]
         new = _stretch(tick, code)
-        if not earlier or any(earlier[-1].get(key) != new[key] for key in ("computed_with", "code")):
+        # What was set when the run went on from this tick before is in its checkpoint.
+        here = [one for each in known if each["first_tick"] == tick for one in each.get("settings", ())]
+        if both := [*here, *settings]:
+            new["settings"] = both
+        if both or not earlier or any(earlier[-1].get(key) != new[key] for key in ("computed_with", "code")):
             earlier.append(new)
         self.update(**{"ticks": tick, **changes, "stretches": earlier})
 

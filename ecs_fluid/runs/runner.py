@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from ecs_fluid.io.provenance import refuse_other_provenance
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.io.trajectory import Trajectory, TrajectoryWriter
 from ecs_fluid.plugins import searching
+from ecs_fluid.runs.changes import change, with_settings
 from ecs_fluid.runs.resume import resume
 from ecs_fluid.runs.surface_frames import store_surface
 from ecs_fluid.state import packed_world
@@ -92,13 +93,23 @@ class Runner:
         self._recorded = len(world.history)
         self._saved_at = -1
         self._populations: list[str] = []  # those that have files
+        self._settings: tuple[str, ...] = ()  # that change from here on, if the run is resumed
+        self._recipe = ""  # the world file with these settings
         self._frames_kept: int | None = None  # last tick of the frames that are kept, if the run is resumed
 
     @classmethod
     def resume(
-        cls, path: Path, last_tick: int | None = None, allow_code: bool = False, anyway: bool = False
+        cls,
+        path: Path,
+        last_tick: int | None = None,
+        allow_code: bool = False,
+        anyway: bool = False,
+        settings: Sequence[str] = (),
     ) -> tuple[Runner, list[str]]:
-        """A run that continues from its newest intact checkpoint, and sentences on damaged newer ones."""
+        """A run that continues from its newest intact checkpoint, and sentences on damaged newer ones.
+
+        Settings ``path=value`` change it from there on, see `changes.change`.
+        """
         folder = RunFolder.resume(path)
         try:
             info = folder.read_info()
@@ -114,7 +125,14 @@ class Runner:
                 if missing := folder.missing(stored):  # also a population without rows at this tick
                     raise StorageError(f"{missing}; put it back to continue the run")
             missing = folder.missing_fields()
-            last, every = last_tick or plan["last_tick"], plan["every"]
+            last, every, seconds = last_tick or plan["last_tick"], plan["every"], plan["checkpoint_seconds"]
+            text = ""
+            if settings:
+                with searching(code_folder(path) if allow_code else None):
+                    before, after = change(world, settings, allow_code)
+                if last_tick is None and after.ticks != before.ticks:
+                    last = after.ticks
+                seconds, text = after.output.checkpoint_seconds, with_settings(folder, settings)
             # A frame at a former end of the run that is no multiple of `every` is dropped if the run goes on:
             # an uninterrupted run has none there.
             between = world.tick % every != 0 and world.tick < last
@@ -122,7 +140,8 @@ class Runner:
         except FluidError:
             folder.close()
             raise
-        run = cls(world, folder, last, every, plan["checkpoint_seconds"])
+        run = cls(world, folder, last, every, seconds)
+        run._settings, run._recipe = tuple(settings), text
         run._frames_kept = world.tick - between
         remarks = [f"{missing}; the run continues without what was stored there"] if missing else []
         return run, [*checkpoint.skipped, *remarks]
@@ -135,7 +154,8 @@ class Runner:
         """
         world, folder = self.world, self.folder
         plan = {key: getattr(self, key) for key in ("last_tick", "every", "checkpoint_seconds")}
-        folder.begin_stretch(world.tick, packed_world(world)[0]["code"], status="running", plan=plan)
+        code = packed_world(world)[0]["code"]
+        folder.begin_stretch(world.tick, code, self._settings, status="running", plan=plan)
         self._earlier = folder.read_info()
         # A world that was stepped before this run has timings already.
         self._first_timings = {name: (timing.total, timing.calls) for name, timing in world.timings().items()}
@@ -143,6 +163,8 @@ class Runner:
         status = "failed"
         try:
             self._checkpoint()
+            if self._recipe:
+                folder.write_recipe(self._recipe)
             # Also at tick 0: a run that was killed before its second checkpoint has frames already.
             with folder.write_trajectory(self._frames_kept) as frames:
                 if world.tick == 0 or not frames.ticks:

@@ -9,7 +9,9 @@ from typing import Any
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError
+from ecs_fluid.fluid import key_values
 from ecs_fluid.io.runfolder import RECIPE, RunFolder
+from ecs_fluid.upward import up_of
 from ecs_fluid.world_files import tables_in
 from ecs_fluid.world_options import WorldOptions
 
@@ -38,3 +40,12 @@ def axis_across(run: RunFolder) -> int | None:
         table = tables_of(run).get("world", {})
         return WorldOptions(**{key: table[key] for key in ("dimension", "plane") if key in table}).across
     return None
+
+
+def up_of_run(run: RunFolder) -> str:
+    """The axis that is upwards in a run, see `up_of`; z if the world file is damaged."""
+    from ecs_fluid.worlds.world_tables import FluidTable
+
+    with suppress(FluidError, TypeError, ValueError):
+        return up_of(key_values(FluidTable(**tables_of(run).get("fluid", {})).gravity))
+    return "z"

@@ -291,14 +291,15 @@ def test_truncated_movie_is_no_success(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_liquid_without_tracers_is_drawn_as_one() -> None:
-    """As smoke it was a blue fog; a look that the world names, and tracers, have their way."""
+def test_a_liquid_is_drawn_as_one_beside_steam() -> None:
+    """As smoke it was a fog, orange beside steam; dye in it, and a look that is named, have their way."""
     water = {"kind": "liquid", "name": "water"}
     for output, more, look_of in (
         ({}, [], "liquid"),
         ({}, [{"kind": "container"}], "liquid"),
-        ({}, [{"kind": "tracers"}], "smoke"),
-        ({}, [{"kind": "emitter"}], "smoke"),
+        ({}, [{"kind": "tracers"}], "liquid"),
+        ({}, [{"kind": "emitter"}], "liquid"),
+        ({}, [{"kind": "tracers", "fills": "water"}], "smoke"),
         ({"look": "paper"}, [], "paper"),
     ):
         assert look_of_tables({"output": output, "entity": [water, *more]}) == look_of

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.camera import CAMERAS, VIEW_ANGLE
+from ecs_fluid.viz.camera import VIEW_ANGLE, cameras
 from ecs_fluid.viz.camera_motion import Aim
 from ecs_fluid.viz.camera_path import CameraPath, read_camera
 
@@ -83,7 +83,7 @@ def edge(placed: np.ndarray, points: np.ndarray) -> float:
     return float(np.maximum(across, upwards).max())
 
 
-@pytest.mark.parametrize("name", CAMERAS)
+@pytest.mark.parametrize("name", cameras("z"))
 def test_orbit_sees_everything_all_the_way_round(name: str) -> None:
     """A long thin cloud, off the origin: its end comes near the camera and must not leave the picture."""
     points = np.random.default_rng(1).uniform((2.0, -0.3, 1.0), (8.0, 0.3, 2.0), (300, 3))

@@ -309,8 +309,11 @@ def test_validate_tells_a_doubt_of_what_is_valid_alone(
     shape = '{ shape = "mesh", file = "two.stl" }'
     world.write_text(f"[[entity]]\nkind = 'body'\nname = 'a'\ndensity = 500.0\nshape = {shape}\n")
     assert main(["validate", str(world)]) == code
-    said = capsys.readouterr().err
+    printed, said = capsys.readouterr()
     assert said.startswith("error: " if code else "warning: file = 'two.stl': the mesh is not convex")
+    # The hull of both is a box from 0 to (4, 1, 1), whose middle is the origin of the body's frame.
+    frame = "frame  a: its shape's own origin is at (-2, -0.5, -0.5) m in its axes"
+    assert (frame in printed.splitlines()) == (code == 0)
     assert said.count("the mesh is not convex") == (code == 0)
     assert said.count("error: ") == (code == 2)
 

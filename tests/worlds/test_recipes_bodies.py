@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import ecs_fluid as ef
+from ecs_fluid.exports.bodies import rotation_matrix
 from ecs_fluid.worlds.hulls import hull_of_planes, hull_of_vertices
 from ecs_fluid.worlds.shapes import PointsShape
 from ecs_fluid.worlds.world_recipe import WorldRecipe
@@ -75,6 +76,30 @@ def test_mesh_file_gives_its_hull(tmp_path: Path) -> None:
     (tmp_path / "crate.stl").write_text("solid nothing")
     with pytest.raises(ef.RecipeError, match="crate"):
         ef.load(tmp_path / "w.toml")
+
+
+def test_a_body_is_put_by_its_own_origin() -> None:
+    """Points of a box from 0 to (2, 4, 6), turned by 90 degrees about z: (x, y, z) goes to (-y, x, z).
+
+    Its centre (1, 2, 3) lies at origin + (-2, 1, 3), and each corner where it would be in another program;
+    also with a hinge at a point, by which the frame of the body then is.
+    """
+    points = [[float(x), float(y), float(z)] for x in (0, 2) for y in (0, 4) for z in (0, 6)]
+    put = {"origin": [10.0, 20.0, 30.0], "rotation": [0.0, 0.0, np.pi / 2]}
+    body = {"kind": "body", "name": "rock", "shape": {"shape": "points", "points": points}, **put}
+    room = body | {"kind": "container", "name": "room"}
+    hinge = {"axis": [0.0, 0.0, 1.0], "point": [10.0, 20.0, 30.0]}
+    for table, place in ((body, (8, 21, 33)), (room, (8, 21, 33)), (body | {"hinge": hinge}, (10, 20, 30))):
+        recipe = WorldRecipe.from_tables({"entity": [table]})
+        entity = recipe.build()[table["name"]]
+        np.testing.assert_allclose(entity[ef.Pose].x, [place], atol=1e-12)
+        corners = entity[ef.HullTable].vertices @ rotation_matrix(entity[ef.Pose].q[0]).T + entity[ef.Pose].x
+        expected = np.array([[10 - y, 20 + x, 30 + z] for x, y, z in points])
+        own = [0.0, 0.0, 0.0] if "hinge" in table else [-1.0, -2.0, -3.0]
+        np.testing.assert_allclose(cast("Any", recipe.entity[0]).own_origin, own, atol=1e-12)
+        assert {tuple(row) for row in corners.round(9)} == {tuple(row) for row in expected.round(9)}
+    with pytest.raises(ef.RecipeError, match="center and origin are both given; only one of them is allowed"):
+        ef.load({"entity": [body | {"center": [0.0, 0.0, 0.0]}]})
 
 
 def test_spheres_are_rows_of_one_entity() -> None:

@@ -17,8 +17,10 @@ from ecs_fluid.exports.colours import named_colours
 from ecs_fluid.exports.frames import Frame, Frames
 from ecs_fluid.exports.surfaces import Surfaces
 from ecs_fluid.io.vtkhdf import POINTS
+from ecs_fluid.runs.stored_recipe import up_of_run
 from ecs_fluid.runs.surface_frames import stored_mesh
-from ecs_fluid.viz.camera import CAMERAS, ROOM, VIEW_ANGLE, facing
+from ecs_fluid.upward import axis_vector
+from ecs_fluid.viz.camera import ROOM, VIEW_ANGLE, cameras, facing
 from ecs_fluid.viz.colours import HEAT, PAINTED, colours_of_bodies
 from ecs_fluid.viz.columns import scalar, title
 from ecs_fluid.viz.liquid_surface import FOAM
@@ -27,7 +29,7 @@ from ecs_fluid.viz.page.fields import Field, chosen_fields, empty_columns
 from ecs_fluid.viz.page.liquid import drawn_liquid
 from ecs_fluid.viz.page.solids import Solids
 from ecs_fluid.viz.shared_limits import Recording, View, evenly, is_liquid, is_vortons, is_whitewater, survey
-from ecs_fluid.viz.style import EDGE, LOOKS, SMALL, Look, Options
+from ecs_fluid.viz.style import EDGE, LOOKS, SMALL, Look, Options, lit_from_above
 
 GROUP_BYTES = 1_500_000
 """Size of a group of frames, bytes, at which it is written; it loads and unpacks in well under 0.1 s."""
@@ -60,7 +62,8 @@ class _Writer:
 
     def __init__(self, folder: Path, frames: Frames, offered: list[Field], look: str) -> None:
         self.folder, self.frames, self.fields = folder, frames, offered
-        self.look_name, self.look = look, LOOKS[look]
+        self.up = up_of_run(frames.run)
+        self.look_name, self.look = look, lit_from_above(LOOKS[look], self.up)
         self.tables = empty_columns(frames)
         self.surfaces = Surfaces(frames)
         self.own = {name: self.look.named(color)[0] for name, color in named_colours(frames.run).items()}
@@ -223,20 +226,21 @@ class _Writer:
         return {"title": title(column, self.frames.declared), "range": self.view.painted, "signed": False}
 
     def _camera(self) -> dict[str, Any]:
-        """What the viewer fits its camera to; z stays up, so that the camera turns about z."""
+        """What the viewer fits its camera to, and the axis that stays up, about which the camera turns."""
         lo, hi, points = self.view.lo, self.view.hi, self.view.points
         if points is None or not len(points):
             points = np.array([lo, hi])
-        towards = CAMERAS[facing(lo, hi, "auto")][0]
-        if towards == (0.0, 0.0, 1.0):
-            towards = (0.0, -1e-3, 1.0)
+        towards, hint = cameras(self.up)[facing(lo, hi, "auto", self.up)]
+        up = axis_vector(self.up)
+        if np.array_equal(towards, up):
+            towards = towards - 1e-3 * hint
         pad = 2.0 * max(self.view.radii.values(), default=0.0)
         return {
             "lo": (lo - pad).tolist(),
             "hi": (hi + pad).tolist(),
             "points": [[float(f"{number:.6g}") for number in row] for row in outermost(points)],
-            "towards": towards,
-            "up": (0.0, 0.0, 1.0),
+            "towards": towards.tolist(),
+            "up": up.tolist(),
             "angle": VIEW_ANGLE,
             "room": ROOM,
         }
