@@ -104,6 +104,11 @@ def matches(system: System, name: type[System] | str) -> bool:
     return isinstance(system, name)
 
 
+def makers_of_vorticity(systems: Iterable[System], by_weight: bool) -> list[str]:
+    """Names of the systems that make vorticity, by the weight of excess density or otherwise."""
+    return [type(one).__name__ for one in systems if one.makes_vorticity and one.by_weight == by_weight]
+
+
 def named(systems: Iterable[System], name: str) -> list[Any]:
     """The systems of the class of that name or derived from it, for modules that cannot import the class."""
     return [system for system in systems if matches(system, name)]

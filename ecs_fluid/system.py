@@ -273,6 +273,14 @@ class System(esper.Processor):
             raise ScheduleError(f"{type(self).__name__} belongs to no world yet; use world.add_system")
         return world
 
+    @property
+    def by_weight(self) -> bool:
+        """Whether it makes vorticity by the weight (rho - rho_a) g / rho_0 of the density that vortons carry.
+
+        rho_a is the density of the fluid at rest. The pressure of the flow then follows from the vortons.
+        """
+        return False
+
     @abstractmethod
     def process(self, dt: float) -> None:
         """Do this system's work for a tick (or integrator stage) of `dt` seconds."""

@@ -321,12 +321,14 @@ class World(Entities):
     def pressure(self, points: Any, solver: str | None = None) -> Array:
         """Pressure (m,) Pa at points (m, 3) m in the flow of `velocity`, less that of the fluid far away.
 
-        It follows from the vortons where these move with the flow, keep their volume, and spread by viscosity
-        alone. Among them it is right where they resolve the flow. That of a liquid is in `LiquidState`.
+        It follows from the vortons where these move with the flow, keep their volume, spread by viscosity,
+        and where gravity alone acts on their density (`model` = "boussinesq"): it is then less that of the
+        fluid at rest at the same height. Among them it is right where they resolve the flow. That of a liquid
+        is in `LiquidState`.
 
         Raises:
-            FluidError: systems make vorticity (bodies that shed it, buoyancy), vortons swell, or the solver
-                adds walls or a field of its own.
+            FluidError: systems make vorticity otherwise (bodies that shed it, surface tension), vortons
+                swell, a container moves, or the solver adds a field of its own.
         """
         return self._call_system("pressure_at", "VelocitySystem", _checked_points(points), solver)  # type: ignore[no-any-return]
 

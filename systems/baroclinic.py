@@ -146,6 +146,11 @@ class BaroclinicSystem(System):
         add_spread(rate, [column(tables, StrengthRate, "dalpha") for tables in clouds])
 
     @property
+    def by_weight(self) -> bool:
+        """Whether gravity alone acts on the density, from which the pressure follows."""
+        return self.model == "boussinesq"
+
+    @property
     def needs_fields(self) -> bool:
         """Whether every stage needs fields of its own: for gradients on the grid."""
         return self.gradient == "grid"

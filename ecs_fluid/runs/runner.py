@@ -21,6 +21,7 @@ from ecs_fluid.plugins import searching
 from ecs_fluid.runs.changes import change, with_settings
 from ecs_fluid.runs.resume import resume
 from ecs_fluid.runs.surface_frames import store_surface
+from ecs_fluid.schedule import makers_of_vorticity
 from ecs_fluid.state import packed_world
 from ecs_fluid.world import World
 
@@ -231,7 +232,8 @@ class Runner:
             ticks_per_second=(world.tick - self._first_tick) / spent if spent else 0.0,
             particles={entity.name: len(entity) for entity in world.entities if len(entity)},
             systems=self._system_times(),
-            makes_vorticity=[type(system).__name__ for system in world.systems if system.makes_vorticity],
+            makes_vorticity=makers_of_vorticity(world.systems, by_weight=False),
+            makes_vorticity_by_weight=makers_of_vorticity(world.systems, by_weight=True),
             columns=self._earlier.get("columns", {}) | declared_columns(world),
             populations=self._populations,
             fields=field_names(self.folder.fields),

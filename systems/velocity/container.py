@@ -98,19 +98,19 @@ class ContainerSolver(Solver):
         from ecs_fluid.kernels.poisson import between_walls
         from ecs_fluid.kernels.poisson.between_walls import ACROSS, reflected_in, reflected_out
 
-        self._box = box_of(self.world)
-        self._mesh = self._grid_of(self._box, sources.sigma)
-        vortons, cells = self._inside(sources), self._mesh[2] - 2 * GHOSTS
+        self.box = box_of(self.world)
+        self.mesh = self._grid_of(self.box, sources.sigma)
+        vortons, cells = self.inside(sources), self.mesh[2] - 2 * GHOSTS
         parts = []
         for level in levels(sources.sigma, self.code) if len(sources.sigma) else []:
             mesh = self._coarser(level.radius)
             omega = scattered(vortons, level, mesh, self.transfer)
             parts.append((level.radius, reflected_in(omega, GHOSTS)))
-        self._sums = between_walls.BetweenWalls(parts, cells, self._mesh[1], self.code, self.world.dtype)
+        self._sums = between_walls.BetweenWalls(parts, cells, self.mesh[1], self.code, self.world.dtype)
         self._velocity = reflected_out(self._sums.velocity(), GHOSTS, ACROSS)
-        spin = self._box.axes.T @ self._box.spin
+        spin = self.box.axes.T @ self.box.spin
         if spin.any():
-            turning = between_walls.turning(cells, self._mesh[1], spin, GHOSTS)
+            turning = between_walls.turning(cells, self.mesh[1], spin, GHOSTS)
             self._velocity += turning.astype(self.world.dtype)
         self._jacobian: Array | None = None
 
@@ -119,7 +119,7 @@ class ContainerSolver(Solver):
         from ecs_fluid.kernels.grids.cubic import interpolate
         from ecs_fluid.kernels.grids.differences import jacobian
 
-        box, (origin, spacing, _) = self._box, self._mesh
+        box, (origin, spacing, _) = self.box, self.mesh
         inner, dtype = box.inner(targets.x.T), self.world.dtype
         y, outside = np.ascontiguousarray(inner.T, dtype), ~box.holds(inner, dtype)
         u = np.empty_like(y)
@@ -142,12 +142,16 @@ class ContainerSolver(Solver):
         targets = Targets.at(x, gradient=True)
         self.fill(targets)
         assert targets.du is not None
-        found, y = [], np.ascontiguousarray(self._box.inner(x.T).T, x.dtype)
+        found, y = [], np.ascontiguousarray(self.box.inner(x.T).T, x.dtype)
         for field in (self._sums.potential(), self._sums.vorticity()):
             value = np.empty_like(y)
-            interpolate(y, *self._mesh[:2], reflected_out(field, GHOSTS, ALONG), value)
-            found.append((value @ self._box.axes.T).astype(x.dtype))
+            interpolate(y, *self.mesh[:2], reflected_out(field, GHOSTS, ALONG), value)
+            found.append((value @ self.box.axes.T).astype(x.dtype))
         return PairFields(found[0], found[1], targets.u, targets.du)
+
+    def turned_vorticity(self) -> Array:
+        """u cross omega (px, py, pz, 3) m/s^2 at the points of the grid in a box at rest, in its axes."""
+        return np.cross(self._sums.velocity(), self._sums.vorticity())
 
     def image_walls(self) -> list[Walls]:
         """The walls of the box, where they are in this stage of the tick."""
@@ -176,9 +180,9 @@ class ContainerSolver(Solver):
             )
         return texts
 
-    def _inside(self, sources: Sources) -> Inside:
+    def inside(self, sources: Sources) -> Inside:
         """The vortons in the axes of the box, with strength 0 for those outside."""
-        box, dtype = self._box, self.world.dtype
+        box, dtype = self.box, self.world.dtype
         y = box.inner(sources.x)
         alpha = np.where(box.holds(y, dtype), box.axes.T @ sources.alpha, 0.0)
         bound = box.half[:, None]
@@ -194,8 +198,8 @@ class ContainerSolver(Solver):
 
     def _coarser(self, radius: float) -> Mesh:
         """The grid for blobs of this core radius: the main one, or one with `resolution` cells per radius."""
-        own = _mesh_of(self._box, radius / self.resolution)
-        return own if (own[2] < COARSER * self._mesh[2]).all() else self._mesh
+        own = _mesh_of(self.box, radius / self.resolution)
+        return own if (own[2] < COARSER * self.mesh[2]).all() else self.mesh
 
 
 def _mesh_of(box: Box, edge: float) -> Mesh:

@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ecs_fluid.component import Array
+from ecs_fluid.components import Position, Volume
 from ecs_fluid.errors import FluidError
 from ecs_fluid.fluid import Fluid
+from ecs_fluid.systems.partition import VORTONS
+from ecs_fluid.systems.shared.fluid_at_rest import density_at, fluid_at_rest
+from ecs_fluid.systems.shared.properties import particle_density, shed
+from ecs_fluid.systems.velocity.container import ContainerSolver
+from ecs_fluid.systems.velocity.container_pressure import head_in_container
 from ecs_fluid.systems.velocity.hybrid import HybridSolver
 from ecs_fluid.systems.velocity.poisson import PoissonSolver
 from ecs_fluid.systems.velocity.vorton_flow import VortonFlow, summing
@@ -35,6 +41,10 @@ def pressure_in(flow: VortonFlow, x: Array) -> Array:
     sqrt(2) times as wide; the second sum is the moment of u within the blob, with d_j u at x_p and the
     variance V of zeta, in sigma^2. Where V is infinite, terms of the order of sigma^2 ln(sigma) are left out.
 
+    The weight f = (rho - rho_a) g / rho_0 of density that vortons carry beyond that of the fluid at rest adds
+    div f to the source. It is spread as vorticity is, f = sum_p f_p zeta_p, so f_p is added to v_p cross
+    alpha_p; p is then less than that of the fluid at rest at the same height.
+
     Behind mirrors, and in a world that repeats, the sums have the terms of images. Where it repeats along all
     axes p is such that the mean of H is 0. A uniform wind only moves the frame of reference, so it is left
     out, as it is of u.
@@ -46,9 +56,13 @@ def pressure_in(flow: VortonFlow, x: Array) -> Array:
     number = x.dtype.type
     if not len(flow.sources.sigma):
         return np.zeros(len(x), number)
-    images = [x, *(mirror.point(x) for mirror in flow.mirrors)]
     u = _filled(flow, x).u
-    head = _head(flow, np.concatenate(images)).reshape(len(images), len(x)).sum(axis=0)
+    if isinstance(flow.solver, ContainerSolver):
+        weight = _weight(flow) if flow.solver.system.weighs else None
+        head = head_in_container(flow.solver, flow.sources, weight, x)
+    else:
+        images = [x, *(mirror.point(x) for mirror in flow.mirrors)]
+        head = _head(flow, np.concatenate(images)).reshape(len(images), len(x)).sum(axis=0)
     rho = number(flow.solver.world.fluid[Fluid].density)
     return np.asarray(rho * (head - number(0.5) * (u * u).sum(axis=1)))
 
@@ -60,7 +74,7 @@ def _refuse_others(flow: VortonFlow) -> None:
         raise FluidError(
             f"pressure: forces make vorticity in this world ({', '.join(makers)}), and it depends on these "
             "too, which the vortons do not tell; it is known where vortons only move with the flow, stretch "
-            "and spread"
+            "and spread, and where density is buoyant by model = 'boussinesq'"
         )
     if flow.potential is not None:
         raise FluidError(
@@ -70,7 +84,7 @@ def _refuse_others(flow: VortonFlow) -> None:
     on_open_grid = isinstance(solver, PoissonSolver) and (
         solver.boundary == "open" or isinstance(solver, HybridSolver)
     )
-    if not (solver.sums_pairs or on_open_grid):
+    if not (solver.sums_pairs or on_open_grid or isinstance(solver, ContainerSolver)):
         raise FluidError(
             f"pressure: solver = {solver.name!r} adds walls, or a field of its own, to the flow of the "
             "vortons, and their part of the pressure is not known; it is known in unbounded space, in front "
@@ -101,7 +115,7 @@ def _head(flow: VortonFlow, x: Array) -> Array:
 
 
 def _moments(flow: VortonFlow) -> tuple[Array, Array]:
-    """v cross alpha (3, n) m^4/s^2, and the symmetric part (3, 3, n) m^5/s^2 of what multiplies d_i d_j G."""
+    """v cross alpha + f (3, n) m^4/s^2, and (3, 3, n) m^5/s^2, symmetric, what multiplies d_i d_j G."""
     sources, variance = flow.sources, flow.solver.system.regularisation.variance
     alpha, real, wide = sources.alpha.T, sources.x.dtype.type, copy(sources)
     if not math.isfinite(variance):
@@ -112,7 +126,27 @@ def _moments(flow: VortonFlow) -> tuple[Array, Array]:
     assert mean.du is not None
     turned = np.cross(mean.du.swapaxes(1, 2), alpha[:, None])  # [p, j, i]: component i of d_j u cross alpha
     moment = real(0.5 * variance) * (sources.sigma**2)[:, None, None] * (turned + turned.swapaxes(1, 2))
-    return np.cross(mean.u, alpha).T, moment.T
+    push = np.cross(mean.u, alpha).T
+    if flow.solver.system.weighs:
+        push += _weight(flow)
+    return push, moment.T
+
+
+def _weight(flow: VortonFlow) -> Array:
+    """f (3, n) m^4/s^2: g times the excess mass of each vorton over the density of the fluid."""
+    system = flow.solver.system
+    vortons = [entity for entity, _ in system.entities(*VORTONS)]
+    fluid, without = fluid_at_rest(system.world), shed(system.world)
+    excess: list[Array] = []
+    for entity in vortons:
+        z = entity[Position].x[:, 2]
+        if Volume in entity and entity.name not in without:
+            rho = particle_density(entity.tables, fluid)
+            excess.append((rho - density_at(fluid, z)) * entity[Volume].volume)
+        else:
+            excess.append(np.zeros_like(z))
+    (mass,) = system.world.processes.gathered(vortons, [np.concatenate(excess)])
+    return np.asarray((fluid.gravity / fluid.density)[:, None] * mass[flow.sources.order])
 
 
 class _Part(NamedTuple):

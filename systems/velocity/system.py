@@ -11,6 +11,7 @@ from pydantic import Field
 from ecs_fluid.component import Array
 from ecs_fluid.components import (
     CoreRadius,
+    Density,
     Dilatation,
     Grid,
     Position,
@@ -18,6 +19,7 @@ from ecs_fluid.components import (
     SolverTimes,
     Sources,
     Strength,
+    Temperature,
     Velocity,
     VelocityField,
     VelocityGradient,
@@ -28,6 +30,7 @@ from ecs_fluid.fluid import Fluid
 from ecs_fluid.lint import idle_lint
 from ecs_fluid.own_code import is_shipped
 from ecs_fluid.plugins import import_path
+from ecs_fluid.schedule import makers_of_vorticity
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System, Types
 from ecs_fluid.systems.partition import VORTONS, GridNeeds, PartitionSystem
@@ -138,7 +141,7 @@ class VelocitySystem(System):
     """
 
     reads = (Position, Strength, CoreRadius, Sources, Grid)
-    may_read = (Dilatation, Volume, Fluid)
+    may_read = (Dilatation, Volume, Density, Temperature, Fluid)
     writes: Types = (Velocity, VelocityGradient, VelocityField, SolverTimes, SolverMeshes)
     asks = (PartitionSystem,)
     phase = "rates"
@@ -188,8 +191,9 @@ class VelocitySystem(System):
             self.writes = tuple(kind for kind in type(self).writes if kind is not VelocityGradient)
         self.velocity_error: float | None = None
         """Relative RMS error of the velocities in the first stage of the last tick; None: not recorded"""
-        self.makers_in_run: list[str] = []
-        """In the world of a stored frame: names of the systems of its run that make vorticity"""
+        self.makers_in_run: tuple[list[str], list[str]] = [], []
+        """In the world of a stored frame: names of the systems of its run that make vorticity, otherwise than
+        by weight and by weight"""
         self._cells = CellReading(self)
 
     @classmethod
@@ -361,9 +365,14 @@ class VelocitySystem(System):
 
     @property
     def makers_of_vorticity(self) -> list[str]:
-        """Names of the systems that make vorticity, of the run too if this is the world of a stored frame."""
-        here = [type(system).__name__ for system in self.world.systems if system.makes_vorticity]
-        return [*self.makers_in_run, *here]
+        """Names of the systems that make vorticity by forces that the vortons do not tell, of the run too if
+        this is the world of a stored frame."""
+        return [*self.makers_in_run[0], *makers_of_vorticity(self.world.systems, by_weight=False)]
+
+    @property
+    def weighs(self) -> bool:
+        """Whether the weight of the density that vortons carry makes vorticity, here or in the run."""
+        return bool(self.makers_in_run[1] or makers_of_vorticity(self.world.systems, by_weight=True))
 
     @property
     def needs_all_sources(self) -> bool:
