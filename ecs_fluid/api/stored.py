@@ -160,10 +160,10 @@ class VelocityOf:
         # Of stretching, the file of a world made in Python tells only where strengths may follow lines.
         told = bool(recipe.fluid.stretch) or not made_in_python
         self._stretch, self._run = _stretch_by_lines(recipe, systems) if told else None, run
-        told = run.read_info()
+        info = run.read_info()
         self._makers = (
-            [str(name) for name in told.get("makes_vorticity", [])],
-            [str(name) for name in told.get("makes_vorticity_by_weight", [])],
+            [str(name) for name in info.get("makes_vorticity", [])],
+            [str(name) for name in info.get("makes_vorticity_by_weight", [])],
         )
 
     def __call__(self, timed: tuple[float, Any]) -> Flow:
