@@ -52,30 +52,35 @@ def peak(swings: np.ndarray, dt: float, width: float) -> tuple[float, float]:
     return float(rates[np.argmax(power)]), float(power.max() / power[band].mean())
 
 
+THREE, NINE = (0, 3, 7), tuple(range(9))
+
 FLAMES = [
-    ("large_flame", 0.9, 13.0),
-    ("candle", 0.1, 6.0),
-    ("smoulder", 0.4, 12.0),
-    ("thermal_plume", 0.4, 9.0),
+    ("large_flame", 0.9, 13.0, THREE),
+    ("candle", 0.1, 6.0, THREE),
+    ("smoulder", 0.4, 12.0, NINE),
+    ("thermal_plume", 0.4, 9.0, THREE),
 ]
+"""World, width m, end s and seeds. Puffs of smoulder are less regular than those of the others: by draws from
+eleven seeds the mean of three is sharp enough in 39 of 100 cases, that of nine in 74."""
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("name,width,duration", FLAMES)
-def test_flames_puff(name: str, width: float, duration: float) -> None:
+@pytest.mark.parametrize("name,width,duration,seeds", FLAMES)
+def test_flames_puff(name: str, width: float, duration: float, seeds: tuple[int, ...]) -> None:
     """Case 123: fires 0.03 to 60 m wide puff at 1.5/sqrt(D) (Cetegen and Ahmed, Combust. Flame 93 (1993)).
 
     The rate alone does not tell puffs from noise: of gas that comes at random, and stays in the layer for the
     time it takes, the mean of three largest peaks is within the gate in two of three cases. So these have to
-    be sharper, too, than those of nine in ten threes of such noise.
+    be sharper, too, than those of nine in ten such means of as many peaks of such noise.
     """
-    seen = [heat_that_rises(name, width, duration, seed) for seed in (0, 3, 7)]
+    seen = [heat_that_rises(name, width, duration, seed) for seed in seeds]
     rates, sharp = np.transpose([peak(swings, dt, width) for swings, dt, _ in seen])
+    print(f"puffs of {name}: {rates * np.sqrt(width)}, {sharp} times the mean")
     assert np.mean(rates) * np.sqrt(width) == pytest.approx(1.5, rel=0.25)
     draw, (swings, dt, _) = np.random.default_rng(0), seen[0]
     stays = np.ones(max(1, round(np.mean([stay for *_, stay in seen]) / dt)))
     noise = [
         peak(np.convolve(draw.standard_normal(len(swings) + len(stays) - 1), stays, "valid"), dt, width)[1]
-        for _ in range(900)
+        for _ in range(300 * len(seeds))
     ]
-    assert sharp.mean() > np.quantile(np.reshape(noise, (-1, 3)).mean(axis=1), 0.9)
+    assert sharp.mean() > np.quantile(np.reshape(noise, (-1, len(seeds))).mean(axis=1), 0.9)

@@ -165,6 +165,7 @@ TOGETHER = {
     "drag in a flow": March(SPLIT, (*FLOW, ef.DragSystem), body=_ball, fluid={"viscosity": 1e-2}),
 }
 FAST = [("heat and motion", "rk2"), ("heat and motion", "rk3"), ("fire", "rk2"), ("drag in a flow", "rk2")]
+SLOW = [pair for pair in itertools.product(ALONE | TOGETHER, INTEGRATORS) if pair not in FAST]
 
 
 def _check(name: str, integrator: str) -> None:
@@ -180,11 +181,9 @@ def test_order_of_worlds_with_defaults(name: str, integrator: str) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("integrator", INTEGRATORS)
-@pytest.mark.parametrize("name", [*ALONE, *TOGETHER])
+@pytest.mark.parametrize(("name", "integrator"), SLOW)
 def test_order_of_every_system(name: str, integrator: str) -> None:
-    if (name, integrator) not in FAST:
-        _check(name, integrator)
+    _check(name, integrator)
 
 
 @pytest.mark.parametrize("law", ["stokes", "schiller_naumann"])

@@ -1,4 +1,4 @@
-"""Shipped worlds run to the end of their duration, from any seed, and nothing runs away on the way.
+"""Shipped worlds run to the end of their duration, from three seeds, and nothing runs away on the way.
 
 What strengths that run away would break: paths that are resolved in time (docs/stability.md: dt |grad u|
 below 1), and the budget of energy. Run as a program it prints the table of docs/notes/ends.md:
@@ -65,14 +65,14 @@ class Track:
     """whether anything but gravity may give energy (`gives_energy`, `open_lines`)"""
 
     def allowed(self) -> Array:
-        """What gravity can have made of the energy at the start, by each of the moments, m^5/s^2.
+        """What gravity can have made of the energy at the first of the moments, by each of them, m^5/s^2.
 
         d(E)/dt <= integral of u . b <= (2 E)^(1/2) |b|, by Cauchy and Schwarz, with |b| the norm of the
         acceleration b; so (2 E)^(1/2) grows by at most the time integral of |b|. Viscosity only takes.
         """
         given = np.concatenate([[0.0], np.cumsum(self.pushes)])
         ticks = [tick for tick, _ in self.energies]
-        return 0.5 * (np.sqrt(2 * self.energies[0][1]) + given[ticks]) ** 2
+        return 0.5 * (np.sqrt(2 * self.energies[0][1]) + given[ticks] - given[ticks[0]]) ** 2
 
 
 def strengths(world: ef.World) -> Array:
