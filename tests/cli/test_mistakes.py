@@ -24,7 +24,7 @@ SAID = {
     "run vortex_ring ring.core = 0.1": "; a setting is one word: --set path=value (see",
     "run vortex_ring --set ring.core =0.1": "; a setting is one word: --set path=value (see",
     "run ring.core=0.1 vortex_ring": "; a setting is given as --set ring.core=0.1 (see",
-    "resume runs/a ring.core=0.1": "unexpected argument 'ring.core=0.1' (see",
+    "resume runs/a ring.core=0.1": "; a setting is given as --set ring.core=0.1 (see",
     "run a b": "unexpected argument 'b' (see",
     "show members/core=1 members/core=2": "unexpected argument 'members/core=2' (see",
     "export runs/a": "export: --to is missing: usd, vtp",
