@@ -60,8 +60,7 @@ FLAMES = [
     ("smoulder", 0.4, 12.0, NINE),
     ("thermal_plume", 0.4, 9.0, THREE),
 ]
-"""World, width m, end s and seeds. Puffs of smoulder are less regular than those of the others: by draws from
-eleven seeds the mean of three is sharp enough in 39 of 100 cases, that of nine in 74."""
+"""World, width m, end s and seeds. Puffs of smoulder differ more from seed to seed than the others'."""
 
 
 @pytest.mark.nightly
