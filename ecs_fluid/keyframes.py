@@ -109,6 +109,11 @@ def value_at(parameter: Any, time: float | Array) -> Array:
     return np.stack([np.interp(time, times, column) for column in values.T], axis=-1)
 
 
+def varies(parameter: Any) -> bool:
+    """Whether a constant or keyed parameter takes more than one value."""
+    return isinstance(parameter, Keyed) and bool(np.ptp(parameter.values, axis=0).any())
+
+
 def integral(parameter: float | Keyed, begin: float, end: float) -> float:
     """Integral of a constant or keyed number from `begin` to `end` s, exact between the keys."""
     if not isinstance(parameter, Keyed):

@@ -26,7 +26,7 @@ from ecs_fluid.components.bodies import (
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import Fluid
-from ecs_fluid.keyframes import Keyed, KeyedVector, value_at
+from ecs_fluid.keyframes import Keyed, KeyedVector, value_at, varies
 from ecs_fluid.recipe import Name
 from ecs_fluid.schedule import named
 from ecs_fluid.settings import Settings
@@ -52,6 +52,7 @@ from ecs_fluid.systems.shared.braking import brake_spin
 from ecs_fluid.systems.shared.keyed_turns import with_turns
 from ecs_fluid.systems.shared.populations import rows_of_each
 from ecs_fluid.systems.shared.together import drive_of
+from ecs_fluid.systems.shared.walls import shaken_containers
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -216,12 +217,7 @@ class BodySystem(System):
         carried = [entity for entity in world.entities if Velocity in entity]
         if held or world.dimension == 2 or not carried or any(Liquid in entity for entity in carried):
             return []
-        keyed = {
-            one.name
-            for one in self.scripts
-            if isinstance(one.center, Keyed) and np.ptp(one.center.values, axis=0).any()
-        }
-        texts = []
+        keyed, texts = shaken_containers(world), []
         for entity, rows in rows_of_each(entities):
             going = entity.name in keyed or bodies.v[rows].any()
             if going and (bodies.shape[rows] == CONTAINER).any():
@@ -247,7 +243,7 @@ class BodySystem(System):
         for script in (one for one in self.scripts if one.name in rows):
             own = rows[script.name]
             ways = [script.center, None if (bodies.shape[own] == BALL).all() else script.rotation]
-            going[own] = any(isinstance(way, Keyed) and np.ptp(way.values, axis=0).any() for way in ways)
+            going[own] = any(varies(way) for way in ways)
         return np.asarray(going)
 
     def _sink_or_rise(self, world: World, bodies: Bodies, hulls: Hulls) -> Array:

@@ -163,6 +163,10 @@ class _Placed(Recipe):
             return np.asarray(self.origin + self._turned() @ default)
         return default if self.center is None else np.asarray(value_at(self.center, 0.0), np.float64)
 
+    def _arm(self, center: Array) -> Array:
+        """From the centre of mass, `center` in the shape's coordinates, to `_place`: (3,) m, body axes."""
+        return np.asarray(self._turned().T @ (self._place(center) - _Placed._place(self, center)))
+
     def _turned(self) -> Array:
         """The rotation matrix (3, 3) at the start."""
         from ecs_fluid.kernels.bodies.rotation import matrix_of, quaternion_of
@@ -173,9 +177,7 @@ class _Placed(Recipe):
     def _spawn(self, world: World, default: Array, mass: Array, inertia: Array, *shape: Component) -> None:
         """Spawn the body with the masses (n,) kg and inertia tensors (n, 3, 3) kg m^2 of its parts."""
         center = self._place(default)
-        # With a hinge, `_place` is not the centre of mass but the point of the hinge.
-        from_center = _Placed._place(self, default) - center
-        found = np.asarray(self._turned().T @ from_center - default)
+        found = -(self._arm(default) + default)
         rounding = 1e-12 * (np.abs(default).max() + np.abs(center).max())
         self._own_origin = np.where(np.abs(found) > rounding, found, 0.0)
         rotation = np.asarray(value_at(self.rotation, 0.0), np.float64)
@@ -258,10 +260,6 @@ class BodyRecipe(_Placed):
         if self.hinge is None or self.hinge.point is None:
             return super()._place(default)
         return np.array(self.hinge.point)
-
-    def _arm(self, center: Array) -> Array:
-        """From the centre of mass, `center` in the shape's coordinates, to `_place`: (3,) m, body axes."""
-        return np.asarray(self._turned().T @ (self._place(center) - super()._place(center)))
 
     def _more(self, arm: Array, rows: int) -> list[Component]:
         """Tables of what a body may have, for one of so many parts and this `_arm`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import compress
 from typing import ClassVar, Literal
 
-import numpy as np
 from pydantic import model_validator
 
 from ecs_fluid.component import Component
@@ -138,7 +137,7 @@ class EmitterRecipe(Recipe, Emitter):
                     f"{'puffs' if self.puff else inertial}; emit into another entity"
                 )
             return
-        world.spawn(self.into, *(kind.blank(0, np.float64) for kind in kinds))
+        world.spawn(self.into, *kinds)
 
     def _carried(self) -> tuple[type[Component], ...]:
         """Components that the emitter adds to its particles."""

@@ -181,11 +181,16 @@ class WorldRecipe(Settings):
         needed = [request for recipe in self.entity for request in needed_by(recipe)]
         if any(InertialVelocity in entity and Liquid not in entity for entity in world.entities):
             needed.append(("an own velocity", InertiaSystem()))
+        chosen = self._chosen()
+        return merged(self._fluid_systems(), needed, chosen), [system for _, system in chosen]
+
+    def _chosen(self) -> list[Request]:
+        """The systems that [[system]] makes, and where each is told."""
         chosen: list[Request] = []
         for number, item in enumerate(self.system, start=1):
             place = f"[[system]] {number}"
             chosen.append((place, _system_of(item, place, self._allow_code)(**_parameters_of(item))))
-        return merged(self._fluid_systems(), needed, chosen), [system for _, system in chosen]
+        return chosen
 
     def _as_given(self) -> dict[str, Any]:
         given = {key: getattr(self, key) for key in ("preset", "entity", "system")}
@@ -221,10 +226,7 @@ class WorldRecipe(Settings):
     def _late(self) -> list[str]:
         parts: list[tuple[str, Settings]] = [(repr(item.name), item) for item in self.entity]
         with searching(self._folder if self._allow_code else None):
-            for number, table in enumerate(self.system, start=1):
-                place = f"[[system]] {number}"
-                system = _system_of(table, place, self._allow_code)(**_parameters_of(table))
-                parts.append((f"{place} {system.kind!r}", system.parameters))
+            parts += [(f"{place} {one.kind!r}", one.parameters) for place, one in self._chosen()]
         return [f"{place}: {text}" for place, part in parts for text in late_lint(part, self.world.duration)]
 
 

@@ -16,9 +16,8 @@ from ecs_fluid.world import World
 from ecs_fluid.worlds.overrides import override
 from ecs_fluid.worlds.world_recipe import WorldRecipe, recipe_of
 
-CHANGED = ("duration",)
-"""Keys of [world] that may change; of [output], those that frames do not depend on:"""
-STORED = ("checkpoint_seconds", "look")
+FREE = {"world": ("duration",), "output": ("checkpoint_seconds", "look")}
+"""Keys of these tables that may change: frames that are stored do not depend on them."""
 
 
 def change(
@@ -64,7 +63,7 @@ def with_settings(folder: RunFolder, settings: Sequence[str]) -> str:
 
 def _refuse_new_beginning(before: WorldRecipe, after: WorldRecipe) -> None:
     """RecipeError for values that only a world that begins anew can have."""
-    for place, free in (("world", CHANGED), ("output", STORED)):
+    for place, free in FREE.items():
         old, new = (getattr(recipe, place) for recipe in (before, after))
         for key in type(new).model_fields:
             if key not in free and getattr(old, key) != getattr(new, key):

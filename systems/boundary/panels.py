@@ -199,7 +199,7 @@ class PanelBoundary(SheetBoundary):
                 break
         close = self._close(sheet) if size > self.system.tolerance else np.zeros(len(left), dtype=bool)
         if close.any():
-            close &= self._noticed(covered, strengths, (missing * sheet.normal).sum(axis=1), left)
+            close = self._noticed(covered, close, strengths, (missing * sheet.normal).sum(axis=1), left)
         if close.any():
             strengths, left = self._coupled(covered, close, scale, strengths, left)
             size = rms(left[:, None], sheet.area) / scale
@@ -222,16 +222,17 @@ class PanelBoundary(SheetBoundary):
             near[own] |= way < NEAR * sheet.sigma[own]
         return np.isin(sheet.owner, sheet.owner[near])
 
-    def _noticed(self, covered: Covered, strengths: Array, missing: Array, left: Array) -> Array:
-        """Mask (p,) of the panels of surfaces at which other sheets, or any images, bring a noticeable part
-        of what is `left` (p,) of the `missing` normal velocity.
+    def _noticed(
+        self, covered: Covered, close: Array, strengths: Array, missing: Array, left: Array
+    ) -> Array:
+        """Of the panels of `close` (p,) surfaces the mask (p,) of those of surfaces at which other sheets, or
+        any images, bring a noticeable part of what is `left` (p,) of the `missing` normal velocity.
 
         Blades of a fan come close to each other at the hub. What is left there is too fine for each one's own
         sheet, as on any thin plate, and sheets that stop it together are strong and stir the fluid.
         """
         sheet, noticed = covered.sheet, np.zeros(len(left), dtype=bool)
-        for surface in covered.surfaces:
-            rows = surface.rows
+        for rows in (surface.rows for surface in covered.surfaces if close[surface.rows].any()):
             own = sheet.shed[rows], strengths[rows], sheet.sigma[rows]
             flow = self.velocity_at(sheet.center[rows], *own, images=False)
             others = missing[rows] - left[rows] - (flow * sheet.normal[rows]).sum(axis=1)

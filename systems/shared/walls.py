@@ -10,7 +10,7 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import HullShape, Pose
-from ecs_fluid.keyframes import Keyed
+from ecs_fluid.keyframes import varies
 from ecs_fluid.schedule import named
 from ecs_fluid.systems.shared.body_tables import (
     body_entities,
@@ -98,7 +98,7 @@ def shaken_containers(world: World) -> list[str]:
         script.name
         for system in named(world.systems, "BodySystem")
         for script in getattr(system, "scripts", ())
-        if isinstance(script.center, Keyed) and np.ptp(script.center.values, axis=0).any()
+        if varies(script.center)
     ]
     return [
         entity.name

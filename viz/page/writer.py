@@ -17,7 +17,6 @@ from ecs_fluid.exports.colours import named_colours
 from ecs_fluid.exports.frames import Frame, Frames
 from ecs_fluid.exports.surfaces import Surfaces
 from ecs_fluid.io.vtkhdf import POINTS
-from ecs_fluid.runs.stored_recipe import up_of_run
 from ecs_fluid.runs.surface_frames import stored_mesh
 from ecs_fluid.upward import axis_vector
 from ecs_fluid.viz.camera import ROOM, VIEW_ANGLE, cameras, facing
@@ -62,8 +61,7 @@ class _Writer:
 
     def __init__(self, folder: Path, frames: Frames, offered: list[Field], look: str) -> None:
         self.folder, self.frames, self.fields = folder, frames, offered
-        self.up = up_of_run(frames.run)
-        self.look_name, self.look = look, lit_from_above(LOOKS[look], self.up)
+        self.look_name, self.look = look, lit_from_above(LOOKS[look], frames.up)
         self.tables = empty_columns(frames)
         self.surfaces = Surfaces(frames)
         self.own = {name: self.look.named(color)[0] for name, color in named_colours(frames.run).items()}
@@ -230,8 +228,9 @@ class _Writer:
         lo, hi, points = self.view.lo, self.view.hi, self.view.points
         if points is None or not len(points):
             points = np.array([lo, hi])
-        towards, hint = cameras(self.up)[facing(lo, hi, "auto", self.up)]
-        up = axis_vector(self.up)
+        axis = self.frames.up
+        towards, hint = cameras(axis)[facing(lo, hi, "auto", axis)]
+        up = axis_vector(axis)
         if np.array_equal(towards, up):
             towards = towards - 1e-3 * hint
         pad = 2.0 * max(self.view.radii.values(), default=0.0)
