@@ -359,7 +359,8 @@ class BodyHeat(Component):
     transfer: heat flux per area and per difference of temperature from the fluid. expansion: the body
     displaces V (1 + expansion (T - reference)) of fluid; its shape for contacts stays as it is. A reference
     of 0 becomes the fluid's temperature at the body's height in its first tick with a BuoyancySystem. rest:
-    what T is too small by after rounding, so that in single precision small amounts of heat add up.
+    what T is too small by after rounding, so that in single precision small amounts of heat add up. Parts of
+    a body have one T, that of the first; their capacities add up, and the first one's transfer counts.
     """
 
     T: Array = column("K", above=0.0, in_frames=True)

@@ -24,15 +24,17 @@ from ecs_fluid.systems.shared.body_tables import (
     gathered,
     near_bodies,
     some_of,
+    sum_of_parts,
 )
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.populations import rows_of_each, spread
 from ecs_fluid.systems.shared.properties import attach_to_vortons
-from ecs_fluid.systems.surroundings import areas
+from ecs_fluid.systems.shared.surface_areas import areas
 from ecs_fluid.systems.thermal import ExpansionSystem
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
+    from ecs_fluid.kernels.bodies.polytope import Hulls
     from ecs_fluid.kernels.bodies.table import Bodies
 
 
@@ -66,6 +68,9 @@ class ConductionSystem(System):
     open_air: bool = False
     """exchange heat with the ambient fluid where the layer holds no particles; else such places insulate"""
 
+    def __post_init__(self) -> None:
+        self._shapes, self._area = list[bytes](), np.zeros(0)
+
     def added(self, world: World) -> None:
         """Give vortons a temperature, and add the equation of state for their density."""
         attach_to_vortons(world, Temperature)
@@ -79,6 +84,7 @@ class ConductionSystem(System):
         if not any(BodyHeat in entity for entity in entities):
             return
         bodies, hulls = gathered(entities)
+        leader, own = bodies.leader, np.arange(len(bodies.x))
         # A body without a BodyHeat has no transfer, and its other numbers do not matter.
         T_body, rest, capacity, transfer = (
             column_of(entities, BodyHeat, name) for name in ("T", "rest", "capacity", "transfer")
@@ -90,21 +96,31 @@ class ConductionSystem(System):
         taking = np.flatnonzero(transfer > 0)
         touching, of, *_ = near_bodies(some_of(bodies, taking), hulls, x, np.full(len(x), self.reach))
         owner = np.full(len(x), -1)
-        owner[touching] = taking[of]
-        area = areas(bodies, hulls)
-        warm, lost = T_body + rest, np.zeros(len(area))
+        owner[touching] = leader[taking[of]]
+        area = self._areas(bodies, hulls)
+        # Parts have the heat of their body, which its first part stands for.
+        warm, lost = (T_body + rest)[leader], np.zeros(len(area))
         conduct(
             owner, T, volume.astype(np.float64),
             float(fluid.density) * float(self.field(Fluid).heat_capacity),
-            warm, capacity, transfer * area, self._layers(bodies, area),
+            warm, sum_of_parts(leader, capacity), np.where(leader == own, transfer * area, 0.0),
+            self._layers(bodies, area),
             temperature_at(fluid, bodies.x[:, 2]), self.open_air, dt, lost,
         )  # fmt: skip
         spread(T, [table.T for *_, table in tables])
         for entity, rows in rows_of_each(entities):
             if BodyHeat in entity:
-                table, now = entity[BodyHeat], warm[rows]
+                table, now = entity[BodyHeat], warm[leader[rows]]
                 table.T = now
                 table.rest = now - table.T.astype(np.float64)
+
+    def _areas(self, bodies: Bodies, hulls: Hulls) -> Array:
+        """Surfaces (n,) m^2, which are computed where shapes are others than before."""
+        every = (bodies.leader, bodies.shape, bodies.hull, bodies.radius, hulls.planes, hulls.vertices)
+        shapes = [column.tobytes() for column in every]
+        if shapes != self._shapes:
+            self._shapes, self._area = shapes, areas(bodies, hulls)
+        return self._area
 
     def _layers(self, bodies: Bodies, area: Array) -> Array:
         """Volume (n,) m^3 of the fluid within reach of each surface."""

@@ -31,7 +31,8 @@ from ecs_fluid.systems.shared.body_tables import (
 from ecs_fluid.systems.shared.braking import brake_spin, gained
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest
 from ecs_fluid.systems.shared.populations import rows_of_each
-from ecs_fluid.systems.surroundings import SurroundingsSystem, areas, radii
+from ecs_fluid.systems.shared.surface_areas import areas
+from ecs_fluid.systems.surroundings import SurroundingsSystem, radii
 from ecs_fluid.systems.turbulence import TurbulenceSystem
 from ecs_fluid.world import World
 

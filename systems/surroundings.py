@@ -165,25 +165,6 @@ def volumes(bodies: Bodies, hulls: Hulls, across: int | None = None) -> Array:
     return of_whole(bodies.leader, own)
 
 
-def areas(bodies: Bodies, hulls: Hulls) -> Array:
-    """Surfaces (n,) m^2 of bodies."""
-    from ecs_fluid.kernels.bodies.table import BALL
-
-    out = 4 * np.pi * bodies.radius**2
-    polytopes = bodies.shape != BALL
-    for h in np.unique(bodies.hull[polytopes]):
-        out[polytopes & (bodies.hull == h)] = _area(hulls, h)
-    return np.asarray(out)
-
-
-def _area(hulls: Hulls, h: int) -> float:
-    total = 0.0
-    for face in faces_of(hulls, h):
-        cross = np.cross(face[1:-1] - face[0], face[2:] - face[0]).sum(axis=0)
-        total += 0.5 * float(np.linalg.norm(cross))
-    return total
-
-
 def displacement(
     bodies: Bodies, hulls: Hulls, heights: Array, rho: Array, across: int | None = None
 ) -> tuple[Array, Array, Array]:

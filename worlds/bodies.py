@@ -243,15 +243,6 @@ class BodyRecipe(_Placed):
             raise ValueError("mass and density are both given; only one of them is allowed")
         return self
 
-    @model_validator(mode="after")
-    def _parts_have_no_heat(self) -> Self:
-        if self.heat is not None and isinstance(self.shape, CompoundShape):
-            raise ValueError(
-                "heat of a body of shape = 'compound' is not computed, since its parts would not conduct "
-                "heat to each other; leave heat out, or use a convex shape"
-            )
-        return self
-
     def _motion(self) -> Motion:
         return self.motion
 
