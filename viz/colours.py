@@ -72,14 +72,17 @@ class Paint:
 def missing_columns(look: str, populations: Mapping[str, Collection[str]], own: Collection[str]) -> str:
     """Columns by which a look colours tracers, if no population of tracers has them, in words; else "".
 
-    Populations named in ``own`` have a colour of their own and need none.
+    Where there are no tracers vortons may have the column. Populations named in ``own`` have a colour of
+    their own and need none.
     """
     kind = LOOKS[look].paint if look in LOOKS else ""
     wanted = {"fire": (FLAME, SMOKE)}.get(kind, (PAINTED[kind],) if kind in PAINTED else ())
-    tracers = {name: columns for name, columns in populations.items() if "Strength.alpha" not in columns}
+    others = {"Strength.alpha", "Pose.q"}
+    tracers = {name: columns for name, columns in populations.items() if others.isdisjoint(columns)}
     if tracers and set(tracers) <= set(own):
         return ""
-    there = not wanted or any(set(wanted) <= set(columns) for columns in tracers.values())
+    coloured = tracers if tracers or kind not in PAINTED else populations
+    there = not wanted or any(set(wanted) <= set(columns) for columns in coloured.values())
     return "" if there else " and ".join(wanted)
 
 

@@ -154,6 +154,10 @@ def survey(frames: Iterable[TimedFrame], options: Options) -> View:
         seen.add(frame)
         last = max(last, time)
     view = replace(seen.view(), last=last)
+    painted = PAINTED.get(LOOKS[options.look].paint, "")
+    if painted in seen.names and view.puff is None and options.color_by is None:
+        # There are no tracers, which the look would paint.
+        return survey(frames, replace(options, color_by=painted))
     if view.puff is None or LOOKS[options.look].paint != "fire":
         return view
     aspect = options.size[0] / options.size[1]

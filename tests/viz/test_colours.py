@@ -9,7 +9,7 @@ import pytest
 from matplotlib import colormaps
 
 from ecs_fluid.viz.camera import VIEW_ANGLE
-from ecs_fluid.viz.colours import heat_colours, paint
+from ecs_fluid.viz.colours import heat_colours, missing_columns, paint
 from ecs_fluid.viz.layers import BRIGHTEST
 from ecs_fluid.viz.scene import STREAK, Scene, pixels, render
 from ecs_fluid.viz.shared_limits import survey
@@ -179,6 +179,26 @@ def test_survey_keeps_the_range_over_all_frames() -> None:
         (1.0, {"a": cloud(Species_flame=0.3, Species_smoke=0.1)}),
     ]
     assert survey(fire, Options(look="fire")).painted == pytest.approx((0.3, 0.7))
+
+
+def test_without_tracers_looks_colour_vortons() -> None:
+    """A block of warm gas by its temperature, as tracers would be; beside tracers by its vorticity."""
+    gas = {
+        "Position.x": RANDOM.random((50, 3)), "Strength.alpha": np.ones((50, 3)),
+        "Volume.volume": np.full(50, 1e-2), "CoreRadius.sigma": np.full(50, 0.2),
+        "Temperature.T": np.linspace(300.0, 400.0, 50),
+    }  # fmt: skip
+    frames = [(float(t), {"gas": {**gas, "Temperature.T": gas["Temperature.T"] + t}}) for t in range(2)]
+    view = survey(frames, Options(look="temperature"))
+    assert view.color_by == "Temperature.T" and view.bar
+    assert view.limits == view.painted == pytest.approx((300.0, 401.0), abs=0.6)
+    beside = [(time, {**frame, "smoke": cloud()}) for time, frame in frames]
+    for other, look in ((frames, "smoke"), (frames, "dye"), (beside, "temperature")):
+        assert survey(other, Options(look=look)).color_by == "vorticity"
+    columns = {"gas": gas.keys(), "ball": ["Pose.q", "BodyHeat.T"]}
+    assert missing_columns("temperature", columns, ()) == ""
+    assert missing_columns("dye", columns, ()) == "Density.rho"
+    assert missing_columns("temperature", {**columns, "smoke": ["Position.x"]}, ()) == "Temperature.T"
 
 
 def test_vortons_give_way_to_painted_tracers() -> None:
