@@ -78,13 +78,6 @@ AFLOAT = 0.01
 """Difference of a body's mass from that of the fluid it displaces, over its mass, up to which it floats."""
 
 
-USE_OF_HEAT = {
-    2: "leave it out, in a plane bodies conduct none",
-    3: "a system of kind = 'conduction' exchanges it with the particles near them",
-}
-"""Advice on heat of bodies that no system uses, by the dimension of the world."""
-
-
 class BodyScript(Settings):
     """Place and orientation of a scripted body over time."""
 
@@ -444,8 +437,10 @@ def _unused_heat_lint(world: World, entities: list[Entity]) -> list[str]:
     names = [repr(entity.name) for entity in entities if BodyHeat in entity]
     if used or not names:
         return []
-    remedy = USE_OF_HEAT[world.dimension]
-    return [f"BodySystem: no system uses the heat of {' and '.join(names)}; {remedy}"]
+    return [
+        f"BodySystem: no system uses the heat of {' and '.join(names)}; a system of kind = 'conduction' "
+        "exchanges it with the particles near them"
+    ]
 
 
 def _check_in_plane(entities: list[Entity], across: int) -> None:

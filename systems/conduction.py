@@ -59,6 +59,7 @@ class ConductionSystem(System):
     writes = (Temperature, BodyHeat)
     phase = "move"
     symmetric = True
+    dimensions = (2, 3)
     periodic = False
     after = ("BodySystem", "CombustionSystem", "HeaterSystem", "CoolingSystem")
     warms = True
@@ -119,14 +120,16 @@ class ConductionSystem(System):
         every = (bodies.leader, bodies.shape, bodies.hull, bodies.radius, hulls.planes, hulls.vertices)
         shapes = [column.tobytes() for column in every]
         if shapes != self._shapes:
-            self._shapes, self._area = shapes, areas(bodies, hulls)
+            self._shapes, self._area = shapes, areas(bodies, hulls, self.world.across)
         return self._area
 
     def _layers(self, bodies: Bodies, area: Array) -> Array:
-        """Volume (n,) m^3 of the fluid within reach of each surface."""
+        """Volume (n,) m^3 of the fluid within reach of each surface; in a plane per metre across it."""
         from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
 
         r, size = self.reach, bodies.radius
+        if self.world.across is not None:  # Steiner's formula; a plane has no containers
+            return area * r + np.pi * r**2
         ball = 4 / 3 * np.pi * ((size + r) ** 3 - size**3)
         # Steiner's formula without the term of the edges, which is small beside the other two.
         solid = area * r + 4 / 3 * np.pi * r**3

@@ -14,24 +14,27 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.table import Bodies
 
 
-def areas(bodies: Bodies, hulls: Hulls) -> Array:
-    """Surfaces (n,) m^2 of bodies, of parts that of their body: of the union of its parts."""
+def areas(bodies: Bodies, hulls: Hulls, across: int | None = None) -> Array:
+    """Surfaces (n,) m^2 of bodies, of parts that of their body: of the union of its parts.
+
+    In a plane, whose normal is the axis `across`, of one metre of them.
+    """
     from ecs_fluid.kernels.bodies.seams import TOUCHING
     from ecs_fluid.kernels.bodies.table import BALL
 
-    out = 4 * np.pi * bodies.radius**2
+    out = 4 * np.pi * bodies.radius**2 if across is None else 2 * np.pi * bodies.radius
     polytopes = bodies.shape != BALL
     lone = np.bincount(bodies.leader, minlength=len(out))[bodies.leader] == 1
     parts = np.flatnonzero(~lone)
     for h in np.unique(bodies.hull[polytopes & lone]):
-        out[polytopes & lone & (bodies.hull == h)] = sum(map(_area, faces_of(hulls, h)))
+        out[polytopes & lone & (bodies.hull == h)] = sum(_area(face) for _, face in _faces(hulls, h, across))
     corners = [corners_of(hulls, h) for h in bodies.hull[parts]]
     low, high = (np.array([end(own, axis=0) for own in corners]) for end in (np.min, np.max))
     for k, i in enumerate(parts.tolist()):
         near = TOUCHING * bodies.radius[i]
         close = (bodies.leader[parts] == bodies.leader[i]) & (parts != i)
         close &= ((low <= high[k] + near) & (high >= low[k] - near)).all(axis=1)
-        out[i] = _bare_area(bodies, hulls, i, parts[close], near)
+        out[i] = _bare_area(bodies, hulls, i, parts[close], near, across)
     return of_whole(bodies.leader, out)
 
 
@@ -40,10 +43,22 @@ def _area(polygon: Array) -> float:
     return 0.5 * float(np.linalg.norm(cross))
 
 
-def _bare_area(bodies: Bodies, hulls: Hulls, i: int, close: Array, near: float) -> float:
+def _faces(hulls: Hulls, h: int, across: int | None) -> list[tuple[Array, Array]]:
+    """Plane (4,) and polygon (k, 3) of each face; in a plane of the sides, one metre wide across it."""
+    faces = zip(planes_of(hulls, h), faces_of(hulls, h), strict=True)
+    if across is None:
+        return list(faces)
+    sides = [(plane, face.copy()) for plane, face in faces if abs(plane[across]) < 0.5]
+    for _, face in sides:
+        face[:, across] = np.copysign(0.5, face[:, across])
+    return sides
+
+
+def _bare_area(bodies: Bodies, hulls: Hulls, i: int, close: Array, near: float, across: int | None) -> float:
     """Area, m^2, of part i that other parts do not cover: those `close` to it, within `near` m."""
-    others, total = [(j < i, planes_of(hulls, bodies.hull[j])) for j in close], 0.0
-    for plane, face in zip(planes_of(hulls, bodies.hull[i]), faces_of(hulls, bodies.hull[i]), strict=True):
+    others = [(j < i, np.array([plane for plane, _ in _faces(hulls, bodies.hull[j], across)])) for j in close]
+    total = 0.0
+    for plane, face in _faces(hulls, bodies.hull[i], across):
         pieces = [face]
         for before, planes in others:
             pieces = [rest for piece in pieces for rest in _uncovered(piece, plane, planes, before, near)]

@@ -152,13 +152,12 @@ def test_advice_on_layers(told: str, changes: dict[str, Any], dimension: int) ->
 
 @pytest.mark.parametrize("dimension", [2, 3])
 def test_advice_on_heat_of_bodies_that_nothing_takes_up(dimension: int) -> None:
-    """A warm body warms nothing without a system of conduction, and there is none in a plane."""
+    """A warm body warms nothing without a system of conduction."""
     it = {"kind": "body", "name": "it", "shape": BALL, "motion": "fixed", "heat": {"temperature": 500.0}}
-    cold = ef.load({"world": {"dimension": dimension}, "entity": [it]})
-    assert [text for text in cold.lint() if "no system uses the heat of 'it'" in text]
-    if dimension == 3:
-        warm = ef.load({"entity": [it], "system": [{"kind": "conduction", "reach": 0.1}]})
-        assert not any("heat of" in text for text in warm.lint())
+    table: dict[str, Any] = {"world": {"dimension": dimension}, "entity": [it]}
+    assert [text for text in ef.load(table).lint() if "no system uses the heat of 'it'" in text]
+    warm = ef.load({**table, "system": [{"kind": "conduction", "reach": 0.1}]})
+    assert not any("heat of" in text for text in warm.lint())
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from solids import balls, body_world, box, room, solid
 
 import ecs_fluid as ef
+from ecs_fluid.systems.shared.body_tables import body_entities, gathered, near_bodies
 
 Array = np.ndarray
 RHO, CP = 1.2, 1005.0
@@ -92,6 +93,47 @@ def test_a_body_relaxes_exponentially(dt: float, n: int) -> None:
     heat, T = ball[ef.BodyHeat], world["gas"][ef.Temperature].T
     assert np.isclose(heat.T[0] + heat.rest[0] - T.mean(), 300 * np.exp(-10 * rate), rtol=1e-9)
     assert np.ptp(T) < 1e-9  # all the same from the start, all by the same law
+
+
+PART = {"shape": "box", "size": [0.3, 0.2, 0.4]}
+BESIDE = [{"shape": PART}, {"shape": PART, "center": [0.3, 0.0, 0.1]}]
+SECTIONS: dict[str, tuple[dict[str, Any], float, float]] = {
+    "disk": ({"shape": "ball", "radius": 0.2}, 0.4 * np.pi, np.pi * 0.04),
+    "box": (PART, 1.4, 0.12),
+    "two boxes side by side": ({"shape": "compound", "parts": BESIDE}, 2.8 - 2 * 0.3, 0.24),
+}
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_a_body_of_a_plane_relaxes_exponentially(name: str) -> None:
+    """Case 71 in a plane, by perimeter and volume per metre, of parts without their seam: 1e-9.
+
+    The particles stand in the layer of the volume P r + pi r^2, of which they fill the half.
+    """
+    shape, around_it, section = SECTIONS[name]
+    body = {
+        "kind": "body", "name": "it", "shape": shape, "motion": "fixed", "density": 1.0,
+        "rotation": [0.0, 0.7, 0.0],
+        "heat": {"temperature": 600.0, "heat_capacity": 2000.0, "transfer": 5.0},
+    }  # fmt: skip
+    world = ef.load(
+        {
+            "world": {"dimension": 2, "plane": "xz", "dt": 0.25, "precision": "double"},
+            "entity": [body], "system": [{"kind": "conduction", "reach": 0.1}],
+        }
+    )  # fmt: skip
+    x = np.random.default_rng(4).uniform(-0.8, 0.8, (20_000, 3)) * [1, 0, 1]
+    rows, _, gap, _ = near_bodies(*gathered(body_entities(world)), x, np.full(len(x), 0.0999))
+    x = x[rows[gap > 1e-3]]
+    layer = around_it * 0.1 + np.pi * 0.01
+    gas(world, x, 0.5 * layer / len(x), 300.0)
+    world.set_fluid(density=RHO)
+    world.step(40)
+    C, store = 2000.0 * section, RHO * CP * 0.5 * layer
+    heat, T = world["it"][ef.BodyHeat], world["gas"][ef.Temperature].T
+    rate = 0.5 * 5.0 * around_it * (1 / C + 1 / store)
+    assert np.isclose(heat.T[0] + heat.rest[0] - T.mean(), 300 * np.exp(-10 * rate), rtol=1e-9)
+    assert np.isclose(C * (heat.T[0] + heat.rest[0]) + store * T.mean(), C * 600 + store * 300, rtol=1e-12)
 
 
 def test_few_particles_take_their_share() -> None:
