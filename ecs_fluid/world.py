@@ -297,15 +297,32 @@ class World(Entities):
             texts = [text for system in systems for text in sentences_of(system, self)]
         return [*schedule_lint(self, systems), *texts]
 
-    @collective
     def velocity(self, points: Any, solver: str | None = None) -> Array:
         """Fluid velocity (m, 3) m/s at points (m, 3) m, by the world's velocity system or another `solver`.
 
-        This is the flow of all vortons, including those that represent surfaces of bodies. It contains
-        neither winds nor the particles' own velocities.
+        This is the flow of all vortons, including those that represent surfaces of bodies, and what systems
+        with a method `add_wind` add to all velocities: `wind` and `turbulence` that are not `on` some
+        entities alone. It does not contain the particles' own velocities.
         """
         array = _checked_points(points)
-        return self._call_system("velocity_at", "VelocitySystem", array, solver)  # type: ignore[no-any-return]
+        u = self._induced_velocity(array, solver)
+        self._add_winds(array, u)
+        return u
+
+    @collective
+    def _induced_velocity(self, points: Array, solver: str | None = None) -> Array:
+        """Velocity (m, 3) m/s at points (m, 3) m by vortons alone."""
+        return self._call_system("velocity_at", "VelocitySystem", points, solver)  # type: ignore[no-any-return]
+
+    def _add_winds(self, points: Array, u: Array, du: Array | None = None) -> None:
+        """Add what blows on everything to velocities (m, 3) m/s and gradients (m, 3, 3) 1/s at points."""
+        for system in self._winds:
+            system.add_wind(points, u, du)
+
+    @property
+    def _winds(self) -> list[Any]:
+        """Systems that blow on everything."""
+        return [one for one in self._systems if hasattr(one, "add_wind") and not getattr(one, "on", ())]
 
     def velocity_gradient(self, points: Any, solver: str | None = None) -> Array:
         """Gradient (m, 3, 3) 1/s of `velocity` at points (m, 3) m: [:, i, j] is du_i/dx_j."""
@@ -332,11 +349,17 @@ class World(Entities):
         """
         return self._call_system("pressure_at", "VelocitySystem", _checked_points(points), solver)  # type: ignore[no-any-return]
 
-    @collective
     def _flow(self, points: Any, solver: str | None) -> Targets:
         """Velocity and its gradient at points."""
         array = _checked_points(points)
-        return self._call_system("flow_at", "VelocitySystem", array, solver)  # type: ignore[no-any-return]
+        flow = self._induced_flow(array, solver)
+        self._add_winds(array, flow.u, flow.du)
+        return flow
+
+    @collective
+    def _induced_flow(self, points: Array, solver: str | None) -> Targets:
+        """Velocity and its gradient at points (m, 3) m by vortons alone."""
+        return self._call_system("flow_at", "VelocitySystem", points, solver)  # type: ignore[no-any-return]
 
     @sentences()
     def sample(self, grid: Mesh) -> Mesh:

@@ -41,6 +41,10 @@ class WindSystem(System):
         for _, (velocity,) in self.chosen(Velocity):
             shift(velocity.u, wind)
 
+    def add_wind(self, x: Array, u: Array, du: Array | None = None) -> None:
+        """Add the wind at this time to velocities `u` (n, 3) m/s; it is the same at all places."""
+        u += self.world.value_now(self.velocity).astype(u.dtype)
+
 
 def winds(world: World, name: str | None = None) -> list[Any]:
     """Velocities, constant or keyed, of the winds that blow on everything, and on the entity of that name."""

@@ -75,8 +75,11 @@ class TurbulenceSystem(System):
             if len(entity):
                 self.add_wind(position.x, column.u)
 
-    def add_wind(self, x: Array, u: Array) -> None:
-        """Add the wind at this time and at the points `x` (n, 3) m to `u` (n, 3) m/s."""
+    def add_wind(self, x: Array, u: Array, du: Array | None = None) -> None:
+        """Add the wind at this time and at the points `x` (n, 3) m to `u` (n, 3) m/s.
+
+        And its gradient to `du` (n, 3, 3) 1/s, du[:, i, j] = du_i/dx_j.
+        """
         velocity = self.world.system(VelocitySystem)
         mirrors = velocity.mirror_planes if velocity else []
         waves, amplitude, phase = self._waves()
@@ -85,11 +88,14 @@ class TurbulenceSystem(System):
         shift = (phase + frequency * self.world.time) % (2 * np.pi)
         amplitude /= np.sqrt(1 + len(mirrors))
         sums = waves.T.astype(number), shift.astype(number), amplitude.astype(number)
-        _add_waves(x, *sums, u)
+        _add_waves(x, *sums, u, du)
         for mirror in mirrors:
             image = np.zeros_like(u)
-            _add_waves(mirror.point(x), *sums, image)
+            slope = None if du is None else np.zeros_like(du)
+            _add_waves(mirror.point(x), *sums, image, slope)
             u += mirror.vector(image)
+            if du is not None and slope is not None:
+                du += mirror.gradient(slope)
 
     def _waves(self) -> tuple[Array, Array, Array]:
         """Wave vectors (m, 3) 1/m, amplitudes (m, 3) m/s and phases (m,)."""
@@ -106,11 +112,15 @@ class TurbulenceSystem(System):
         return number[:, None] * direction, size[:, None] * across, draw.random(self.modes) * 2 * np.pi
 
 
-def _add_waves(x: Array, waves: Array, shift: Array, amplitude: Array, u: Array) -> None:
+def _add_waves(
+    x: Array, waves: Array, shift: Array, amplitude: Array, u: Array, du: Array | None = None
+) -> None:
     """Add to u (n, 3) m/s at x (n, 3) m the sum of waves (3, m) 1/m with amplitudes (m, 3) m/s and shifts
-    (m,)."""
+    (m,), and its gradient to du (n, 3, 3) 1/s."""
     from ecs_fluid.kernels.compiled.columns import add_products
 
     angle = x @ waves
     angle += shift
+    if du is not None:
+        du -= np.einsum("nm,mi,jm->nij", np.sin(angle), amplitude, waves, optimize=True)
     add_products(np.cos(angle, out=angle), amplitude, u)

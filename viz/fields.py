@@ -117,7 +117,7 @@ def streamlines(
 ) -> pv.PolyData:
     """Lines that follow the velocity at this instant, from `seeds` both ways: dx/ds = u / |u|.
 
-    `seeds` are points (m, 3) or how many to choose where the flow is fast. All lines advance together by
+    `seeds` are points (m, 3) or how many to choose where the flow is lively. All lines advance together by
     classical fourth-order Runge-Kutta in steps of arc length (`step` m; 1/200 of the box's diagonal if None),
     calling the function itself, not a grid of it. A line ends at the box, where the fluid is at rest, where
     it closes upon its seed, after `longest` m (two diagonals if None), and where `within`, a function of
@@ -218,8 +218,11 @@ def _trace(
 def seed_points(
     velocity: Velocity, lo: Points, hi: Points, count: int, within: Within | None = None
 ) -> Points:
-    """`count` points spread evenly over the faster half of the box (Halton's sequence, so always the
-    same); fewer where little of the box is `within` the fluid."""
+    """`count` points spread evenly over the livelier half of the box (Halton's sequence, so always the same).
+
+    That is where the flow is fast, beside its median, which may be a wind. Fewer where little of the box is
+    `within` the fluid.
+    """
     from scipy.stats import qmc
 
     more = 4 if within is None else 64
@@ -228,6 +231,7 @@ def seed_points(
         candidates = candidates[within(candidates)][: 4 * count]
     if not len(candidates):
         return candidates
-    speed = np.linalg.norm(evaluate(velocity, candidates), axis=1)
+    u = evaluate(velocity, candidates)
+    speed = np.linalg.norm(u - np.median(u, axis=0), axis=1)
     fast = np.sort(np.argsort(-speed, kind="stable")[: 2 * count])
     return candidates[fast[::2]]

@@ -31,11 +31,11 @@ class Flow:
 
     @property
     def own_field(self) -> bool:
-        """Whether the solver makes a flow without vortons too."""
+        """Whether the solver makes a flow without vortons too, or a wind blows."""
         from ecs_fluid.systems.velocity.system import VelocitySystem
 
         system = self._world.system(VelocitySystem)
-        return system is not None and system.own_field
+        return system is not None and (system.own_field or bool(self._world._winds))
 
     def field(self, name: str, points: NDArray) -> NDArray:
         """Values (m,) of a field at points (m, 3) m.

@@ -89,8 +89,8 @@ def world_blocks(world: World) -> pv.MultiBlock:
             for column, array in tables[kind].items()
             if array.size
         }
-        if grid is Grid and VelocityField in tables and not arrays:
-            arrays = {"velocity": _velocity_on_grid(world)}
+        if grid is Grid and VelocityField in tables:
+            arrays["velocity"] = _velocity_on_grid(world, arrays.get("velocity"))
         if grid in tables and arrays:
             mesh = vars(tables[grid])
             grids[name] = GridFields(mesh["origin"], mesh["spacing"], arrays)
@@ -100,13 +100,18 @@ def world_blocks(world: World) -> pv.MultiBlock:
     return blocks(stored_columns(world), grids, hulls_in(world), world.time)
 
 
-def _velocity_on_grid(world: World) -> Array:
-    """Velocity at the points of the field grid, which no particle reads."""
+def _velocity_on_grid(world: World, induced: Array | None) -> Array:
+    """Velocity at the points of the field grid; `induced` by vortons, None if no particle reads it there."""
     from ecs_fluid.kernels.grids.grid import grid_points
 
     grid = world.fluid[Grid]
     points = grid_points((grid.origin, grid.spacing, grid.cells), world.dtype)
-    return world.velocity(points.reshape(-1, 3)).reshape(points.shape)
+    places = points.reshape(-1, 3)
+    if induced is None:
+        return world.velocity(places).reshape(points.shape)
+    u = induced.reshape(-1, 3).copy()
+    world._add_winds(places, u)
+    return u.reshape(induced.shape)
 
 
 def grid_of_distances(field: FieldFrame) -> GridFields:

@@ -37,6 +37,7 @@ from ecs_fluid.world_options import WorldOptions
 
 if TYPE_CHECKING:
     from ecs_fluid.exports.bodies import Polytopes
+    from ecs_fluid.system import System
     from ecs_fluid.systems import VelocitySystem
     from ecs_fluid.viz.surface_scene import TimedDistances
     from ecs_fluid.viz.surfaces import Distances
@@ -155,7 +156,9 @@ class VelocityOf:
         tables["world"] = {**tables.get("world", {}), "duration": sys.float_info.min}
         recipe = WorldRecipe.from_tables(tables, RECIPE)
         self._constants, self._transfer = recipe.fluid.constants(), transfer
-        self._options = recipe.world.model_dump(include={"dt", "precision", "dimension", "plane", "periodic"})
+        self._options = recipe.world.model_dump(
+            include={"dt", "precision", "dimension", "plane", "periodic", "seed"}
+        )
         self._parameters, self._partition = dict(recipe.fluid.velocity), dict(recipe.fluid.partition)
         # Of stretching, the file of a world made in Python tells only where strengths may follow lines.
         told = bool(recipe.fluid.stretch) or not made_in_python
@@ -165,6 +168,7 @@ class VelocityOf:
             [str(name) for name in info.get("makes_vorticity", [])],
             [str(name) for name in info.get("makes_vorticity_by_weight", [])],
         )
+        self._stretches = info["stretches"]
 
     def __call__(self, timed: tuple[float, Any]) -> Flow:
         """Velocity and fields of one frame, given with its time [s]."""
@@ -214,10 +218,22 @@ class VelocityOf:
                     for key in of:
                         vars(entity[kind])[key][...] = held[kind][key]
         stretch = [] if self._stretch is None else [StretchSystem(**self._stretch)]
-        world.add_systems([PartitionSystem(**self._partition), system, *stretch])
+        world.add_systems([PartitionSystem(**self._partition), system, *stretch, *self._blowing(world.tick)])
         if mixed:
             world.add_system(TransferSystem(**(self._transfer[0] if self._transfer else {})))
         return world
+
+    def _blowing(self, tick: int) -> list[System]:
+        """What blew on everything at a tick."""
+        from ecs_fluid.worlds.world_recipe import named_systems
+
+        known = named_systems()
+        first, *others = self._stretches
+        # The frame between two stretches is of the one that ends.
+        stretch = [first, *(other for other in others if other["first_tick"] < tick)][-1]
+        kinds = [(known.get(str(item.get("kind"))), item) for item in stretch.get("winds", ())]
+        shipped = [(kind, item) for kind, item in kinds if kind is not None and is_shipped(kind)]
+        return [kind(**without_kind(item)) for kind, item in shipped if hasattr(kind, "add_wind")]
 
     def _read_by(
         self,

@@ -65,7 +65,8 @@ class _Timing(BaseModel, strict=True, allow_inf_nan=False):
 class _Stretch(BaseModel, strict=True):
     """Part of a run that was computed with one set of versions, processor and code: first tick, and these.
 
-    ``settings`` are values of the world file that changed when it began.
+    ``settings`` are values of the world file that changed when it began. ``winds`` are tables of systems that
+    blow on everything.
     """
 
     first_tick: Count = Field(ge=0)
@@ -73,6 +74,7 @@ class _Stretch(BaseModel, strict=True):
     computed_with: Annotated[Provenance, Field(min_length=1)]
     code: Provenance = {}
     settings: Annotated[list[Text], Field(max_length=10_000)] = []
+    winds: Annotated[list[dict[str, Any]], Field(max_length=1_000)] = []
 
 
 class _Declared(BaseModel, strict=True):
@@ -301,21 +303,27 @@ class RunFolder:
         )
 
     def begin_stretch(
-        self, tick: int, code: Mapping[str, str], settings: Sequence[str] = (), **changes: Any
+        self,
+        tick: int,
+        code: Mapping[str, str],
+        settings: Sequence[str] = (),
+        winds: Sequence[Mapping[str, Any]] = (),
+        **changes: Any,
     ) -> None:
         """Note what computes the run from ``tick`` on, and ``update``; ``code``: digests of user modules.
 
-        ``settings`` have changed now.
+        ``settings`` have changed now, and these ``winds`` blow.
         """
         # Stretches that began here or later are computed anew.
         known = self.read_info()["stretches"]
         earlier = [each for each in known if each["first_tick"] < tick]
-        new = _stretch(tick, code)
+        new = _stretch(tick, code) | {"winds": list(winds)}
         # What was set when the run went on from this tick before is in its checkpoint.
         here = [one for each in known if each["first_tick"] == tick for one in each.get("settings", ())]
         if both := [*here, *settings]:
             new["settings"] = both
-        if both or not earlier or any(earlier[-1].get(key) != new[key] for key in ("computed_with", "code")):
+        alike = ("computed_with", "code", "winds")
+        if both or not earlier or any(earlier[-1].get(key) != new[key] for key in alike):
             earlier.append(new)
         self.update(**{"ticks": tick, **changes, "stretches": earlier})
 

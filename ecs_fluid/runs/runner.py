@@ -17,11 +17,13 @@ from ecs_fluid.io.fields import field_names
 from ecs_fluid.io.provenance import refuse_other_provenance
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.io.trajectory import Trajectory, TrajectoryWriter
+from ecs_fluid.own_code import is_shipped
 from ecs_fluid.plugins import searching
 from ecs_fluid.runs.changes import change, with_settings
 from ecs_fluid.runs.resume import resume
 from ecs_fluid.runs.surface_frames import store_surface
 from ecs_fluid.schedule import makers_of_vorticity
+from ecs_fluid.settings import plain_data
 from ecs_fluid.state import packed_world
 from ecs_fluid.world import World
 
@@ -156,7 +158,12 @@ class Runner:
         world, folder = self.world, self.folder
         plan = {key: getattr(self, key) for key in ("last_tick", "every", "checkpoint_seconds")}
         code = packed_world(world)[0]["code"]
-        folder.begin_stretch(world.tick, code, self._settings, status="running", plan=plan)
+        winds = [
+            {"kind": one.kind, **plain_data(one.parameters, one.kind, exclude_unset=True)}
+            for one in world._winds
+            if is_shipped(type(one))
+        ]
+        folder.begin_stretch(world.tick, code, self._settings, winds, status="running", plan=plan)
         self._earlier = folder.read_info()
         # A world that was stepped before this run has timings already.
         self._first_timings = {name: (timing.total, timing.calls) for name, timing in world.timings().items()}

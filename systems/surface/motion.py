@@ -30,7 +30,7 @@ class Motion:
         """Velocity (n, 3) m/s at points (n, 3) m at the end of the tick."""
         u = np.zeros((len(x), 3))
         if self.flows and len(x):
-            u += self.world.velocity(x)
+            u += self.world._induced_velocity(x)
         return np.asarray(u + self.wind)
 
     def depth(self, x: Array, reach: float = 0.0) -> Array | None:

@@ -252,6 +252,31 @@ def test_a_world_in_memory_runs_on(run: ef.Run) -> None:
         ef.run(loaded)
 
 
+@pytest.mark.parametrize("told", ["file", "python"])
+def test_frames_have_the_winds_of_their_time(told: str, tmp_path: Path) -> None:
+    """What blew when they were stored, in runs of files and of Python, also after it was changed."""
+    blob = {"kind": "vortex_ring", "name": "ring", "core": 0.3, "spacing": 0.3}
+    winds = ({"kind": "wind", "velocity": [1.0, 0.0, 0.0]}, {"kind": "turbulence", "speed": 0.3})
+    world = ef.load({"world": {"dt": 0.1, "duration": 0.2, "seed": 7}, "entity": [blob], "system": winds})
+    if told == "python":
+        made = ef.World(dt=0.1, seed=7)
+        kinds = ef.Position, ef.Strength, ef.CoreRadius, ef.Volume
+        made.spawn("ring", *(world["ring"][kind] for kind in kinds))
+        made.add_systems([ef.VelocitySystem(), ef.AdvectionSystem()])
+        made.add_systems([ef.WindSystem(velocity=(1.0, 0.0, 0.0)), ef.TurbulenceSystem(speed=0.3)])
+        world = made
+    near = [[1.0, 0.1, 0.05], [4.0, 2.0, 1.0]]
+    run = ef.run(world, ticks=2, out=tmp_path / "run", progress=False)
+    first, before = world.velocity(near), run[1].flow.velocity(near)
+    np.testing.assert_array_equal(run[-1].flow.velocity(near), first)
+    if told == "file":
+        run = run.resume(4, "system.wind.velocity.x=-5", progress=False)
+        np.testing.assert_array_equal(run[1].flow.velocity(near), before)
+        np.testing.assert_array_equal(run[2].flow.velocity(near), first)
+        assert (run[3].flow.velocity(near)[:, 0] < -3.0).all()
+        assert [stretch["winds"][0]["velocity"][0] for stretch in run.info["stretches"]] == [1.0, -5.0]
+
+
 def test_the_flow_of_ticks_that_would_be_too_many_for_a_default_duration() -> None:
     world = ef.World(dt=1e-7)
     world.spawn("blob", ef.Position([[0.0, 0.0, 0.0]]), ef.Strength([[0.0, 0.0, 1.0]]), ef.CoreRadius([1e-3]))

@@ -60,6 +60,55 @@ def test_gradient_and_vorticity_of_a_blob(points: NDArray) -> None:
         world.vorticity([[0, 0, 0], [0, np.nan, 0]])
 
 
+WINDS = (
+    {"kind": "wind", "velocity": {"keys": [[0.0, [1.0, 0.0, 0.0]], [1.0, [0.0, 3.0, 0.0]]]}},
+    {"kind": "wind", "velocity": [0.0, 0.0, 9.0], "on": ["spray"]},
+    {"kind": "turbulence", "speed": 0.5},
+)
+
+
+@pytest.mark.parametrize("precision", ["single", "double"])
+def test_velocity_is_what_moves_tracers(precision: str) -> None:
+    """Vortons, winds keyed in time and turbulence before a mirror, but no wind that blows on others alone."""
+    floor = {
+        "kind": "body", "name": "floor", "motion": "fixed", "center": [0.0, 0.0, -1.5],
+        "shape": {"shape": "box", "size": [9.0, 9.0, 1.0]},
+    }  # fmt: skip
+    dust = {"kind": "tracers", "cell": 0.4, "per_cell": 1, "box": {"low": [-1] * 3, "high": [1] * 3}}
+    world = ef.load(
+        {
+            "world": {"dt": 0.1, "precision": precision},
+            "fluid": {"velocity": {"solver": "direct", "mirrors": [{"body": "floor", "side": "+z"}]}},
+            "entity": [
+                {"kind": "vortex_ring", "name": "ring", "radius": 0.4, "core": 0.2, "spacing": 0.15}, floor,
+                {**dust, "name": "smoke"}, {**dust, "name": "spray"},
+            ],
+            "system": WINDS,
+        }
+    )  # fmt: skip
+    world.step(3)
+    world.evaluate()
+    near = 1e-12 if precision == "double" else 1e-6
+    for name, more in (("smoke", 0.0), ("spray", 9.0)):
+        u = world[name][ef.Velocity].u - [0.0, 0.0, more]
+        np.testing.assert_allclose(world.velocity(world[name][ef.Position].x), u, atol=10 * near)
+    # The mean in a volume of few eddies: the wind of 0.3 s, (0.7, 0.9, 0), is most of it.
+    np.testing.assert_allclose(
+        world.velocity(world["smoke"][ef.Position].x).mean(axis=0)[:2], [0.7, 0.9], atol=0.3
+    )
+
+
+def test_gradient_has_that_of_turbulence(points: NDArray) -> None:
+    """Centred differences, of second order: 1e-4 m of waves of 0.25 m and more leave some 1e-6."""
+    world = one_vorton()
+    world.add_systems([ef.VelocitySystem(), ef.TurbulenceSystem(speed=0.5)])
+    h = 1e-4
+    steps = [world.velocity(points + h * e) - world.velocity(points - h * e) for e in np.eye(3)]
+    du = world.velocity_gradient(points)
+    np.testing.assert_allclose(du, np.stack(steps, axis=2) / (2 * h), atol=1e-5)
+    assert np.abs(np.trace(du, axis1=1, axis2=2)).max() < 1e-12
+
+
 @pytest.mark.parametrize("solver", ["direct", "tree"])
 def test_gradient_is_that_of_the_velocity(solver: Any) -> None:
     """Centred differences: of second order, so 1e-4 m of cores of 0.3 m leave some 1e-7 of the gradient."""
