@@ -2,40 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 
 from numpy.typing import NDArray
 
+from ecs_fluid.components import Strength
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.columns import PRESSURE
+from ecs_fluid.exports.surfaces import VelocityNear
+from ecs_fluid.viz.columns import PRESSURE, Columns
+from ecs_fluid.viz.shared_limits import is_liquid
 from ecs_fluid.world import World
 
 
 class Flow:
     """The fluid of a world: called with points (m, 3) m it gives velocities (m, 3) m/s, see also `field`.
 
-    `make` makes the world on first use, so that errors in it do not spoil pictures of particles.
+    `make` makes the world on first use, so that errors in it do not spoil pictures of particles. Liquids of
+    the `frame` have the velocities of their particles.
     """
 
-    def __init__(self, make: Callable[[], World]) -> None:
+    def __init__(self, make: Callable[[], World], frame: Mapping[str, Columns]) -> None:
         self._make, self._evaluated = make, False
+        self._liquid = VelocityNear(
+            columns for columns in frame.values() if is_liquid(columns) and len(columns["Position.x"])
+        )
 
     @cached_property
     def _world(self) -> World:
         return self._make()
 
-    def __call__(self, points: NDArray) -> NDArray:
-        """Velocities (m, 3) m/s at points (m, 3) m."""
-        return self._world.velocity(points)
-
-    @property
-    def own_field(self) -> bool:
-        """Whether the solver makes a flow without vortons too, or a wind blows."""
+    @cached_property
+    def _blows(self) -> bool:
+        """Whether there is a flow beside that of liquids."""
         from ecs_fluid.systems.velocity.system import VelocitySystem
 
         system = self._world.system(VelocitySystem)
-        return system is not None and (system.own_field or bool(self._world._winds))
+        vortons = any(Strength in entity and len(entity) for entity in self._world.entities)
+        return system is not None and (vortons or system.own_field or bool(self._world._winds))
+
+    @property
+    def without_vortons(self) -> bool:
+        """Whether there is a flow without vortons too: of a liquid, of the solver, or a wind."""
+        return bool(self._liquid) or self._blows
+
+    @property
+    def within(self) -> Callable[[NDArray], NDArray] | None:
+        """A function from points (m, 3) m to a mask of those where there is a flow; None: everywhere."""
+        return self._liquid.holds if self._liquid and not self._blows else None
+
+    def __call__(self, points: NDArray) -> NDArray:
+        """Velocities (m, 3) m/s at points (m, 3) m."""
+        if not self._liquid:
+            return self._world.velocity(points)
+        u = self._liquid(points)
+        dry = ~self._liquid.holds(points)
+        if self._blows and dry.any():
+            u[dry] = self._world.velocity(points[dry])
+        return u
 
     def field(self, name: str, points: NDArray) -> NDArray:
         """Values (m,) of a field at points (m, 3) m.

@@ -46,10 +46,13 @@ class FlowLayers:
         else:
             raise unknown_name("colour of a slice", colour, (*SLICE_COLOURS, PRESSURE, *FIELDS))
         # In a container, only the part inside it; bodies are drawn over the part inside them.
-        if (within := fluid_within([body for body in bodies if body.container])) is not None:
-            plane = plane.extract_points(within(np.asarray(plane.points)), adjacent_cells=False)
-            if not plane.n_points:
-                return
+        room = fluid_within([body for body in bodies if body.container])
+        flowing = getattr(velocity, "within", None) if colour in SLICE_COLOURS else None
+        for within in (room, flowing):
+            if within is not None:
+                plane = plane.extract_points(within(np.asarray(plane.points)), adjacent_cells=False)
+                if not plane.n_points:
+                    return
         mesh = plane.extract_surface(algorithm="dataset_surface")  # which may reorder the points
         if colour.startswith("u."):
             values = mesh.point_data["u"][:, AXES[colour[2:]]]
@@ -62,7 +65,9 @@ class FlowLayers:
         options, view, box = scene.options, scene.view, scene.box(0.35)
         if options.color_by not in (None, "speed"):
             raise unknown_name("colour of streamlines", str(options.color_by), ("speed",))
-        lines = streamlines(velocity, box, options.seeds, within=fluid_within(bodies))
+        places = [one for one in (fluid_within(bodies), getattr(velocity, "within", None)) if one is not None]
+        within = (lambda x: np.logical_and.reduce([one(x) for one in places])) if places else None
+        lines = streamlines(velocity, box, options.seeds, within=within)
         if not lines.n_points:
             return
         speed = lines.point_data["speed"]

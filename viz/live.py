@@ -151,7 +151,7 @@ class Live:
         frame = self.frame()
         if self._outgrown(frame):
             scene.adopt(self._survey(frame))
-        velocity = Flow(lambda: self.world) if self.options.needs_velocity else None
+        velocity = Flow(lambda: self.world, frame) if self.options.needs_velocity else None
         scene.show(frame, velocity, self.world.time)
 
     @property

@@ -178,7 +178,10 @@ def _slice(
     else:
         u = np.asarray(velocity(points.reshape(-1, 3)), np.float64).reshape(points.shape)
         values = np.linalg.norm(u, axis=-1) if colour == "speed" else u[..., AXES[colour[2:]]]
-    span = limits(colour, float(values.min()), float(values.max()))
+        if (within := getattr(velocity, "within", None)) is not None:
+            values = np.where(within(points.reshape(-1, 3)).reshape(values.shape), values, np.nan)
+    known = values[np.isfinite(values)]
+    span = limits(colour, float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
     _plane(figure, axes, (right, up), ticks, values, span, title(colour, options.declared))
 
 

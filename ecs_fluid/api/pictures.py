@@ -171,7 +171,7 @@ class Subject:
     ) -> None:
         """Raise FluidError for colours of unknown populations; warn of what would show nothing.
 
-        That is a body without a shape, a flow without vortons (unless the solver makes one), and a look that
+        That is a body without a shape, a flow without vortons (unless there is one), and a look that
         needs columns that no tracers have. Populations with a colour of their own, in the world or in the
         drawing, need no such columns.
         """
@@ -194,7 +194,7 @@ class Subject:
             what == "slice" and drawing.get("color_by") not in FIELDS
         )
         vortons = any("Strength.alpha" in columns for columns in populations.values())
-        if flows and not vortons and (what == "glyphs" or not flow().own_field):
+        if flows and not vortons and (what == "glyphs" or not flow().without_vortons):
             warn(f"what = {what!r} shows the flow of vortons, but there are none here", 3)
         if what != "particles" or drawing.get("color_by") is not None:
             return
@@ -249,7 +249,7 @@ def present_moment(world: World) -> Moment:
     tables = world.recipe or {}
     up, look = up_of(world.fluid[Fluid].gravity), look_of_tables(tables)
     subject = Subject(hulls_in(world), world.options, up, look, colors_in(tables), {})
-    return Moment(world.time, columns, Flow(lambda: world), distances, subject)
+    return Moment(world.time, columns, Flow(lambda: world, columns), distances, subject)
 
 
 # ------------------------------------------------------------------ one picture

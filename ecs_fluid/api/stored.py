@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,7 +112,7 @@ def frame_of_run(folder: Path, number: int) -> tuple[float, Frame, Flow]:
     columns = stored.frame(number)
     time = float(stored.times[number])
     # Made when a picture needs it: a damaged recipe does not hide the particles.
-    return time, columns, Flow(lambda: VelocityOf(folder).world_of(columns, time))
+    return time, columns, Flow(lambda: VelocityOf(folder).world_of(columns, time), columns)
 
 
 def load_code_of_run(folder: Path) -> None:
@@ -173,7 +173,7 @@ class VelocityOf:
     def __call__(self, timed: tuple[float, Any]) -> Flow:
         """Velocity and fields of one frame, given with its time [s]."""
         time, frame = timed
-        return Flow(lambda: self.world_of(frame, time))
+        return Flow(lambda: self.world_of(frame, time), frame)
 
     def world_of(self, frame: Any, time: float) -> World:
         """A world of the vortons, hot gas and smoke of a frame at `time` s, which give velocity and fields.
@@ -309,10 +309,10 @@ def distances_at(fields: Path, tick: int) -> Distances:
 
 def at_surface(frame: Frame, flow: Velocity) -> Velocity:
     """Velocity function at a surface: by the particles of a liquid, or by the flow of vortons without one."""
-    from ecs_fluid.exports.surfaces import velocity_near
+    from ecs_fluid.exports.surfaces import VelocityNear
 
     liquids = [columns for columns in frame.values() if "Liquid.mass" in columns]
-    return partial(velocity_near, liquids) if liquids else flow
+    return VelocityNear(liquids) if liquids else flow
 
 
 class SurfaceRecording(Sequence["TimedDistances"]):

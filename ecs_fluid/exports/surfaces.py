@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,11 +17,17 @@ from ecs_fluid.exports.names import plain_names
 from ecs_fluid.exports.particle_surface import mixed, rest_spacing, surface_of_particles
 from ecs_fluid.runs.surface_frames import stored_mesh
 
+if TYPE_CHECKING:
+    from scipy.spatial import cKDTree
+
 Columns = Mapping[str, np.ndarray]
 NEIGHBOURS = 12
 """Particles whose velocities give that of a vertex."""
 LEAST = 1e-3
 """Of the sum of the mean squares of their places along three axes, added to each"""
+AMONG = 1.1
+"""Largest distance of a place in a liquid from the nearest particle, over the spacing: sqrt(3)/2 in a cubic
+lattice, more in one that is sheared."""
 
 
 class Particles(NamedTuple):
@@ -176,7 +183,7 @@ def _liquid(
     made_of: Particles | None = None,
 ) -> Liquid:
     mesh = Mesh(vertices, triangles.ravel(), np.arange(0, 3 * len(triangles) + 1, 3))
-    return Liquid(name, mesh, velocity_near(particles, vertices), colour, made_of)
+    return Liquid(name, mesh, VelocityNear(particles)(vertices), colour, made_of)
 
 
 def colours_in_bytes(surfaces: Sequence[Surface]) -> np.ndarray | None:
@@ -193,37 +200,61 @@ def of_vertices(columns: Columns, surfaces: Sequence[Surface]) -> dict[str, np.n
     return {name: np.repeat(columns[label], counts, axis=0) for label, name in named if name != "velocity"}
 
 
-def velocity_near(populations: Iterable[Columns], vertices: np.ndarray) -> np.ndarray:
-    """Velocities (v, 3) m/s at vertices (v, 3) m: those of the particles near, 0 without any.
+class VelocityNear:
+    """Velocities at any places by the particles near, of a liquid for example; 0 without any.
 
-    Least squares fit u(x) = a + (x - v) G to the `NEIGHBOURS` particles nearest to a vertex v, weighted by
-    (1 - d^2 / d_far^2)^2 of their distances d, and a is the velocity: the middle of those particles lies up
-    to a spacing inside of the liquid. No a differs from their mean by more than one of them does.
+    Least squares fit u(x) = a + (x - v) G to the `NEIGHBOURS` particles nearest to a place v, weighted by
+    (1 - d^2 / d_far^2)^2 of their distances d, and a is the velocity: at a surface the middle of those
+    particles lies up to a spacing inside of the liquid. No a differs from their mean by more than one of them
+    does.
     """
-    moving = [columns for columns in populations if "Velocity.u" in columns]
-    x = np.concatenate([np.empty((0, 3)), *(columns["Position.x"] for columns in moving)])
-    u = np.concatenate([np.empty((0, 3)), *(columns["Velocity.u"] for columns in moving)])
-    if not len(x) or not len(vertices):
-        return np.zeros(vertices.shape)
-    from scipy.spatial import cKDTree
 
-    count = min(NEIGHBOURS, len(x))
-    found = cKDTree(x).query(vertices, k=[*range(1, count + 1)])
-    distance, near = np.asarray(found[0]), np.asarray(found[1])
-    far = np.maximum(1.01 * distance[:, -1:], 1e-12)
-    weight = (1.0 - (distance / far) ** 2) ** 2
-    weight /= weight.sum(axis=1, keepdims=True)
-    u_mean = np.einsum("vk,vki->vi", weight, u[near])
-    place = (x[near] - vertices[:, None]) / far[..., None]
-    middle = np.einsum("vk,vki->vi", weight, place)
-    place -= middle[:, None]
-    change = u[near] - u_mean[:, None]
-    square = np.einsum("vk,vki,vkj->vij", weight, place, place)
-    # Across a sheet or a line of particles nothing is known of the slope, and none is taken.
-    square += (LEAST * np.trace(square, axis1=1, axis2=2) + 1e-12)[:, None, None] * np.eye(3)
-    slope = np.linalg.solve(square, np.einsum("vk,vki,vkj->vij", weight, place, change))
-    step = -np.einsum("vi,vij->vj", middle, slope)
-    most = np.linalg.norm(change, axis=2).max(axis=1)
-    size = np.linalg.norm(step, axis=1)
-    share = np.where(size > most, most / np.where(size > 0.0, size, 1.0), 1.0)
-    return np.asarray(u_mean + share[:, None] * step)
+    def __init__(self, populations: Iterable[Columns]) -> None:
+        self._moving = [columns for columns in populations if "Velocity.u" in columns]
+
+    def __bool__(self) -> bool:
+        return bool(self._moving)
+
+    @cached_property
+    def _velocities(self) -> np.ndarray:
+        return np.concatenate([np.empty((0, 3)), *(columns["Velocity.u"] for columns in self._moving)])
+
+    @cached_property
+    def _tree(self) -> cKDTree:
+        from scipy.spatial import cKDTree
+
+        return cKDTree(np.concatenate([columns["Position.x"] for columns in self._moving]))
+
+    def holds(self, places: np.ndarray) -> np.ndarray:
+        """Mask (v,) of the places (v, 3) m among particles of liquid."""
+        spacings = [spacing for one in self._moving if (spacing := rest_spacing(one)) is not None]
+        if not spacings:
+            return np.zeros(len(places), bool)
+        distance, _ = self._tree.query(places)
+        return np.asarray(distance <= AMONG * max(spacings))
+
+    def __call__(self, vertices: np.ndarray) -> np.ndarray:
+        """Velocities (v, 3) m/s at places (v, 3) m."""
+        u = self._velocities
+        if not len(u) or not len(vertices):
+            return np.zeros(vertices.shape)
+        count = min(NEIGHBOURS, len(u))
+        found = self._tree.query(vertices, k=[*range(1, count + 1)])
+        distance, near = np.asarray(found[0]), np.asarray(found[1])
+        far = np.maximum(1.01 * distance[:, -1:], 1e-12)
+        weight = (1.0 - (distance / far) ** 2) ** 2
+        weight /= weight.sum(axis=1, keepdims=True)
+        u_mean = np.einsum("vk,vki->vi", weight, u[near])
+        place = (self._tree.data[near] - vertices[:, None]) / far[..., None]
+        middle = np.einsum("vk,vki->vi", weight, place)
+        place -= middle[:, None]
+        change = u[near] - u_mean[:, None]
+        square = np.einsum("vk,vki,vkj->vij", weight, place, place)
+        # Across a sheet or a line of particles nothing is known of the slope, and none is taken.
+        square += (LEAST * np.trace(square, axis1=1, axis2=2) + 1e-12)[:, None, None] * np.eye(3)
+        slope = np.linalg.solve(square, np.einsum("vk,vki,vkj->vij", weight, place, change))
+        step = -np.einsum("vi,vij->vj", middle, slope)
+        most = np.linalg.norm(change, axis=2).max(axis=1)
+        size = np.linalg.norm(step, axis=1)
+        share = np.where(size > most, most / np.where(size > 0.0, size, 1.0), 1.0)
+        return np.asarray(u_mean + share[:, None] * step)

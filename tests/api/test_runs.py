@@ -17,7 +17,7 @@ from PIL import Image
 
 import ecs_fluid as ef
 from ecs_fluid.api.pictures import require_display
-from ecs_fluid.api.stored import SurfaceRecording
+from ecs_fluid.api.stored import SurfaceRecording, frame_of_run
 from ecs_fluid.api.table import Table
 from ecs_fluid.cli import main
 from ecs_fluid.errors import FluidError, FluidWarning, RecipeError, StorageError
@@ -99,7 +99,7 @@ def test_frames_are_found_and_compared(run: ef.Run) -> None:
 
 
 def test_surfaces_of_a_liquid_have_its_velocity(tmp_path: Path) -> None:
-    """That of vortons is 0 where there are none; a drop falls at g t."""
+    """A drop falls at g t; slices and streamlines are drawn in it alone."""
     drop = {"kind": "liquid", "name": "water", "sphere": {"radius": 0.2}, "spacing": 0.1}
     table = {
         "world": {"dt": 0.02, "integrator": "euler"},
@@ -107,14 +107,38 @@ def test_surfaces_of_a_liquid_have_its_velocity(tmp_path: Path) -> None:
         "system": [{"kind": "surface", "of": "liquid"}],
     }
     fallen = ef.run(table, ticks=5, out=tmp_path / "drop", progress=False)
-    with pytest.warns(
-        FluidWarning, match="what = 'slice' shows the flow of vortons, but there are none here"
-    ):
-        fallen.show(what="slice", save=tmp_path / "still.png", size=(80, 60))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fallen.show(what="slice", save=tmp_path / "slice.png", size=(80, 60))
+    _, _, flow = frame_of_run(fallen.path, -1)
+    places = np.array([[0.0, 0.0, -0.05], [0.1, 0.05, -0.1], [0.6, 0.0, 0.0]])
+    assert flow.within is not None and flow.within(places).tolist() == [True, True, False]
+    np.testing.assert_allclose(
+        flow(places)[:2], np.tile([0.0, 0.0, -9.81 * 0.1], (2, 1)), rtol=1e-3, atol=1e-5
+    )
     stored = Trajectory(fallen.path / "trajectory")
     distances = SurfaceRecording(fallen.path, stored, range(len(fallen)), speed=True)[-1]
     speed = distances.velocity(np.array([[0.2, 0.0, 0.0], [0.0, 0.1, -0.1]]))
     np.testing.assert_allclose(speed, np.tile([0.0, 0.0, -9.81 * 0.1], (2, 1)), rtol=1e-3, atol=1e-5)
+
+
+def test_a_flow_of_liquid_beside_vortons(tmp_path: Path) -> None:
+    """In the liquid its own velocity, and that of vortons around it. Without either there is none to show."""
+    drop = {"kind": "liquid", "name": "water", "sphere": {"radius": 0.2}, "spacing": 0.1}
+    ring = {"kind": "vortex_ring", "name": "ring", "center": [3.0, 0.0, 0.0], "core": 0.3, "spacing": 0.2}
+    run = ef.run(
+        {"world": {"dt": 0.02}, "entity": [drop, ring]}, ticks=2, out=tmp_path / "both", progress=False
+    )
+    _, columns, flow = frame_of_run(run.path, -1)
+    places = np.array([[0.0, 0.0, 0.0], [3.0, 0.0, 0.5]])
+    assert flow.within is None
+    near = columns["water"]["Velocity.u"][np.linalg.norm(columns["water"]["Position.x"], axis=1) < 0.1]
+    np.testing.assert_allclose(flow(places)[0], near.mean(axis=0), atol=0.02)
+    np.testing.assert_allclose(flow(places)[1], run[-1].flow.velocity(places)[1])
+    dust = {"kind": "tracers", "name": "dust", "box": {"low": [0, 0, 0], "high": [1, 1, 1]}, "cell": 0.5}
+    still = ef.run({"world": {"dt": 0.02}, "entity": [dust]}, ticks=1, out=tmp_path / "still", progress=False)
+    with pytest.warns(FluidWarning, match="what = 'slice' shows the flow of vortons, but there are none"):
+        still.show(what="slice", save=tmp_path / "still.png", size=(80, 60))
 
 
 def test_samples_of_a_frame_have_its_signed_distances(tmp_path: Path) -> None:
