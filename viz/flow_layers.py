@@ -47,7 +47,7 @@ class FlowLayers:
             raise unknown_name("colour of a slice", colour, (*SLICE_COLOURS, PRESSURE, *FIELDS))
         # In a container, only the part inside it; bodies are drawn over the part inside them.
         room = fluid_within([body for body in bodies if body.container])
-        flowing = getattr(velocity, "within", None) if colour in SLICE_COLOURS else None
+        flowing = getattr(velocity, "within", None) if colour in (*SLICE_COLOURS, PRESSURE) else None
         for within in (room, flowing):
             if within is not None:
                 plane = plane.extract_points(within(np.asarray(plane.points)), adjacent_cells=False)

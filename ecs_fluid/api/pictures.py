@@ -193,8 +193,9 @@ class Subject:
         flows = what in ("glyphs", "streamlines") or (
             what == "slice" and drawing.get("color_by") not in FIELDS
         )
-        vortons = any("Strength.alpha" in columns for columns in populations.values())
-        if flows and not vortons and (what == "glyphs" or not flow().without_vortons):
+        known = {"Strength.alpha"} if what == "glyphs" else {"Strength.alpha", "Liquid.volume"}
+        moving = any(known & {*columns} for columns in populations.values())
+        if flows and not moving and (what == "glyphs" or not flow().blows):
             warn(f"what = {what!r} shows the flow of vortons, but there are none here", 3)
         if what != "particles" or drawing.get("color_by") is not None:
             return

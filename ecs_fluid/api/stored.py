@@ -309,10 +309,10 @@ def distances_at(fields: Path, tick: int) -> Distances:
 
 def at_surface(frame: Frame, flow: Velocity) -> Velocity:
     """Velocity function at a surface: by the particles of a liquid, or by the flow of vortons without one."""
-    from ecs_fluid.exports.surfaces import VelocityNear
+    from ecs_fluid.exports.surfaces import Near
 
     liquids = [columns for columns in frame.values() if "Liquid.mass" in columns]
-    return VelocityNear(liquids) if liquids else flow
+    return Near(liquids) if liquids else flow
 
 
 class SurfaceRecording(Sequence["TimedDistances"]):

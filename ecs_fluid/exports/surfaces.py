@@ -183,7 +183,7 @@ def _liquid(
     made_of: Particles | None = None,
 ) -> Liquid:
     mesh = Mesh(vertices, triangles.ravel(), np.arange(0, 3 * len(triangles) + 1, 3))
-    return Liquid(name, mesh, VelocityNear(particles)(vertices), colour, made_of)
+    return Liquid(name, mesh, Near(particles)(vertices), colour, made_of)
 
 
 def colours_in_bytes(surfaces: Sequence[Surface]) -> np.ndarray | None:
@@ -200,24 +200,31 @@ def of_vertices(columns: Columns, surfaces: Sequence[Surface]) -> dict[str, np.n
     return {name: np.repeat(columns[label], counts, axis=0) for label, name in named if name != "velocity"}
 
 
-class VelocityNear:
-    """Velocities at any places by the particles near, of a liquid for example; 0 without any.
+class Near:
+    """Velocities, or another column, at any places by the particles near, of a liquid for example.
 
     Least squares fit u(x) = a + (x - v) G to the `NEIGHBOURS` particles nearest to a place v, weighted by
-    (1 - d^2 / d_far^2)^2 of their distances d, and a is the velocity: at a surface the middle of those
-    particles lies up to a spacing inside of the liquid. No a differs from their mean by more than one of them
-    does.
+    (1 - d^2 / d_far^2)^2 of their distances d, and a is the value: at a surface the middle of those particles
+    lies up to a spacing inside of the liquid. No a differs from their mean by more than one of them does. It
+    is 0 without any particles.
     """
 
-    def __init__(self, populations: Iterable[Columns]) -> None:
-        self._moving = [columns for columns in populations if "Velocity.u" in columns]
+    def __init__(self, populations: Iterable[Columns], column: str = "Velocity.u") -> None:
+        self._moving = [columns for columns in populations if column in columns]
+        self._column = column
 
     def __bool__(self) -> bool:
         return bool(self._moving)
 
     @cached_property
-    def _velocities(self) -> np.ndarray:
-        return np.concatenate([np.empty((0, 3)), *(columns["Velocity.u"] for columns in self._moving)])
+    def _values(self) -> np.ndarray:
+        values = [np.asarray(columns[self._column], np.float64) for columns in self._moving]
+        return np.concatenate([each.reshape(len(each), -1) for each in values])
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the largest number that a particle has."""
+        return float(self._values.min()), float(self._values.max())
 
     @cached_property
     def _tree(self) -> cKDTree:
@@ -234,10 +241,10 @@ class VelocityNear:
         return np.asarray(distance <= AMONG * max(spacings))
 
     def __call__(self, vertices: np.ndarray) -> np.ndarray:
-        """Velocities (v, 3) m/s at places (v, 3) m."""
-        u = self._velocities
-        if not len(u) or not len(vertices):
+        """Values (v, k) at places (v, 3) m; velocities (v, 3) m/s."""
+        if not self or not len(vertices) or not len(self._values):
             return np.zeros(vertices.shape)
+        u = self._values
         count = min(NEIGHBOURS, len(u))
         found = self._tree.query(vertices, k=[*range(1, count + 1)])
         distance, near = np.asarray(found[0]), np.asarray(found[1])

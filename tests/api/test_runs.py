@@ -22,6 +22,7 @@ from ecs_fluid.api.table import Table
 from ecs_fluid.cli import main
 from ecs_fluid.errors import FluidError, FluidWarning, RecipeError, StorageError
 from ecs_fluid.io.trajectory import Trajectory
+from ecs_fluid.viz.flow import Flow
 from ecs_fluid.worlds import VortexRing
 
 RING: dict[str, Any] = {
@@ -120,6 +121,19 @@ def test_surfaces_of_a_liquid_have_its_velocity(tmp_path: Path) -> None:
     distances = SurfaceRecording(fallen.path, stored, range(len(fallen)), speed=True)[-1]
     speed = distances.velocity(np.array([[0.2, 0.0, 0.0], [0.0, 0.1, -0.1]]))
     np.testing.assert_allclose(speed, np.tile([0.0, 0.0, -9.81 * 0.1], (2, 1)), rtol=1e-3, atol=1e-5)
+
+
+def test_pressure_in_a_liquid_is_that_of_its_particles() -> None:
+    """A linear one exactly; just above the surface not below 0; and nothing asks for a world."""
+    x = np.stack(np.meshgrid(*[0.1 * (np.arange(8.0) + 0.5)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+    pool = {
+        "Position.x": x, "Velocity.u": 0 * x, "Liquid.volume": np.full(len(x), 1e-3),
+        "LiquidState.pressure": 9810.0 * (0.75 - x[:, 2]),
+    }  # fmt: skip
+    flow = Flow(lambda: 1 / 0, {"pool": pool})  # type: ignore[arg-type, return-value]
+    places = np.random.default_rng(1).uniform(0.2, 0.6, (20, 3))
+    np.testing.assert_allclose(flow.field("pressure", places), 9810.0 * (0.75 - places[:, 2]), rtol=1e-6)
+    assert flow.field("pressure", np.array([[0.4, 0.4, 0.8]]))[0] == 0.0
 
 
 def test_a_flow_of_liquid_beside_vortons(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import ecs_fluid as ef
 from ecs_fluid.exports import particle_surface
 from ecs_fluid.exports.colours import by_name, linear
 from ecs_fluid.exports.particle_surface import surface_of_particles
-from ecs_fluid.exports.surfaces import VelocityNear
+from ecs_fluid.exports.surfaces import Near
 from ecs_fluid.io.fields import append_field
 from ecs_fluid.io.runfolder import RunFolder
 from tests.exports.made_run import BALL_CENTER as CENTER, GRID as H, make_liquid_run, make_two_liquids, radius
@@ -319,7 +319,7 @@ def test_vertices_of_a_turning_ball_move_as_its_surface(jitter: float) -> None:
     x += jitter * h * np.random.default_rng(1).uniform(-1.0, 1.0, x.shape)
     spin = np.array([0.0, 0.0, 2.0])
     points = surface_of_particles(x, h).points
-    found = VelocityNear([{"Position.x": x, "Velocity.u": np.cross(spin, x)}])(points)
+    found = Near([{"Position.x": x, "Velocity.u": np.cross(spin, x)}])(points)
     assert np.abs(found - np.cross(spin, points)).max() < 0.01 * 2.0 * 6 * h
 
 
@@ -330,14 +330,14 @@ def test_velocities_beside_a_sheet_stay_near_those_of_its_particles() -> None:
     x = np.stack(np.meshgrid(np.arange(8.0), np.arange(8.0), [0.0], indexing="ij"), axis=-1).reshape(-1, 3)
     along = x * [0.5, 0.0, 0.0]
     above = np.array([[3.5, 3.5, 0.7]])
-    found = VelocityNear([{"Position.x": x, "Velocity.u": along}])(above)
+    found = Near([{"Position.x": x, "Velocity.u": along}])(above)
     np.testing.assert_allclose(found, [[1.75, 0.0, 0.0]], atol=1e-3)
     layer = np.where(np.random.default_rng(1).random((64, 1)) < 0.5, -1.0, 1.0)
     sliding = {"Position.x": x + [0.0, 0.0, 0.05] * layer, "Velocity.u": [1.0, 0.0, 0.0] * layer}
     edge = np.column_stack((np.linspace(1.0, 6.0, 50), np.full(50, 3.3), np.full(50, 0.7)))
-    assert 1.0 < np.abs(VelocityNear([sliding])(edge)).max() < 3.0
+    assert 1.0 < np.abs(Near([sliding])(edge)).max() < 3.0
     one = {"Position.x": np.ones((1, 3)), "Velocity.u": np.array([[1.0, 2.0, 3.0]])}
-    np.testing.assert_allclose(VelocityNear([one])(edge), np.tile([1.0, 2.0, 3.0], (50, 1)), rtol=1e-12)
+    np.testing.assert_allclose(Near([one])(edge), np.tile([1.0, 2.0, 3.0], (50, 1)), rtol=1e-12)
 
 
 def test_a_surface_is_chosen_like_a_population(run: Path, tmp_path: Path) -> None:
