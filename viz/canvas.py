@@ -65,8 +65,9 @@ class Canvas:
         found: L = layer
         return found
 
-    def _table_of(self, span: tuple[float, float], signed: bool) -> pv.LookupTable:
-        """The look's colours for a range: those of both signs, or of one."""
-        name, part = (self.look.signed_colours, (0.0, 1.0)) if signed else (self.look.colours, self.look.part)
+    def _table_of(self, span: tuple[float, float], signed: bool, painted: bool = False) -> pv.LookupTable:
+        """The look's colours for a range: those of both signs, or of one; or of the column it paints."""
+        one = self.look.painted_map if painted else (self.look.colours, self.look.part)
+        name, part = (self.look.signed_colours, (0.0, 1.0)) if signed else one
         colours = ListedColormap(colormaps[name](np.linspace(*part, 256)))
         return pv.LookupTable(colours, n_values=256, scalar_range=span)

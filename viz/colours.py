@@ -113,8 +113,8 @@ def _coloured(look: Look, values: Array, limits: tuple[float, float]) -> Paint:
     """Colours of a map, in shade a third as bright."""
     low, high = limits
     share = np.clip((np.asarray(values, np.float64) - low) / max(high - low, 1e-300), 0.0, 1.0)
-    start, end = look.part
-    lit = np.asarray(colormaps[look.colours](start + (end - start) * share)[:, :3])
+    name, (start, end) = look.painted_map
+    lit = np.asarray(colormaps[name](start + (end - start) * share)[:, :3])
     return Paint(lit, 0.35 * lit)
 
 

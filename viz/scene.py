@@ -386,6 +386,7 @@ class Scene(Canvas):
         """The colour table of that name, made with its scalar bar when the first thing is coloured by it."""
         self._coloured.append(name)
         if name not in self._tables:
-            self._tables[name] = self._table_of(span, is_signed(*span))
+            painted = name == PAINTED.get(self.look.paint)
+            self._tables[name] = self._table_of(span, is_signed(*span), painted)
             self._bars.add(name, title(name, self.options.declared), self._tables[name], span)
         return self._tables[name]

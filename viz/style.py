@@ -38,6 +38,7 @@ class Look:
     colours: str = "inferno"
     part: tuple[float, float] = (0.14, 1.0)  # of the map: its end that is the background's colour is left out
     signed_colours: str = "coolwarm"
+    dyes: str = ""  # the map of the column that it paints, if that is not `colours`
     depth: float = 2.5  # optical depth of the smoke, on average over the picture of the first frame
     paint: str = ""  # what shows: "" clouds in their tints, else dye, temperature, fire, vorticity or liquid
     softness: float = 0.8  # radius of a puff in spacings between tracers
@@ -45,6 +46,11 @@ class Look:
     light: Colour = (-0.55, -0.45, 0.9)  # direction towards the light
     # Colours of several clouds of tracers, in the order red, blue, yellow, green.
     tints: tuple[Tint, ...] = tuple(TINTS.values())
+
+    @property
+    def painted_map(self) -> tuple[str, tuple[float, float]]:
+        """Map of the column that it paints, and the part that is used."""
+        return (self.dyes, (0.0, 1.0)) if self.dyes else (self.colours, self.part)
 
     def tint(self, name: str, clouds: Sequence[str], colors: Mapping[str, str]) -> Tint:
         """Colours in light and in shade of a cloud of tracers: that of its recipe, or one of its own.
@@ -109,7 +115,7 @@ LOOKS = {
         ),
     ),
     # Heavy red and light blue, as in the articles; cold dark and hot white; flame that glows in its smoke.
-    "dye": replace(SMOKE, colours="coolwarm", part=(0.0, 1.0), paint="dye"),
+    "dye": replace(SMOKE, dyes="coolwarm", paint="dye"),
     "temperature": replace(SMOKE, background_top="#141922", part=(0.2, 1.0), paint="temperature"),
     "fire": replace(
         SMOKE,

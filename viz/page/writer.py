@@ -313,7 +313,7 @@ def _colours(look: Look) -> dict[str, Any]:
             "edge": EDGE if dark else look.plain,
         },
         "maps": {
-            "sequential": colour_map(look.colours, look.part),
+            "sequential": colour_map(*look.painted_map),
             "signed": colour_map(look.signed_colours, (0.0, 1.0)),
         },
     }
