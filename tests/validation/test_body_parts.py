@@ -443,7 +443,7 @@ def test_the_surface_of_parts(name: str, precision: str) -> None:
 def test_heat_of_a_cut_box() -> None:
     """Conduction, buoyancy by expansion and the motion that follows are those of the whole."""
     air = {
-        "kind": "fluid_block", "name": "air", "spacing": 0.1, "agitation": 0.1, "temperature": 500.0,
+        "kind": "fluid_block", "name": "air", "spacing": 0.15, "agitation": 0.1, "temperature": 500.0,
         "box": {"low": [-0.8, -0.6, -0.5], "high": [0.8, 0.6, 0.5]},
     }  # fmt: skip
     heat = {"temperature": 300.0, "heat_capacity": 50.0, "transfer": 40.0, "expansion": 0.01}
@@ -454,12 +454,12 @@ def test_heat_of_a_cut_box() -> None:
         for shape in (WHOLE, CUT)
     ]
     for each in made:
-        each.step(20)
+        each.step(8)
     one, two = (each["b"][ef.BodyHeat] for each in made)
     assert one.T[0] > 310 and np.ptp(two.T) == 0.0
     assert np.isclose(one.T[0], two.T[0], rtol=1e-12)
     assert np.allclose(made[0]["air"][ef.Temperature].T, made[1]["air"][ef.Temperature].T, rtol=1e-11)
-    assert np.ptp(made[0]["air"][ef.Temperature].T) > 2
+    assert np.ptp(made[0]["air"][ef.Temperature].T) > 1
     assert np.abs(motion(made[0]) - motion(made[1])).max() < 1e-11
 
 
