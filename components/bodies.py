@@ -401,7 +401,8 @@ class BoundaryExchange(Component, derived=True, given=(Pose, RigidMotion, Body))
     r from the centre of mass; in a plane, of sum r cross alpha and 1/2 sum r cross (r cross alpha). Vorticity
     that a change of spin takes from the vortons is then in the body itself, so this is no impulse, wherever
     the body is; its angular impulse is part of the moment. With "panels" and "layer", the inside of the body
-    counts as fluid. slip: rms velocity of the fluid relative to the surface, at the points that it looked at.
+    counts as fluid, but with "panels" not the impulse that it gains as the body speeds up. slip: rms velocity
+    of the fluid relative to the surface, at the points that it looked at.
     """
 
     impulse: Array = column("m^4/s", shape=(3,))

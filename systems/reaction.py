@@ -125,10 +125,10 @@ class ReactionSystem(System):
     def lint(self, world: World) -> list[str]:
         """Warn of another density than the fluid's, and of bodies that impulses of vortons would throw about.
 
-        A sheet of panels that stops the flow around a body at rest carries the momentum of (1 + c) times the
-        enclosed fluid, with c = 1/2 for a ball. Given to the body after the tick, that changes its velocity
-        by (1 + c) rho V/m times the difference of velocity, and where this factor is above 2 each change is
-        larger than the one before. Coarse panels enclose up to three times V.
+        A sheet that stops the flow around a body at rest carries the momentum of (1 + c) times the enclosed
+        fluid, with c = 1/2 for a ball. Given to the body after the tick, that changes its velocity, which the
+        next sheet answers by c rho V/m times the change with panels, (1 + c) rho V/m with article. Where this
+        is above 1 each change is larger than the one before. With coarse panels 1 + c is up to 3.
         """
         texts = density_lint(self, world)
         hinged = hinged_names(body_entities(world))

@@ -99,6 +99,9 @@ class PanelBoundary(SheetBoundary):
         strengths, nothing = spun + turning + rings, np.zeros_like(rings)
         shed = (nothing, nothing), (sheet.shed, rings)
         impulse, moment, found = exchange_of(self.world, bodies.x, sheet.owner, *shed, slip)
+        # The fluid in a body follows it, but is not there: what it gains is not the body's to give.
+        inside = (solid & former.known) * volume
+        impulse -= inside[:, None] * (bodies.v - former.v)
         moment += inner_angular_momentum(bodies, volume, spin - former.spin)
         # Torque of friction, by the rotation that it took from the fluid; a new body has had none yet.
         friction = summed(np.cross(sheet.arm, np.cross(sheet.arm, turning)), sheet.owner, len(spin))

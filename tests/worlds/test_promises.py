@@ -455,6 +455,30 @@ def rifled_ball() -> float:
     return way("rifled_ball", "ball")
 
 
+@pytest.mark.parametrize(("history", "bound"), [(False, 4.97), (True, 4.48)])
+def test_the_way_of_rifled_ball_has_bounds(history: bool, bound: float) -> None:
+    """Its law of drag alone, and with all that a ball loses that sets off in a viscous fluid at rest.
+
+    That is m_a v at once, and Basset's force 6 R^2 sqrt(pi rho mu) (v_0/sqrt(t) + integral of
+    dv/ds / sqrt(t - s)), without its decay at Reynolds numbers above 1 (Mei and Adrian, J. Fluid Mech. 237
+    (1992)).
+    """
+    R, rho, nu, m, steps = 0.2, 1.2, 2e-2, 1.0, 800
+    m_a, dt = 0.5 * rho * 4 / 3 * np.pi * R**3, 1.6 / steps
+    first = 4.0 * (m / (m + m_a) if history else 1.0)
+    v, far, pushes = first, 0.0, list[float]()
+    memory = 6 * R**2 * np.sqrt(np.pi * nu) * rho if history else 0.0
+    for k in range(steps):
+        reynolds = 2 * R * v / nu
+        drag = rho * 24 / reynolds * (1 + 0.15 * reynolds**0.687) * np.pi * R**2 * v**2 / 2
+        # The integral with dv/ds constant in each step; the present step's is solved for.
+        t, s = (k + 1) * dt, dt * np.arange(k)
+        past = first / np.sqrt(t) + float(np.dot(pushes, 2 * (np.sqrt(t - s) - np.sqrt(t - s - dt))))
+        pushes.append(-(drag + memory * past) / (m + m_a + memory * 2 * np.sqrt(dt)))
+        far, v = far + dt * (v + 0.5 * dt * pushes[-1]), v + dt * pushes[-1]
+    assert far == pytest.approx(bound, abs=0.01)
+
+
 @measure
 def flow_past_sphere() -> float:
     world = lean("flow_past_sphere")
