@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from ecs_fluid.component import Array
-from ecs_fluid.components import InertialVelocity, Position
+from ecs_fluid.components import Acceleration, InertialVelocity, Position
 from ecs_fluid.components.bodies import (
     Body,
     BoundaryLayer,
@@ -79,8 +79,9 @@ class CollisionSystem(System):
     bodies, so that no particle passes through a body at any speed, unless that turns by more than half a
     radian in the tick, which is told. Where it meets a surface it slides on
     without friction: it loses the part of its motion that points into the surface. An InertialVelocity v
-    becomes v - (1 + e) ((v - v_b) . n) n, with v_b the velocity of the surface and e the `restitution`. After
-    a tick no particle is inside a solid, or outside a container that it was in when the tick began.
+    becomes v - (1 + e) ((v - v_b) . n) n, with v_b the velocity of the surface and e the `restitution`. With
+    a restitution v is that at the moment of the impact, and the Acceleration goes on from there. After a tick
+    no particle is inside a solid, or outside a container that it was in when the tick began.
 
     When the system joins a world, particles inside bodies are removed, and if there are containers, those
     outside all of them; so are particles that emitters release there. The table CollisionCount of the fluid
@@ -89,7 +90,7 @@ class CollisionSystem(System):
     """
 
     reads = (FormerPosition, FormerPose, Pose, RigidMotion, Body)
-    may_read = (*SHAPES, BoundVorticity, BoundaryLayer)
+    may_read = (*SHAPES, BoundVorticity, BoundaryLayer, Acceleration)
     writes = (Position, InertialVelocity, CollisionCount, Contact)
     phase = "constrain"
     dimensions = (2, 3)
@@ -133,16 +134,29 @@ class CollisionSystem(System):
         if followed:
             self._warn_of_turns(obstacles, dt)
         for entity, (position, former) in followed:
+            own = pull = np.zeros((0, 3), self.world.dtype)
+            bounce = 0.0
             if InertialVelocity in entity:
                 own, bounce = entity[InertialVelocity].v, self.restitution
-            else:
-                own, bounce = np.zeros((0, 3), self.world.dtype), 0.0
+                if bounce:
+                    pull = entity[Acceleration].a
             touched = np.empty(len(entity), np.int64)
             if Contact in entity:
                 touch = entity[Contact]
                 touched, touch.before[...] = touch.body, touch.body
             collide(
-                obstacles, hulls, former.x, position.x, own, self.clearance, bounce, rounding, counts, touched
+                obstacles,
+                hulls,
+                former.x,
+                position.x,
+                own,
+                pull,
+                dt,
+                self.clearance,
+                bounce,
+                rounding,
+                counts,
+                touched,
             )
         total, found = self.field(CollisionCount), self.world.processes.summed(counts.sum(axis=0))
         for name, count in zip(("met", "squeezed", "trapped"), found.tolist(), strict=True):
@@ -224,7 +238,7 @@ class CollisionSystem(System):
         counts, touched = np.zeros((CHUNKS, 3), np.int64), np.empty(len(x), np.int64)
         rounding = float(np.finfo(self.world.dtype).eps)
         bodies = self._obstacles(body_entities(self.world), moving=False)
-        collide(*bodies, start, x, none, self.clearance, 0.0, rounding, counts, touched)
+        collide(*bodies, start, x, none, none, 0.0, self.clearance, 0.0, rounding, counts, touched)
         return x
 
     def _obstacles(self, entities: list[Entity], moving: bool) -> tuple[Obstacles, Hulls]:

@@ -373,6 +373,38 @@ def test_a_sliding_block_goes_as_far_as_it_should(dt: float, edge: float, durati
     assert abs((block[ef.Pose].x[0] - before) @ down / (rate * duration**2 / 2) - 1) < 1e-10
 
 
+@pytest.mark.parametrize("size", [(1.0, 0.2, 0.2), (0.5, 0.3, 0.3)])
+def test_friction_points_against_the_slip(size: tuple[float, float, float]) -> None:
+    """A block that slides at any angle to its sides goes straight, brakes by mu g, and does not turn.
+
+    Forces mu N along -v at corners r, whose weights N bear the moment of friction: sum N r is along v, so
+    its cross product with v, the torque about the vertical, is 0. Constant forces are exact; to 1e-9.
+    """
+    world, friction, v, angle = body_world(dt=0.01), 0.3, 2.0, np.deg2rad(30)
+    solid(world, "floor", box(40, 40, 2), center=(0, 0, -1), motion="fixed", friction=friction)
+    way = np.array([np.cos(angle), np.sin(angle), 0.0])
+    block = solid(world, "block", box(*size), center=(0, 0, size[2] / 2), velocity=tuple(v * way),
+                  friction=friction)  # fmt: skip
+    world.step(50)
+    wanted = (v * 0.5 - friction * G * 0.5**2 / 2) * way + [0, 0, size[2] / 2]
+    assert np.abs(block[ef.Pose].x[0] - wanted).max() < 1e-9
+    assert np.abs(block[ef.RigidMotion].angular_velocity).max() < 1e-9
+
+
+def test_friction_brakes_a_block_that_spins() -> None:
+    """A square block spins on a floor: each corner slips across its arm d, so I dw/dt = -mu m g d, to 1e-9.
+
+    It lies across the axes: no direction in which friction is solved for may be favoured.
+    """
+    world, friction, edge, spin = body_world(dt=0.01), 0.3, 0.4, 8.0
+    solid(world, "floor", box(8, 8, 2), center=(0, 0, -1), motion="fixed", friction=friction)
+    block = solid(world, "block", box(edge, edge, 0.1), center=(0, 0, 0.05), rotation=(0, 0, 0.3),
+                  angular_velocity=(0.0, 0.0, spin), friction=friction)  # fmt: skip
+    world.step(15)
+    lost = friction * G * (edge / np.sqrt(2)) / (edge**2 / 6) * 0.15
+    assert abs((spin - block[ef.RigidMotion].angular_velocity[0, 2]) / lost - 1) < 1e-9
+
+
 @pytest.mark.parametrize("dt", [1 / 60, 0.05])
 def test_a_rolling_ball_goes_as_far_as_it_should(dt: float) -> None:
     """A solid ball that rolls: s = a t^2/2, v = a t, v = R spin with a = 5/7 g sin; exact, to 1e-10."""

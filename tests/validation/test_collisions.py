@@ -135,6 +135,34 @@ def test_tracers_slide() -> None:
     assert np.allclose(dust[ef.InertialVelocity].v, [[3.0, -1.0, 0.0]], atol=1e-13)
 
 
+@pytest.mark.parametrize(("bounce", "lost"), [(1.0, 0.0), (0.6, 1 - 0.6**4)])
+def test_sparks_that_fall_jump_as_high_as_they_should(bounce: float, lost: float) -> None:
+    """Heights by the energy g z + v^2/2 after two impacts on a floor: (1 - lost) h, second order in dt.
+
+    Gravity goes on after an impact at the part t of a tick. If the velocity at the end of the tick were
+    turned round, each impact at v would add 2 g dt (1 - t) to it: 2 g dt / v of the energy in the mean. What
+    is left is at most the square of g dt / v, v the least speed of an impact.
+    """
+    g, heights, errors = 9.81, np.linspace(0.5, 1.5, 40), []
+    for dt in (0.02, 0.01):
+        world = ef.World(dt=dt, precision="double", integrator="rk2")
+        solid(world, "floor", box(20, 20, 2), center=(0, 0, -1), motion="fixed")
+        dust = particles(world, np.stack([0 * heights, 0 * heights, heights], axis=1), np.zeros((40, 3)))
+        world.set_fluid(gravity=(0.0, 0.0, -g))
+        bouncing = ef.CollisionSystem(restitution=bounce)
+        world.add_systems([ef.AccelerateSystem(), ef.AdvectionSystem(), bouncing])
+        met, energies = np.zeros(40, int), np.full(40, np.nan)
+        while np.isnan(energies).any():
+            upwards = dust[ef.InertialVelocity].v[:, 2] > 0
+            world.step()
+            z, v = dust[ef.Position].x[:, 2], dust[ef.InertialVelocity].v[:, 2]
+            met += ~upwards & (v > 0)
+            energies = np.where(np.isnan(energies) & (met == 2), g * z + v**2 / 2, energies)
+        errors.append(np.sqrt(np.mean((energies / (g * heights) / (1 - lost) - 1) ** 2)))
+    least = bounce * np.sqrt(2 * g * heights[0])
+    assert errors[1] < (g * 0.01 / least) ** 2 and errors[0] > 3 * errors[1], errors
+
+
 def test_moving_surface_gives_its_velocity() -> None:
     """A wall at 2 m/s runs over a resting particle: inelastic 2 m/s, elastic 4 m/s; it stays ahead."""
     for bounce, speed in ((0.0, 2.0), (1.0, 4.0)):

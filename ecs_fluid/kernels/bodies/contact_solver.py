@@ -40,7 +40,8 @@ VISITS_APART = 64
 """Distance in a sweep of two contacts that are neighbours in the table."""
 
 ISOTROPIC = 1e-12
-"""Relative difference of the moments of inertia below which a free spin keeps its axis."""
+"""Relative difference of moments of inertia below which a free spin keeps its axis, and of the masses along
+both tangents of a contact below which they are one."""
 
 SAME_PLACE = 0.2
 """A contact counts as the same if it moved by less than this fraction of the smaller body's radius."""
@@ -352,6 +353,12 @@ def solve(bodies: Bodies, contacts: Contacts, target: Array, sweeps: int) -> Non
                 - contact_speed(jacobian, 2, c, v, angular_velocity, a, b) * effective_mass[c, 2]
             )
             size, most = math.sqrt(p1 * p1 + p2 * p2), packed[k, 11] * total
+            mass = min(effective_mass[c, 1], effective_mass[c, 2])
+            if size > most and effective_mass[c, 1] + effective_mass[c, 2] > (2.0 + ISOTROPIC) * mass:
+                # Friction points against the slip only if both tangents take the same mass.
+                p1 = impulses[c, 1] - contact_speed(jacobian, 1, c, v, angular_velocity, a, b) * mass
+                p2 = impulses[c, 2] - contact_speed(jacobian, 2, c, v, angular_velocity, a, b) * mass
+                size = math.sqrt(p1 * p1 + p2 * p2)
             if size > most:
                 p1, p2 = p1 * most / size, p2 * most / size
             largest = max(

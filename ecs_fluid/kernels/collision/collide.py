@@ -42,7 +42,7 @@ from ecs_fluid.kernels.collision.swept_contact import (
 )
 from ecs_fluid.kernels.compiled import CHUNKS, Array
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.vector3 import Vector, add_scaled, cross_of, dot, minus, row_of
+from ecs_fluid.kernels.compiled.vector3 import Vector, add_scaled, cross_of, dot, minus, row_of, scaled
 
 MOST_NEAR = 64
 """Most bodies near one path that are listed; if there are more, all bodies are examined."""
@@ -162,6 +162,8 @@ def _trace_path(
     start: Vector,
     end: Vector,
     velocity: Vector,
+    gain: Vector,
+    dt: float,
     held: Array,
     pad: float,
     margin: float,
@@ -170,6 +172,8 @@ def _trace_path(
 ) -> tuple[int, Vector, Vector]:
     """Take a particle along its path, from surface to surface: (body it met first or -1, end, velocity).
 
+    Its velocity is that at the end of the tick of `dt` s, in which it gained `gain` m/s. So it met a surface
+    at the time t with velocity - (1 - t) gain, and the rest of its path is bent by as much.
     near (MOST_NEAR,) int64 is scratch.
     """
     best_n = start
@@ -204,25 +208,37 @@ def _trace_path(
         a, b = to_body_axes(obstacles, hit, t, p), to_body_axes(obstacles, hit, 1.0, end)
         place = add_scaled(a, first, minus(b, a))
         t += first * (1.0 - t)
+        p, n = to_world_axes(obstacles, hit, t, place)[0], to_world_axes(obstacles, hit, t, best_n)[1]
         lack = max(distance_to_clear(obstacles, hulls, hit, b, best_n, pad), 0.0)
-        b = add_scaled(b, (1.0 + bounce) * lack + margin, best_n)
-        p = to_world_axes(obstacles, hit, t, place)[0]
+        bend = 0.5 * (1.0 - t) ** 2 * dt * dot(gain, n)
+        b = add_scaled(b, max((1.0 + bounce) * (lack + bend), lack) + margin, best_n)
         end = to_world_axes(obstacles, hit, 1.0, b)[0]
-        velocity = _rebound(
-            obstacles, hit, t, p, to_world_axes(obstacles, hit, t, best_n)[1], velocity, bounce
-        )
+        velocity = _rebound(obstacles, hit, t, p, n, velocity, gain, bounce)
     return met, end, velocity
 
 
 @njit(cache=True, error_model="numpy")
 def _rebound(
-    obstacles: Obstacles, i: int, t: float, p: Vector, n: Vector, velocity: Vector, bounce: float
+    obstacles: Obstacles,
+    i: int,
+    t: float,
+    p: Vector,
+    n: Vector,
+    velocity: Vector,
+    gain: Vector,
+    bounce: float,
 ) -> Vector:
-    """A particle's own velocity without what points into body i, relative to the body's surface."""
+    """A particle's own velocity at the end without what pointed into body i, relative to the body's surface.
+
+    If it points there again at the end, the particle stays at the surface.
+    """
     turning = cross_of(row_of(obstacles.angular_velocity, i), minus(p, center_at(obstacles, i, t)))
-    into = dot(minus(velocity, add_scaled(row_of(obstacles.v, i), 1.0, turning)), n)
+    surface = add_scaled(row_of(obstacles.v, i), 1.0, turning)
+    into = dot(minus(add_scaled(velocity, -(1.0 - t), gain), surface), n)
     if into < 0.0:
-        return add_scaled(velocity, -((1.0 + bounce) * into), n)
+        velocity = add_scaled(velocity, -((1.0 + bounce) * into), n)
+    if bounce > 0.0:
+        velocity = add_scaled(velocity, max(-dot(minus(velocity, surface), n), 0.0), n)
     return velocity
 
 
@@ -236,6 +252,8 @@ def _collide(
     former: Array,
     x: Array,
     velocity: Array,
+    acceleration: Array,
+    dt: float,
     clearance: float,
     bounce: float,
     rounding: float,
@@ -261,7 +279,8 @@ def _collide(
         for row in range(first, last):
             if len(first_plane) and lanes[REJECTED, row - first] > 0.0:
                 continue
-            start, target, own_velocity = row_of(former, row), row_of(x, row), (0.0, 0.0, 0.0)
+            start, target = row_of(former, row), row_of(x, row)
+            own_velocity, gain = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
             # A position that is not finite is the guard's business.
             if not math.isfinite(start[0] + start[1] + start[2] + target[0] + target[1] + target[2]):
                 continue
@@ -281,8 +300,21 @@ def _collide(
                 )
             if len(velocity):
                 own_velocity = row_of(velocity, row)
+            if len(acceleration):
+                gain = scaled(dt, row_of(acceleration, row))
             touched[row], moved, own_velocity = _trace_path(
-                obstacles, hulls, start, target, own_velocity, held, clearance, margin, bounce, near
+                obstacles,
+                hulls,
+                start,
+                target,
+                own_velocity,
+                gain,
+                dt,
+                held,
+                clearance,
+                margin,
+                bounce,
+                near,
             )
             met = touched[row] >= 0
             for k in range(3):
@@ -312,6 +344,8 @@ def collide(
     former: Array,
     x: Array,
     velocity: Array,
+    acceleration: Array,
+    dt: float,
     clearance: float,
     bounce: float,
     rounding: float,
@@ -323,7 +357,8 @@ def collide(
     Args:
         obstacles, hulls: the bodies of the tick.
         former, x: places (n, 3) at the start and the end of the tick, m; x is changed.
-        velocity: own velocities (n, 3), m/s, changed; (0, 3) where particles have none.
+        velocity: own velocities (n, 3) as the tick ends, m/s, changed; (0, 3) where particles have none.
+        acceleration: of these (n, 3) m/s^2, steady in the tick of `dt` s; (0, 3) without.
         clearance: distance kept from surfaces, m.
         bounce: restitution of the particles, 1.
         rounding: relative rounding error of the numbers in x, 1.
@@ -333,8 +368,8 @@ def collide(
     widest = 0.0
     for i in range(len(obstacles.radius)):
         widest = max(widest, obstacles.radius[i])
-    bodies, law = few_bodies(obstacles, hulls), (clearance, bounce, rounding)
-    _collide(obstacles, hulls, widest, bodies, former, x, velocity, *law, counts, touched)
+    bodies, law = few_bodies(obstacles, hulls), (dt, clearance, bounce, rounding)
+    _collide(obstacles, hulls, widest, bodies, former, x, velocity, acceleration, *law, counts, touched)
 
 
 @parallel(error_model="numpy")

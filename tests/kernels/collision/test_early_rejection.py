@@ -53,7 +53,7 @@ def met(found: tuple[Obstacles, Hulls], former: Array, x: Array) -> tuple[Array,
     """(Ends of the paths, body met first) by the whole of `collide`."""
     ends, touched = x.copy(), np.full(len(x), 9)
     counts, own = np.zeros((CHUNKS, 3), np.int64), np.zeros((0, 3), x.dtype)
-    collide(*found, former, ends, own, 0.0, 0.0, float(np.finfo(x.dtype).eps), counts, touched)
+    collide(*found, former, ends, own, own, 0.0, 0.0, 0.0, float(np.finfo(x.dtype).eps), counts, touched)
     return ends, touched
 
 

@@ -46,9 +46,8 @@ def test_boxes_change_nothing_but_what_is_listed(turn: float, most: float) -> No
     for stray in (None, np.full(SLABS, np.inf)):
         bodies = swept(hulls, shift, way, 0.0, stray)
         x, touched = ends.copy(), np.empty(len(ends), np.int64)
-        collide(
-            bodies, hulls, former, x, np.zeros((0, 3)), 0.0, 0.0, 2e-16, np.zeros((CHUNKS, 3), int), touched
-        )
+        none, counts = np.zeros((0, 3)), np.zeros((CHUNKS, 3), int)
+        collide(bodies, hulls, former, x, none, none, 0.0, 0.0, 0.0, 2e-16, counts, touched)
         found.append((x, touched, len(bodies.near) / (len(bodies.start) - 1)))
     assert np.array_equal(found[0][0], found[1][0]) and np.array_equal(found[0][1] < 0, found[1][1] < 0)
     assert (found[0][1] >= 0).sum() > 500
