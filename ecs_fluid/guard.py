@@ -117,8 +117,12 @@ def is_finite(array: Array) -> bool:
 def _remedy(world: World) -> str:
     """What keeps strengths from running away, of what the world does not have yet."""
     ways = ["a smaller dt", "a larger core radius", "a higher viscosity, also of small eddies"]
+    lone = "[fluid] diffusion = { method = 'core_spreading' }"  # exchange ends where vortons drift apart
+    exchanging = any(one.method != "core_spreading" for one in named(world.systems, "DiffusionSystem"))
     if not (named(world.systems, "ReformulationSystem") and named(world.systems, "SubfilterSystem")):
-        ways.append("reformulation and subfilter together")
+        ways.append(f"reformulation and subfilter together{f' with {lone}' if exchanging else ''}")
+    elif exchanging:
+        ways.append(lone)
     stretching = [system for system in named(world.systems, "StretchSystem") if system.scheme != "none"]
     if stretching and named(world.systems, "BoundarySystem"):
         ways.append("behind bodies [fluid] stretch = { scheme = 'none' }")

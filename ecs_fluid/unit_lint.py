@@ -1,4 +1,4 @@
-"""Numbers probably meant in another unit: degrees Celsius, degrees of arc, centimetres or feet, frames."""
+"""Numbers probably meant in another unit: degrees Celsius or of arc, centimetres, feet, g/cm^3, frames."""
 
 from __future__ import annotations
 
@@ -25,9 +25,17 @@ NITROGEN = 77.0
 LENGTHS = {"millimetres": 1000.0, "centimetres": 100.0, "inches": 39.3701, "feet": 3.28084}
 """Units of length that other programs count in; how many there are in a metre."""
 
-EIGHTH = 45.0
-"""Keys of rotations that are all whole multiples of an eighth of a turn in degrees were meant in degrees."""
+PROTRACTOR = 15.0
+"""Keys of rotations that are all whole multiples of so many degrees were meant in degrees."""
 
+LIQUID = 500.0
+"""Density of fluids, kg/m^3, from which on they are liquids."""
+
+GRAMS = (0.3, 25.0)
+"""Densities of solids and liquids in g/cm^3, from cork to metals. In kg/m^3 they are those of gases."""
+
+GASES = (1.1, 2.0)
+"""Densities of gases that bubbles are likely to hold, from air to carbon dioxide, kg/m^3."""
 
 ONE = 1.0 - 1e-6
 """Births up to the end of a run below which there is none, with some digits to spare."""
@@ -36,7 +44,7 @@ ONE = 1.0 - 1e-6
 def of_unit(model: Settings, unit: str, place: str = "") -> Iterator[tuple[str, Any]]:
     """Places and values of the parameters whose descriptions name that unit, those of inner models too."""
     for where, value, meaning in _parameters(model, place):
-        if re.search(rf", {unit}(?=$|[;:,() ])", meaning):
+        if re.search(rf", {re.escape(unit)}(?=$|[;:,() ])", meaning):
             yield where, value
 
 
@@ -63,7 +71,9 @@ def celsius_lint(world: World, systems: list[System]) -> Iterator[str]:
     for entity in world.entities:
         yield from cold_rows_lint(entity.tables, "" if entity.name == "fluid" else f" of {entity.name!r}")
     for system in systems:
-        for place, value in of_unit(system.parameters, "K", f"{type(system).__name__}."):
+        units = ["K", *(["unit of the field"] if getattr(system, "of", "") == "temperature" else [])]
+        named = (of_unit(system.parameters, unit, f"{type(system).__name__}.") for unit in units)
+        for place, value in chain.from_iterable(named):
             yield from _cold_lint(place, value.values if isinstance(value, Keyed) else np.array(value))
 
 
@@ -106,16 +116,28 @@ def lengths_lint(world: World) -> Iterator[str]:
 def degrees_lint(model: Settings) -> Iterator[str]:
     """Sentences on rotation vectors in a model, rad, that turn by more than a whole turn.
 
-    Those that are keyed in time may do so, unless all keys are multiples of `EIGHTH`.
+    Those that are keyed in time may do so, unless all keys are multiples of `PROTRACTOR`.
     """
     for place, value in of_unit(model, "rad"):
         turns = np.atleast_2d(value.values if isinstance(value, Keyed) else np.array(value, np.float64))
         angle = float(np.linalg.norm(turns, axis=-1).max())
-        if angle > 2 * math.pi and not (isinstance(value, Keyed) and (turns % EIGHTH).any()):
+        if angle > 2 * math.pi and not (isinstance(value, Keyed) and (turns % PROTRACTOR).any()):
             shown = "a key" if isinstance(value, Keyed) else list(value)
             yield (
                 f"{place} = {shown} turns by {angle:g} rad; rotations are in radians, so {angle:g} degrees "
                 f"are {math.radians(angle):.4g}"
+            )
+
+
+def grams_lint(model: Settings, fluid: float) -> Iterator[str]:
+    """Sentences on densities in a model that are as low as those of gases, in a liquid of that density."""
+    for place, value in of_unit(model, "kg/m^3") if fluid >= LIQUID else ():
+        if not isinstance(value, float) or not GRAMS[0] <= value <= GRAMS[1]:
+            continue
+        if not GASES[0] <= value <= GASES[1]:
+            yield (
+                f"{place} = {value:g} kg/m^3 is that of a gas, in a liquid of {fluid:g} kg/m^3; densities "
+                f"are in kg/m^3, so {value:g} g/cm^3 are {1000 * value:g}"
             )
 
 

@@ -24,7 +24,7 @@ from ecs_fluid.schedule import named
 from ecs_fluid.system import System
 from ecs_fluid.systems.advection import AdvectionSystem
 from ecs_fluid.systems.bodies import BodySystem
-from ecs_fluid.systems.body_loads import LoadSystem
+from ecs_fluid.systems.body_loads import LoadSystem, idle_lint
 from ecs_fluid.systems.particle_mesh import TransferSystem
 from ecs_fluid.systems.shared.body_tables import (
     SHAPES,
@@ -145,8 +145,9 @@ class BuoyancySystem(System):
             add_loads(entities, force=np.einsum("nij,nj->ni", added, flow), added=added)
 
     def lint(self, world: World) -> list[str]:
-        """Warn of warm particles that lift nothing, and of the flow that a boundary makes inside bodies."""
-        texts = temperature_lint(self, world) if self.local else []
+        """Warn of no free bodies, warm particles that lift nothing, flow that a boundary makes in bodies."""
+        texts = idle_lint(self, world, "baroclinic")
+        texts += temperature_lint(self, world) if self.local else []
         free = any((entity[Body].motion == FREE).any() for entity in body_entities(world))
         if self.acceleration and free and named(world.systems, "BoundarySystem"):
             texts.append(

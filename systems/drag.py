@@ -15,7 +15,7 @@ from ecs_fluid.fluid import Fluid
 from ecs_fluid.schedule import named
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
-from ecs_fluid.systems.body_loads import LoadSystem
+from ecs_fluid.systems.body_loads import LoadSystem, idle_lint
 from ecs_fluid.systems.buoyancy import profile
 from ecs_fluid.systems.operations import WindSystem
 from ecs_fluid.systems.shared.body_tables import (
@@ -31,7 +31,7 @@ from ecs_fluid.systems.shared.body_tables import (
 from ecs_fluid.systems.shared.braking import brake_spin, gained
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest
 from ecs_fluid.systems.shared.populations import rows_of_each
-from ecs_fluid.systems.shared.surface_areas import areas
+from ecs_fluid.systems.shared.surface_areas import frontal_areas
 from ecs_fluid.systems.surroundings import SurroundingsSystem, radii
 from ecs_fluid.systems.turbulence import TurbulenceSystem
 from ecs_fluid.world import World
@@ -58,7 +58,7 @@ class DragSystem(System):
     "constant": `coefficient`.
     Torque: -8 pi rho nu R^3 (spin - omega/2), the creeping one, with the vorticity omega of the fluid there.
     Lift (Magnus): `lift` pi rho R^3 spin cross w, with the factor 1 in creeping flow, measured at 0.1 to 0.4
-    in fast flow. A polytope counts as the ball of its volume.
+    in fast flow. A polytope, or a body of parts, counts as the ball of its volume.
 
     In a plane bodies are cylinders across it, and all is that of a metre: F = -rho C_d R |w| w with law
     "sucker_brauer", C_d = 1.18 + 6.8/Re^0.89 + 1.96/Re^0.5 - 4e-4 Re/(1 + 3.64e-7 Re^2), measured at Re from
@@ -114,8 +114,9 @@ class DragSystem(System):
         return self.law or LAWS[self.world.dimension][0]
 
     def lint(self, world: World) -> list[str]:
-        """Warn of vortons beside a body, whose flow at its centre is no wind, and of no viscosity."""
-        texts, bodies = [], body_entities(world)
+        """Warn of no free bodies, vortons beside one, whose flow at its centre is no wind, no viscosity."""
+        texts = idle_lint(self, world, "inertia")
+        bodies = body_entities(world)
         wind = any(isinstance(system, WindSystem | TurbulenceSystem) for system in world.systems)
         free = any((entity[Body].motion == FREE).any() for entity in bodies)
         if self.flow and free and not wind and named(world.systems, "BoundarySystem"):
@@ -207,10 +208,7 @@ class DragSystem(System):
 
 
 def _flat_lint(entities: list[Entity]) -> list[str]:
-    """Warn of free polytopes that are far from the balls of their volumes.
-
-    Over all directions the mean frontal area of a convex body is a quarter of its surface (Cauchy).
-    """
+    """Warn of free bodies of flat faces that are far from the balls of their volumes."""
     from ecs_fluid.kernels.bodies.table import SOLID
 
     if not entities:
@@ -218,8 +216,7 @@ def _flat_lint(entities: list[Entity]) -> list[str]:
     bodies, hulls = gathered(entities)
     disk = np.pi * radii(bodies, hulls) ** 2
     free = (bodies.motion == FREE) & (bodies.shape == SOLID) & ~bodies.hinge.any(axis=1)
-    free &= np.bincount(bodies.leader, minlength=len(disk))[bodies.leader] == 1
-    wide = np.divide(areas(bodies, hulls), 4 * disk, out=np.zeros(len(disk)), where=free)
+    wide = np.where(free, frontal_areas(bodies, hulls) / disk, 0.0)
     texts = []
     for entity, rows in rows_of_each(entities):
         if len(entity) and wide[rows].max() > FLAT:

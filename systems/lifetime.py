@@ -8,12 +8,15 @@ import numpy as np
 from pydantic import Field
 
 from ecs_fluid.component import Array
-from ecs_fluid.components import Age, Position, Species
+from ecs_fluid.components import Age, BirthCells, Position, Species
 from ecs_fluid.components.bodies import BoundVorticity
 from ecs_fluid.errors import RecipeError
+from ecs_fluid.keyframes import Keyed
 from ecs_fluid.periodic import nearest_to
 from ecs_fluid.recipe import Name, Vector
+from ecs_fluid.schedule import named
 from ecs_fluid.system import System
+from ecs_fluid.systems.shared.emitters import Emitter
 from ecs_fluid.systems.shared.properties import SpeciesName
 from ecs_fluid.world import World
 
@@ -115,10 +118,16 @@ class KillBoxSystem(System):
                 entity.kill(self._gone(position.x))
 
     def lint(self, world: World) -> list[str]:
-        """Warn of a box that leaves nothing of what is there at the start."""
+        """Warn of a box that leaves nothing of what is there at the start, or given off by an emitter."""
         if world.tick:
             return []
         told = [
+            f"emitter {emitter.name!r}"
+            for system in named(world.systems, "EmissionSystem")
+            for emitter in system.emitters
+            if (not self.on or emitter.into in self.on) and self._gives_off_nothing_else(emitter)
+        ]
+        told += [
             repr(entity.name)
             for entity, (position,) in self.chosen(Position)
             if len(entity) and BoundVorticity not in entity and self._gone(position.x).all()
@@ -126,9 +135,23 @@ class KillBoxSystem(System):
         if not told:
             return []
         return [
-            f"KillBoxSystem: all particles of {' and '.join(told)} are removed in the first tick; check low, "
-            f"high and keep = {self.keep!r}, or name other entities in 'on'"
+            f"KillBoxSystem: all particles of {' and '.join(told)} are removed in the first tick; check "
+            f"low, high and keep = {self.keep!r}, or name other entities in 'on'"
         ]
+
+    def _gives_off_nothing_else(self, emitter: Emitter) -> bool:
+        """Whether all of an emitter's region, which rests, is on the wrong side."""
+        if emitter.attached is not None or emitter.puff is not None or isinstance(emitter.center, Keyed):
+            return False
+        state = self.world[emitter.name]
+        if BirthCells in state:
+            return bool(self._gone(state[BirthCells].x + np.array(emitter.center)).all())
+        low, high = (emitter.center + side * np.array(emitter.spread) for side in (-0.5, 0.5))
+        # The place of the region nearest to the middle of the box is in the box if any of the region is.
+        ends = (
+            [low, high] if self.keep == "outside" else [np.clip(0.5 * np.add(self.low, self.high), low, high)]
+        )
+        return bool(self._gone(np.array(ends)).all())
 
     def _gone(self, x: Array) -> Array:
         """Mask (n,) of the places (n, 3) m on the wrong side."""

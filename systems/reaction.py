@@ -98,9 +98,12 @@ class ReactionSystem(System):
 
     def added(self, world: World) -> None:
         """Attach the component in which particles remember the body that they touched."""
-        if "tracers" in (self.linear, self.angular) and self.tracer_volume is None:
+        by_tracers = [key for key in ("linear", "angular") if getattr(self, key) == "tracers"]
+        if by_tracers and self.tracer_volume is None:
             raise RecipeError(
-                "ReactionSystem: tracer_volume is missing; the volume of a tracer is cell^3/per_cell"
+                f"ReactionSystem: {by_tracers[0]} = 'tracers' needs tracer_volume, m^3: cell^3/per_cell, or "
+                "for an emitter the volume that flows through it in a second over its rate; without tracers, "
+                f"give {by_tracers[0]} = 'vortons' or 'none'"
             )
         told = ", ".join(repr(axis) for axis in self.axes)
         if world.across is not None and self.axes == ("xyz"[world.across],):

@@ -24,7 +24,7 @@ from ecs_fluid.components import (
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import LAWS, Fluid, key_values
-from ecs_fluid.keyframes import KeyedNumber, KeyedVector, value_at
+from ecs_fluid.keyframes import Keyed, KeyedNumber, KeyedVector, value_at
 from ecs_fluid.periodic import nearest_to
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
@@ -294,6 +294,19 @@ class HeaterSystem(System):
             if not value > 0:
                 raise RecipeError(f"HeaterSystem: temperature = {value} K; numbers above 0 are needed")
         world.require(ExpansionSystem)
+
+    def lint(self, world: World) -> list[str]:
+        """Warn of a region beside the boxes around all containers."""
+        rooms = containers(world)
+        if isinstance(self.center, Keyed) or not rooms:
+            return []
+        low, high = (self.center + side * np.array(self.size) for side in (-0.5, 0.5))
+        if any((low < r.corners.max(axis=0)).all() and (high > r.corners.min(axis=0)).all() for r in rooms):
+            return []
+        return [
+            f"HeaterSystem: its region, of {list(self.size)} m around {list(self.center)}, is outside all "
+            "containers; check center, which is in world coordinates, and size"
+        ]
 
     def process(self, dt: float) -> None:
         """Heat the particles inside the region."""

@@ -64,7 +64,7 @@ class TurbulenceSystem(System):
         if not names or not blown or self.speed == 0.0:
             return []
         return [
-            f"TurbulenceSystem: its wind blows through {' and '.join(names)}, which only stop particles at "
+            f"TurbulenceSystem: its wind blows through {' and '.join(names)}: bodies only stop particles at "
             "the surface; name flat faces in mirrors of the fluid's velocity, or entities away from them in "
             "'on'"
         ]

@@ -38,7 +38,7 @@ from ecs_fluid.worlds.cells import lattice_of_at_most
 from ecs_fluid.worlds.hulls import Hull, about
 from ecs_fluid.worlds.parameters import Direction, Length, Point
 from ecs_fluid.worlds.regions import Box
-from ecs_fluid.worlds.shapes import AnyPolytope, AnyShape, Ball, CompoundShape, CylinderShape, Heavy
+from ecs_fluid.worlds.shapes import AnyRoom, AnyShape, Ball, CompoundShape, CylinderShape, Heavy
 
 Friction = Annotated[float, Field(ge=0, le=100)]
 AddedPart = Annotated[float, Field(ge=0, le=1e3)]
@@ -178,7 +178,8 @@ class _Placed(Recipe):
         """Spawn the body with the masses (n,) kg and inertia tensors (n, 3, 3) kg m^2 of its parts."""
         center = self._place(default)
         found = -(self._arm(default) + default)
-        rounding = 1e-12 * (np.abs(default).max() + np.abs(center).max())
+        reach = max(np.max(table.radius) for table in shape if isinstance(table, BallShape | HullTable))
+        rounding = 1e-12 * (reach + np.abs(default).max() + np.abs(center).max())
         self._own_origin = np.where(np.abs(found) > rounding, found, 0.0)
         rotation = np.asarray(value_at(self.rotation, 0.0), np.float64)
         one = np.ones((len(mass), 1))
@@ -351,8 +352,8 @@ class ContainerRecipe(_Placed):
     """
 
     kind: ClassVar[str] = "container"
-    shape: AnyPolytope
-    """shape of the room inside"""
+    shape: AnyRoom
+    """shape of the room inside; of a ball, 180 flat faces that enclose its volume"""
     mass: Heavy | None = None
     """mass of the walls, kg; used, and needed, with `heat` alone, whose heat capacity is per mass"""
 

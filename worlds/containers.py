@@ -1,4 +1,4 @@
-"""The space inside a container, for recipes that fill it."""
+"""The space of a container or a body of the world, for recipes that fill it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.components.bodies import HullShape, HullTable, Pose
+from ecs_fluid.components.bodies import BallShape, BodyPart, HullShape, HullTable, Pose
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.systems.shared.body_tables import corners_of, planes_of
 from ecs_fluid.systems.shared.walls import hull_volume
 from ecs_fluid.validation_errors import nearest
 from ecs_fluid.world import World
-from ecs_fluid.worlds.space import Space
+from ecs_fluid.worlds.space import Space, ball
 
 
 class Inside(NamedTuple):
@@ -64,3 +64,29 @@ def inside(world: World, name: str) -> Inside:
     pose, table, hull = entity[Pose], entity[HullTable], int(entity[HullShape].hull[0])
     corners, planes = (part(table, hull).astype(np.float64) for part in (corners_of, planes_of))
     return Inside(corners, planes, pose.x[0].astype(np.float64), matrix_of(pose.q[0].astype(np.float64)).T)
+
+
+def of_body(world: World, name: str) -> Space:
+    """The space that the body `name` fills, in its axes; RecipeError if it is not one body."""
+    if name not in world or Pose not in world[name] or is_container(world, name):
+        raise RecipeError(
+            f"skin without solid is around the body that attached names, but {name!r} names none that stands "
+            "before this entity; give the solid too"
+        )
+    entity = world[name]
+    if len(entity) != 1 and (BodyPart not in entity or entity[BodyPart].leaders().any()):
+        raise RecipeError(
+            f"skin without solid is around the body that attached names, but {name!r} has several; give the "
+            "solid too"
+        )
+    if BallShape in entity:
+        return ball(float(entity[BallShape].radius[0]))
+    table, numbers = entity[HullTable], entity[HullShape].hull
+    walls = [planes_of(table, int(hull)).astype(np.float64) for hull in numbers]
+    corners = np.concatenate([corners_of(table, int(hull)) for hull in numbers]).astype(np.float64)
+
+    def holds(local: Array) -> Array:
+        inside = [(local @ planes[:, :3].T <= planes[:, 3]).all(axis=1) for planes in walls]
+        return np.asarray(np.any(inside, axis=0))
+
+    return Space(corners.min(axis=0), corners.max(axis=0), holds)

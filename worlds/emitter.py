@@ -28,6 +28,7 @@ from ecs_fluid.systems.emission import EmissionSystem
 from ecs_fluid.systems.shared.emitters import Emitter, further
 from ecs_fluid.systems.shared.puffs import recipe_of_puff, rows_of_puff
 from ecs_fluid.world import World
+from ecs_fluid.worlds.containers import of_body
 from ecs_fluid.worlds.parameters import Extent
 from ecs_fluid.worlds.regions import Solid
 
@@ -41,12 +42,13 @@ POPULATIONS: dict[str, tuple[type[Component], ...]] = {
 class EmitterRecipe(Recipe, Emitter):
     """Emits particles into a population: vortons, tracers, or inertial particles such as droplets.
 
-    Each tick of dt seconds adds rate x dt particles; the fraction is carried to the next tick (articles,
-    part 7). A particle is born at a random place in a region about `center` whose full widths along x, y, z
-    are `spread`: a box, an ellipsoid ("sphere"), or a flat ellipse across z ("disc"). Or it is born in a
-    `solid`, any shape of a body or a mesh, which is cut into cells; with a `skin`, in the cells around the
-    solid. Each component of velocities and strengths gets a random part, uniform between minus and plus half
-    of `velocity_spread` or `strength_spread`. `rate` and `center` may be keyframed.
+    Each tick of dt seconds adds rate x dt particles; the fraction is carried to the next tick (articles, part
+    7). A particle is born at a random place in a region about `center` whose full widths along x, y, z are
+    `spread`: a box, an ellipsoid ("sphere"), or a flat ellipse across z ("disc"). Or it is born in a `solid`,
+    any shape of a body or a mesh, which is cut into cells; with a `skin`, in the cells around the solid, or
+    around the body that carries the emitter. Each component of velocities and strengths gets a random part,
+    uniform between minus and plus half of `velocity_spread` or `strength_spread`. `rate` and `center` may be
+    keyframed.
 
     With a `puff` the rows of a whole entity are born at that place in place of each particle: with a
     ``vortex_ring`` the emitter is a synthetic jet, which gives the flow the impulse rate x pi Gamma R^2 per
@@ -74,7 +76,8 @@ class EmitterRecipe(Recipe, Emitter):
     """shape or mesh in which particles are born, in place of `shape` and `spread`, m; its center is relative
     to that of the emitter"""
     skin: Extent = 0.0
-    """particles are born around the solid, at most this far from it, to within a cell, m; 0: inside it"""
+    """particles are born around the solid, by default the body that carries the emitter, at most this far
+    from it, to within a cell, m; 0: inside the solid"""
 
     @model_validator(mode="after")
     def _fits_the_population(self) -> EmitterRecipe:
@@ -97,12 +100,17 @@ class EmitterRecipe(Recipe, Emitter):
     @model_validator(mode="after")
     def _one_region(self) -> EmitterRecipe:
         fields = Emitter.model_fields
-        if self.solid is None and self.skin:
-            raise ValueError("skin is given without solid; give the solid that it surrounds")
-        if self.solid is not None and (
+        if self.solid is None and self.skin and (self.attached is None or self.attached_by != "each"):
+            raise ValueError(
+                "skin is given without solid; give the solid that it surrounds, or attach the emitter to the "
+                "body that it surrounds"
+            )
+        if (self.solid is not None or self.skin) and (
             self.shape != fields["shape"].default or self.spread != fields["spread"].default
         ):
-            raise ValueError("shape or spread is given beside solid; only one region of birth is allowed")
+            raise ValueError(
+                "shape or spread is given beside solid or skin; only one region of birth is allowed"
+            )
         return self
 
     @property
@@ -113,8 +121,9 @@ class EmitterRecipe(Recipe, Emitter):
     def build(self, world: World) -> None:
         """Make the population, with the components of its future rows, and the cells of birth."""
         self.spawn(world)
-        if self.solid is not None:
-            cells = BirthCells(*self.solid.space().cells(self.skin, world.across))
+        if self.solid is not None or self.skin:
+            space = of_body(world, str(self.attached)) if self.solid is None else self.solid.space()
+            cells = BirthCells(*space.cells(self.skin, world.across))
             world.spawn(self.name, Emission, cells)
 
     def spawn(self, world: World) -> None:

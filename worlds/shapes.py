@@ -49,6 +49,12 @@ class Ball(Settings):
         """The space that it fills, for recipes that fill it with particles."""
         return ball(self.radius)
 
+    def hull(self) -> Hull:
+        """A polytope of 180 triangles that has its volume."""
+        from ecs_fluid.kernels.panels.panels import ball_panels
+
+        return hull_of_vertices(ball_panels(self.radius, 0.35 * self.radius).vertices)
+
 
 class Polytope(Settings):
     """A convex polytope."""
@@ -270,6 +276,7 @@ _Polytopes = (
     | MeshShape
 )
 AnyPolytope = Annotated[_Polytopes, Field(discriminator="shape")]
+AnyRoom = Annotated[Ball | _Polytopes, Field(discriminator="shape")]
 
 
 class Part(Settings):

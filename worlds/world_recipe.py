@@ -25,12 +25,14 @@ from ecs_fluid.systems.advection import AdvectionSystem
 from ecs_fluid.systems.emission import EmissionSystem
 from ecs_fluid.systems.operations import InertiaSystem
 from ecs_fluid.systems.shared.populations import particles_take
-from ecs_fluid.unit_lint import degrees_lint, late_lint
+from ecs_fluid.unit_lint import degrees_lint, grams_lint, late_lint
 from ecs_fluid.validation_errors import nearest, shown, unfit_for_files, validated
 from ecs_fluid.world import World
 from ecs_fluid.world_files import read_tables
 from ecs_fluid.world_options import WorldOptions
+from ecs_fluid.worlds.bodies import BodyRecipe, Spheres
 from ecs_fluid.worlds.files import files_from
+from ecs_fluid.worlds.liquid import LiquidRecipe
 from ecs_fluid.worlds.overrides import override
 from ecs_fluid.worlds.section import KERNEL, CoredVortex
 from ecs_fluid.worlds.system_requests import Request, merged, needed_by
@@ -214,20 +216,30 @@ class WorldRecipe(Settings):
         yield "[fluid]", AdvectionSystem()
 
     def lint(self) -> list[str]:
-        """Warn, before building, of coarse recipes, angles in degrees and times in frames."""
-        texts = [f"{item.name!r}: {text}" for item in self.entity for text in degrees_lint(item)]
-        # Who steps a world in Python may not have said how long it runs.
-        texts += self._late() if "duration" in self.world.model_fields_set else []
+        """Warn, before building, of coarse recipes and numbers in other units."""
+        texts = []
+        for place, part in self._parts():
+            texts += [f"{place}: {text}" for text in self._other_units(part)]
         for item in self.entity:
             with users_code(f"{item.name!r}: lint of {item.kind}"):
                 texts += [f"{item.name!r}: {text}" for text in item.lint()]
         return texts
 
-    def _late(self) -> list[str]:
-        parts: list[tuple[str, Settings]] = [(repr(item.name), item) for item in self.entity]
+    def _parts(self) -> list[tuple[str, Settings]]:
+        """Entities and chosen systems, and what each is called."""
         with searching(self._folder if self._allow_code else None):
-            parts += [(f"{place} {one.kind!r}", one.parameters) for place, one in self._chosen()]
-        return [f"{place}: {text}" for place, part in parts for text in late_lint(part, self.world.duration)]
+            chosen = [(f"{place} {one.kind!r}", one.parameters) for place, one in self._chosen()]
+        return [*((repr(item.name), item) for item in self.entity), *chosen]
+
+    def _other_units(self, part: Settings) -> Iterator[str]:
+        """Sentences on angles in degrees, densities in g/cm^3, and times in frames."""
+        yield from degrees_lint(part)
+        liquids = [item.density for item in self.entity if isinstance(item, LiquidRecipe)]
+        inside = liquids if isinstance(part, BodyRecipe | Spheres) else []
+        yield from grams_lint(part, max([self.fluid.density, *inside]))
+        # Who steps a world in Python may not have said how long it runs.
+        if "duration" in self.world.model_fields_set:
+            yield from late_lint(part, self.world.duration)
 
 
 def _list(tables: dict[str, Any], key: str, place: str) -> list[Any]:
@@ -300,6 +312,10 @@ def _system_of(item: Any, place: str, allow_code: bool) -> type[System]:
         raise RecipeError(
             f"{place}: kind = {name!r} belongs in the [fluid] table; write {name} = {{ ... }} under [fluid], "
             f"or set fluid.{name}.NAME=VALUE"
+        )
+    if isinstance(name, str) and name in FluidTable.model_fields and name not in named_systems():
+        raise RecipeError(
+            f"{place}: kind = {name!r} is no system, but a number of the fluid; give it under [fluid]"
         )
     if made:
         return type(item)

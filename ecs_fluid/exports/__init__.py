@@ -11,15 +11,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ecs_fluid.arguments import is_number, is_whole, names_of, path_of, refuse_unused
 from ecs_fluid.errors import StorageError, sentences
 from ecs_fluid.validation_errors import nearest, shown
-
-if TYPE_CHECKING:
-    from ecs_fluid.io.runfolder import RunFolder
 
 FORMATS = {
     "usd": "points and bodies over time in one file, for Blender, Houdini, Maya, Omniverse",
@@ -92,8 +89,8 @@ def export(
     folder = RunFolder.open(run)
     if not (is_whole(start) and 0 <= start <= LATEST):
         raise StorageError(f"start = {shown(start)}; a whole number from 0 to {LATEST:,} is needed")
-    turns = _axis_upwards(folder, to, up)
-    chosen = Frames(folder, frames, only, progress, of_particles=to in SURFACES, start=start, up=turns)
+    upwards = partial(_axis_upwards, to, up)
+    chosen = Frames(folder, frames, only, progress, to in SURFACES, start, upwards)
     if voxel is not None and not (is_number(voxel) and 0.0 < voxel < float("inf")):
         raise StorageError(f"voxel = {shown(voxel)}; the edge of a voxel in m, above 0, is needed")
     if to in HOLDS:
@@ -118,18 +115,15 @@ def export(
     return target
 
 
-def _axis_upwards(folder: RunFolder, to: str, up: str | None) -> str | None:
-    """The axis that is to be upwards in the frames; None: as they are stored."""
-    from ecs_fluid.runs.stored_recipe import up_of_run
-
+def _axis_upwards(to: str, up: str | None, own: str) -> str:
+    """The axis that is to be upwards in the frames of a world in which `own` is."""
     if up is not None and up not in UPWARDS:
         raise StorageError(f"up = {shown(up)}; {' or '.join(UPWARDS)} is needed")
     if to in AS_STORED:
         refuse_unused({"up": up}, f"on {to}, which has the numbers of the run as they are")
-        return None
+        return own
     if to == "gltf":  # whose root node turns the scene
         if up == "z":
             raise StorageError("up = 'z' on gltf, in which y is upwards; leave it out")
-        return None
-    own = up_of_run(folder)
+        return own
     return up or (own if own in UPWARDS else "z")

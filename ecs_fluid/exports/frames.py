@@ -67,7 +67,7 @@ class Frames:
     at none, and with ``of_particles``, it is that of the particles of ``liquids``. It is None without either.
     Its vertices move as the particles of the populations ``beside``; ``all_liquids`` are those of the run.
     ``only`` are the names that were given. ``matrix`` (3, 3) turns the world as it was simulated into that of
-    the frames, in which the axis ``up`` is upwards.
+    the frames, in which the axis ``up`` is upwards: what ``upwards`` makes of the axis that the world has.
     """
 
     def __init__(
@@ -78,11 +78,11 @@ class Frames:
         progress: Callable[[int], None] | None = None,
         of_particles: bool = True,
         start: int = 0,
-        up: str | None = None,
+        upwards: Callable[[str], str] = lambda own: own,
     ) -> None:
         self.run, self._progress = run, progress
         own = up_of_run(run)
-        self.up = up or own
+        self.up = upwards(own)
         self.matrix = turn(own, self.up)
         self._turned = self.up != own
         self.declared = run.columns()

@@ -17,9 +17,11 @@ from ecs_fluid.systems.drag import DragSystem
 from ecs_fluid.systems.inflow import inflows
 from ecs_fluid.systems.liquid.constants import common_viscosity
 from ecs_fluid.systems.liquid.steps import capillary_step
+from ecs_fluid.systems.operations import WindSystem
 from ecs_fluid.systems.shared.body_tables import body_entities
 from ecs_fluid.systems.shared.populations import joined, of_bodies, rows_of_each
 from ecs_fluid.systems.shared.walls import Walls, containers, outside_all, skewness
+from ecs_fluid.systems.turbulence import TurbulenceSystem
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -134,10 +136,14 @@ def _misplaced_lint(world: World, support: float) -> list[str]:
 
 
 def _not_carried_lint(world: World) -> list[str]:
-    """Warn of vortons and particles with an own velocity in liquid, which does not carry them."""
+    """Warn of vortons and particles with an own velocity in liquid, and of tracers beside it, which it does
+    not carry."""
     from scipy.spatial import cKDTree
 
-    kinds = {Strength: "vortons", InertialVelocity: "inertial particles"}
+    kinds = {Strength: "vortons", InertialVelocity: "inertial particles", Position: "tracers"}
+    moved = any(Strength in entity for entity in world.entities) or any(
+        isinstance(system, WindSystem | TurbulenceSystem) for system in world.systems
+    )
     others = [
         (entity, position.x, next(name for kind, name in kinds.items() if kind in entity))
         for entity, (position,) in world.entities_with(Position)
@@ -152,7 +158,12 @@ def _not_carried_lint(world: World) -> list[str]:
     search, texts = cKDTree(np.concatenate([position.x for position, _ in liquids])), []
     for entity, x, name in others:
         inside = int(np.isfinite(search.query(x, distance_upper_bound=spacing)[0]).sum())
-        if inside:
+        if name == "tracers" and not (inside or moved):
+            texts.append(
+                f"none of the {len(entity)} tracers of {entity.name!r} lie in liquid, and nothing else moves "
+                "them, so they stay where they are until liquid comes there; move them"
+            )
+        if inside and name != "tracers":
             texts.append(
                 f"{inside} of {len(entity)} {name} of {entity.name!r} lie in liquid, which neither carries "
                 "nor feels them; move them, or use tracers, which go with the liquid"

@@ -146,16 +146,17 @@ def misplaced_lint(entities: list[Entity], bodies: Bodies, hulls: Hulls) -> list
 
 
 def part_overlap_lint(entities: list[Entity], bodies: Bodies, hulls: Hulls) -> list[str]:
-    """A sentence on each entity whose bodies have parts that overlap, by how much at most."""
+    """A sentence on each entity whose free bodies have parts that overlap, by how much at most."""
     from ecs_fluid.kernels.bodies.close_bodies import close_pairs
 
     texts = []
     for entity, rows in rows_of_each(entities):
-        if BodyPart not in entity or len(entity) < 2:
+        which = np.arange(rows.start, rows.stop)[bodies.motion[rows] == FREE]
+        if BodyPart not in entity or len(which) < 2:
             continue
-        some = some_of(bodies, np.arange(rows.start, rows.stop))
-        alone, free = np.arange(len(entity)), np.full(len(entity), FREE)
-        corners = [_solid(some, hulls, k).corners for k in range(len(entity))]
+        some = some_of(bodies, which)
+        alone, free = np.arange(len(which)), np.full(len(which), FREE)
+        corners = [_solid(some, hulls, k).corners for k in range(len(which))]
         middle = np.array([each.mean(axis=0) for each in corners])
         reach = np.array(
             [np.linalg.norm(each - x, axis=1).max() for each, x in zip(corners, middle, strict=True)]

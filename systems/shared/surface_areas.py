@@ -38,6 +38,22 @@ def areas(bodies: Bodies, hulls: Hulls, across: int | None = None) -> Array:
     return of_whole(bodies.leader, out)
 
 
+def frontal_areas(bodies: Bodies, hulls: Hulls) -> Array:
+    """Mean over all directions of the area (n,) m^2 that a body hides.
+
+    Of a convex body it is a quarter of its surface (Cauchy). Of parts, which may hide each other, it is less
+    than that, and than that of their convex hull; the smaller one is taken.
+    """
+    from scipy.spatial import ConvexHull
+
+    out = areas(bodies, hulls) / 4
+    for first in np.flatnonzero(np.bincount(bodies.leader) > 1):
+        rows = bodies.leader == first
+        whole = ConvexHull(np.concatenate([corners_of(hulls, h) for h in bodies.hull[rows]]))
+        out[rows] = np.minimum(out[rows], whole.area / 4)
+    return np.asarray(out)
+
+
 def _area(polygon: Array) -> float:
     cross = np.cross(polygon[1:-1] - polygon[0], polygon[2:] - polygon[0]).sum(axis=0)
     return 0.5 * float(np.linalg.norm(cross))

@@ -10,6 +10,7 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import HullShape, Pose
+from ecs_fluid.input_limits import check_memory
 from ecs_fluid.keyframes import varies
 from ecs_fluid.schedule import named
 from ecs_fluid.systems.shared.body_tables import (
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 MOST_PLANES = 64
 """Most walls of a container that are mirrors; with more, each has so little fluid that there are no
 mirrors."""
+
+IMAGE = 300
+"""Bytes that an image takes while fields are made of it."""
+
+REMEDY = "use smaller cells, or a smaller dt if particles were thrown far away"
+"""What to do about too many images: cells, and so the reach, are wide where particles are far apart."""
 
 FULL = 0.9
 """From this fraction of a container's volume on, its particles fill it: it then holds no ambient fluid."""
@@ -214,6 +221,9 @@ def images_behind(wall: Walls, x: Array, held: Array, reach: float, deep: float 
         this, other, first = k, facing[0] if len(facing) else None, 0
         while first < count:
             if 2 * count - first > len(at):
+                check_memory(
+                    IMAGE, 2 * len(at), f"images of particles, up to {reach:.3g} m behind walls,", REMEDY
+                )
                 longer = (np.concatenate([column, column]) for column in (at, original, plane))
                 at, original, plane = longer
             last = count

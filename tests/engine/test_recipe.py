@@ -394,6 +394,10 @@ def test_schema_takes_both_forms_of_dt() -> None:
             )
             for word, own in (("polytope", "points"), ("cuboid", "box"), ("disk", "ball"))
         ),
+        (
+            {"entity": [{"kind": "body", "name": "a", "shape": {"shape": "ball", "size": 1}}]},
+            "unknown key 'shape.size'; did you mean 'radius'?",
+        ),
         ({"entity": [{"name": "a"}]}, r"\[\[entity\]\] 1: 'kind' is missing; known: "),
         ({"entity": [{"kind": ["tracers"]}]}, r"kind = \['tracers'\] is not known"),
         ({"entity": ["ring"]}, r"\[\[entity\]\] 1: 'ring'; a table with a 'kind' is needed"),
@@ -407,6 +411,9 @@ def test_schema_takes_both_forms_of_dt() -> None:
         ({"system": [{"kind": "wind"}]}, r"\[\[system\]\] 1 'wind': 'velocity' is missing"),
         ({"system": [{"kind": "wind", "velocity": [1, 2, 3], "n": 1}]}, "unknown key 'n'"),
         ({"system": [{"kind": "velocity"}]}, r"belongs in the \[fluid\] table; write velocity = "),
+        ({"system": [{"kind": "gravity"}]}, "kind = 'gravity' is no system, but a number of the fluid; give"),
+        ({"system": [{"kind": "surface", "level": 310}]}, "unknown key 'level'; did you mean 'inside'?"),
+        ({"system": [{"kind": "turbulence", "rms": 1}]}, "unknown key 'rms'; did you mean 'speed'?"),
         ({"system": [{"velocity": [1, 2, 3]}]}, r"\[\[system\]\] 1: 'kind' is missing; known: "),
         ({"world": {"duration": 1e9}}, "at most 10 million are allowed"),
         ({"fluid": {"velocity": {"kernel": b"x"}}}, r"velocity: kernel = b'x': text is needed, not bytes"),

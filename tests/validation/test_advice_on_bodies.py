@@ -10,6 +10,8 @@ from boundary_flows import empty_world
 from solids import balls
 
 import ecs_fluid as ef
+from ecs_fluid.systems.shared.body_tables import body_entities, gathered
+from ecs_fluid.systems.shared.surface_areas import frontal_areas
 
 WIND = (1.0, 0.0, 0.0)
 BALL: dict[str, Any] = {"shape": "ball", "radius": 0.5}
@@ -275,3 +277,35 @@ def test_balls_wider_than_their_lattice_are_told() -> None:
     ):
         found = ef.WorldRecipe(entity=(balls | {"radius": radius},)).lint()
         assert [text.startswith(part) for part, text in zip(told, found, strict=True)] == [True] * len(told)
+
+
+def frontal(*parts: dict[str, Any]) -> tuple[float, list[str]]:
+    """Mean frontal area of a free body of these parts, m^2, and what drag says of it."""
+    body = {"kind": "body", "name": "b", "shape": {"shape": "compound", "parts": list(parts)}}
+    world = ef.load({"fluid": {"viscosity": 1e-5}, "entity": [body], "system": [{"kind": "drag"}]})
+    bodies, hulls = gathered(body_entities(world))
+    area = frontal_areas(bodies, hulls)
+    assert (area == area[0]).all()
+    return float(area[0]), [text for text in world.lint() if "the ball of its volume" in text]
+
+
+def test_drag_tells_of_flat_bodies_of_parts() -> None:
+    """Cauchy: a quarter of the surface, 2 (ab + bc + ca)/4, for a whole box, however it is cut.
+
+    Two cubes of 1 m that are 20 m apart hide each other in few directions, so 2 x 1.5 m^2. Three walls of a
+    box hide no more than the box does. A ball of the volume of the plate, 0.01 m^3, hides
+    pi (3 x 0.01/4 pi)^(2/3) = 0.0561 m^2, and the plate 9.1 times as much.
+    """
+
+    def box(size: list[float], x: float = 0.0, **more: Any) -> dict[str, Any]:
+        return {"shape": {"shape": "box", "size": size}, "center": [x, 0.0, 0.0], **more}
+
+    area, told = frontal(*(box([0.25, 1.0, 1.0], x) for x in (-0.375, -0.125, 0.125, 0.375)))
+    assert area == pytest.approx(1.5, rel=1e-6) and not told
+    area, _ = frontal(box([1.0, 1.0, 1.0], -10.0), box([1.0, 1.0, 1.0], 10.0))
+    assert area == pytest.approx(3.0, rel=1e-6)
+    walls = [box([0.01, 1.0, 1.0], -0.495), box([0.01, 1.0, 1.0], 0.495), box([0.98, 1.0, 0.01])]
+    assert frontal(*walls)[0] == pytest.approx(1.5, rel=1e-6)
+    area, told = frontal(box([0.5, 1.0, 0.01], 0.25), box([0.5, 1.0, 0.01], -0.25))
+    assert area == pytest.approx(0.51, rel=1e-6) and len(told) == 1
+    assert "'b' counts as the ball of its volume, but its mean frontal area is 9." in told[0]

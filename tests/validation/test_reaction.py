@@ -200,7 +200,7 @@ def test_who_sets_the_spin_is_asked_once() -> None:
     balls(world, "ball", [0, 0, 0])
     with pytest.raises(ef.RecipeError, match="changes the spin of bodies too"):
         world.add_systems([ef.BoundarySystem(), ef.ReactionSystem(tracer_volume=1.0, angular="tracers")])
-    with pytest.raises(ef.RecipeError, match="tracer_volume is missing"):
+    with pytest.raises(ef.RecipeError, match=r"linear = 'tracers' needs tracer_volume, m.3: cell.3/per_cell"):
         world.add_systems([ef.ReactionSystem()])
     with pytest.raises(ef.RecipeError, match=r"axes = \['y'\] has no effect with linear = 'none'"):
         world.add_systems([ef.ReactionSystem(linear="none", axes=("y",))])

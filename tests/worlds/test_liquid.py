@@ -142,7 +142,7 @@ def test_liquids_in_one_place_are_told(liquids: list[dict[str, Any]], said: str)
 
 
 def test_what_liquid_does_not_carry_is_told() -> None:
-    """Vortons above it, and tracers in it, are not."""
+    """Vortons above it, and tracers in it, are not; nor tracers beside it that vortons or winds move."""
     world = poured({"fills": "tank", "level": 3.0})
     x = np.array([[1.0, 2.0, 2.8], [1.0, 2.0, 2.9], [1.0, 2.0, 3.2]])
     world.spawn("vortices", ef.Position(x), ef.Strength(0 * x), ef.CoreRadius(np.ones(3)))
@@ -155,6 +155,12 @@ def test_what_liquid_does_not_carry_is_told() -> None:
         "1 of 1 inertial particles of 'sand' lie in liquid, which neither carries nor feels them; move them, "
         "or use tracers, which go with the liquid",
     ]
+    world = poured({"fills": "tank", "level": 3.0})
+    world.spawn("dye", ef.Position(x[:2] + np.array([0.0, 0.0, 0.5])))
+    (found,) = world.require(ef.SphSystem).lint(world)
+    assert found.startswith("none of the 2 tracers of 'dye' lie in liquid, and nothing else moves them")
+    world.add_system(ef.WindSystem(velocity=(1.0, 0.0, 0.0)))
+    assert not world.require(ef.SphSystem).lint(world)
 
 
 @pytest.mark.parametrize(("moved", "said"), [(1e-6, 0), (1e-3, 1), (0.3, 0)])

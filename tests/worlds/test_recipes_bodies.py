@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull
 
 import ecs_fluid as ef
 from ecs_fluid.exports.bodies import rotation_matrix
@@ -100,6 +101,37 @@ def test_a_body_is_put_by_its_own_origin() -> None:
         assert {tuple(row) for row in corners.round(9)} == {tuple(row) for row in expected.round(9)}
     with pytest.raises(ef.RecipeError, match="center and origin are both given; only one of them is allowed"):
         ef.load({"entity": [body | {"center": [0.0, 0.0, 0.0]}]})
+
+
+def test_a_container_may_be_a_ball() -> None:
+    """180 faces that enclose 4/3 pi r^3, with corners 2 % out and faces 1 % in, to which tracers fill it."""
+    room = {
+        "kind": "container",
+        "name": "globe",
+        "shape": {"shape": "ball", "radius": 0.5},
+        "center": [3, 0, 0],
+    }
+    snow = {"kind": "tracers", "name": "snow", "fills": "globe", "cell": 0.05, "per_cell": 1, "jitter": 0.0}
+    world = ef.load({"entity": [room, snow]})
+    table = world["globe"][ef.HullTable]
+    assert ConvexHull(table.vertices).volume == pytest.approx(4 / 3 * np.pi * 0.5**3, rel=1e-6)
+    assert len(table.planes) == 180 and table.planes[:, 3].min() > 0.49
+    away = np.linalg.norm(world["snow"][ef.Position].x - [3.0, 0.0, 0.0], axis=1)
+    assert 0.48 < away.max() < 0.511
+    assert len(away) * 0.05**3 == pytest.approx(4 / 3 * np.pi * 0.5**3, rel=0.03)
+
+
+def test_a_frame_off_by_rounding_is_none() -> None:
+    """Of four blades around an axis the centre of mass is on it to 1e-17 m, which was told as an offset."""
+    blade = {
+        "shape": {"shape": "box", "size": [0.25, 0.08, 0.6]},
+        "center": [0, 0, 0.5],
+        "rotation": [0, 0, 0.5],
+    }
+    shape = {"shape": "compound", "parts": [{**blade, "copies": 4, "around": [1, 0, 0]}]}
+    recipe = WorldRecipe.from_tables({"entity": [{"kind": "body", "name": "mill", "shape": shape}]})
+    recipe.build()
+    assert not cast("Any", recipe.entity[0]).own_origin.any()
 
 
 def test_spheres_are_rows_of_one_entity() -> None:

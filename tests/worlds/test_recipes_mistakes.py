@@ -287,6 +287,8 @@ KEYS = {"keys": [[0.0, 300.0], [1.0, 60.0]]}
         ({"system": [{"kind": "heater", "temperature": 20}]}, "HeaterSystem.temperature = 20 K"),
         ({"system": [{"kind": "heater", "temperature": KEYS}]}, "HeaterSystem.temperature = 60 K"),
         ({"entity": [VENT | {"temperature": 77}], "system": [{"kind": "heater", "temperature": 900}]}, ""),
+        ({"system": [{"kind": "surface", "of": "temperature", "inside": 60}]}, "SurfaceSystem.inside = 60 K"),
+        ({"system": [{"kind": "surface", "inside": 60}]}, ""),
     ],
 )
 def test_degrees_celsius_are_noticed(tables: dict[str, Any], place: str) -> None:
@@ -388,11 +390,90 @@ def test_turns_in_degrees_are_noticed() -> None:
     assert (
         "'dye': solid.rotation = [0.0, 45.0, 0.0]" in WorldRecipe.from_tables({"entity": [filled]}).lint()[0]
     )
-    # Keys may turn as far as they like, unless they are eighths of a turn in degrees.
-    keyed = {"keys": [[0.0, [0, 0, 0]], [1.0, [0, 0, 90]]]}
-    assert "'log': rotation = a key turns by 90 rad" in told(rotation=keyed, motion="scripted")[0]
+    # Keys may turn as far as they like, unless all are on the scale of a protractor; also those of scripts.
+    keyed = {"keys": [[0.0, [0, 0, 0]], [1.0, [0, 0, 30]]]}
+    assert "'log': rotation = a key turns by 30 rad" in told(rotation=keyed, motion="scripted")[0]
+    script = {"kind": "body", "scripts": [{"name": "log", "rotation": keyed}]}
+    assert WorldRecipe.from_tables({"entity": [block], "system": [script]}).lint() == [
+        "[[system]] 1 'body': scripts['log'].rotation = a key turns by 30 rad; rotations are in radians, "
+        "so 30 degrees are 0.5236"
+    ]
     for fine in ([0, 6.2, 0], {"keys": [[0.0, [0, 0, 0]], [1.0, [0, 0, 100]]]}):
         assert not told(rotation=fine, motion="scripted")
+
+
+CUBE = {"shape": "box", "size": [1.0, 1.0, 1.0]}
+
+
+def linted(*systems: dict[str, Any], entities: tuple[dict[str, Any], ...]) -> list[str]:
+    return WorldRecipe.from_tables({"entity": entities, "system": systems}).build().lint()
+
+
+def test_forces_on_bodies_without_free_ones_are_told() -> None:
+    """`drag` on inertial particles beside a fixed body did nothing, in silence."""
+    body = {"kind": "body", "name": "rock", "shape": CUBE}
+    for kind, other in (("drag", "inertia"), ("buoyancy", "baroclinic")):
+        for motion in ("fixed", "free"):
+            said = linted({"kind": kind}, entities=(body | {"motion": motion},))
+            told = [text for text in said if "it is for free bodies, and there are none" in text]
+            assert len(told) == (motion == "fixed") and all(f"kind = '{other}'" in text for text in told)
+
+
+@pytest.mark.parametrize(
+    ("center", "told"), [([5.4, 0, 0], False), ([4.6, 0, 1.4], False), ([0, 0, 0], True), ([5, 0, 1.6], True)]
+)
+def test_a_heater_beside_all_containers_is_told(center: list[float], told: bool) -> None:
+    """A room of 1 m around (5, 0, 0), and heaters of 2 m and 1 m: they reach into it, or do not."""
+    room = {"kind": "container", "name": "room", "shape": CUBE, "center": [5.0, 0.0, 0.0]}
+    air = {"kind": "fluid_block", "name": "air", "spacing": 0.5, "fills": "room", "temperature": 300}
+    heater = {"kind": "heater", "temperature": 400, "center": center, "size": [1.0, 1.0, 2.0]}
+    said = linted(heater, entities=(room, air))
+    assert [f"around {[float(x) for x in center]}, is outside all containers" in text for text in said] == (
+        [True] if told else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("emitter", "keep", "told"),
+    [
+        ({"center": [-2.0, 0, 0], "spread": [0.5, 9, 9]}, "inside", True),
+        ({"center": [-1.2, 0, 0], "spread": [0.5, 9, 9]}, "inside", False),
+        ({"center": [-2.0, 0, 0], "solid": {"shape": CUBE}}, "inside", True),
+        ({"center": [-1.2, 0, 0], "solid": {"shape": CUBE}}, "inside", False),
+        ({"spread": [0.5, 1, 1]}, "outside", True),
+        ({"spread": [0.5, 9, 9]}, "outside", False),
+    ],
+)
+def test_a_kill_box_that_takes_all_births_is_told(emitter: dict[str, Any], keep: str, told: bool) -> None:
+    """A box from -1 to 1 m, and regions of birth that reach into it, or out of it, or do not."""
+    box = {"kind": "kill_box", "low": [-1, -1, -1], "high": [1, 1, 1], "keep": keep}
+    source = {"kind": "emitter", "name": "source", "into": "smoke", **emitter}
+    said = "all particles of emitter 'source' are removed in the first tick"
+    assert any(said in text for text in linted(box, entities=(source,))) == told
+
+
+def test_densities_in_grams_are_noticed() -> None:
+    """Of bodies, their parts and blocks in water, and of bodies beside liquid; not of bubbles, nor in air."""
+
+    def told(*entities: dict[str, Any], fluid: float = 1.2) -> list[str]:
+        return WorldRecipe.from_tables({"fluid": {"density": fluid}, "entity": entities}).lint()
+
+    box = {"shape": "box", "size": [0.1, 0.1, 0.1]}
+    stone, water = {"kind": "body", "name": "stone", "shape": box, "density": 2.7}, {"kind": "liquid"}
+    water |= {"name": "water", "sphere": {"radius": 1.0}, "spacing": 0.5}
+    sentence = (
+        "'stone': density = 2.7 kg/m^3 is that of a gas, in a liquid of 1000 kg/m^3; densities are in "
+        "kg/m^3, so 2.7 g/cm^3 are 2700"
+    )
+    assert told(stone, fluid=1000.0) == told(stone, water) == [sentence]
+    parts = {"shape": "compound", "parts": [{"shape": box, "density": 7.8}]}
+    assert (
+        "shape.parts[0].density = 7.8 kg/m^3" in told({**stone, "density": 2700.0, "shape": parts}, water)[0]
+    )
+    assert "'air': density = 1.01 kg/m^3" in told(BLOCK | {"density": 1.01}, fluid=1000.0)[0]
+    bubbles = {"kind": "spheres", "name": "bubbles", "centers": [[0, 0, 0]], "radius": 0.01, "density": 1.2}
+    assert not told(stone) and not told(bubbles, water) and not told(stone | {"density": 30.0}, water)
+    assert not told(BLOCK | {"density": 0.8}, water)  # hot gas above it
 
 
 @pytest.mark.parametrize(

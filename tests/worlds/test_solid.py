@@ -267,6 +267,44 @@ def test_births_around_a_body_that_carries_them() -> None:
     assert np.isclose(away.mean(), skin / 2, rtol=0.05)
 
 
+SHAPES = [
+    {"shape": "ball", "radius": 0.5},
+    {"shape": "wedge", "length": 1.0, "width": 0.6, "height": 0.5},
+    {
+        "shape": "compound",
+        "parts": [
+            {"shape": {"shape": "box", "size": [1.0, 0.2, 0.2]}, "center": [0.5, 0.0, 0.0]},
+            {"shape": {"shape": "box", "size": [0.2, 0.2, 0.8]}, "center": [0.0, 0.0, 0.3]},
+        ],
+    },
+]
+
+
+def test_a_skin_is_around_the_body_that_carries_it() -> None:
+    """The cells are those of the same shape as `solid`; turned bodies too, as cells are in their axes."""
+    for shape in SHAPES:
+        body = {"kind": "body", "name": "log", "motion": "fixed", "shape": shape, "rotation": [0.3, 0.1, 2.0]}
+        emitter = {"kind": "emitter", "name": "source", "into": "smoke", "skin": 0.1, "attached": "log"}
+        solid = {"solid": {"shape": shape, "center": [0.0, 0.0, 0.0]}}
+        own, given = (
+            ef.load({"world": {"precision": "double"}, "entity": [body, emitter | more]})["source"]
+            for more in ({}, solid)
+        )
+        np.testing.assert_allclose(own[ef.BirthCells].x, given[ef.BirthCells].x, rtol=0, atol=1e-12)
+
+
+def test_a_skin_without_a_body_is_told() -> None:
+    """A container, bodies that are several, and what is not there."""
+    tank = {"kind": "container", "name": "tank", "shape": {"shape": "box", "size": [1.0, 1.0, 1.0]}}
+    balls = {"kind": "spheres", "name": "balls", "centers": [[0, 0, 0], [3, 0, 0]], "radius": 0.5}
+    emitter = {"kind": "emitter", "name": "source", "into": "smoke", "skin": 0.1}
+    for name, said in (("tank", "'tank' names none"), ("balls", "'balls' has several")):
+        with pytest.raises(RecipeError, match=f"{said}.*; give the solid too"):
+            ef.load({"entity": [tank, balls, emitter | {"attached": name}]})
+    with pytest.raises(RecipeError, match="or attach the emitter to the body that it surrounds"):
+        ef.load({"entity": [balls, emitter | {"attached": "balls", "attached_by": "mean"}]})
+
+
 def test_births_go_on_without_the_file(torus: str, tmp_path: Path) -> None:
     """A checkpoint has the cells: a resumed world has the bits of the one that went on."""
     world = born(0.3, solid={"shape": {"shape": "mesh", "file": torus, "scale": 1e-3}})
