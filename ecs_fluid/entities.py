@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, cast
 
 import esper
 import numpy as np
@@ -19,7 +18,7 @@ from ecs_fluid.joining import system_naming
 from ecs_fluid.one_process import OneProcess, before_sharing
 from ecs_fluid.periodic import wrapped
 from ecs_fluid.schedule import REPEATED, Schedule
-from ecs_fluid.system import A, B, C, D, System
+from ecs_fluid.system import Queries, System
 from ecs_fluid.tables import checked_rows, checked_tables
 from ecs_fluid.ticker import Ticker
 from ecs_fluid.validation_errors import LONGEST_NAME, NAME, nearest, shown, unfit_for_files
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 
-class Entities:
+class Entities(Queries):
     """The part of a World that holds its entities; the first is the `fluid` entity."""
 
     dtype: type[np.floating]
@@ -185,6 +184,11 @@ class Entities:
             self._add_table(entity, checked)
             self._schedule = None
 
+    def _attach_missing(self, name: str, kind: type[Component]) -> None:
+        """Attach a component with its default values, unless the entity has it."""
+        if kind not in self[name]:
+            self.attach(name, kind)
+
     @before_sharing
     def remove(self, entity: Entity | str) -> None:
         """Remove an entity with all its rows from the world; a new one may take its name.
@@ -273,17 +277,4 @@ class Entities:
             if wanted <= (tables := self._visible_tables[entity.number]).keys()
         ]
 
-    @overload
-    def query(self, a: type[A], /) -> Iterator[tuple[A]]: ...
-    @overload
-    def query(self, a: type[A], b: type[B], /) -> Iterator[tuple[A, B]]: ...
-    @overload
-    def query(self, a: type[A], b: type[B], c: type[C], /) -> Iterator[tuple[A, B, C]]: ...
-    @overload
-    def query(self, a: type[A], b: type[B], c: type[C], d: type[D], /) -> Iterator[tuple[A, B, C, D]]: ...
-    @overload
-    def query(self, *types: type[Component]) -> Iterator[tuple[Any, ...]]: ...
-
-    def query(self, *types: type[Component]) -> Iterator[tuple[Any, ...]]:
-        """Tables of every entity that has all the `types`, in the order of creation."""
-        return map(itemgetter(1), self.entities_with(*types))
+    _found = entities_with

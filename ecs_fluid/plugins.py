@@ -97,11 +97,6 @@ def import_path(kind: type) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
-def is_importable(kind: type) -> bool:
-    """Whether a class has an import path: one that a function makes has none."""
-    return "<locals>" not in kind.__qualname__
-
-
 def offered_name(kind: type, base: type) -> str | None:
     """The name under which a package offers a class among those derived from `base`, if one does."""
     points = entry_points(group=group_of(base))

@@ -25,7 +25,7 @@ import json
 import re
 import weakref
 from abc import abstractmethod
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, dataclass_transform, overload
@@ -81,8 +81,33 @@ def short_kind(name: str, ending: str = "System") -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name.removesuffix(ending) or ending).lower()
 
 
+class Queries:
+    """The query that worlds and systems share."""
+
+    # Finds the entities that have some types, and their tables.
+    _found: Callable[..., Iterator[tuple[Any, Any]]]
+
+    @overload
+    def query(self, a: type[A], /) -> Iterator[tuple[A]]: ...
+    @overload
+    def query(self, a: type[A], b: type[B], /) -> Iterator[tuple[A, B]]: ...
+    @overload
+    def query(self, a: type[A], b: type[B], c: type[C], /) -> Iterator[tuple[A, B, C]]: ...
+    @overload
+    def query(self, a: type[A], b: type[B], c: type[C], d: type[D], /) -> Iterator[tuple[A, B, C, D]]: ...
+    @overload
+    def query(self, *types: type[Component]) -> Iterator[tuple[Any, ...]]: ...
+
+    def query(self, *types: type[Component]) -> Iterator[tuple[Any, ...]]:
+        """Tables of every entity that has all the `types`, in the order of creation.
+
+        A system may ask for declared types alone.
+        """
+        return map(itemgetter(1), self._found(*types))
+
+
 @dataclass_transform(kw_only_default=True, field_specifiers=(Field,))
-class System(esper.Processor):
+class System(Queries, esper.Processor):
     """Base of all systems.
 
     Class attributes to set:
@@ -349,21 +374,6 @@ class System(esper.Processor):
             self._recorded.add(name)
 
     @overload
-    def query(self, a: type[A], /) -> Iterator[tuple[A]]: ...
-    @overload
-    def query(self, a: type[A], b: type[B], /) -> Iterator[tuple[A, B]]: ...
-    @overload
-    def query(self, a: type[A], b: type[B], c: type[C], /) -> Iterator[tuple[A, B, C]]: ...
-    @overload
-    def query(self, a: type[A], b: type[B], c: type[C], d: type[D], /) -> Iterator[tuple[A, B, C, D]]: ...
-    @overload
-    def query(self, *types: type[Component]) -> Iterator[tuple[Any, ...]]: ...
-
-    def query(self, *types: type[Component]) -> Iterator[tuple[Any, ...]]:
-        """Tables of every entity that has all the `types`, in entity order; only declared types."""
-        return map(itemgetter(1), self.entities(*types))
-
-    @overload
     def entities(self, a: type[A], /) -> Iterator[tuple[Entity, tuple[A]]]: ...
     @overload
     def entities(self, a: type[A], b: type[B], /) -> Iterator[tuple[Entity, tuple[A, B]]]: ...
@@ -390,6 +400,8 @@ class System(esper.Processor):
             for name in on or ("",):
                 self._queried.setdefault(name, {})[types] = name in names if on else bool(names)
         return iter([pair for pair in found if pair[0].name in on] if on else found)
+
+    _found = entities
 
     def joined(self, *types: type[Component]) -> tuple[list[Entity], list[Array]]:
         """Entities that have all the `types`, and the first column of each type with their rows end to end.

@@ -118,8 +118,8 @@ class BaroclinicSystem(System):
                 if Density not in entity:
                     world.attach(entity.name, AmbientDensity)
                 attach_ambient(entity, Density)
-            if self.model == "full" and VelocityMemory not in entity:
-                world.attach(entity.name, VelocityMemory)
+            if self.model == "full":
+                world._attach_missing(entity.name, VelocityMemory)
 
     def process(self, dt: float) -> None:
         """Add the baroclinic rate of every vorton."""

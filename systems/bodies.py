@@ -265,8 +265,7 @@ class BodySystem(System):
         for name in names:
             if names.count(name) > 1:
                 raise RecipeError(f"BodySystem: two scripts move the body {name!r}; one is allowed")
-        if ContactMemory not in world.fluid:
-            world.attach("fluid", ContactMemory)
+        world._attach_missing("fluid", ContactMemory)
 
     def must_hold(self, world: World) -> None:
         """Check that each script moves one scripted body."""

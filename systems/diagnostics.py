@@ -266,8 +266,7 @@ class DiagnosticsSystem(System):
 
     def _keep_velocities(self) -> None:
         for entity, _ in list(self.entities(Position, Strength, Velocity)):
-            if VelocityHistory not in entity:
-                self.world.attach(entity.name, VelocityHistory)
+            self.world._attach_missing(entity.name, VelocityHistory)
         for velocity, history in self.query(Velocity, VelocityHistory):
             history.before[...] = history.last
             history.last[...] = history.newest

@@ -109,8 +109,7 @@ class EmissionSystem(System):
         for emitter in self.emitters:
             if emitter.name not in world:
                 world.spawn(emitter.name, Emission)
-            elif Emission not in world[emitter.name]:
-                world.attach(emitter.name, Emission)
+            world._attach_missing(emitter.name, Emission)
 
     def added(self, world: World) -> None:
         """Refuse emitters of the same name, and entities that cannot receive particles or carry an
@@ -133,8 +132,7 @@ class EmissionSystem(System):
                 refuse_lists(kind, table, f"emitter {emitter.name!r}", f"{emitter.into!r} may get")
             if emitter.attached is not None and Pose not in (carrier := world[emitter.attached]):
                 carrier[Position]
-                if CarrierMotion not in carrier:
-                    world.attach(emitter.attached, CarrierMotion)
+                world._attach_missing(emitter.attached, CarrierMotion)
             refuse_twice(emitter, self._puffs.of(emitter, world), world)
 
     def must_hold(self, world: World) -> None:

@@ -58,8 +58,7 @@ class AgeLimitSystem(System):
     def added(self, world: World) -> None:
         """Give the named entities an Age, and add the LifetimeSystem, which makes ages grow."""
         for name in self.on:
-            if Age not in world[name]:
-                world.attach(name, Age)
+            world._attach_missing(name, Age)
         world.require(LifetimeSystem)
 
     def process(self, dt: float) -> None:

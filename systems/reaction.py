@@ -122,8 +122,7 @@ class ReactionSystem(System):
         for name in self.on:
             world[name][Position]  # an error without one
         for entity in self._tracers(world):
-            if Contact not in entity:
-                world.attach(entity.name, Contact)
+            world._attach_missing(entity.name, Contact)
 
     def lint(self, world: World) -> list[str]:
         """Warn of another density than the fluid's, and of bodies that impulses of vortons would throw about.

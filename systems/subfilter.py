@@ -92,9 +92,8 @@ class SubfilterSystem(System):
         world.require(VelocitySystem)
         if self.coefficient == "dynamic":
             for entity in world.entities:
-                vortons = all(kind in entity for kind in (Position, Strength, CoreRadius))
-                if vortons and SubfilterAverage not in entity:
-                    world.attach(entity.name, SubfilterAverage)
+                if all(kind in entity for kind in (Position, Strength, CoreRadius)):
+                    world._attach_missing(entity.name, SubfilterAverage)
             averages = world.require(SubfilterAverageSystem, average=self.average)
             if averages._implied:
                 averages.average = self.average

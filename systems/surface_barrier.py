@@ -47,8 +47,7 @@ class SurfaceBarrierSystem(System):
 
     def added(self, world: World) -> None:
         """Attach a SignedDistance for others to fill."""
-        if SignedDistance not in world.fluid:
-            world.attach("fluid", SignedDistance)
+        world._attach_missing("fluid", SignedDistance)
 
     def lint(self, world: World) -> list[str]:
         """Warn of a surface that nothing makes."""

@@ -13,7 +13,7 @@ from matplotlib.colors import ListedColormap
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.labels import Bars, Clock
 from ecs_fluid.viz.probe import require_gl
-from ecs_fluid.viz.style import Options, readable_on
+from ecs_fluid.viz.style import LOOKS, Options, lit_from_above, readable_on
 
 L = TypeVar("L")
 
@@ -23,7 +23,7 @@ class Canvas:
 
     def __init__(self, options: Options, factor: int = 1) -> None:
         require_gl()
-        self.options, self.look = options, options.look_here
+        self.options, self.look = options, lit_from_above(LOOKS[options.look], options.up)
         window = [factor * int(length) for length in options.size]
         self.plotter = pv.Plotter(off_screen=options.off_screen, window_size=window, lighting="light kit")
         ground = self.look.background if options.background is None else options.background

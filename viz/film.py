@@ -18,8 +18,10 @@ from ecs_fluid.io.disk import when_free
 SUFFIXES = (".mp4", ".gif")
 LONGEST = 200
 """Bytes of a name, with room for that of the unfinished file."""
-FPS, QUALITY = 30.0, 18
-"""Frames per second, and the constant rate factor of an .mp4 (0 is lossless), by default."""
+FPS = 30.0
+"""Frames per second, by default."""
+QUALITY = 18
+"""Constant rate factor of an .mp4; 0 is lossless, 51 is worst."""
 _NUMBER = re.compile(r"%(0[1-9])?d")
 
 Picture = NDArray[np.uint8]
@@ -88,9 +90,7 @@ def _atomic_file(target: Path, what: str) -> Iterator[Path]:
             part.unlink()
 
 
-def write_film(
-    target: Path, pictures: Pictures, size: tuple[int, int], fps: float, quality: int = QUALITY
-) -> Path:
+def write_film(target: Path, pictures: Pictures, size: tuple[int, int], fps: float) -> Path:
     """Write the pictures of `size` (width, height) to `target`, which `check_target` has passed.
 
     An mp4 or gif appears under its name only when complete; of a sequence every picture does, so that one
@@ -108,23 +108,21 @@ def write_film(
         return target
     encoder = require_encoder()
     with _atomic_file(target, "movie") as part:
-        count = _encode(encoder, part, pictures, size, fps, quality)
+        count = _encode(encoder, part, pictures, size, fps)
         if not count:
             raise FluidError("there are no frames to make a movie of")
         _check_frame_count(encoder, part, target, count)
     return target
 
 
-def _encode(
-    encoder: Any, part: Path, pictures: Pictures, size: tuple[int, int], fps: float, quality: int
-) -> int:
+def _encode(encoder: Any, part: Path, pictures: Pictures, size: tuple[int, int], fps: float) -> int:
     """Encode every picture; returns how many."""
     if part.suffix == ".gif":
         # One palette per frame: ffmpeg would otherwise hold the whole movie in memory to choose one for all.
         palette = "split[a][b];[a]palettegen=stats_mode=single[p];[b][p]paletteuse=new=1:dither=sierra2_4a"
         codec = {"codec": "gif", "pix_fmt_out": "pal8", "output_params": ["-filter_complex", palette]}
     else:
-        extra = ["-crf", str(quality), "-preset", "medium", "-movflags", "+faststart"]
+        extra = ["-crf", str(QUALITY), "-preset", "medium", "-movflags", "+faststart"]
         codec = {"codec": "libx264", "pix_fmt_out": "yuv420p", "output_params": extra}
     writer = encoder.write_frames(
         str(part), size, fps=fps, quality=None, macro_block_size=2, ffmpeg_log_level="error", **codec

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.drawers import Drawing, draw
-from ecs_fluid.viz.film import FPS, QUALITY, check_target, is_sequence, require_encoder, write_film
+from ecs_fluid.viz.film import FPS, check_target, is_sequence, require_encoder, write_film
 from ecs_fluid.viz.shared_limits import TimedFrame, View, survey
 from ecs_fluid.viz.style import LOOKS, Options
 
@@ -29,7 +29,6 @@ def movie(
     fps: float = FPS,
     velocity_of: Callable[[TimedFrame], Velocity] | None = None,
     view: View | None = None,
-    quality: int = QUALITY,
     jobs: int = 1,
     numbers: Sequence[int] | None = None,
     progress: Callable[[int], None] | None = None,
@@ -42,13 +41,13 @@ def movie(
     `shared_limits.Recording` of a stored trajectory) is looked through first so that camera and colours suit
     all of it; a one-pass iterator gets those of its first frame that has particles, unless `view` is given.
     `fps` are frames per second of the movie; `velocity_of((time, frame))` gives the velocity function of a
-    slice or of streamlines; `quality` is H.264's rate factor (0 lossless to 51); `jobs` processes draw side
+    slice or of streamlines; `jobs` processes draw side
     by side, the same pixels as one; `progress(count)` is called after every frame. Other `options` are those
     of `style.Options`; odd sizes of movies are made even, as H.264 needs. A movie appears under its name only
     when complete. Raises FluidError for no frames, unknown names, a path that cannot be written, missing
     encoders and a machine that cannot render.
     """
-    target = check_film(path, fps, quality)
+    target = check_film(path, fps)
     chosen = even_sized(replace(Options.of(options), off_screen=True), target)
     if view is None:
         view, frames = _view(frames, chosen)
@@ -64,16 +63,14 @@ def movie(
         scene = partial(Scene, view, chosen, velocity_of=velocity_of)
     drawing = Drawing(frames, scene, fps, first_sets_colours=chosen.needs_velocity)
     pictures = numbered(draw(drawing, jobs), numbers, progress)
-    return write_film(target, pictures, chosen.size, fps, quality)
+    return write_film(target, pictures, chosen.size, fps)
 
 
-def check_film(path: str | os.PathLike[str], fps: float = FPS, quality: int = QUALITY) -> Path:
+def check_film(path: str | os.PathLike[str], fps: float = FPS) -> Path:
     """The path of a movie, after all checks that need no drawing."""
     target = check_target(path)
     if not (isinstance(fps, int | float) and 0.1 <= fps <= 240.0):
         raise FluidError(f"fps {fps!r} is not allowed: give 0.1 to 240 frames per second")
-    if not 0 <= quality <= 51:
-        raise FluidError(f"quality {quality!r} is not allowed: give 0 (lossless) to 51 (worst)")
     if not is_sequence(target):
         require_encoder()
     return target

@@ -190,11 +190,6 @@ class Options:
     off_screen: bool = True
 
     @property
-    def look_here(self) -> Look:
-        """The look, with its light from above."""
-        return lit_from_above(LOOKS[self.look], self.up)
-
-    @property
     def needs_velocity(self) -> bool:
         """Whether the picture is of a velocity function, not of the particles."""
         return self.what in ("slice", "streamlines")

@@ -11,7 +11,7 @@ from typing import Any
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.drawers import Drawing, draw
-from ecs_fluid.viz.film import FPS, QUALITY, write_film
+from ecs_fluid.viz.film import FPS, write_film
 from ecs_fluid.viz.movie import check_film, even_sized, numbered
 from ecs_fluid.viz.style import Options
 from ecs_fluid.viz.surface_scene import SurfaceOptions, SurfaceScene, TimedDistances, survey_surfaces
@@ -26,7 +26,6 @@ def surface_movie(
     level: float = 0.0,
     clip: bool = False,
     fps: float = FPS,
-    quality: int = QUALITY,
     jobs: int = 1,
     numbers: Sequence[int] | None = None,
     progress: Callable[[int], None] | None = None,
@@ -39,7 +38,7 @@ def surface_movie(
     frame without a surface is a picture without one. Raises FluidError for frames that all lack a surface,
     unknown names, a path that cannot be written, missing encoders and a machine that cannot render.
     """
-    target = check_film(path, fps, quality)
+    target = check_film(path, fps)
     chosen = SurfaceOptions(slices, color_by, level, clip)
     drawn_as = even_sized(replace(Options.of(options), off_screen=True), target)
     if not len(frames):
@@ -47,4 +46,4 @@ def surface_movie(
     scene = partial(SurfaceScene, survey_surfaces(frames, chosen), chosen, drawn_as)
     drawing = Drawing(frames, scene, fps)
     pictures = numbered(draw(drawing, jobs), numbers, progress)
-    return write_film(target, pictures, drawn_as.size, fps, quality)
+    return write_film(target, pictures, drawn_as.size, fps)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyvista as pv
@@ -11,7 +11,6 @@ import pyvista as pv
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.surface.contour import contour
-from ecs_fluid.viz.camera import SIZE, Camera
 from ecs_fluid.viz.columns import AXES, unknown_name
 from ecs_fluid.viz.style import Options
 
@@ -96,29 +95,21 @@ def render_surface(
     exact: Callable[[Array], Array] | None = None,
     slices: bool = False,
     clip: bool = False,
-    normal: str = "y",
-    camera: Camera = "auto",
-    up: str = "z",
-    look: str = "smoke",
-    size: Sequence[int] = SIZE,
     time: float | None = None,
-    off_screen: bool = True,
+    **options: Any,
 ) -> pv.Plotter:
     """Draw the surface, or with `slices` the plane across `normal` with contours and the zero line.
 
     `color_by`: plain, speed, curvature, temperature or error (see `surface_mesh`); `clip` cuts the surface
-    open at the middle across `normal` and shows the slice there; a flat world always gives the slice. Raises
-    FluidError for a level that no point of the grid reaches, and for colours whose values are not known.
+    open at the middle across `normal` and shows the slice there; a flat world always gives the slice. Other
+    `options` are those of `style.Options`. Raises FluidError for a level that no point of the grid reaches,
+    and for colours whose values are not known.
     """
     from ecs_fluid.viz.surface_scene import SurfaceOptions, SurfaceScene, TimedDistances, survey_surfaces
 
     timed = TimedDistances(time, field, velocity, exact)
     chosen = SurfaceOptions(slices, color_by, level, clip)
-    width, height = (int(n) for n in size)
-    options = Options(
-        camera=camera, up=up, size=(width, height), look=look, normal=normal, off_screen=off_screen
-    )
-    scene = SurfaceScene(survey_surfaces([timed], chosen), chosen, options)
+    scene = SurfaceScene(survey_surfaces([timed], chosen), chosen, Options.of(options))
     try:
         scene.show_timed(timed)
     except FluidError:

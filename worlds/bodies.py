@@ -35,7 +35,7 @@ from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.world import World
 from ecs_fluid.worlds.cells import lattice_of_at_most
-from ecs_fluid.worlds.hulls import Hull, about
+from ecs_fluid.worlds.hulls import about
 from ecs_fluid.worlds.parameters import Direction, Length, Point
 from ecs_fluid.worlds.regions import Box
 from ecs_fluid.worlds.shapes import AnyRoom, AnyShape, Ball, CompoundShape, CylinderShape, Heavy
@@ -185,10 +185,6 @@ class _Placed(Recipe):
         one = np.ones((len(mass), 1))
         moving = one * self.velocity, one * self.angular_velocity
         _spawn(self, world, self._motion(), one * center, rotation, *moving, mass, inertia, *shape)
-
-
-def _hull_tables(hull: Hull, container: bool) -> tuple[Component, Component]:
-    return HullShape([0], [int(container)]), HullTable(**hull.table._asdict())
 
 
 class BodyRecipe(_Placed):
@@ -376,7 +372,8 @@ class ContainerRecipe(_Placed):
         """Spawn the container; without heat its mass has no effect, since nothing pushes it."""
         hull = self.shape.hull()
         mass = np.array([self.mass or 1.0])
-        self._spawn(world, hull.center, mass, np.eye(3)[None], *_hull_tables(hull, True))
+        tables = HullShape([0], [1]), HullTable(**hull.table._asdict())
+        self._spawn(world, hull.center, mass, np.eye(3)[None], *tables)
 
 
 class Spheres(Recipe):

@@ -16,7 +16,7 @@ from ecs_fluid.components import InertialVelocity, Liquid
 from ecs_fluid.errors import FluidError, RecipeError, sentences, warn
 from ecs_fluid.input_limits import check_bytes, check_limit
 from ecs_fluid.own_code import is_shipped
-from ecs_fluid.plugins import is_importable, kind_of, offered_name, searching, users_code, without_kind
+from ecs_fluid.plugins import kind_of, offered_name, searching, users_code, without_kind
 from ecs_fluid.recipe import Recipe, entity_recipe
 from ecs_fluid.settings import Settings, plain_data
 from ecs_fluid.shipped_worlds import SHIPPED as SHIPPED, shipped as shipped
@@ -337,7 +337,9 @@ def _table_of(item: dict[str, Any] | System, place: str) -> dict[str, Any]:
     if not isinstance(item, System):
         return dict(item)
     kind = type(item)
-    known = named_systems().get(kind.kind) is kind and (is_shipped(kind) or not is_importable(kind))
+    # A class that a function makes has no import path.
+    own = not is_shipped(kind) and "<locals>" not in kind.__qualname__
+    known = named_systems().get(kind.kind) is kind and not own
     name = kind.kind if known else offered_name(kind, System) or kind.path()
     return {"kind": name, **plain_data(item.parameters, f"{place} {name!r}", exclude_unset=True)}
 

@@ -55,7 +55,8 @@ def reference(name: str | None = None, /, *, allow_code: AllowCode = False) -> N
             raise FluidError(f"{wanted} is a command; ecs-fluid {wanted} --help explains it")
         names = {*known, *(point for offered in _offered().values() for point in offered)}
         raise FluidError(f"there is no kind, table, part or component {name!r}; {nearest(wanted, names)}")
-    _print_lines(f"{wanted}: {_usage(wanted, found)}\n\n{_docstring(found)}\n ")
+    about = inspect.cleandoc(found.__dict__.get("__doc__") or "").replace("`", "")
+    _print_lines(f"{wanted}: {_usage(wanted, found)}\n\n{about}\n ")
     rows = _columns(found) if _is_component(found) else _parameters(found)
     if rows.row_count:
         out.print(rows, width=max(out.width, 80))
@@ -141,11 +142,6 @@ def _usage(name: str, kind: Any) -> str:
     if issubclass(kind, Solver):
         return f'solver: velocity = {{ solver = "{name}" }}'
     return "part: a table inside of others"
-
-
-def _docstring(kind: Any) -> str:
-    """The docstring of a class, without backquotes."""
-    return inspect.cleandoc(kind.__dict__.get("__doc__") or "").replace("`", "")
 
 
 def _plain(text: str) -> str:

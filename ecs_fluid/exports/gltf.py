@@ -38,7 +38,11 @@ def write(job: Job) -> dict[str, Any]:
     frames, surfaces, files = job.frames, Surfaces(job.frames), []
     colours = colours_of(frames)
     held: dict[str, Sequence[str]] = {
-        name: [label for label, column in frames.columns(name).items() if _is_held(label, column.shape)]
+        name: [
+            label
+            for label, column in frames.columns(name).items()
+            if label != "RowId.id" and column.shape in ((), (3,))
+        ]
         for name in frames.particles
     }
     for frame in frames:
@@ -57,11 +61,6 @@ def write(job: Job) -> dict[str, Any]:
     held |= dict.fromkeys(frames.bodies, MOTION)
     told = {name: frames.told(name, labels) for name, labels in held.items()}
     return {"files": files, "up_axis": "y", "populations": told}
-
-
-def _is_held(label: str, shape: tuple[int, ...]) -> bool:
-    """Whether points have a column as an attribute, or three."""
-    return label != "RowId.id" and shape in ((), (3,))
 
 
 class _Scene:

@@ -36,7 +36,7 @@ def plot(
     records = {member.name: found for member in members if (found := readable_records(member))}
     drawn = {name: lines for name in diagnostics or usual if (lines := series(records, name))}
     if diagnostics is None:
-        drawn = {name: lines for name, lines in drawn.items() if _is_nonzero(lines)} or drawn
+        drawn = {name: of for name, of in drawn.items() if any(any(y) for _, y in of.values())} or drawn
     names = list(drawn)[:MOST_PANELS]
     if not names:
         return False
@@ -73,11 +73,6 @@ def plot(
 
     replace_file(path, lambda handle: figure.savefig(handle, format="png", dpi=110), "write plot")
     return True
-
-
-def _is_nonzero(lines: dict[str, tuple[list[float], list[float]]]) -> bool:
-    """Whether a diagnostic is not zero throughout, for some member."""
-    return any(any(heights) for _, heights in lines.values())
 
 
 def _flatten_rounding(panel: Any) -> None:

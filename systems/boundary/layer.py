@@ -88,7 +88,7 @@ class LayerBoundary(SheetBoundary):
         """Make the entity of the vortons, and the component that remembers the spin shed."""
         if self.system.wake not in world:
             world.spawn(self.system.wake, Position, Strength, CoreRadius, Volume, BoundaryLayer)
-        self.memory.attach(world)
+        world._attach_missing("fluid", ShedMotion)
 
     def lint(self, entities: list[Entity], method: str, viscosity: float) -> list[str]:
         """Warn of diffusion that the lattice undoes or does not resolve, and of more than a spacing per

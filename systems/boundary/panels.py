@@ -52,7 +52,7 @@ class PanelBoundary(SheetBoundary):
         for name, kind in ((self.system.wake, Volume), (self.bound_name, BoundVorticity)):
             if name not in world:
                 world.spawn(name, Position, Strength, CoreRadius, kind)
-        self.memory.attach(world)
+        world._attach_missing("fluid", ShedMotion)
 
     @property
     def bound_name(self) -> str:
@@ -84,7 +84,7 @@ class PanelBoundary(SheetBoundary):
         if len(released.x):
             flow += self.velocity_at(places, released.x, released.alpha, released.sigma)
         # Closes the lines of the bound vorticity: the total stays zero even though the flow stretches it.
-        spin = _solid_spin(bodies)
+        spin = np.where(solid[:, None], bodies.angular_velocity, 0.0)
         spun = -sheet.around(spin - summed(carried.alpha, carried.owner, len(spin)) / (2.0 * volume[:, None]))
         number = np.bincount(sheet.owner[bound], minlength=len(bodies.x))
         self.memory.keep(former, bodies.v, spin, number)
@@ -313,10 +313,3 @@ def _neighbours_mean(sheet: Sheet, close: Array) -> Callable[[Array], Array]:
     row, other, count = row[kept], other[kept], len(close)
     total = np.where(close, np.bincount(row, sheet.area[other], count), 1.0)
     return lambda values: np.bincount(row, (sheet.area * values)[other], count) / total
-
-
-def _solid_spin(bodies: Bodies) -> Array:
-    """Spin (n, 3) rad/s of bodies; 0 for containers, along which the fluid slips."""
-    from ecs_fluid.kernels.bodies.table import CONTAINER
-
-    return np.asarray(np.where((bodies.shape != CONTAINER)[:, None], bodies.angular_velocity, 0.0))

@@ -50,12 +50,6 @@ class MotionMemory:
     def __init__(self, system: BoundarySystem) -> None:
         self._system = system
 
-    @staticmethod
-    def attach(world: World) -> None:
-        """Attach the component."""
-        if ShedMotion not in world.fluid:
-            world.attach("fluid", ShedMotion)
-
     def former(self, entities: list[Entity]) -> FormerMotion:
         """The stored motion of the present bodies, and which bodies were removed."""
         memory = self._system.field(ShedMotion)

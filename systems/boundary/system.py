@@ -154,9 +154,10 @@ class BoundarySystem(System):
     def spawns(self, world: World) -> None:
         """Entities of what is shed."""
         layer = self.boundary == "layer"
-        self._sheets: SheetBoundary = LayerBoundary(self) if layer else PanelBoundary(self)
+        self.sheets: SheetBoundary = LayerBoundary(self) if layer else PanelBoundary(self)
+        """What solves for the sheets of `panels` and `layer`"""
         if self.boundary != "article":
-            self._sheets.spawns(world)
+            self.sheets.spawns(world)
 
     def added(self, world: World) -> None:
         """The velocity must be known, and bodies must move."""
@@ -199,7 +200,7 @@ class BoundarySystem(System):
         """Meet the condition at all bodies."""
         entities = body_entities(self.world)
         if self.boundary != "article":
-            self._sheets.process(self._with_sheets(entities))
+            self.sheets.process(self._with_sheets(entities))
         elif any(len(entity) for entity in entities):
             reassign_vortons(self, entities)
 
@@ -219,12 +220,12 @@ class BoundarySystem(System):
                 "their own",
             ]
         if self._has_friction:
-            texts += self._sheets.friction_lint(self._with_sheets(body_entities(world)))
+            texts += self.sheets.friction_lint(self._with_sheets(body_entities(world)))
         stretch, diffusion = world.system(StretchSystem), world.system(DiffusionSystem)
         viscosity = diffusion.viscosity if diffusion is not None else 0.0
-        if isinstance(self._sheets, LayerBoundary):
+        if isinstance(self.sheets, LayerBoundary):
             method = "pse" if diffusion is None else diffusion.method
-            texts += self._sheets.lint(body_entities(world), method, viscosity)
+            texts += self.sheets.lint(body_entities(world), method, viscosity)
         if self.boundary == "article" or stretch is None or stretch.scheme == "none" or stretch.rate == 0.0:
             return texts
         if viscosity == 0.0:
@@ -234,7 +235,7 @@ class BoundarySystem(System):
                 "they break up after a few body lengths of flow; give the fluid a viscosity, preferably with "
                 "StretchSystem.rate = 0.5, or set StretchSystem.scheme = 'none'",
             ]
-        speed, extent = self._sheets.speeds_and_extents(self._with_sheets(body_entities(world)))
+        speed, extent = self.sheets.speeds_and_extents(self._with_sheets(body_entities(world)))
         reynolds = float((speed * extent).max(initial=0.0)) / viscosity
         if self.boundary == "panels" and stretch.rate > 0.5 and reynolds > LASTING:
             texts.append(
@@ -245,14 +246,9 @@ class BoundarySystem(System):
         return texts
 
     @property
-    def sheets(self) -> SheetBoundary:
-        """What solves for the sheets of `panels` and `layer`."""
-        return self._sheets
-
-    @property
     def residual(self) -> float:
         """Rms normal velocity over rms slip at the centres: panels what was left, layer what was found."""
-        return self._sheets.residual
+        return self.sheets.residual
 
 
 def refuse_two_spins(world: World) -> None:

@@ -29,7 +29,7 @@ from ecs_fluid.systems.shared.properties import CARRIED, carrying_matter
 from ecs_fluid.systems.surface.contour import contour
 from ecs_fluid.systems.surface.motion import Motion
 from ecs_fluid.systems.surface.smooth_field import filled_part, has_liquid, mixed_field
-from ecs_fluid.systems.surface.tracking import Level, advanced, count_parts, depth_in_obstacles, with_volume
+from ecs_fluid.systems.surface.tracking import Level, advanced, depth_in_obstacles, with_volume
 from ecs_fluid.world import World
 
 FIELDS: dict[str, Types] = {
@@ -286,15 +286,18 @@ class SurfaceSystem(System):
 
         * surface_volume: volume inside, m^3; in a plane the area, m^2
         * surface_area: area of the surface, m^2; in a plane the length, m
-        * surface_parts: number of separate parts, 1
+        * surface_parts: number of separate parts, 1; points inside that touch along an axis are one part
         """
+        from scipy.ndimage import label
+
         from ecs_fluid.kernels.surface.facets import enclosed
 
         table = self.world.fluid[SignedDistance]
         if not table.phi.size:
             raise FluidError("SurfaceSystem: there is no surface yet; it is found in the first tick")
         volume, area = enclosed(table.phi, table.spacing)
-        return {"surface_volume": volume, "surface_area": area, "surface_parts": count_parts(table.phi)}
+        parts = int(label(table.phi < 0)[1])
+        return {"surface_volume": volume, "surface_area": area, "surface_parts": parts}
 
 
 def _mean_inside(values: Array, outside: float, share: Array | float = 1.0) -> float:

@@ -157,10 +157,3 @@ def with_volume(level: Level, volume: float, solid: Array | None = None) -> Leve
             return level
         shift = min(max(shift + (found - volume) / area, -most), most)
     return level._replace(phi=moved(shift))
-
-
-def count_parts(phi: Array) -> int:
-    """Number of separate parts of the liquid: points inside that touch along an axis are one part."""
-    from scipy.ndimage import label
-
-    return int(label(phi < 0)[1])

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ecs_fluid.components import Grid, SolverTimes, Sources
+from ecs_fluid.components import Grid, SolverMeshes, SolverTimes, Sources
 from ecs_fluid.components.sources import Flow
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.flow_numbers import WORKED, FlowNumbers, alike, measurement_due, stored_table
@@ -23,7 +23,7 @@ from ecs_fluid.systems.velocity.opening_angle import (
     WIDER_LATER,
     OpeningAngle,
 )
-from ecs_fluid.systems.velocity.pppm import PppmSolver, keep_meshes
+from ecs_fluid.systems.velocity.pppm import PppmSolver
 from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.systems.velocity.solver_times import NEVER, expected, keep_times, stored
 from ecs_fluid.systems.velocity.tree import TreeSolver
@@ -63,7 +63,7 @@ class AutoSolver(Solver):
     def added(self, world: World) -> None:
         """Make the tables by which it chooses part of the state."""
         keep_times(world)
-        keep_meshes(world)
+        world._attach_missing("fluid", SolverMeshes)
 
     def prepare(self, sources: Sources, grid: Grid) -> None:
         """Keep the vortons for the solvers that it chooses from."""

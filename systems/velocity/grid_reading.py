@@ -61,12 +61,6 @@ class GridReading:
         return self._how in ("spline", "refined")
 
     @cached_property
-    def _cubics(self) -> Array:
-        from ecs_fluid.kernels.grids.cubic import CONVOLUTION, SPLINE
-
-        return SPLINE if self._how == "spline" else CONVOLUTION
-
-    @cached_property
     def _values(self) -> Array:
         """The values to interpolate: velocities at the points, or the coefficients of their spline."""
         from ecs_fluid.kernels.grids.cubic import coefficients
@@ -104,7 +98,8 @@ class GridReading:
         if self._how == "linear":
             interpolation.interpolate(x, *mesh, values, out)
         else:
-            cubic.interpolate(x, *mesh, values, out, self._cubics)
+            weights = cubic.SPLINE if self._how == "spline" else cubic.CONVOLUTION
+            cubic.interpolate(x, *mesh, values, out, weights)
 
 
 def readings(flow: VortonFlow, u: Array, how: Reading) -> tuple[GridReading, GridReading]:

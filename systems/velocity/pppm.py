@@ -88,7 +88,7 @@ class PppmSolver(Solver):
 
     def added(self, world: World) -> None:
         """Make the meshes that it finds part of the state."""
-        keep_meshes(world)
+        world._attach_missing("fluid", SolverMeshes)
 
     def prepare(self, sources: Sources, grid: Grid) -> None:
         """Keep the vortons; the mesh is made when it is first needed."""
@@ -397,12 +397,6 @@ def _padded(rows: Array, count: int) -> Array:
     more = np.zeros((count, *rows.shape[1:]), rows.dtype)
     more[: len(rows)] = rows
     return more
-
-
-def keep_meshes(world: World) -> None:
-    """Make the meshes that `pppm` finds part of the world's state, unless they are."""
-    if SolverMeshes not in world.fluid:
-        world.attach(world.fluid.name, SolverMeshes)
 
 
 def some_targets(targets: Targets) -> Targets:

@@ -619,7 +619,7 @@ def test_a_shapes_factors_are_made_once() -> None:
         )
     system = run_systems(world, boundary="panels", panels_across=2)
     world.step(3)
-    assert len(system._sheets._known) == 3
+    assert len(system.sheets._known) == 3
 
 
 @pytest.mark.nightly

@@ -29,12 +29,6 @@ def write_static_files(folder: Path, title: str) -> None:
     (folder / "data").mkdir()
 
 
-def write_header(folder: Path, header: dict[str, Any]) -> None:
-    """Write ``data/page.js``: all but the numbers of the frames."""
-    call = f"ecsFluidPage.start({literal(header)});\n"
-    (folder / "data" / "page.js").write_text(call, encoding="ascii")
-
-
 class Stream:
     """One kind of data of successive frames, collected until `flush` writes them as a group into one file."""
 

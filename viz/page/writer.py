@@ -191,7 +191,8 @@ class _Writer:
             "view": self._camera(),
             **_colours(self.look),
         }
-        files.write_header(self.folder, header)
+        call = f"ecsFluidPage.start({files.literal(header)});\n"
+        (self.folder / "data" / "page.js").write_text(call, encoding="ascii")
 
     def _population(self, k: int, name: str, color_by: str | None) -> dict[str, Any]:
         table = self.tables[name]
