@@ -341,8 +341,8 @@ def in_a_vortex(*heavy: float, dt: float, wind: float = 0.0, drag: bool = False)
         world.add_system(ef.DragSystem())
     flow = world.velocity(places)
     for number, u in enumerate(flow):
-        world[f"disk-{number}"][ef.RigidMotion].v[0] = u + np.array([wind, 0.0, 0.0])
-    return world, float(2 * np.pi * 0.4 / np.linalg.norm(flow[0]))
+        world[f"disk-{number}"][ef.RigidMotion].v[0] = u
+    return world, float(2 * np.pi * 0.4 / np.linalg.norm(flow[0] - [wind, 0.0, 0.0]))
 
 
 def distance(world: ef.World, number: int = 0) -> float:

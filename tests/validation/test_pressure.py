@@ -254,7 +254,9 @@ def test_mirrored_flow_is_that_of_images() -> None:
     points = np.random.default_rng(3).random((30, 3))
     found = world.pressure(points)
     np.testing.assert_allclose(found, both.pressure(points), atol=1e-12 * np.abs(found).max())
-    np.testing.assert_array_equal(Flow(lambda: world).field("pressure", points), found)  # what slices show
+    np.testing.assert_array_equal(
+        Flow(lambda: world, {}).field("pressure", points), found
+    )  # what slices show
 
 
 @pytest.mark.parametrize("solver", ["tree", "fmm", "auto"])

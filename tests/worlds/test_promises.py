@@ -455,30 +455,6 @@ def rifled_ball() -> float:
     return way("rifled_ball", "ball")
 
 
-@pytest.mark.parametrize(("history", "bound"), [(False, 4.97), (True, 4.48)])
-def test_the_way_of_rifled_ball_has_bounds(history: bool, bound: float) -> None:
-    """Its law of drag alone, and with all that a ball loses that sets off in a viscous fluid at rest.
-
-    That is m_a v at once, and Basset's force 6 R^2 sqrt(pi rho mu) (v_0/sqrt(t) + integral of
-    dv/ds / sqrt(t - s)), without its decay at Reynolds numbers above 1 (Mei and Adrian, J. Fluid Mech. 237
-    (1992)).
-    """
-    R, rho, nu, m, steps = 0.2, 1.2, 2e-2, 1.0, 800
-    m_a, dt = 0.5 * rho * 4 / 3 * np.pi * R**3, 1.6 / steps
-    first = 4.0 * (m / (m + m_a) if history else 1.0)
-    v, far, pushes = first, 0.0, list[float]()
-    memory = 6 * R**2 * np.sqrt(np.pi * nu) * rho if history else 0.0
-    for k in range(steps):
-        reynolds = 2 * R * v / nu
-        drag = rho * 24 / reynolds * (1 + 0.15 * reynolds**0.687) * np.pi * R**2 * v**2 / 2
-        # The integral with dv/ds constant in each step; the present step's is solved for.
-        t, s = (k + 1) * dt, dt * np.arange(k)
-        past = first / np.sqrt(t) + float(np.dot(pushes, 2 * (np.sqrt(t - s) - np.sqrt(t - s - dt))))
-        pushes.append(-(drag + memory * past) / (m + m_a + memory * 2 * np.sqrt(dt)))
-        far, v = far + dt * (v + 0.5 * dt * pushes[-1]), v + dt * pushes[-1]
-    assert far == pytest.approx(bound, abs=0.01)
-
-
 @measure
 def flow_past_sphere() -> float:
     world = lean("flow_past_sphere")
@@ -515,9 +491,29 @@ def braked(mass: float, speed: float, law: Callable[[float], float]) -> float:
     return gone
 
 
+def set_off(mass: float, taken: float, speed: float, radius: float, law: Callable[[float], float]) -> float:
+    """The same of a ball that sets off in air at rest, of 2e-2 m^2/s, which takes `taken` kg along at once.
+
+    With Basset's force 6 R^2 sqrt(pi rho mu) (v_0/sqrt(t) + integral of dv/ds / sqrt(t - s)), without its
+    decay at Reynolds numbers above 1 (Mei and Adrian, J. Fluid Mech. 237 (1992)): so it is too large.
+    """
+    gone, step, first = 0.0, 2e-3, speed * mass / (mass + taken)
+    speed, pushes, basset = first, list[float](), 6 * radius**2 * 1.2 * np.sqrt(np.pi * 2e-2)
+    for tick in range(800):
+        # dv/ds is constant in each step; the present one's is solved for.
+        t, s = (tick + 1) * step, step * np.arange(tick)
+        past = first / np.sqrt(t) + float(np.dot(pushes, 2 * (np.sqrt(t - s) - np.sqrt(t - s - step))))
+        force = 0.5 * 1.2 * law(speed) * speed**2 + basset * past
+        pushes.append(-force / (mass + taken + basset * 2 * np.sqrt(step)))
+        gone += step * (speed + 0.5 * step * pushes[-1])
+        speed += step * pushes[-1]
+    return gone
+
+
 def test_promised_ways_are_those_of_the_laws_of_drag() -> None:
     """C A of the ball, which takes half its displaced air along, and of the box, by the ball of its volume.
 
+    The ball's way lies between that by its law alone and that of one that sets off in air at rest.
     Haider and Levenspiel, Powder Technol. 58 (1989), by the sphericity phi, in random orientations.
     """
 
@@ -538,7 +534,9 @@ def test_promised_ways_are_those_of_the_laws_of_drag() -> None:
         return float(np.pi / 4 * size**2 * (24 / reynolds * (1 + a * reynolds**b) + c / (1 + d / reynolds)))
 
     taken_along = 0.5 * 1.2 * 4 / 3 * np.pi * 0.2**3
-    assert PROMISES["rifled_ball"]["value"] == pytest.approx(braked(1.0 + taken_along, 4.0, ball), abs=0.01)
+    bounds = set_off(1.0, taken_along, 4.0, 0.2, ball), braked(1.0 + taken_along, 4.0, ball)
+    value, within = (PROMISES["rifled_ball"][key] for key in ("value", "within"))
+    assert (value - within, value + within) == pytest.approx(bounds, abs=0.01)
     assert PROMISES["spinning_box"]["value"] == pytest.approx(braked(1.0, 3.0, box), abs=0.01)
 
 
