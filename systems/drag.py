@@ -27,6 +27,7 @@ from ecs_fluid.systems.shared.body_tables import (
     hinged_names,
     load_of,
     move_freely,
+    some_of,
 )
 from ecs_fluid.systems.shared.braking import brake_spin, gained
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest
@@ -216,7 +217,8 @@ def _flat_lint(entities: list[Entity]) -> list[str]:
     bodies, hulls = gathered(entities)
     disk = np.pi * radii(bodies, hulls) ** 2
     free = (bodies.motion == FREE) & (bodies.shape == SOLID) & ~bodies.hinge.any(axis=1)
-    wide = np.where(free, frontal_areas(bodies, hulls) / disk, 0.0)
+    wide = np.zeros(len(disk))
+    wide[free] = frontal_areas(some_of(bodies, free), hulls) / disk[free]
     texts = []
     for entity, rows in rows_of_each(entities):
         if len(entity) and wide[rows].max() > FLAT:

@@ -51,8 +51,7 @@ class Flow:
         if not self._liquid:
             return self._world.velocity(points)
         u = self._liquid(points)
-        dry = ~self._liquid.holds(points)
-        if self.blows and dry.any():
+        if self.blows and (dry := ~self._liquid.holds(points)).any():
             u[dry] = self._world.velocity(points[dry])
         return u
 

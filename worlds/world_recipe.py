@@ -136,7 +136,7 @@ class WorldRecipe(Settings):
             "world": self.world.given(mode="json"),
             "fluid": self.fluid.model_dump(mode="json", exclude_unset=True),
             "entity": [item.table() for item in self.entity],
-            "system": [_table_of(item, f"[[system]] {k}") for k, item in enumerate(self.system, start=1)],
+            "system": [table_of(item, f"[[system]] {k}") for k, item in enumerate(self.system, start=1)],
             "output": self.output.model_dump(mode="json", exclude_unset=True),
         }
         return {key: value for key, value in plain.items() if value or key == "preset"}
@@ -332,7 +332,7 @@ def _parameters_of(item: dict[str, Any] | System) -> dict[str, Any]:
     return item._given() if isinstance(item, System) else without_kind(item)
 
 
-def _table_of(item: dict[str, Any] | System, place: str) -> dict[str, Any]:
+def table_of(item: dict[str, Any] | System, place: str) -> dict[str, Any]:
     """Plain data of a [[system]] table, or of a system made in Python."""
     if not isinstance(item, System):
         return dict(item)

@@ -172,8 +172,8 @@ class Subject:
         """Raise FluidError for colours of unknown populations; warn of what would show nothing.
 
         That is a body without a shape, a flow where nothing flows, and a look that needs columns that no
-        tracers have. Populations with a colour of their own, in the world or in the
-        drawing, need no such columns.
+        tracers have. Populations with a colour of their own, in the world or in the drawing, need no such
+        columns.
         """
         from ecs_fluid.viz.colours import missing_columns
 

@@ -107,11 +107,9 @@ def _velocity_on_grid(world: World, induced: Array | None) -> Array:
     grid = world.fluid[Grid]
     points = grid_points((grid.origin, grid.spacing, grid.cells), world.dtype)
     places = points.reshape(-1, 3)
-    if induced is None:
-        return world.velocity(places).reshape(points.shape)
-    u = induced.reshape(-1, 3).copy()
+    u = world._induced_velocity(places) if induced is None else induced.reshape(-1, 3).copy()
     world._add_winds(places, u)
-    return u.reshape(induced.shape)
+    return u.reshape(points.shape)
 
 
 def grid_of_distances(field: FieldFrame) -> GridFields:

@@ -23,9 +23,9 @@ from ecs_fluid.runs.changes import change, with_settings
 from ecs_fluid.runs.resume import resume
 from ecs_fluid.runs.surface_frames import store_surface
 from ecs_fluid.schedule import makers_of_vorticity
-from ecs_fluid.settings import plain_data
 from ecs_fluid.state import packed_world
 from ecs_fluid.world import World
+from ecs_fluid.worlds.world_recipe import table_of
 
 Watcher = Callable[[World, int], bool]
 """Called after every tick with the world and the last tick of the run; True ends the run there."""
@@ -158,11 +158,7 @@ class Runner:
         world, folder = self.world, self.folder
         plan = {key: getattr(self, key) for key in ("last_tick", "every", "checkpoint_seconds")}
         code = packed_world(world)[0]["code"]
-        winds = [
-            {"kind": one.kind, **plain_data(one.parameters, one.kind, exclude_unset=True)}
-            for one in world._winds
-            if is_shipped(type(one))
-        ]
+        winds = [table_of(one, "winds") for one in world._winds if is_shipped(type(one))]
         folder.begin_stretch(world.tick, code, self._settings, winds, status="running", plan=plan)
         self._earlier = folder.read_info()
         # A world that was stepped before this run has timings already.
