@@ -25,10 +25,11 @@ from ecs_fluid.components import (
 )
 from ecs_fluid.components.bodies import CollisionCount, Pose
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.fluid import LAWS, Fluid
+from ecs_fluid.fluid import LAWS, Fluid, key_values
 from ecs_fluid.further_components import component_from, refuse_lists
 from ecs_fluid.input_limits import TRACER, VORTON
 from ecs_fluid.keyframes import value_at
+from ecs_fluid.periodic import AXES
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.collision import CollisionSystem
@@ -123,6 +124,7 @@ class EmissionSystem(System):
                 )
             target = world[emitter.into]
             target[Position]
+            _refuse_out_of_plane(emitter, world)
             refuse_both(world, f"emitter {emitter.name!r} has", emitter.density, emitter.temperature)
             if Species in target:
                 one = Species(**{name: [y] for name, y in emitter.fractions.items()})
@@ -368,6 +370,21 @@ class EmissionSystem(System):
                 end = np.where(clear[:, None], end, start)
                 end[clear] = system.followed(start[clear], end[clear])
         return end
+
+
+def _refuse_out_of_plane(emitter: Emitter, world: World) -> None:
+    """Raise RecipeError if a vector of the emitter leaves the plane of a world of two dimensions."""
+    if world.across is None:
+        return
+    for key in ("center", "spread", "velocity", "velocity_spread", "strength", "strength_spread"):
+        turns = key.startswith("strength")
+        for value in key_values(getattr(emitter, key)):
+            if any(part for axis, part in enumerate(value) if (axis == world.across) != turns):
+                rule = "only the part along" if turns else "only 0 along"
+                raise RecipeError(
+                    f"emitter {emitter.name!r}: {key} = {list(value)}; in a world of dimension = 2 in the "
+                    f"plane {world.options.plane} {rule} {AXES[world.across]} is allowed"
+                )
 
 
 def _birth_column(puff: Tables, kind: type[Component], name: str, value: Any, moments: Array) -> Array | None:

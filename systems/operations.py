@@ -9,11 +9,11 @@ from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import Acceleration, InertialVelocity, Liquid, Velocity, Whitewater
-from ecs_fluid.entity import Entity
 from ecs_fluid.fluid import Fluid, key_values
 from ecs_fluid.keyframes import KeyedVector, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
+from ecs_fluid.systems.shared.populations import of_liquid
 from ecs_fluid.world import World
 
 ALONG = 0.99
@@ -77,7 +77,7 @@ class InertiaSystem(System):
     def process(self, dt: float) -> None:
         """Add own velocities to velocities, and drag to their rates."""
         for entity, (inertial, velocity) in self.entities(InertialVelocity, Velocity):
-            if Liquid not in entity and Whitewater not in entity:
+            if not of_liquid(entity):
                 velocity.u += inertial.v
         if self.drag:
             drag = self.world.dtype(self.drag)
@@ -110,7 +110,7 @@ class AccelerateSystem(System):
 
     def lint(self, world: World) -> list[str]:
         """Warn of an acceleration along gravity, of a liquid: is it gravity stated twice, or in addition?"""
-        if not any(_has_own_gravity(one) for one in world.entities if not self.on or one.name in self.on):
+        if not any(of_liquid(one) for one in world.entities if not self.on or one.name in self.on):
             return []
         gravity = world.fluid[Fluid].gravity
         for own in map(np.asarray, key_values(self.acceleration)):
@@ -129,10 +129,5 @@ class AccelerateSystem(System):
         own = self.acceleration
         push = (self.world.gravity if own is None else self.world.value_now(own)).astype(self.world.dtype)
         for entity, (acceleration,) in self.chosen(Acceleration):
-            if self.acceleration is not None or not _has_own_gravity(entity):
+            if self.acceleration is not None or not of_liquid(entity):
                 shift(acceleration.a, push)
-
-
-def _has_own_gravity(entity: Entity) -> bool:
-    """Whether an entity falls without an AccelerateSystem."""
-    return Liquid in entity or Whitewater in entity

@@ -13,6 +13,7 @@ from ecs_fluid.components import (
     Density,
     DensityField,
     FireField,
+    Liquid,
     Position,
     Species,
     SpeciesField,
@@ -21,6 +22,7 @@ from ecs_fluid.components import (
     TemperatureField,
     TransferGrid,
     Volume,
+    Whitewater,
 )
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import RecipeError
@@ -31,7 +33,7 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.shared.body_tables import BODIES
 from ecs_fluid.systems.shared.fluid_at_rest import FluidAtRest, density_at, fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.fluid_walls import fluid_walls
-from ecs_fluid.systems.shared.populations import joined, with_images
+from ecs_fluid.systems.shared.populations import joined, of_liquid, with_images
 from ecs_fluid.systems.shared.properties import (
     CARRIED,
     attach_ambient,
@@ -329,13 +331,14 @@ def extremes(columns: list[Array]) -> tuple[float, float]:
 class SamplingSystem(System):
     """Interpolation of the fields of density, temperature and species to the tracers.
 
-    The entities `on` (default: all with a Position that have neither Strength nor Volume) are given the
-    components named in `take`; linear interpolation of the TransferGrid's fields; outside of it, the ambient.
+    The entities `on` (default: all with a Position that have neither Strength nor Volume, and are no liquid)
+    are given the components named in `take`; linear interpolation of the TransferGrid's fields; outside of
+    it, the ambient.
     Source: Fluid Simulation for Video Games, part 8.
     """
 
     reads = (Position, Fluid, TransferGrid, DensityField, TemperatureField, SpeciesField)
-    may_read = (Strength, Volume)
+    may_read = (Strength, Volume, Liquid, Whitewater)
     asks = (TransferSystem,)
     writes = (Density, Temperature, Species)
     phase = "rates"
@@ -372,7 +375,8 @@ class SamplingSystem(System):
     def _tracers(self, world: World) -> list[Entity]:
         if self.on:
             return [world[name] for name in self.on]
-        return [e for e in world.entities if Position in e and Strength not in e and Volume not in e]
+        moved = [e for e in world.entities if Position in e and Strength not in e and Volume not in e]
+        return [entity for entity in moved if not of_liquid(entity)]
 
     def process(self, dt: float) -> None:
         """Interpolate the fields at the tracers."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from ecs_fluid.components import InertialVelocity, Position, Strength, Velocity
 from ecs_fluid.components.bodies import FREE, Body
-from ecs_fluid.components.liquid import Liquid, Whitewater
+from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.schedule import named
 from ecs_fluid.systems.drag import DragSystem
@@ -19,7 +19,7 @@ from ecs_fluid.systems.liquid.constants import common_viscosity
 from ecs_fluid.systems.liquid.steps import capillary_step
 from ecs_fluid.systems.operations import WindSystem
 from ecs_fluid.systems.shared.body_tables import body_entities
-from ecs_fluid.systems.shared.populations import joined, of_bodies, rows_of_each
+from ecs_fluid.systems.shared.populations import joined, of_bodies, of_liquid, rows_of_each
 from ecs_fluid.systems.shared.walls import Walls, containers, outside_all, skewness
 from ecs_fluid.systems.turbulence import TurbulenceSystem
 from ecs_fluid.world import World
@@ -148,7 +148,7 @@ def _not_carried_lint(world: World) -> list[str]:
         (entity, position.x, next(name for kind, name in kinds.items() if kind in entity))
         for entity, (position,) in world.entities_with(Position)
         if any(kind in entity for kind in kinds)
-        and not (of_bodies(entity) or Liquid in entity or Whitewater in entity)
+        and not (of_bodies(entity) or of_liquid(entity))
         and len(entity)
     ]
     liquids = [tables for _, tables in world.entities_with(Position, Liquid) if len(tables[0].x)]
@@ -175,7 +175,7 @@ def _unfelt_panels_lint(world: World) -> list[str]:
     """Warn of a BoundarySystem where nothing but liquid, which does not feel it, is around fixed or scripted
     bodies."""
     others = any(
-        len(entity) and not (Liquid in entity or Whitewater in entity or of_bodies(entity))
+        len(entity) and not (of_liquid(entity) or of_bodies(entity))
         for entity, _ in world.entities_with(Velocity)
     )
     fed = any(getattr(system, "emitters", ()) for system in world.systems)

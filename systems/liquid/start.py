@@ -84,7 +84,7 @@ def _compress(liquid: AllLiquid) -> None:
     stiffness = float(sph.field(LiquidModel).stiffness[0])
     nu, carried, beside = _sums(liquid), np.zeros(liquid.count), np.zeros(liquid.count, bool)
     for entity, rows in rows_of_each(entity for entity, _ in sph.entities(Position, Liquid)):
-        if entity.name not in sph.hydrostatic:
+        if entity.name not in sph.hydrostatic or not len(entity):
             continue
         x, own, down = entity[Position].x, entity[Liquid], world.gravity + liquid.mean_push
         own.excess = surface_deficit(x, nu[rows], down, liquid.spacing, sph.support)

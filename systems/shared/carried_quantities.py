@@ -26,6 +26,7 @@ from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.shared.fluid_at_rest import density_at, fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.properties import particle_density
+from ecs_fluid.tables import within_range
 
 REPLACED = (Position, Strength, CoreRadius, Volume, RowId)
 """Tables that new vortons get from elsewhere."""
@@ -95,7 +96,9 @@ class Cargo:
             rho = particle_density(entity.tables, fluid_at_rest(entity.world))
             parts.append(volume * rho.astype(np.float64))
         for kind in kinds:
+            inside = within_range(kind, vars(entity[kind]))
             for field, array in entity[kind].items():
+                array = inside.get(field.name, array)
                 values, lack = array.reshape(rows, -1).astype(np.float64), 0.0
                 if fill and kind not in UNDILUTED:
                     rest = self._at_rest(kind, field.name, entity[Position].x)

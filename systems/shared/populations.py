@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.components import Pose, Strength
+from ecs_fluid.components import Liquid, Pose, Strength, Whitewater
 from ecs_fluid.components.bodies import BoundaryLayer, BoundVorticity
 from ecs_fluid.entity import Entity
 from ecs_fluid.input_limits import SPHERE, TRACER, VORTON, check_bytes
@@ -19,6 +19,12 @@ from ecs_fluid.world import World
 def of_bodies(entity: Entity) -> bool:
     """Whether the entity's vortons belong to bodies: they lie at or in the bodies' surfaces."""
     return BoundVorticity in entity or BoundaryLayer in entity
+
+
+def of_liquid(entity: Entity) -> bool:
+    """Whether the entity's particles are liquid, or spray, foam and bubbles of one: they fall by themselves,
+    and the fluid around does not carry them."""
+    return Liquid in entity or Whitewater in entity
 
 
 def joined(arrays: Sequence[Array], trailing: tuple[int, ...], dtype: type) -> Array:

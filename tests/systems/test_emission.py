@@ -252,6 +252,23 @@ def test_an_emitter_may_be_called_like_its_population() -> None:
     assert births(world_of({"name": "a", "rate": 20.0}), 2) == [2, 2]
 
 
+@pytest.mark.parametrize(
+    ("told", "rule"),
+    [
+        ({"spread": (0.02, 0.9, 0.0)}, "only 0 along y"),
+        ({"center": {"keys": [(0.0, (0, 0, 0)), (1.0, (0, 1, 0))]}}, "only 0 along y"),
+        ({"into": "vortons", "strength": (0.0, 1.0, 0.5)}, "only the part along y"),
+    ],
+)
+def test_an_emitter_that_leaves_the_plane_is_named(told: dict[str, Any], rule: str) -> None:
+    world = ef.World(dimension=2, plane="xz")
+    world.spawn("a", ef.Position)
+    world.spawn("vortons", ef.Position, ef.Strength, ef.CoreRadius, ef.Volume)
+    emitter = {"name": "e", "into": "a", **told}
+    with pytest.raises(RecipeError, match=rf"emitter 'e': .* in the plane xz {rule} is allowed"):
+        world.add_system(ef.EmissionSystem(emitters=[emitter]))
+
+
 def test_an_emitter_without_bounds_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ef.limits(), "memory", 1e7)
     with pytest.raises(

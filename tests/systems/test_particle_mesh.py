@@ -164,6 +164,15 @@ def test_sampling_takes_only_what_it_is_told() -> None:
         world.add_system(ef.SamplingSystem(on=("puff",)))
 
 
+def test_liquid_beside_smoke_takes_nothing_of_it() -> None:
+    """Water had the density of the gas, and an inflow into it failed once it began."""
+    world = loaded()
+    kinds = (ef.Position, ef.InertialVelocity, ef.Liquid)
+    world.spawn("water", *(kind.blank(0, world.dtype) for kind in kinds))
+    world.add_system(ef.SamplingSystem())
+    assert not {ef.Density, ef.Temperature, ef.Species} & set(world["water"].tables)
+
+
 class Wild(ef.System):
     """Throws one particle out of the world, or makes one swell without end."""
 

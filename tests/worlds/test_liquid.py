@@ -241,6 +241,16 @@ def test_hydrostatic_start_is_compressed_by_its_weight() -> None:
     np.testing.assert_allclose(world["water"][ef.Position].x[:, :2], before[:, :2])
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_hydrostatic_start_of_two_liquids_of_which_one_has_no_particles_yet() -> None:
+    """As one that an emitter is to fill; the mean of no densities was a warning of numpy's."""
+    world = built(fills="tank", spacing=0.2)
+    kinds = [kind for kind in world["water"].tables if kind is not ef.RowId]
+    world.spawn("later", *(kind.blank(0, world.dtype) for kind in kinds))
+    world.add_system(ef.SphSystem(hydrostatic=("water", "later"), sound_speed=40.0))
+    world.step()
+
+
 @pytest.mark.parametrize("rotation", [(0.0, 0.0, 0.0), (0.4, 0.3, 0.0)])
 def test_hydrostatic_start_has_the_pressure_of_its_weight_beside_bodies(rotation: tuple[float, ...]) -> None:
     """No particle is further from rho g depth than in the tank without the body.
