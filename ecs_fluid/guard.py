@@ -115,8 +115,17 @@ def is_finite(array: Array) -> bool:
 
 
 def _remedy(world: World) -> str:
-    """What keeps strengths from running away, of what the world does not have yet."""
-    ways = ["a smaller dt", "a larger core radius", "a higher viscosity, also of small eddies"]
+    """What keeps light bodies and strengths from running away, of what the world does not have yet."""
+    ways = ["a smaller dt"]
+    if named(world.systems, "BodySystem"):
+        ways.append("heavier free bodies")
+    if any(kind.__name__ == "Strength" for _, tables in world._named_tables for kind in tables):
+        ways += _ways_of_vortons(world)
+    return f"use {', '.join(ways[:-1])}, or {ways[-1]}" if ways[1:] else f"use {ways[0]}"
+
+
+def _ways_of_vortons(world: World) -> list[str]:
+    ways = ["a larger core radius", "a higher viscosity, also of small eddies"]
     lone = "[fluid] diffusion = { method = 'core_spreading' }"  # exchange ends where vortons drift apart
     exchanging = any(one.method != "core_spreading" for one in named(world.systems, "DiffusionSystem"))
     if not (named(world.systems, "ReformulationSystem") and named(world.systems, "SubfilterSystem")):
@@ -126,7 +135,7 @@ def _remedy(world: World) -> str:
     stretching = [system for system in named(world.systems, "StretchSystem") if system.scheme != "none"]
     if stretching and named(world.systems, "BoundarySystem"):
         ways.append("behind bodies [fluid] stretch = { scheme = 'none' }")
-    return f"use {', '.join(ways[:-1])}, or {ways[-1]}"
+    return ways
 
 
 def _first_row(world: World, entity: str, array: Array) -> int:

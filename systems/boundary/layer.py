@@ -294,7 +294,8 @@ class LayerBoundary(SheetBoundary):
             share = np.clip(0.5 - gap / spacing, 0.0, 1.0) * spacing**self.world.dimension
             places.append(at[rows])
             owner.append(np.full(len(rows), i))
-            parts.append(share * (surfaces[i].panels.volume / share.sum()))
+            # None, of a body that is inside another one.
+            parts.append(share * (surfaces[i].panels.volume / (share.sum() or 1.0)))
         return InnerPoints(np.concatenate(places), np.concatenate(owner), np.concatenate(parts))
 
     def _flow_of_spin(self, spins: SpinVortons, points: Array, spacing: float) -> Array:

@@ -285,7 +285,7 @@ def test_a_huge_step_is_stopped_with_words() -> None:
 def test_a_divergence_asks_for_no_systems_that_are_there(there: bool) -> None:
     """A stove that ran away with both of them ran on with an eddy viscosity 2.5 times as large."""
     world = ef.World(dt=1e30, integrator="euler")
-    world.spawn("a", ef.Position([[0.0, 0.0, 0.0]]))
+    world.spawn("a", ef.Position([[0.0, 0.0, 0.0]]), ef.Strength([[0.0, 0.0, 0.0]]))
     world.add_systems([ef.WindSystem(velocity=(1e9, 0.0, 0.0)), ef.AdvectionSystem()])
     if there:
         world.add_systems([ef.StretchSystem(), ef.ReformulationSystem(), ef.SubfilterSystem()])
@@ -302,7 +302,7 @@ def test_a_divergence_of_what_exchanges_tells_of_core_spreading(method: str, tol
     subfilter too, whose vortons had drifted to an overlap of 0.3; with core spreading beside both, dt grad u
     is 1.2 at the end, without these 1,000."""
     world = ef.World(dt=1e30, integrator="euler")
-    world.spawn("a", ef.Position([[0.0, 0.0, 0.0]]))
+    world.spawn("a", ef.Position([[0.0, 0.0, 0.0]]), ef.Strength([[0.0, 0.0, 0.0]]))
     world.add_systems([ef.WindSystem(velocity=(1e9, 0.0, 0.0)), ef.AdvectionSystem()])
     world.add_systems([ef.DiffusionSystem(method=method, eddy_viscosity=1e-30)])
     with warnings.catch_warnings():
@@ -317,7 +317,7 @@ def test_a_divergence_behind_bodies_tells_of_stretching(scheme: str, told: bool)
     """Wakes of a fan and of a crate that drops on a floor ran away by half the rate, and by reformulation and
     subfilter together; without stretching they did not (`docs/bodies.md`, what it is good for)."""
     world = ef.World(dt=1e30, integrator="euler")
-    world.spawn("a", ef.Position([[0.0, 0.0, 0.0]]))
+    world.spawn("a", ef.Position([[0.0, 0.0, 0.0]]), ef.Strength([[0.0, 0.0, 0.0]]))
     world.add_systems([ef.WindSystem(velocity=(1e9, 0.0, 0.0)), ef.AdvectionSystem()])
     world.add_systems([ef.StretchSystem(scheme=scheme), ef.BoundarySystem(boundary="panels")])
     with warnings.catch_warnings():
@@ -325,6 +325,22 @@ def test_a_divergence_behind_bodies_tells_of_stretching(scheme: str, told: bool)
         with pytest.raises(DivergedError, match="use a smaller dt") as error:
             world.step()
     assert ("behind bodies [fluid] stretch = { scheme = 'none' }" in str(error.value)) is told
+
+
+@pytest.mark.parametrize(
+    ("systems", "said"),
+    [((), "use a smaller dt"), ((ef.BodySystem(),), "use a smaller dt, or heavier free bodies")],
+)
+def test_a_divergence_without_vortons_does_not_speak_of_them(
+    systems: tuple[ef.System, ...], said: str
+) -> None:
+    world = ef.World(dt=1e30, integrator="euler")
+    world.spawn("a", ef.Position([[0.0, 0.0, 0.0]]))
+    world.add_systems([ef.WindSystem(velocity=(1e9, 0.0, 0.0)), ef.AdvectionSystem(), *systems])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(DivergedError, match=f"of that tick; {said}$"):
+            world.step()
 
 
 def test_a_table_attached_by_an_observer_goes_when_the_tick_is_taken_back() -> None:

@@ -293,3 +293,22 @@ def test_containers_are_refused() -> None:
     room(world, "tank", box(2, 2, 2))
     with pytest.raises(ef.FluidError, match="'tank' is a container; use boundary = 'panels'"):
         layer(world, 0.01, 0.1)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::ecs_fluid.errors.FluidWarning")
+def test_a_free_body_within_a_fixed_one_takes_no_fluid_along() -> None:
+    """No point of the lattice is its own; its volume was divided by their number."""
+    table = {
+        "world": {"dimension": 2, "plane": "xz", "dt": 0.01},
+        "fluid": {"viscosity": 1e-3, "density": 1000.0},
+        "entity": [
+            {"kind": "body", "name": "inner", "shape": {"shape": "ball", "radius": 0.05}, "density": 2000.0},
+            {"kind": "body", "name": "outer", "shape": {"shape": "ball", "radius": 0.2}, "motion": "fixed"},
+        ],
+        "system": [
+            {"kind": "buoyancy"},
+            {"kind": "boundary", "boundary": "layer", "lattice": 0.02},
+            {"kind": "reaction", "linear": "vortons", "angular": "vortons"},
+        ],
+    }
+    ef.load(table).step()
