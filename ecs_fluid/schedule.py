@@ -258,9 +258,13 @@ def _check_reads(schedule: Schedule) -> None:
             early = kind.rate_of is None or system.phase in ("spawn", "prepare")
             wanted = kind in system.reads or _late_writer(schedule, kind)
             if kind.derived and early and wanted and kind not in filled | {*system.writes}:
+                late, remedy = _late_writer(schedule, kind), f"add a system that writes {kind.__name__}"
+                able = [type(one).__name__ for one in schedule.systems if kind in type(one).writes]
+                if able and not late:
+                    remedy = f"{able[0]} would, but its parameters leave it out"
                 raise ScheduleError(
                     f"{type(system).__name__} reads {kind.__name__}, which no system writes before it; "
-                    f"add a system that writes {kind.__name__}{_late_writer(schedule, kind)}"
+                    f"{remedy}{late}"
                 )
         filled.update(system.writes, system.adds)
 

@@ -176,6 +176,8 @@ def test_two_of_one_kind_that_write_the_same() -> None:
 def test_a_derived_table_that_nobody_fills() -> None:
     with refused("Wanting reads Speed, which no system writes before it; add a system that writes Speed$"):
         names(make("Wanting", reads=(Speed,)))
+    with refused("reads VelocityGradient, .*; VelocitySystem would, but its parameters leave it out$"):
+        build_schedule([ef.PartitionSystem(), ef.VelocitySystem(gradient=False), ef.StretchSystem()])
 
 
 def test_a_derived_table_that_is_filled_too_late() -> None:
