@@ -210,7 +210,7 @@ class Near:
     """
 
     def __init__(self, populations: Iterable[Columns], column: str = "Velocity.u") -> None:
-        self._moving = [columns for columns in populations if column in columns]
+        self._moving = [columns for columns in populations if len(columns.get(column, ()))]
         self._column = column
 
     def __bool__(self) -> bool:
@@ -242,7 +242,7 @@ class Near:
 
     def __call__(self, vertices: np.ndarray) -> np.ndarray:
         """Values (v, k) at places (v, 3) m; velocities (v, 3) m/s."""
-        if not self or not len(vertices) or not len(self._values):
+        if not self or not len(vertices):
             return np.zeros(vertices.shape)
         u = self._values
         count = min(NEIGHBOURS, len(u))

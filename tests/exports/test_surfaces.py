@@ -337,7 +337,9 @@ def test_velocities_beside_a_sheet_stay_near_those_of_its_particles() -> None:
     edge = np.column_stack((np.linspace(1.0, 6.0, 50), np.full(50, 3.3), np.full(50, 0.7)))
     assert 1.0 < np.abs(Near([sliding])(edge)).max() < 3.0
     one = {"Position.x": np.ones((1, 3)), "Velocity.u": np.array([[1.0, 2.0, 3.0]])}
-    np.testing.assert_allclose(Near([one])(edge), np.tile([1.0, 2.0, 3.0], (50, 1)), rtol=1e-12)
+    none = {name: column[:0] for name, column in one.items()}
+    np.testing.assert_array_equal(Near([none])(edge), np.zeros((50, 3)))
+    np.testing.assert_allclose(Near([one, none])(edge), np.tile([1.0, 2.0, 3.0], (50, 1)), rtol=1e-12)
 
 
 def test_a_surface_is_chosen_like_a_population(run: Path, tmp_path: Path) -> None:
