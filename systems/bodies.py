@@ -102,11 +102,11 @@ class BodySystem(System):
     bodies feel gravity, the loads of the fluid, and contacts. Between contacts (m + m_a) dv/dt = m g + F and
     dL/dt = T; without a torque T, the angular momentum L and the energy of a tumbling body are kept to
     rounding. Contacts are impulses with the restitution e, the larger of both bodies', and Coulomb friction
-    of the coefficient sqrt(mu_a mu_b). F, T and the added mass m_a are columns of the BodyLoad, to which
-    other systems (BuoyancySystem, DragSystem, your own) add before this one runs. Its `kick` is added to L
-    when the tick begins; its `brake` acts over half the tick then, and over the other half when all bodies
-    have moved. Contacts use m plus the mean of m_a over the axes (in a plane, over those in it). Bodies that
-    nothing can touch within the tick take no substeps.
+    of the coefficient sqrt(mu_a mu_b); impacts add no energy (`kernels.bodies.restitution`). F, T and the
+    added mass m_a are columns of the BodyLoad, to which other systems (BuoyancySystem, DragSystem, your own)
+    add before this one runs. Its `kick` is added to L when the tick begins; its `brake` acts over half the
+    tick then, and over the other half when all bodies have moved. Contacts use m plus the mean of m_a over
+    the axes (in a plane, over those in it). Bodies that nothing can touch within the tick take no substeps.
 
     Balls and polytopes collide with each other and with the walls of the containers that hold their centres
     (if none does, of the nearest); containers do not collide with containers. See

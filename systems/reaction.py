@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from ecs_fluid.component import Array
-from ecs_fluid.components import Position, Strength, Velocity
+from ecs_fluid.components import CoreRadius, Position, Strength, Velocity
 from ecs_fluid.components.bodies import (
     FREE,
     Body,
@@ -23,6 +23,7 @@ from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
+from ecs_fluid.systems.boundary.panels import PanelBoundary
 from ecs_fluid.systems.boundary.system import BoundarySystem, refuse_two_spins
 from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.shared.body_tables import (
@@ -37,6 +38,7 @@ from ecs_fluid.systems.shared.body_tables import (
 )
 from ecs_fluid.systems.shared.fluid_at_rest import density_lint, fluid_density
 from ecs_fluid.systems.shared.populations import spread
+from ecs_fluid.systems.shared.surface_areas import areas
 from ecs_fluid.systems.surroundings import volumes
 from ecs_fluid.world import World
 
@@ -45,8 +47,11 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.table import Bodies
 
 Source = Literal["tracers", "vortons", "none"]
-LEAST = 3.0
-"""Mass of a body over that of the fluid displaced, below which impulses of vortons cause a warning."""
+ANSWERED = 1.5
+"""Fluid whose momentum vortons near a body carry, over that within their reach and in the body (a ball's)."""
+
+ADRIFT = -0.5
+"""Mass of the fluid that goes with a body, over its own, from which it is told; at -1 nothing resists."""
 
 
 class ReactionSystem(System):
@@ -59,7 +64,10 @@ class ReactionSystem(System):
     implicitly (`kernels.collision.reaction`): momentum is exact, and a light body is never thrown back.
 
     vortons: the body gets -`density` times the impulse, and the angular impulse about its centre, that the
-    BoundarySystem gave to the vortons near it (its BoundaryExchange). With `boundary` "layer" the
+    BoundarySystem gave to the vortons near it (its BoundaryExchange). A sheet of `panels` answers a change d
+    of motion in the next tick, by -A d with the inertia A of the fluid that goes with the body. So the body
+    gets (M + A) d = J + A d', with the impulses J of this tick and the change d' of the last one: thus a body
+    of any weight moves steadily, and has got all of J but for the last A d. With `boundary` "layer" the
     BoundarySystem itself moves the bodies, since bodies and sheets must be solved for together; the record
     then includes the fluid in the body.
 
@@ -127,10 +135,10 @@ class ReactionSystem(System):
     def lint(self, world: World) -> list[str]:
         """Warn of another density than the fluid's, and of bodies that impulses of vortons would throw about.
 
-        A sheet that stops the flow around a body at rest carries the momentum of (1 + c) times the enclosed
-        fluid, with c = 1/2 for a ball. Given to the body after the tick, that changes its velocity, which the
-        next sheet answers by c rho V/m times the change with panels, (1 + c) rho V/m with article. Where this
-        is above 1 each change is larger than the one before. With coarse panels 1 + c is up to 3.
+        What the article changes in the vortons near a body at rest carries the momentum of 1 + c times the
+        fluid that is in the body and within `reach` core radii of it, with c = 1/2 for a ball. Given to the
+        body after the tick, that changes its velocity, which is answered in the next tick. Where that fluid
+        is heavier than the body, each change is larger than the one before, in ticks of any length.
         """
         texts = density_lint(self, world)
         hinged = hinged_names(body_entities(world))
@@ -139,18 +147,24 @@ class ReactionSystem(System):
                 f"ReactionSystem: angular = 'none' leaves {hinged} at rest, as bodies with a "
                 "hinge only turn; set angular = 'tracers' or 'vortons'"
             )
-        if _layered(world) or "vortons" not in (self.linear, self.angular):
+        if (panels := self._panels(world)) is not None:
+            return texts + self._adrift_lint(world, panels)
+        boundary = world.system(BoundarySystem)
+        if boundary is None or boundary.boundary != "article" or "vortons" not in (self.linear, self.angular):
             return texts
-        rho = fluid_density(self)
+        cores = [entity[CoreRadius].sigma for entity, _ in world.entities_with(CoreRadius)]
+        width = boundary.reach * float(np.concatenate([np.zeros(1), *cores]).max())
         for entity in body_entities(world):
             bodies, hulls = gathered([entity])
-            light = (bodies.motion == FREE) & (bodies.mass < LEAST * rho * volumes(bodies, hulls))
+            around = _grown(volumes(bodies, hulls), areas(bodies, hulls), width)
+            light = (bodies.motion == FREE) & (bodies.mass < ANSWERED * fluid_density(self) * around)
             if light.any():
+                least = (ANSWERED * around / volumes(bodies, hulls))[light].max()
                 texts.append(
-                    f"ReactionSystem: {entity.name!r} weighs less than {LEAST:g} times the fluid that it "
-                    "displaces, so the impulses of vortons move it to and fro ever faster; use "
-                    "heavier bodies, boundary = 'layer', or a DragSystem with linear and angular other than "
-                    "'vortons'"
+                    f"ReactionSystem: {entity.name!r} weighs less than {least:.2g} times the fluid that it "
+                    "displaces, so the impulses of vortons near it move it to and fro ever faster; use "
+                    "heavier bodies, finer vortons, boundary = 'panels' or 'layer', or a DragSystem with "
+                    "linear and angular other than 'vortons'"
                 )
         return texts
 
@@ -183,7 +197,14 @@ class ReactionSystem(System):
             change = np.linalg.solve(whole, np.where(moved, rest, 0.0)[..., None])[..., 0]
         by_tracers = np.where(moved & free[:, None], np.einsum("nab,nb->na", masses, change), rest)
         taken = self.moved["vortons"] & (not layered)
-        change += np.linalg.solve(masses, np.where(taken, by_vortons, 0.0)[..., None])[..., 0]
+        if taken.any():
+            fluid, late = np.zeros_like(masses), np.zeros_like(motion)
+            if (panels := self._panels(self.world)) is not None:
+                late = panels.late(entities)
+                fluid = fluid_density(self) * sum_of_parts(bodies.leader, panels.entrained(entities))
+            whole = np.where(np.outer(taken, taken), masses + fluid, np.eye(6))
+            given = np.where(taken, by_vortons + np.einsum("nab,nb->na", fluid, late), 0.0)
+            change += np.linalg.solve(whole, given[..., None])[..., 0]
         self._report(entities, by_tracers, by_vortons)
         change = np.where(free[:, None], change, 0.0)
         bodies.v[...] += change[:, :3]
@@ -224,11 +245,46 @@ class ReactionSystem(System):
         lost = [column_of(entities, BoundaryExchange, name) for name in ("impulse", "moment")]
         return -fluid_density(self) * np.concatenate(lost, axis=1)
 
+    def _panels(self, world: World) -> PanelBoundary | None:
+        """The panels whose impulses move bodies, if any do."""
+        boundary = world.system(BoundarySystem)
+        if boundary is None or boundary.boundary != "panels" or not self.moved["vortons"].any():
+            return None
+        return boundary.sheets if isinstance(boundary.sheets, PanelBoundary) else None
+
+    def _adrift_lint(self, world: World, panels: PanelBoundary) -> list[str]:
+        """Warn of light bodies whose panels are too coarse to carry the momentum of the fluid in them."""
+        from ecs_fluid.kernels.collision.reaction import mass_matrices
+
+        texts, taken = [], self.moved["vortons"]
+        for entity in (one for one in body_entities(world) if (one[Body].motion == FREE).any()):
+            bodies, _ = gathered([entity])
+            held = held_by_hinges(bodies)
+            masses = mass_matrices(held.mass, held.inertia, held.q)[:, taken][:, :, taken]
+            fluid = sum_of_parts(bodies.leader, panels.entrained([entity]))[:, taken][:, :, taken]
+            part = np.linalg.eigvals(np.linalg.solve(masses, fluid_density(self) * fluid)).real
+            if (part.min(axis=1)[bodies.motion == FREE] < ADRIFT).any():
+                texts.append(
+                    f"ReactionSystem: {entity.name!r} is lighter than the fluid in it, whose momentum its "
+                    "coarse panels do not carry, so their impulses move it ever faster; use a smaller "
+                    "spacing or a heavier body"
+                )
+        return texts
+
     def _report(self, entities: list[Entity], by_tracers: Array, by_vortons: Array) -> None:
         tables = [entity[FluidReaction] for entity in entities]
         for way, impulses in (("tracers", by_tracers), ("vortons", by_vortons)):
             spread(impulses[:, :3], [getattr(table, way) for table in tables])
             spread(impulses[:, 3:], [getattr(table, f"{way}_angular") for table in tables])
+
+
+def _grown(volume: Array, area: Array, width: float) -> Array:
+    """Volumes (n,) m^3 of bodies and what is within `width` m of them, by their volumes and surfaces.
+
+    By Steiner's formula, with the integral of the mean curvature of a ball of that surface, the least of all
+    (Minkowski).
+    """
+    return np.asarray(volume + area * width + np.sqrt(4 * np.pi * area) * width**2 + 4 * np.pi * width**3 / 3)
 
 
 def _layered(world: World) -> bool:

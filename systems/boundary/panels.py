@@ -9,7 +9,7 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Volume
-from ecs_fluid.components.bodies import FIXED, BoundVorticity, ShedMotion
+from ecs_fluid.components.bodies import FIXED, BoundVorticity, FormerPose, ShedMotion
 from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.boundary.article import exchange_of, flow_at, record_exchange, summed
 from ecs_fluid.systems.boundary.coupling import inner_angular_momentum
@@ -17,7 +17,7 @@ from ecs_fluid.systems.boundary.shed_motion import FormerMotion, SpinVortons, re
 from ecs_fluid.systems.boundary.sheets import Covered, Sheet, SheetBoundary, rms, strengths_of_rings
 from ecs_fluid.systems.boundary.turning import middles_of, turning_strengths
 from ecs_fluid.systems.boundary.wake import WAKE_COLUMNS, WakeVortons, shed_sheets
-from ecs_fluid.systems.shared.body_tables import gathered, rows_of
+from ecs_fluid.systems.shared.body_tables import column_of, gathered, rows_of
 from ecs_fluid.systems.velocity.system import VelocitySystem
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from ecs_fluid.entity import Entity
     from ecs_fluid.kernels.bodies.table import Bodies
+    from ecs_fluid.systems.boundary.sheets import Surface
+    from ecs_fluid.systems.boundary.system import BoundarySystem
     from ecs_fluid.world import World
 
 LEFT = 0.85
@@ -46,6 +48,11 @@ NOTICED = 0.1
 class PanelBoundary(SheetBoundary):
     """Solves for the sheets of all bodies and sheds them."""
 
+    def __init__(self, system: BoundarySystem) -> None:
+        super().__init__(system)
+        self._entrained: dict[bytes, Array] = {}
+        self._late: Array = np.zeros((0, 6))
+
     def spawns(self, world: World) -> None:
         """Make the entities of shed and bound vortons, and the component that remembers the spin shed."""
         # There is no bound vorticity before a body spins, but such a body may appear at any time.
@@ -66,6 +73,9 @@ class PanelBoundary(SheetBoundary):
         from ecs_fluid.kernels.bodies.table import CONTAINER
 
         former = self.memory.former(entities)
+        begun = [column_of(entities, FormerPose, name) for name in ("v", "angular_velocity")]
+        known = np.concatenate([former.v, former.spin], axis=1)
+        self._late = np.where(former.known[:, None], np.concatenate(begun, axis=1) - known, 0.0)
         released = self._release_bound(former)
         if not len(former.ids):
             self._fill_wake(released)
@@ -110,6 +120,79 @@ class PanelBoundary(SheetBoundary):
         # Numbers that are not finite are in BoundaryExchange too, where the guard finds them.
         if np.isfinite(strengths).all():
             shed_sheets(self.system, covered, strengths, released)
+
+    # ------------------------------------------------------------------ bodies that the fluid moves
+
+    def late(self, entities: list[Entity]) -> Array:
+        """Changes (n, 6) of motion between the sheets of the last tick and the start of this one, 0 for
+        bodies without sheets."""
+        out = np.zeros((sum(map(len, entities)), 6))
+        out[self._shedding(entities)] = self._late
+        return out
+
+    def _shedding(self, entities: list[Entity]) -> Array:
+        """Mask (n,) of the bodies that have sheets."""
+        some = self.system._with_sheets(entities)
+        return np.concatenate([np.zeros(0, bool), *(np.full(len(one), one in some) for one in entities)])
+
+    def entrained(self, entities: list[Entity]) -> Array:
+        """Inertia (n, 6, 6), over the density, of the fluid that goes with each body, as if it were alone; 0
+        for bodies without sheets."""
+        from ecs_fluid.kernels.bodies.rotation import in_world
+        from ecs_fluid.kernels.bodies.table import CONTAINER
+
+        shedding = self.system._with_sheets(entities)
+        inertia = []
+        bodies, hulls = gathered(shedding)
+        for k, surface in enumerate(self._surfaces(bodies, hulls)):
+            key = surface.panels.center.tobytes()
+            if key not in self._entrained:
+                self._entrained[key] = self._entrained_by(surface)
+            turn = np.kron(np.eye(2), surface.turn)
+            given = np.einsum("ij,jk,lk->il", turn, self._entrained[key], turn)
+            # What fluid in the body gains as that turns counts as given by it.
+            inner = bodies.inertia[k : k + 1] * (surface.panels.volume / bodies.mass[k])
+            given[3:, 3:] += in_world(inner, bodies.q[k : k + 1])[0]
+            inertia.append((bodies.shape[k] != CONTAINER) * given)
+        rows = self._shedding(entities)
+        out = np.zeros((len(rows), 6, 6))
+        out[rows] = np.reshape(inertia, (-1, 6, 6))
+        return out
+
+    def _entrained_by(self, surface: Surface) -> Array:
+        """Impulses and angular impulses (6, 6), over the density, that sheets of a body give to the fluid as
+        its velocity or spin changes by 1, in the axes of the body; without the spin of fluid in it."""
+        from ecs_fluid.kernels.panels.panel_flow import ring_circulations, sheet_strengths
+
+        panels, count = surface.panels, len(surface.panels.area)
+        size = self._size(panels)
+        shed = panels.center + self.system.offset * size * panels.normal
+        sigma, owner = np.full(count, self.system.overlap * size), np.zeros(count, np.int64)
+        out = np.zeros((6, 6))
+        for axis, way in enumerate(np.eye(6)):
+            turning, area = np.cross(way[3:], panels.center), panels.area[:, None]
+            wall = way[:3] + turning
+            # The vorticity of a body that turns, at its surface, and what is shed to make up for it.
+            bound = 2.0 * area * (panels.center * way[3:]).sum(axis=1)[:, None] * panels.normal
+            spun = -area * np.cross(panels.normal, turning)
+            flow = self.velocity_at(panels.center, panels.center, bound, sigma, images=False)
+            flow += self.velocity_at(panels.center, shed, spun, sigma, images=False)
+            left, strengths = ((wall - flow) * panels.normal).sum(axis=1), np.zeros((count, 3))
+            for _ in range(self.system.sweeps):
+                before = rms(left[:, None], panels.area)
+                if before <= self.system.tolerance * rms(wall, panels.area):
+                    break
+                rings = sheet_strengths(panels, ring_circulations(panels, surface.factors, left))
+                flow = self.velocity_at(panels.center, shed, rings, sigma, images=False)
+                less = left - (flow * panels.normal).sum(axis=1)
+                if rms(less[:, None], panels.area) >= LEFT * before:
+                    break
+                left, strengths = less, strengths + rings
+            none = shed, np.zeros_like(strengths)
+            given = exchange_of(self.world, np.zeros((1, 3)), owner, none, (shed, strengths), none[1])
+            out[:, axis] = np.concatenate([given[0][0], given[1][0]])
+        out[:3, :3] -= panels.volume * np.eye(3)
+        return 0.5 * (out + out.T)
 
     # ------------------------------------------------------------------ spin
 

@@ -87,10 +87,16 @@ def floor(world: ef.World, **given: Any) -> ef.Entity:
 
 def momenta(world: ef.World) -> tuple[Array, Array, float]:
     """Linear and angular momentum about the origin, and kinetic energy, of the free bodies."""
+    return momenta_of([entity for entity, _ in world.entities_with(ef.Body)])
+
+
+def momenta_of(entities: list[ef.Entity]) -> tuple[Array, Array, float]:
+    """The same of some entities."""
     from ecs_fluid.kernels.bodies.rotation import matrix_of
 
     linear, angular, energy = np.zeros(3), np.zeros(3), 0.0
-    for pose, motion, body in world.query(ef.Pose, ef.RigidMotion, ef.Body):
+    for entity in entities:
+        pose, motion, body = entity[ef.Pose], entity[ef.RigidMotion], entity[ef.Body]
         for k in np.flatnonzero(body.motion == KINDS_OF_MOTION["free"]):
             turn = matrix_of(pose.q[k])
             angular_velocity = turn @ body.inertia[k] @ turn.T @ motion.angular_velocity[k]

@@ -20,6 +20,7 @@ from numba import njit
 from ecs_fluid.kernels.bodies.close_bodies import are_apart, belongs_to_container, boxes_around, close_pairs
 from ecs_fluid.kernels.bodies.contact_solver import ContactForces, contact_speed, contacts_at, solve
 from ecs_fluid.kernels.bodies.polytope import Hulls, closest, plane_gap
+from ecs_fluid.kernels.bodies.restitution import bounces_roughly, contact_velocities, solve_impacts
 from ecs_fluid.kernels.bodies.rigid_substep import find_contacts, substep
 from ecs_fluid.kernels.bodies.rotation import product, quaternion_of, rotation_at, rotation_of
 from ecs_fluid.kernels.bodies.seams import has_parts, reaches_beyond
@@ -219,7 +220,11 @@ def rebound(bodies: Bodies, hulls: Hulls, sweeps: int, least_bounce: float) -> N
         target[c] = (
             max(bodies.restitution[a], bodies.restitution[b]) * closing if closing > least_bounce else 0.0
         )
-    solve(bodies, contacts, target, sweeps)
+    if bounces_roughly(contacts, target):
+        start, none = contact_velocities(bodies, contacts), np.zeros((len(pairs), 3))
+        solve_impacts(bodies, contacts, target, sweeps, start, none, none[:, :2].copy())
+    else:
+        solve(bodies, contacts, target, sweeps)
 
 
 @njit(cache=True)

@@ -39,6 +39,12 @@ from ecs_fluid.kernels.bodies.contact_solver import (
 )
 from ecs_fluid.kernels.bodies.contacts import ball_ball, contacts_of_pair, container_ball
 from ecs_fluid.kernels.bodies.polytope import Hulls
+from ecs_fluid.kernels.bodies.restitution import (
+    bounces_roughly,
+    contact_velocities,
+    solve_impacts,
+    work_of,
+)
 from ecs_fluid.kernels.bodies.rotation import (
     free_rotation,
     matrix_of,
@@ -283,12 +289,17 @@ def substep(
     impulses = np.zeros((len(pairs), 3))
     contacts = contacts_at(bodies, pairs, points, impulses)
     target, rebound = _target_speeds(bodies, contacts, acceleration, h, whole, least_bounce)
+    rough = bounces_roughly(contacts, rebound)
+    start = contact_velocities(bodies, contacts) if rough else impulses
     warm_start(bodies, former, contacts, 0.5 * h)
     remembered = 2.0 * impulses
     solve(bodies, contacts, target, sweeps)
+    work = work_of(impulses, start, contact_velocities(bodies, contacts)) if rough else impulses
     _drift(bodies, pairs, points, h)
     _half_kick(bodies, acceleration, torque, h)
     contacts = contacts_at(bodies, pairs, points, impulses)
+    taken = impulses.copy()
+    start = contact_velocities(bodies, contacts) if rough else impulses
     for c in range(len(pairs)):
         # A contact still open brakes nothing before the bodies are there.
         target[c] = -math.inf
@@ -297,7 +308,10 @@ def substep(
             # What bore a load all the time starts from it again: what healed or stopped bodies is over.
             if remembered[c, 0] > 0.0:
                 set_impulse(bodies, contacts, c, remembered[c])
-    solve(bodies, contacts, target, sweeps)
+    if rough:
+        solve_impacts(bodies, contacts, target, sweeps, start, taken, work)
+    else:
+        solve(bodies, contacts, target, sweeps)
     force = np.zeros((len(pairs), 3))
     for c in range(len(pairs)):
         # What made a body bounce is over; a load is still there next time.
