@@ -213,6 +213,15 @@ class Ticker:
                 with self._declared_access(world, watcher), users_method(type(watcher), "after_system"):
                     watcher.after_system(system)
 
+    @contextmanager
+    def at_end(self) -> Iterator[None]:
+        """While active, the world's time is that at the end of the tick, for systems that run once a tick."""
+        former, self.stage = self.stage, END
+        try:
+            yield
+        finally:
+            self.stage = former
+
     def _process(self, world: World, system: System) -> None:
         """Let a system do its work with the tables that it may see, and check what it must not break."""
         scopes: Sequence[Callable[..., AbstractContextManager[None]]] = world.processes.scopes

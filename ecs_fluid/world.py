@@ -316,13 +316,13 @@ class World(Entities):
 
     def _add_winds(self, points: Array, u: Array, du: Array | None = None) -> None:
         """Add what blows on everything to velocities (m, 3) m/s and gradients (m, 3, 3) 1/s at points."""
-        for system in self._winds:
+        for system in self._winds():
             system.add_wind(points, u, du)
 
-    @property
-    def _winds(self) -> list[Any]:
-        """Systems that blow on everything."""
-        return [one for one in self._systems if hasattr(one, "add_wind") and not getattr(one, "on", ())]
+    def _winds(self, name: str | None = None) -> list[Any]:
+        """Systems that blow on everything, and on the entity of that name."""
+        blowing = (one for one in self._systems if hasattr(one, "add_wind"))
+        return [one for one in blowing if not (on := getattr(one, "on", ())) or name in on]
 
     def velocity_gradient(self, points: Any, solver: str | None = None) -> Array:
         """Gradient (m, 3, 3) 1/s of `velocity` at points (m, 3) m: [:, i, j] is du_i/dx_j."""

@@ -17,7 +17,6 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem, idle_lint
 from ecs_fluid.systems.buoyancy import profile
-from ecs_fluid.systems.operations import WindSystem
 from ecs_fluid.systems.shared.body_tables import (
     SHAPES,
     add_loads,
@@ -34,7 +33,6 @@ from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest
 from ecs_fluid.systems.shared.populations import rows_of_each
 from ecs_fluid.systems.shared.surface_areas import frontal_areas
 from ecs_fluid.systems.surroundings import SurroundingsSystem, radii
-from ecs_fluid.systems.turbulence import TurbulenceSystem
 from ecs_fluid.world import World
 
 NEWTON = 0.44
@@ -118,7 +116,7 @@ class DragSystem(System):
         """Warn of no free bodies, vortons beside one, whose flow at its centre is no wind, no viscosity."""
         texts = idle_lint(self, world, "inertia")
         bodies = body_entities(world)
-        wind = any(isinstance(system, WindSystem | TurbulenceSystem) for system in world.systems)
+        wind = any(hasattr(system, "add_wind") for system in world.systems)
         free = any((entity[Body].motion == FREE).any() for entity in bodies)
         if self.flow and free and not wind and named(world.systems, "BoundarySystem"):
             texts.append(
@@ -187,7 +185,8 @@ class DragSystem(System):
             ahead = wind + np.linalg.solve(inertia, ending(k)[..., None])[..., 0]
             k = 0.5 * (k + self._coefficient(ahead, size, rho, nu))
         # The mean force over the tick, less the loads that are already there.
-        mean = np.where((free & (k > 0))[:, None], ending(k) / dt - pull, 0.0)
+        acts = free & ((k > 0) | lift.any(axis=1))
+        mean = np.where(acts[:, None], ending(k) / dt - pull, 0.0)
         add_loads(entities, force=mean)
 
     def _coefficient(self, wind: Array, size: Array, rho: Array, nu: float) -> Array:

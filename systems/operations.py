@@ -52,6 +52,11 @@ def winds(world: World, name: str | None = None) -> list[Any]:
     return [system.velocity for system in found if not system.on or name in system.on]
 
 
+def gusts(world: World, name: str | None = None) -> list[Any]:
+    """Winds that differ from place to place (turbulence, systems of users), as `winds`."""
+    return [one for one in world._winds(name) if not isinstance(one, WindSystem)]
+
+
 def wind_at(world: World, time: float) -> Array:
     """The winds (3,) m/s that blow on everything at `time` s."""
     return sum((value_at(velocity, time) for velocity in winds(world)), np.zeros(3))

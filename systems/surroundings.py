@@ -11,7 +11,7 @@ from ecs_fluid.components import DensityField, TransferGrid
 from ecs_fluid.components.bodies import Body, Pose, RigidMotion, Surroundings
 from ecs_fluid.integrator import METHODS
 from ecs_fluid.system import System
-from ecs_fluid.systems.operations import winds
+from ecs_fluid.systems.operations import WindSystem, gusts, winds
 from ecs_fluid.systems.shared.body_tables import (
     SHAPES,
     arms_of_hinges,
@@ -52,7 +52,7 @@ class SurroundingsSystem(System):
     reads = (Pose, RigidMotion, Body)
     may_read = (*SHAPES, TransferGrid, DensityField)
     writes = (Surroundings,)
-    asks = (VelocitySystem, TurbulenceSystem, "WindSystem")
+    asks = (VelocitySystem, TurbulenceSystem, WindSystem)
     phase = "rates"
     dimensions = (2, 3)
 
@@ -107,11 +107,11 @@ class SurroundingsSystem(System):
 
         slope[i, j, k] is the derivative of u_k along axis j at body i, by differences over `size` (n,) m.
         """
-        blowing = [sum(map(self.world.value_now, winds(self.world, e.name)), np.zeros(3)) for e in entities]
-        wind = np.repeat(blowing, [len(entity) for entity in entities], axis=0)
+        even = [sum(map(self.world.value_now, winds(self.world, e.name)), np.zeros(3)) for e in entities]
+        wind = np.repeat(even, [len(entity) for entity in entities], axis=0)
         velocity = self.world.system(VelocitySystem)
-        gusts = [system for system in self.world.systems if isinstance(system, TurbulenceSystem)]
-        if velocity is None and not gusts:
+        uneven = [(rows, gusts(self.world, entity.name)) for entity, rows in rows_of_each(entities)]
+        if velocity is None and not any(blowing for _, blowing in uneven):
             return wind, np.zeros((len(x), 3, 3))
         along = np.eye(3) * (np.arange(3) != self.world.across)
         steps = np.concatenate([np.zeros((1, 3)), along, -along])
@@ -119,10 +119,9 @@ class SurroundingsSystem(System):
         u = np.zeros((len(x), 7, 3))
         if velocity is not None:
             u += velocity.velocity_at(points.reshape(-1, 3), None).reshape(len(x), 7, 3)
-        for gust in gusts:
-            for entity, rows in rows_of_each(entities):
-                if not gust.on or entity.name in gust.on:
-                    gust.add_wind(points[rows].reshape(-1, 3), u[rows].reshape(-1, 3))
+        for rows, blowing in uneven:
+            for gust in blowing:
+                gust.add_wind(points[rows].reshape(-1, 3), u[rows].reshape(-1, 3), None)
         return u[:, 0] + wind, (u[:, 1:4] - u[:, 4:]) / (2 * size[:, None, None])
 
     def _excess(self, bodies: Bodies, hulls: Hulls) -> tuple[Array, Array]:

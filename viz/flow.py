@@ -39,7 +39,7 @@ class Flow:
 
         system = self._world.system(VelocitySystem)
         vortons = any(Strength in entity and len(entity) for entity in self._world.entities)
-        return system is not None and (vortons or system.own_field or bool(self._world._winds))
+        return system is not None and (vortons or system.own_field or bool(self._world._winds()))
 
     @property
     def within(self) -> Callable[[NDArray], NDArray] | None:

@@ -33,7 +33,7 @@ def sample(world: World, grid: pv.DataSet) -> pv.DataSet:
     fields = dict((*fields_at(world, x), *_distance(world, x)))
     velocity = world.system(VelocitySystem)
     vortons = any(Strength in entity and Position in entity for entity in world.entities)
-    if vortons or (velocity is not None and (velocity.own_field or world._winds)):
+    if vortons or (velocity is not None and (velocity.own_field or world._winds())):
         flow = world._flow(x, None)
         fields = {"velocity": flow.u, "vorticity": flow.vorticity} | fields
     if not fields:

@@ -158,7 +158,7 @@ class Runner:
         world, folder = self.world, self.folder
         plan = {key: getattr(self, key) for key in ("last_tick", "every", "checkpoint_seconds")}
         code = packed_world(world)[0]["code"]
-        winds = [table_of(one, "winds") for one in world._winds if is_shipped(type(one))]
+        winds = [table_of(one, "winds") for one in world._winds() if is_shipped(type(one))]
         folder.begin_stretch(world.tick, code, self._settings, winds, status="running", plan=plan)
         self._earlier = folder.read_info()
         # A world that was stepped before this run has timings already.

@@ -10,7 +10,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Velocity, Volume
 from ecs_fluid.components.bodies import FREE, BoundaryExchange, RigidMotion
 from ecs_fluid.plane import impulse_factors
-from ecs_fluid.systems.operations import wind_at
+from ecs_fluid.systems.operations import gusts, wind_at
 from ecs_fluid.systems.shared.body_tables import (
     as_obstacles,
     depths,
@@ -20,6 +20,7 @@ from ecs_fluid.systems.shared.body_tables import (
 )
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_density
 from ecs_fluid.systems.shared.populations import joined, rows_of_each, spread
+from ecs_fluid.systems.turbulence import TurbulenceSystem
 from ecs_fluid.systems.velocity.system import VelocitySystem
 
 if TYPE_CHECKING:
@@ -85,8 +86,12 @@ def _volumes(entity: Entity, sigma: Array) -> Array:
 
 def flow_at(world: World, points: Array) -> Array:
     """Velocity (m, 3) m/s of the fluid at points (m, 3) m at the end of the tick, with winds that blow on
-    all."""
+    all but turbulence, which is finer than what bodies shed."""
     flow = world.require(VelocitySystem).velocity_at_few(points).astype(np.float64)
+    with world._ticker.at_end():
+        for gust in gusts(world):
+            if not isinstance(gust, TurbulenceSystem):
+                gust.add_wind(points, flow, None)
     return flow + wind_at(world, world.time + world.dt)
 
 

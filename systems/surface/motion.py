@@ -6,7 +6,7 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.systems.collision import CollisionSystem
-from ecs_fluid.systems.operations import wind_at
+from ecs_fluid.systems.operations import gusts, wind_at
 from ecs_fluid.systems.shared.body_tables import body_entities
 from ecs_fluid.world import World
 
@@ -14,7 +14,7 @@ from ecs_fluid.world import World
 class Motion:
     """Velocities of a surface in the tick that ends, and the space that bodies occupy.
 
-    The velocity is that of the flow, plus every WindSystem that blows on all particles. Bodies and containers
+    The velocity is that of the flow, plus every wind that blows on all particles. Bodies and containers
     count if a CollisionSystem keeps all particles out of them.
     """
 
@@ -31,6 +31,8 @@ class Motion:
         u = np.zeros((len(x), 3))
         if self.flows and len(x):
             u += self.world._induced_velocity(x)
+        for gust in gusts(self.world):
+            gust.add_wind(x, u, None)
         return np.asarray(u + self.wind)
 
     def depth(self, x: Array, reach: float = 0.0) -> Array | None:

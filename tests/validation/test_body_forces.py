@@ -478,3 +478,15 @@ def test_a_spinning_ball_curves() -> None:
         v = ball[ef.RigidMotion].v[0]
         assert np.allclose(v[1:], wanted * np.array(way)[1:], rtol=1e-3, atol=1e-15)
         assert v[0] < 4.0
+
+
+def test_spin_lifts_without_drag() -> None:
+    """F3: with a coefficient of 0 a spinning ball goes in a circle, at the rate pi rho R^3 spin / m."""
+    world = afloat(dt=0.1, gravity=0.0, density=1.2)
+    ball = balls(world, "ball", [0, 0, 0], radius=0.2, mass=0.1, v=[4.0, 0, 0])
+    ball[ef.RigidMotion].angular_velocity[0] = [0.0, 0.0, 5.0]
+    world.add_system(ef.DragSystem(law="constant", coefficient=0.0, lift=1.0))
+    world.step(5)
+    turned = 0.5 * np.pi * 1.2 * 0.2**3 * 5.0 / 0.1
+    wanted = 4.0 * np.array([np.cos(turned), np.sin(turned), 0.0])
+    np.testing.assert_allclose(ball[ef.RigidMotion].v[0], wanted, rtol=0, atol=1e-12)
