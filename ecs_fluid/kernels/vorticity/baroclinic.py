@@ -30,7 +30,6 @@ from ecs_fluid.kernels.grids.neighbours import (
 from ecs_fluid.kernels.grids.partition import partition
 from ecs_fluid.kernels.vorticity.neighbour_moments import (
     CELL_EDGE,
-    FILLED,
     add_moments,
     closeness,
     inverse_moments,
@@ -44,7 +43,7 @@ _FIRST, _SECOND = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)
 def _neighbour_moments(
     chunk: int,
     rows: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray,
-    reach: float, filled: float, flat: int, uniform: bool, needed_box: np.ndarray, order: np.ndarray,
+    reach: float, flat: int, uniform: bool, needed_box: np.ndarray, order: np.ndarray,
     needed_rows: int, moments: np.ndarray,
 ) -> None:  # fmt: skip
     """Fill ``moments`` (n, 13) from the rows x, y, z, h^2, V and m.
@@ -64,7 +63,7 @@ def _neighbour_moments(
         number = lane_runs(rows, p, end, start, origin, spacing, cells, reach, box, runs, targets)
         add_moments(rows, runs, number, targets, uniform, sums)
         for t in range(p, end):
-            inverse_moments(sums, t - p, np.float64(rows[t, 3]), filled, flat, inverse)
+            inverse_moments(sums, t - p, np.float64(rows[t, 3]), flat, inverse)
             for c in range(4):
                 moments[t, c] = rows[t, c]
             for c in range(9):
@@ -205,11 +204,9 @@ def weighted_gradient(
     moments = np.empty((len(x), 13), x.dtype)
     # A little further than the reach, so that a pair at its end is met from both sides or from neither.
     far *= 1.0 + 1e-5
-    filled, uniform = FILLED[3 if flat < 0 else 2], bool(reach.min() == reach.max())
+    uniform = bool(reach.min() == reach.max())
     needed_box, needed_rows = np.stack(bounds(x[:count])), len(x) if mirrors is None else count
-    _neighbour_moments(
-        rows, start, *grid, far, filled, flat, uniform, needed_box, order, needed_rows, moments
-    )
+    _neighbour_moments(rows, start, *grid, far, flat, uniform, needed_box, order, needed_rows, moments)
     if mirrors is not None:
         place = np.empty(len(x), np.int64)
         place[order] = np.arange(len(x))

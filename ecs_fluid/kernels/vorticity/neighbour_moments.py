@@ -17,16 +17,12 @@ from ecs_fluid.kernels.compiled.lanes import lanes_of, larger, load, spread, sto
 from ecs_fluid.kernels.compiled.wide_vectors import INLINE, wide_vectors
 
 FLOOR = 0.02
-"""Lower bound of second moments, relative to those in filled space; in the corner of a block of particles the
-least is still 0.045."""
+"""Lower bound of the mean square extent of neighbours along any axis, over that in filled space; in the
+corner of a block of particles it is still a third or more."""
 
 CELL_EDGE = 1.0
 """Edge of the cells of the neighbour search, in reaches: smaller cells visit fewer pairs, but make smaller
 groups."""
-
-FILLED = {2: math.pi / 24.0, 3: 4.0 * math.pi / 3.0 * 8.0 / 315.0}
-"""Second moment of w in filled space divided by h^(d+2), by dimension d: the integral of (1 - s^2)^2 s_x^2
-over the unit disc or ball."""
 
 
 @njit(error_model="numpy", forceinline=True)
@@ -96,13 +92,11 @@ def moment_of_lane(sums: np.ndarray, lane: int, row: int) -> float:
 
 
 @njit(fastmath=FAST, error_model="numpy", forceinline=True)
-def inverse_moments(
-    sums: np.ndarray, lane: int, hp: float, filled: float, flat: int, out: np.ndarray
-) -> None:
+def inverse_moments(sums: np.ndarray, lane: int, hp: float, flat: int, out: np.ndarray) -> None:
     """Fill ``out`` (9,) with B c (3) and the six entries of B, from the sums of ``lane`` about its particle.
 
-    ``hp`` is the square of the particle's reach, ``filled`` the entry of `FILLED`, ``flat`` the axis across a
-    flat population, or -1. In float64, since B may be large.
+    ``hp`` is the square of the particle's reach, ``flat`` the axis across a flat population, or -1. In
+    float64, since B may be large.
     """
     s = moment_of_lane(sums, lane, 0)
     cx = moment_of_lane(sums, lane, 1) / s
@@ -112,7 +106,8 @@ def inverse_moments(
     xy, xz, yz = moment_of_lane(sums, lane, 7), moment_of_lane(sums, lane, 8), moment_of_lane(sums, lane, 9)
     xx, yy, zz = xx - s * cx * cx, yy - s * cy * cy, zz - s * cz * cz
     xy, xz, yz = xy - s * cx * cy, xz - s * cx * cz, yz - s * cy * cz
-    full = filled * hp * hp * (1.0 if flat >= 0 else math.sqrt(hp))
+    # In filled space: h^2/(d + 6) is the mean of s_x^2 over the unit disc or ball, weighted by (1 - s^2)^2.
+    full = s * hp / (8.0 if flat >= 0 else 9.0)
     # Across a flat population there is no gradient to find. Any value that keeps the matrix invertible will
     # do.
     if flat == 0:

@@ -29,15 +29,11 @@ from ecs_fluid.kernels.grids.neighbours import (
 from ecs_fluid.kernels.grids.partition import partition
 from ecs_fluid.kernels.vorticity.neighbour_moments import (
     CELL_EDGE,
-    FILLED,
     add_moments,
     closeness,
     inverse_moments,
     moment_of_lane,
 )
-
-REACH_IN_SPACINGS = 2.25
-"""Reach divided by the spacing, for particles that fill space."""
 
 GIVER_COLUMNS = 11
 """Columns of a particle that gives: x, y, z, h^2, 1 / S + c . B c, B c (3 columns), r (3)."""
@@ -46,7 +42,7 @@ GIVER_COLUMNS = 11
 @parallel(fastmath=FAST, error_model="numpy")
 def _fill_givers(
     chunk: int, rows: Array, start: Array, origin: Array, spacing: Array, cells: Array, reach: float,
-    filled: float, uniform: bool, givers: Array,
+    uniform: bool, givers: Array,
 ) -> None:  # fmt: skip
     """Fill ``givers`` (n, GIVER_COLUMNS) from the rows x, y, z, h^2, V and r (3 columns)."""
     runs, box, targets, sums = lane_scratch(rows, cells, 10)
@@ -55,7 +51,7 @@ def _fill_givers(
         number = lane_runs(rows, p, end, start, origin, spacing, cells, reach, box, runs, targets)
         add_moments(rows, runs, number, targets, uniform, sums)
         for t in range(p, end):
-            inverse_moments(sums, t - p, np.float64(rows[t, 3]), filled, -1, inverse)
+            inverse_moments(sums, t - p, np.float64(rows[t, 3]), -1, inverse)
             whole = moment_of_lane(sums, t - p, 0)
             share = 1.0 / whole
             for c in range(3):
@@ -127,7 +123,6 @@ def shared_with_neighbours(x: Array, values: Array, reach: Array) -> Array:
     # A little further than the reach, so that a pair at its end is met from both sides or from neither.
     far *= 1.0 + 1e-5
     uniform = bool(reach.min() == reach.max())
-    filled = FILLED[3] * (REACH_IN_SPACINGS / float(reach.max())) ** 3
-    _fill_givers(rows, start, *grid, far, filled, uniform, givers)
+    _fill_givers(rows, start, *grid, far, uniform, givers)
     _received(givers, volume, start, *grid, far, uniform, order, out)
     return out
