@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ecs_fluid.component import Array, Component, RowId, Tables
 from ecs_fluid.components import (
+    Acceleration,
     Age,
     BirthCells,
     CarrierMotion,
@@ -21,6 +22,7 @@ from ecs_fluid.components import (
     Species,
     Strength,
     Temperature,
+    Velocity,
     Volume,
 )
 from ecs_fluid.components.bodies import CollisionCount, Pose
@@ -28,7 +30,7 @@ from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import LAWS, Fluid, key_values
 from ecs_fluid.further_components import component_from, refuse_lists
 from ecs_fluid.input_limits import TRACER, VORTON
-from ecs_fluid.keyframes import value_at
+from ecs_fluid.keyframes import Keyed, value_at
 from ecs_fluid.periodic import AXES
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
@@ -147,7 +149,8 @@ class EmissionSystem(System):
                 )
 
     def lint(self, world: World) -> list[str]:
-        """Warn of unburnt fuel, emitters that never begin, and puffs that are too cold or kept back."""
+        """Warn of unburnt fuel, emitters that never begin, particles that nothing moves, and puffs that are
+        too cold or kept back."""
         texts = []
         if fuel := [emitter.name for emitter in self.emitters if emitter.fuel]:
             texts += unburnt_lint(world, "EmissionSystem: emitter ", fuel[0], "emits")
@@ -159,6 +162,15 @@ class EmissionSystem(System):
             if emitter.attached == emitter.into
             and not len(world[emitter.into])
             and filled.count(emitter.into) == 1
+        ]
+        texts += [
+            f"EmissionSystem: the particles of emitter {emitter.name!r} have no velocity, and nothing moves "
+            "them, so they stay where they are born; give the emitter a velocity, or the world a [[system]] "
+            "of kind = 'accelerate', for gravity"
+            for emitter in self.emitters
+            if InertialVelocity in (target := world[emitter.into]) and Liquid not in target
+            if emitter.attached is None and not isinstance(emitter.center, Keyed)
+            if not any((*emitter.velocity, *emitter.velocity_spread)) and not _moved(world)
         ]
         for emitter in self.emitters:
             texts += cold_rows_lint(self._puffs.of(emitter, world), f" of a puff of emitter {emitter.name!r}")
@@ -385,6 +397,16 @@ def _refuse_out_of_plane(emitter: Emitter, world: World) -> None:
                     f"emitter {emitter.name!r}: {key} = {list(value)}; in a world of dimension = 2 in the "
                     f"plane {world.options.plane} {rule} {AXES[world.across]} is allowed"
                 )
+
+
+def _moved(world: World) -> bool:
+    """Whether a flow, or a system beside inertia itself and bodies, moves inertial particles."""
+    kinds = {Velocity, Acceleration, InertialVelocity}
+    return any(Strength in entity for entity in world.entities) or any(
+        kinds & {*system.adds} or InertialVelocity in system.writes
+        for system in world.systems
+        if not isinstance(system, InertiaSystem | CollisionSystem)
+    )
 
 
 def _birth_column(puff: Tables, kind: type[Component], name: str, value: Any, moments: Array) -> Array | None:

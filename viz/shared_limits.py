@@ -115,6 +115,26 @@ def is_cloud(columns: Columns) -> bool:
     return "Position.x" in columns and "Pose.q" not in columns and not apart
 
 
+def in_liquid(frame: Frame, names: Container[str]) -> dict[str, float]:
+    """The part, 0 to 1, of each of these populations of tracers that is less than a spacing from particles of
+    a liquid among them, so that the surface of the liquid hides it; of large ones every some rows count."""
+    from scipy.spatial import cKDTree
+
+    chosen = {name: columns for name, columns in frame.items() if name in names and is_cloud(columns)}
+    liquids = [columns for columns in chosen.values() if is_liquid(columns) and len(columns["Position.x"])]
+    if not liquids:
+        return {}
+    search = cKDTree(np.concatenate([columns["Position.x"] for columns in liquids]))
+    reach = max(rest_spacing(columns) or 0.0 for columns in liquids)
+    found = {}
+    for name, columns in chosen.items():
+        x = columns["Position.x"]
+        if len(x) and not (is_liquid(columns) or is_whitewater(columns)):
+            some = x[:: -(-len(x) // OUTLINE)]
+            found[name] = float(np.isfinite(search.query(some, distance_upper_bound=reach)[0]).mean())
+    return found
+
+
 def kept(frame: Frame, options: Options) -> Frame:
     """The populations of `frame` that the options ask for."""
     if options.populations is None:

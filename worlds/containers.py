@@ -68,10 +68,12 @@ def inside(world: World, name: str) -> Inside:
 
 def of_body(world: World, name: str) -> Space:
     """The space that the body `name` fills, in its axes; RecipeError if it is not one body."""
-    if name not in world or Pose not in world[name] or is_container(world, name):
+    posed = [entity.name for entity in world.entities if Pose in entity]
+    known = [one for one in posed if not is_container(world, one)]
+    if name not in known:
         raise RecipeError(
             f"skin without solid is around the body that attached names, but {name!r} names none that stands "
-            "before this entity; give the solid too"
+            f"before this entity ({nearest(name, known)}); give the solid too"
         )
     entity = world[name]
     if len(entity) != 1 and (BodyPart not in entity or entity[BodyPart].leaders().any()):

@@ -207,6 +207,23 @@ class Subject:
                 3,
             )
 
+    def check_frame(self, drawing: PictureKeywords, frame: Mapping[str, Any]) -> None:
+        """Warn of tracers most of which lie in a liquid whose surface hides them in this frame."""
+        from ecs_fluid.viz.shared_limits import in_liquid
+        from ecs_fluid.viz.style import LOOKS
+
+        look = LOOKS.get(drawing.get("look") or self.look)
+        plain = drawing.get("what", "particles") == "particles" and drawing.get("color_by") is None
+        if look is None or look.paint != "liquid" or not plain:
+            return
+        for name, part in in_liquid(frame, names_of(drawing.get("only", ()), "only") or frame).items():
+            if part > 0.5:
+                warn(
+                    f"{100 * part:.0f} % of the tracers of {name!r} lie in liquid, whose surface hides them "
+                    "in the look 'liquid'; look = 'smoke' shows both",
+                    3,
+                )
+
 
 @dataclass(frozen=True)
 class Moment:
@@ -289,6 +306,7 @@ def draw(moment: Moment, drawing: PictureKeywords, save: Path | None) -> None:
     _check_keywords(drawing)
     what = drawing.get("what", "particles")
     moment.subject.check(drawing, moment.columns, lambda: moment.velocity)
+    moment.subject.check_frame(drawing, moment.columns)
     if save is not None and _needs_matplotlib(what):
         _draw_with_matplotlib(moment, drawing, save)
         return
@@ -399,6 +417,7 @@ def write_movie(
         subject = Subject.of_run(folder)
         flow_of = cache(lambda: VelocityOf(folder))
         subject.check(drawing, labels, lambda: flow_of()((0.0, {})))
+        subject.check_frame(drawing, stored.frame(rows[-1]))
         flow = flow_of() if what in ("slice", "streamlines") else None
         movie(target, Recording(stored, rows), velocity_of=flow, **more, **subject.options(drawing))
     return target

@@ -31,9 +31,10 @@ Columns = dict[str, np.ndarray]
 class Frame:
     """One stored frame: its number in the run, tick, time [s], time code, and columns by population.
 
-    ``code`` is the time divided by the usual time between exported frames, plus the code of t = 0. ``file``
-    is the number in file names: the whole part of the first code, and one more for each frame. Programs that
-    play sequences need numbers without gaps, and Blender looks for the volumes of a USD stage by time code.
+    ``code`` of the first frame is the whole part of its time divided by the usual time between exported
+    frames, plus the code of t = 0; those of the others are as many of these times later. ``file`` is the
+    number in file names: the first code, and one more for each frame. Programs that play sequences need
+    numbers without gaps, and show whole codes; Blender looks for the volumes of a USD stage by time code.
     ``everything`` has the populations that were not chosen, too.
     """
 
@@ -96,7 +97,8 @@ class Frames:
         self.times = self.stored.times[list(rows)]
         self.interval = _interval(self.times) or _interval(self.stored.times) or 1.0 / 24.0
         self.rate = float(f"{1.0 / self.interval:.9g}")  # 25, not 24.999999999999996
-        self.codes = start + _rounded(self.times / self.interval)
+        first = start + math.floor(_rounded(self.times[:1] / self.interval)[0])
+        self.codes = first + _rounded((self.times - self.times[0]) / self.interval)
         self.files = tuple(range(int(self.codes[0]), int(self.codes[0]) + len(rows)))
         self.surface_ticks = surface_ticks(self.run.fields)
         self.all_liquids = self._liquids()

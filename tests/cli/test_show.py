@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
@@ -14,12 +15,13 @@ from numpy.typing import NDArray
 from PIL import Image
 
 import ecs_fluid as ef
-from ecs_fluid.api.pictures import draw
+from ecs_fluid.api.pictures import PictureKeywords, Subject, draw
 from ecs_fluid.api.stored import frame_of_run, look_of_run, look_of_tables
 from ecs_fluid.cli import look, main
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.viz.fields import velocity_slice
 from ecs_fluid.viz.style import LOOKS
+from ecs_fluid.world_options import WorldOptions
 from ecs_fluid.worlds.world_tables import OutputTable
 from tests.small_worlds import RING
 
@@ -305,6 +307,31 @@ def test_a_liquid_is_drawn_as_one_beside_steam() -> None:
         assert look_of_tables({"output": output, "entity": [water, *more]}) == look_of
     assert look_of_tables({"entity": [{"kind": "tracers"}]}) == "smoke"
     assert look_of_tables({"entity": [{"kind": "container"}, {"kind": "inflow"}]}) == "liquid"
+
+
+def test_tracers_that_a_liquid_hides_are_told() -> None:
+    """Of a lattice of spacing 0.1 m: tracers in it, above it, and half of them in it; and other pictures."""
+    lattice = 0.1 * np.stack(np.meshgrid(*[np.arange(5.0)] * 3), axis=-1).reshape(-1, 3)
+    water = {"Position.x": lattice, "Liquid.volume": np.full(125, 1e-3)}
+    for rise, part in ((0.0, "100 %"), (0.6, ""), (0.3, "")):
+        dye = {"Position.x": np.array([[0.1, 0.2, 0.31], [0.1, 0.2, 0.11]]) + np.array([0.0, 0.0, rise])}
+        frame = {"water": water, "dye": dye, "spray": {**dye, "Whitewater.kind": np.zeros(2)}}
+        cases: tuple[tuple[str, PictureKeywords, str], ...] = (
+            ("liquid", {}, part),
+            ("smoke", {"look": "liquid"}, part),
+            ("smoke", {}, ""),
+            ("liquid", {"look": "paper"}, ""),
+            ("liquid", {"only": ["dye"]}, ""),
+            ("liquid", {"color_by": "speed"}, ""),
+            ("liquid", {"what": "slice"}, ""),
+        )
+        for look_of, drawing, shows in cases:
+            subject = Subject({}, WorldOptions(), "z", look_of, {}, {})
+            with warnings.catch_warnings(record=True) as found:
+                warnings.simplefilter("always")
+                subject.check_frame(drawing, frame)
+            told = [str(one.message).partition(" of the tracers of 'dye' lie in liquid")[0] for one in found]
+            assert told == ([shows] if shows else [])
 
 
 def test_a_recipe_that_a_stranger_wrote_hides_no_particles(folder: Path, tmp_path: Path) -> None:

@@ -141,8 +141,8 @@ def test_a_stage_ends_where_players_show_its_last_frame(run: Path, tmp_path: Pat
     asset = stage.GetPrimAtPath("/probing/fields").GetChildren()[0].GetAttribute("filePath")
     assert [asset.Get(code).path[-9:-4] for code in (2.0, 3.0)] == ["00002", "00003"]
     alone = stage_of("-1", "last")
-    # 1.25 s, where frames are usually 0.5 s apart: one frame, shown at 2 (its number) and at 3 (its place).
-    assert (alone.GetStartTimeCode(), alone.GetEndTimeCode()) == (2.0, 3.0)
+    # 1.25 s, where frames are usually 0.5 s apart: the first frame is at a whole code, that of its files.
+    assert (alone.GetStartTimeCode(), alone.GetEndTimeCode()) == (2.0, 2.0)
 
 
 @pytest.mark.parametrize(

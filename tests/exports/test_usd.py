@@ -214,17 +214,22 @@ def test_fields_are_volumes_beside_the_stage(run: Path, tmp_path: Path) -> None:
 
 
 def test_numbers_of_volumes_are_time_codes(run: Path, tmp_path: Path) -> None:
-    """Blender reads them so: of a stage with every fifth frame it showed nothing but frames 0, 5 and 10."""
+    """Blender reads them so: of a stage with every fifth frame it showed nothing but frames 0, 5 and 10.
+
+    Of 1::2 codes were 0.5, 1.5, ...: a player showed at 1 points of frame 1, bodies of 2 and the volume of 3.
+    """
     usd = pytest.importorskip("pxr.Usd", reason="needs usd-core: pip install 'ecs-fluid[usd]'")
     from pxr import UsdVol
 
-    target = ef.export(run, "usd", frames="::5", out=tmp_path / "out", voxel=0.1, start=7)
-    stage = usd.Stage.Open(str(target / "small_run.usdc"))
-    path = UsdVol.OpenVDBAsset.Get(stage, "/small_run/fields/velocity").GetFilePathAttr()
-    assert [Path(path.Get(code).path).name for code in path.GetTimeSamples()] == [
-        f"volume.{code:05.0f}.vdb" for code in path.GetTimeSamples()
-    ]
-    assert path.GetTimeSamples() == [7, 8, 9] and stage.GetStartTimeCode() == 7
+    for frames, codes in (("::5", [7, 8, 9]), ("1::2", [7, 8, 9, 10, 11]), ("8::2", [11, 12])):
+        target = ef.export(run, "usd", frames=frames, out=tmp_path / "out", voxel=0.1, start=7, replace=True)
+        stage = usd.Stage.Open(str(target / "small_run.usdc"))
+        stage.Reload()
+        path = UsdVol.OpenVDBAsset.Get(stage, "/small_run/fields/velocity").GetFilePathAttr()
+        assert path.GetTimeSamples() == codes and stage.GetStartTimeCode() == codes[0]
+        assert [Path(path.Get(code).path).name for code in codes] == [
+            f"volume.{code:05.0f}.vdb" for code in codes
+        ]
 
 
 def test_a_stage_without_voxels_has_no_fields(stage: Any) -> None:

@@ -570,3 +570,25 @@ def test_an_emitter_on_what_it_makes_is_told() -> None:
     ]
     assert births(world_of(own), 3) == [0, 0, 0]
     assert not any("attached" in text for text in world_of(own, other).lint())
+
+
+def test_inertial_particles_that_nothing_moves_are_told() -> None:
+    """Snow without a velocity hung in the air; gravity, a wind, vortons, keys and what carries it move it."""
+    cloud = {"kind": "emitter", "name": "cloud", "into": "snow", "population": "inertial"}
+    keys = {"keys": [[0.0, [0.0, 0.0, 0.0]], [1.0, [1.0, 0.0, 0.0]]]}
+    car = {"kind": "body", "name": "car", "shape": {"shape": "ball", "radius": 0.1}}
+    wind = {"kind": "wind", "velocity": [1.0, 0.0, 0.0]}
+    for emitter, entities, systems, told in (
+        ({}, [], [], True),
+        ({}, [car], [{"kind": "collision"}], True),
+        ({"population": "tracers"}, [], [], False),
+        ({"velocity": [0.0, 0.0, -1.0]}, [], [], False),
+        ({"velocity_spread": [0.0, 0.0, 1.0]}, [], [], False),
+        ({"center": keys}, [], [], False),
+        ({"attached": "car", "center": [0.0, 0.0, 0.2]}, [car], [], False),
+        ({}, [RING | {"name": "ring"}], [], False),
+        ({}, [], [{"kind": "accelerate"}], False),
+        ({}, [], [wind], False),
+    ):
+        world = ef.load({"world": {"dt": 0.01}, "entity": [*entities, cloud | emitter], "system": systems})
+        assert any("stay where they are born" in text for text in world.lint()) == told

@@ -298,7 +298,11 @@ def test_a_skin_without_a_body_is_told() -> None:
     tank = {"kind": "container", "name": "tank", "shape": {"shape": "box", "size": [1.0, 1.0, 1.0]}}
     balls = {"kind": "spheres", "name": "balls", "centers": [[0, 0, 0], [3, 0, 0]], "radius": 0.5}
     emitter = {"kind": "emitter", "name": "source", "into": "smoke", "skin": 0.1}
-    for name, said in (("tank", "'tank' names none"), ("balls", "'balls' has several")):
+    for name, said in (
+        ("tank", r"'tank' names none .*\(known: balls\)"),
+        ("Balls", r"'Balls' names none .*\(did you mean 'balls'\?\)"),
+        ("balls", "'balls' has several"),
+    ):
         with pytest.raises(RecipeError, match=f"{said}.*; give the solid too"):
             ef.load({"entity": [tank, balls, emitter | {"attached": name}]})
     with pytest.raises(RecipeError, match="or attach the emitter to the body that it surrounds"):
