@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 from pydantic import Field
@@ -23,7 +23,6 @@ from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
-from ecs_fluid.systems.boundary.panels import PanelBoundary
 from ecs_fluid.systems.boundary.system import BoundarySystem, refuse_two_spins
 from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.shared.body_tables import (
@@ -45,6 +44,7 @@ from ecs_fluid.world import World
 if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.polytope import Hulls
     from ecs_fluid.kernels.bodies.table import Bodies
+    from ecs_fluid.systems.boundary.panels import PanelBoundary
 
 Source = Literal["tracers", "vortons", "none"]
 ANSWERED = 1.5
@@ -83,6 +83,7 @@ class ReactionSystem(System):
     reads = (Pose, Body, Position, Fluid)
     may_read = (*SHAPES, Velocity, Strength, Contact, BoundaryExchange)
     writes = (RigidMotion, FluidReaction)
+    asks = (BoundarySystem,)
     phase = "constrain"
     dimensions = (2, 3)
     periodic = False
@@ -250,7 +251,7 @@ class ReactionSystem(System):
         boundary = world.system(BoundarySystem)
         if boundary is None or boundary.boundary != "panels" or not self.moved["vortons"].any():
             return None
-        return boundary.sheets if isinstance(boundary.sheets, PanelBoundary) else None
+        return cast("PanelBoundary", boundary.sheets)
 
     def _adrift_lint(self, world: World, panels: PanelBoundary) -> list[str]:
         """Warn of light bodies whose panels are too coarse to carry the momentum of the fluid in them."""

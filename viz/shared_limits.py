@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ecs_fluid.components import Species
 from ecs_fluid.errors import FluidError
 from ecs_fluid.exports.particle_surface import rest_spacing
+from ecs_fluid.exports.surfaces import Near
 from ecs_fluid.exports.volumes import mean_spacing
 from ecs_fluid.viz.camera import corners
 from ecs_fluid.viz.camera_motion import Aim
@@ -116,22 +117,18 @@ def is_cloud(columns: Columns) -> bool:
 
 
 def in_liquid(frame: Frame, names: Container[str]) -> dict[str, float]:
-    """The part, 0 to 1, of each of these populations of tracers that is less than a spacing from particles of
-    a liquid among them, so that the surface of the liquid hides it; of large ones every some rows count."""
-    from scipy.spatial import cKDTree
-
+    """The part, 0 to 1, of each of these populations of tracers that is in a liquid among them, so that the
+    surface of the liquid hides it; of large ones every some rows count."""
     chosen = {name: columns for name, columns in frame.items() if name in names and is_cloud(columns)}
-    liquids = [columns for columns in chosen.values() if is_liquid(columns) and len(columns["Position.x"])]
+    liquids = [columns for columns in chosen.values() if is_liquid(columns)]
     if not liquids:
         return {}
-    search = cKDTree(np.concatenate([columns["Position.x"] for columns in liquids]))
-    reach = max(rest_spacing(columns) or 0.0 for columns in liquids)
-    found = {}
+    liquid, found = Near(liquids, "Position.x"), {}
     for name, columns in chosen.items():
         x = columns["Position.x"]
         if len(x) and not (is_liquid(columns) or is_whitewater(columns)):
             some = x[:: -(-len(x) // OUTLINE)]
-            found[name] = float(np.isfinite(search.query(some, distance_upper_bound=reach)[0]).mean())
+            found[name] = float(liquid.holds(some).mean())
     return found
 
 

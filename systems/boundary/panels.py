@@ -50,7 +50,7 @@ class PanelBoundary(SheetBoundary):
 
     def __init__(self, system: BoundarySystem) -> None:
         super().__init__(system)
-        self._entrained: dict[bytes, Array] = {}
+        self._entrained: dict[tuple[bytes, tuple[int, ...]], Array] = {}
         self._late: Array = np.zeros((0, 6))
 
     def spawns(self, world: World) -> None:
@@ -141,11 +141,11 @@ class PanelBoundary(SheetBoundary):
         from ecs_fluid.kernels.bodies.rotation import in_world
         from ecs_fluid.kernels.bodies.table import CONTAINER
 
-        shedding = self.system._with_sheets(entities)
+        shedding, code = self.system._with_sheets(entities), self.world.require(VelocitySystem).code
         inertia = []
         bodies, hulls = gathered(shedding)
         for k, surface in enumerate(self._surfaces(bodies, hulls)):
-            key = surface.panels.center.tobytes()
+            key = surface.panels.center.tobytes(), code
             if key not in self._entrained:
                 self._entrained[key] = self._entrained_by(surface)
             turn = np.kron(np.eye(2), surface.turn)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from solids import balls, body_world, box, momenta, solid
 
 import ecs_fluid as ef
+from tests.resuming import resumed
 
 Array = np.ndarray
 
@@ -204,3 +207,23 @@ def test_who_sets_the_spin_is_asked_once() -> None:
         world.add_systems([ef.ReactionSystem()])
     with pytest.raises(ef.RecipeError, match=r"axes = \['y'\] has no effect with linear = 'none'"):
         world.add_systems([ef.ReactionSystem(linear="none", axes=("y",))])
+
+
+@pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
+def test_the_fluid_that_goes_with_a_body_follows_the_kernel_of_velocities(tmp_path: Path) -> None:
+    """What was found by another kernel is not used again: the resumed world finds it anew."""
+    ball = {"kind": "body", "name": "ball", "shape": {"shape": "ball", "radius": 0.1}, "density": 0.5}
+    table = {
+        "world": {"dt": 0.01},
+        "fluid": {"gravity": (0, 0, 0), "velocity": {"solver": "direct"}, "stretch": {"scheme": "none"}},
+        "entity": [ball],
+        "system": [
+            {"kind": "wind", "velocity": [1.0, 0.0, 0.0]},
+            {"kind": "boundary", "boundary": "panels", "panels_across": 3},
+            {"kind": "reaction", "linear": "vortons", "angular": "vortons"},
+        ],
+    }
+    world = ef.load(table)
+    world.step(2)
+    world.require(ef.VelocitySystem).kernel = "rosenhead_moore"
+    resumed(world, tmp_path, 2)
