@@ -42,17 +42,23 @@ def check_plane(world: World) -> None:
     across = world.across
     if across is None:
         return
-    axis, departures = AXES[across], []
+    departures = []
     for entity in world.entities:
         for kind, table in entity.tables.items():
             departures += _out_of_plane(entity, kind, vars(table), across)
     first = world.processes.first_place(min(departures, default=None))
     if first is not None:
         _, place, value, rule = first
-        raise ComponentError(
-            f"{place} is {value:g}; in a world of dimension = 2 in the plane {world.options.plane} {rule} "
-            f"{axis} is allowed"
-        )
+        raise ComponentError(f"{place} is {value:g}; {rule}")
+
+
+def rule_of_plane(world: World, across: int, in_plane: bool) -> str:
+    """What is allowed, in a world of two dimensions, of vectors that lie in its plane, or across it."""
+    part = "0" if in_plane else "the part"
+    return (
+        f"in a world of dimension = 2 in the plane {world.options.plane} only {part} along {AXES[across]} is "
+        "allowed"
+    )
 
 
 def _out_of_plane(
@@ -63,7 +69,7 @@ def _out_of_plane(
     for name, field in kind.columns.items():
         if field.plane is None:
             continue
-        rule = "only 0 along" if field.plane == "in" else "only the part along"
+        rule = rule_of_plane(entity.world, across, field.plane == "in")
         for axis in range(3):
             values = columns[name][:, axis]
             if (axis == across) == (field.plane == "in") and values.any():

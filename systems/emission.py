@@ -31,7 +31,7 @@ from ecs_fluid.fluid import LAWS, Fluid, key_values
 from ecs_fluid.further_components import component_from, refuse_lists
 from ecs_fluid.input_limits import TRACER, VORTON
 from ecs_fluid.keyframes import Keyed, value_at
-from ecs_fluid.periodic import AXES
+from ecs_fluid.plane import rule_of_plane
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.collision import CollisionSystem
@@ -386,16 +386,16 @@ class EmissionSystem(System):
 
 def _refuse_out_of_plane(emitter: Emitter, world: World) -> None:
     """Raise RecipeError if a vector of the emitter leaves the plane of a world of two dimensions."""
-    if world.across is None:
+    across = world.across
+    if across is None:
         return
     for key in ("center", "spread", "velocity", "velocity_spread", "strength", "strength_spread"):
         turns = key.startswith("strength")
         for value in key_values(getattr(emitter, key)):
-            if any(part for axis, part in enumerate(value) if (axis == world.across) != turns):
-                rule = "only the part along" if turns else "only 0 along"
+            if any(part for axis, part in enumerate(value) if (axis == across) != turns):
                 raise RecipeError(
-                    f"emitter {emitter.name!r}: {key} = {list(value)}; in a world of dimension = 2 in the "
-                    f"plane {world.options.plane} {rule} {AXES[world.across]} is allowed"
+                    f"emitter {emitter.name!r}: {key} = {list(value)}; "
+                    f"{rule_of_plane(world, across, not turns)}"
                 )
 
 

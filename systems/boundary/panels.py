@@ -126,14 +126,7 @@ class PanelBoundary(SheetBoundary):
     def late(self, entities: list[Entity]) -> Array:
         """Changes (n, 6) of motion between the sheets of the last tick and the start of this one, 0 for
         bodies without sheets."""
-        out = np.zeros((sum(map(len, entities)), 6))
-        out[self._shedding(entities)] = self._late
-        return out
-
-    def _shedding(self, entities: list[Entity]) -> Array:
-        """Mask (n,) of the bodies that have sheets."""
-        some = self.system._with_sheets(entities)
-        return np.concatenate([np.zeros(0, bool), *(np.full(len(one), one in some) for one in entities)])
+        return _for_each(entities, self.system._with_sheets(entities), self._late)
 
     def entrained(self, entities: list[Entity]) -> Array:
         """Inertia (n, 6, 6), over the density, of the fluid that goes with each body, as if it were alone; 0
@@ -154,10 +147,7 @@ class PanelBoundary(SheetBoundary):
             inner = bodies.inertia[k : k + 1] * (surface.panels.volume / bodies.mass[k])
             given[3:, 3:] += in_world(inner, bodies.q[k : k + 1])[0]
             inertia.append((bodies.shape[k] != CONTAINER) * given)
-        rows = self._shedding(entities)
-        out = np.zeros((len(rows), 6, 6))
-        out[rows] = np.reshape(inertia, (-1, 6, 6))
-        return out
+        return _for_each(entities, shedding, np.reshape(inertia, (-1, 6, 6)))
 
     def _entrained_by(self, surface: Surface) -> Array:
         """Impulses and angular impulses (6, 6), over the density, that sheets of a body give to the fluid as
@@ -396,3 +386,11 @@ def _neighbours_mean(sheet: Sheet, close: Array) -> Callable[[Array], Array]:
     row, other, count = row[kept], other[kept], len(close)
     total = np.where(close, np.bincount(row, sheet.area[other], count), 1.0)
     return lambda values: np.bincount(row, (sheet.area * values)[other], count) / total
+
+
+def _for_each(entities: list[Entity], some: list[Entity], values: Array) -> Array:
+    """`values` (m, ...) of the bodies of `some` entities, as rows (n, ...) of all; 0 for the others."""
+    rows = np.concatenate([np.zeros(0, bool), *(np.full(len(one), one in some) for one in entities)])
+    out = np.zeros((len(rows), *values.shape[1:]))
+    out[rows] = values
+    return out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import random
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ OPTIONS = (
 )  # fmt: skip
 
 
+@cache
 def worlds() -> list[dict[str, Any]]:
     """Tables of all shipped worlds, with an eighth of the particles."""
     found = [tomllib.loads(path.read_text(encoding="utf-8")) for path in shipped().values()]
