@@ -262,12 +262,18 @@ def _listed(numbers: Array) -> str:
 
 
 class FormerPose(Component, derived=True, given=(Pose, RigidMotion)):
-    """Pose and motion of a body when the tick began."""
+    """Pose and motion of a body when the tick began, and what the BodySystem gave to its added mass since.
+
+    lent, lent_angular: of the impulses of weight, loads and contacts in this tick, those by which the fluid
+    that goes with the body is foreseen to gain momentum; the body itself has gained the rest.
+    """
 
     x: Array = column("m", shape=(3,))
     q: Array = column("1", shape=(4,))
     v: Array = column("m/s", shape=(3,))
     angular_velocity: Array = column("rad/s", shape=(3,))
+    lent: Array = column("N s", shape=(3,))
+    lent_angular: Array = column("N m s", shape=(3,))
 
 
 class FormerPosition(Component, derived=True, given=(Position,)):

@@ -37,6 +37,8 @@ from ecs_fluid.systems.shared.body_tables import (
     SHAPES,
     arms_of_hinges,
     body_entities,
+    column_of,
+    entrained,
     gathered,
     held_by_hinges,
     leaders_of,
@@ -50,8 +52,8 @@ from ecs_fluid.systems.shared.body_tables import (
 )
 from ecs_fluid.systems.shared.braking import brake_spin
 from ecs_fluid.systems.shared.keyed_turns import with_turns
-from ecs_fluid.systems.shared.populations import rows_of_each
-from ecs_fluid.systems.shared.together import drive_of
+from ecs_fluid.systems.shared.populations import rows_of_each, spread
+from ecs_fluid.systems.shared.together import Drive, drive_of
 from ecs_fluid.systems.shared.walls import shaken_containers
 from ecs_fluid.world import World
 
@@ -293,6 +295,7 @@ class BodySystem(System):
         for entity in entities:
             pose, former = entity[Pose], entity[FormerPose]
             former.x[...], former.q[...] = pose.x, pose.q
+            former.lent[...] = former.lent_angular[...] = 0.0
             motion = entity[RigidMotion]
             former.v[...], former.angular_velocity[...] = motion.v, motion.angular_velocity
         moving = any((entity[Body].motion != FIXED).any() for entity in entities)
@@ -308,10 +311,12 @@ class BodySystem(System):
             bodies = _kept_from_tilting(bodies, across)
         free = bodies.motion == FREE
         brake, swirl = free * load_of(entities, "brake"), free[:, None] * load_of(entities, "swirl")
-        bodies, push, torque = self._loaded(entities, bodies, dt)
-        loads = push, torque
+        own, drive = bodies, drive_of(self.world, entities, bodies)
+        fluid = np.ascontiguousarray(entrained(self.world, entities)[:, 3:, 3:])
+        bodies, torque = self._loaded(entities, bodies, drive, fluid, dt)
+        loads = drive.push, torque
         brake_spin(bodies, brake, swirl, 0.5 * dt)
-        check_pairs(bodies, push, dt)
+        check_pairs(bodies, drive.push, dt)
         rest, steps, fastest = move_isolated(bodies, hulls, *loads, dt, self.substeps, MOST_SUBSTEPS)
         least = max(self.least_bounce, 2.0 * fastest * dt / steps)
         self._advance(entities, bodies, hulls, loads, rest, dt, steps, least)
@@ -320,23 +325,26 @@ class BodySystem(System):
         bodies.x[hinged] = points[hinged]
         if across is not None:
             _keep_in_plane(bodies, across)
+        _record_lent(entities, own, bodies, drive, fluid, dt)
         write_back(entities, bodies)
         for entity, x, q, *_ in ends:
             entity[Pose].x[...], entity[Pose].q[...] = x, q
 
-    def _loaded(self, entities: list[Entity], bodies: Bodies, dt: float) -> tuple[Bodies, Array, Array]:
-        """Bodies with added mass and `kick` applied; accelerations (n, 3) m/s^2 and torques (n, 3) N m."""
+    def _loaded(
+        self, entities: list[Entity], bodies: Bodies, drive: Drive, fluid: Array, dt: float
+    ) -> tuple[Bodies, Array]:
+        """Bodies with added mass, the inertia (n, 3, 3) of `fluid` and `kick` applied; torques (n, 3) N m."""
         from ecs_fluid.kernels.bodies.rigid_substep import apply_torque
 
         free = (bodies.motion == FREE)[:, None]
-        drive = drive_of(self.world, entities, bodies)
         torque = load_of(entities, "torque") + self._weight_on_hinges(entities, bodies, dt)
+        if fluid.any():
+            bodies = bodies._replace(inertia=bodies.inertia + _in_body(fluid, bodies.q))
         bodies = held_by_hinges(bodies)
         kick = free * load_of(entities, "kick")
         if kick.any():
             apply_torque(bodies, kick, 1.0)
-        bodies = bodies._replace(mass=drive.heavier)
-        return bodies, drive.push, np.where(free, torque, 0.0)
+        return bodies._replace(mass=drive.heavier), np.where(free, torque, 0.0)
 
     def _weight_on_hinges(self, entities: list[Entity], bodies: Bodies, dt: float) -> Array:
         """Torques (n, 3) N m of the weight of hinged bodies, as they are turned in the middle of the tick."""
@@ -424,6 +432,34 @@ class BodySystem(System):
         rows = {entity.name: rows for entity, rows in rows_of_each(entities)}
         for entity, *_, v, spin in self.scripted(dt):
             bodies.v[rows[entity.name]], bodies.angular_velocity[rows[entity.name]] = v, spin
+
+
+def _record_lent(
+    entities: list[Entity], own: Bodies, moved: Bodies, drive: Drive, fluid: Array, dt: float
+) -> None:
+    """Write what weight, loads and contacts gave to the fluid that goes with the bodies.
+
+    `own` are the bodies as they were, without that fluid, whose inertia (n, 3, 3) was `fluid`. It goes on
+    turning with them: it has gained what its spin makes of its inertia, as that is turned now, over what it
+    was.
+    """
+    from ecs_fluid.kernels.bodies.rotation import in_world
+
+    q, v, spin = (column_of(entities, FormerPose, name) for name in ("q", "v", "angular_velocity"))
+    hit = (moved.motion == FREE)[:, None] * (moved.v - v - dt * drive.push)
+    lent = dt * drive.lent + (drive.heavier - own.mass)[:, None] * hit
+    spread(lent, [entity[FormerPose].lent for entity in entities])
+    if fluid.any():
+        turned = in_world(_in_body(fluid, q), moved.q)
+        now, before = turned @ moved.angular_velocity[..., None], fluid @ spin[..., None]
+        spread((now - before)[..., 0], [entity[FormerPose].lent_angular for entity in entities])
+
+
+def _in_body(tensors: Array, q: Array) -> Array:
+    """Tensors (n, 3, 3) from world axes to those of bodies turned by q (n, 4)."""
+    from ecs_fluid.kernels.bodies.rotation import in_world
+
+    return np.asarray(in_world(tensors, q * (1.0, -1.0, -1.0, -1.0)))
 
 
 def _unused_heat_lint(world: World, entities: list[Entity]) -> list[str]:

@@ -71,9 +71,9 @@ class BuoyancySystem(System):
     Added mass: a body that accelerates takes fluid along, of the mass C rho V. C is exactly 1/2 for a ball
     (released at rest it starts with (m - m_f) g / (m + m_f/2), m_f the mass of fluid that it displaces), and
     1 for a disk in a plane; polytopes have no added mass unless an AddedMass gives their tensor. The terms
-    that a tensor which turns with the body adds to forces and torques (Kirchhoff, Munk) are left out. The
-    vortons of the boundaries panels and article have an added mass of their own, if a ReactionSystem gives
-    their impulses to bodies; beside a boundary of a layer that does, `added_mass` may be true or false.
+    that a tensor which turns with the body adds to forces and torques (Kirchhoff, Munk) are left out. Where a
+    ReactionSystem gives bodies the impulses of vortons, what they lend to the added mass comes back with
+    these, so `added_mass` may be true or false.
 
     Fluid that vortons and winds accelerate has the pressure gradient rho (g - Du/Dt): with `acceleration`
     g - Du/Dt takes the place of g, and the added mass times Du/Dt is a force too. So a ball as dense as the
@@ -159,12 +159,6 @@ class BuoyancySystem(System):
                 "BuoyancySystem: acceleration = true knows that of the flow in a container, not that of the "
                 f"container {shaken[0]!r}, which moves by keys; let it rest, and give gravity keys instead"
             )
-        if self.added_mass and (names := _accelerated_twice(world)):
-            texts.append(
-                f"BuoyancySystem: fluid that accelerates with {names} counts twice, as added mass here and "
-                "in the vortons of BoundarySystem, whose impulses ReactionSystem gives to bodies; set "
-                "added_mass = false"
-            )
         share = 0.0 if self.acceleration else self._acceleration_left_out(world)
         if share > MISSED:
             texts.append(
@@ -192,21 +186,6 @@ class BuoyancySystem(System):
         free = (column_of(entities, Body, "motion") == FREE) & (bodies.shape != CONTAINER)
         shares = (displaced + added) / (column_of(entities, Body, "mass") + added)
         return float(shares[free].max(initial=0.0))
-
-
-def _accelerated_twice(world: World) -> str:
-    """Free bodies with added mass that also get the impulses of vortons, after they are shed; "" if none."""
-    boundaries = [one.boundary for one in named(world.systems, "BoundarySystem")]
-    pushed = [one for one in named(world.systems, "ReactionSystem") if one.linear == "vortons"]
-    if not pushed or "layer" in boundaries:  # which takes the added mass of the BodyLoad into account
-        return ""
-    names = []
-    for entity in body_entities(world):
-        bodies, _ = gathered([entity])
-        free = (bodies.motion == FREE) & ~bodies.hinge.any(axis=1)
-        if (free & _coefficients([entity], bodies, world.dimension).any(axis=(1, 2))).any():
-            names.append(repr(entity.name))
-    return " and ".join(names)
 
 
 def profile(fluid: FluidAtRest) -> tuple[Array, Array]:

@@ -15,6 +15,7 @@ from ecs_fluid.components.bodies import (
     BoundaryExchange,
     Contact,
     FluidReaction,
+    FormerPose,
     Pose,
     RigidMotion,
 )
@@ -29,6 +30,7 @@ from ecs_fluid.systems.shared.body_tables import (
     SHAPES,
     body_entities,
     column_of,
+    entrained,
     gathered,
     held_by_hinges,
     hinged_names,
@@ -66,8 +68,9 @@ class ReactionSystem(System):
     vortons: the body gets -`density` times the impulse, and the angular impulse about its centre, that the
     BoundarySystem gave to the vortons near it (its BoundaryExchange). A sheet of `panels` answers a change d
     of motion in the next tick, by -A d with the inertia A of the fluid that goes with the body. So the body
-    gets (M + A) d = J + A d', with the impulses J of this tick and the change d' of the last one: thus a body
-    of any weight moves steadily, and has got all of J but for the last A d. With `boundary` "layer" the
+    gets (M + A) d = J + A d' + l, with the impulses J of this tick, the change d' of the last one, and what
+    the BodySystem lent to the fluid in this tick, l (`FormerPose.lent`): thus a body of any weight moves
+    steadily, and has got all of J but for the last A d. With `boundary` "layer" the
     BoundarySystem itself moves the bodies, since bodies and sheets must be solved for together; the record
     then includes the fluid in the body.
 
@@ -81,7 +84,7 @@ class ReactionSystem(System):
 
     # It also reads BoundaryExchange, but a world may have no BoundarySystem to fill it.
     reads = (Pose, Body, Position, Fluid)
-    may_read = (*SHAPES, Velocity, Strength, Contact, BoundaryExchange)
+    may_read = (*SHAPES, FormerPose, Velocity, Strength, Contact, BoundaryExchange)
     writes = (RigidMotion, FluidReaction)
     asks = (BoundarySystem,)
     phase = "constrain"
@@ -148,8 +151,8 @@ class ReactionSystem(System):
                 f"ReactionSystem: angular = 'none' leaves {hinged} at rest, as bodies with a "
                 "hinge only turn; set angular = 'tracers' or 'vortons'"
             )
-        if (panels := self._panels(world)) is not None:
-            return texts + self._adrift_lint(world, panels)
+        if self._panels(world) is not None:
+            return texts + self._adrift_lint(world)
         boundary = world.system(BoundarySystem)
         if boundary is None or boundary.boundary != "article" or "vortons" not in (self.linear, self.angular):
             return texts
@@ -199,12 +202,13 @@ class ReactionSystem(System):
         by_tracers = np.where(moved & free[:, None], np.einsum("nab,nb->na", masses, change), rest)
         taken = self.moved["vortons"] & (not layered)
         if taken.any():
-            fluid, late = np.zeros_like(masses), np.zeros_like(motion)
+            fluid, late = entrained(self.world, entities), np.zeros_like(motion)
             if (panels := self._panels(self.world)) is not None:
                 late = panels.late(entities)
-                fluid = fluid_density(self) * sum_of_parts(bodies.leader, panels.entrained(entities))
             whole = np.where(np.outer(taken, taken), masses + fluid, np.eye(6))
-            given = np.where(taken, by_vortons + np.einsum("nab,nb->na", fluid, late), 0.0)
+            lent = [column_of(entities, FormerPose, name) for name in ("lent", "lent_angular")]
+            given = by_vortons + np.concatenate(lent, axis=1) + np.einsum("nab,nb->na", fluid, late)
+            given = np.where(taken, given, 0.0)
             change += np.linalg.solve(whole, given[..., None])[..., 0]
         self._report(entities, by_tracers, by_vortons)
         change = np.where(free[:, None], change, 0.0)
@@ -253,7 +257,7 @@ class ReactionSystem(System):
             return None
         return cast("PanelBoundary", boundary.sheets)
 
-    def _adrift_lint(self, world: World, panels: PanelBoundary) -> list[str]:
+    def _adrift_lint(self, world: World) -> list[str]:
         """Warn of light bodies whose panels are too coarse to carry the momentum of the fluid in them."""
         from ecs_fluid.kernels.collision.reaction import mass_matrices
 
@@ -262,8 +266,8 @@ class ReactionSystem(System):
             bodies, _ = gathered([entity])
             held = held_by_hinges(bodies)
             masses = mass_matrices(held.mass, held.inertia, held.q)[:, taken][:, :, taken]
-            fluid = sum_of_parts(bodies.leader, panels.entrained([entity]))[:, taken][:, :, taken]
-            part = np.linalg.eigvals(np.linalg.solve(masses, fluid_density(self) * fluid)).real
+            fluid = entrained(world, [entity])[:, taken][:, :, taken]
+            part = np.linalg.eigvals(np.linalg.solve(masses, fluid)).real
             if (part.min(axis=1)[bodies.motion == FREE] < ADRIFT).any():
                 texts.append(
                     f"ReactionSystem: {entity.name!r} is lighter than the fluid in it, whose momentum its "

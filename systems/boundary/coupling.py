@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.components.bodies import FREE, ContactMemory, FormerPose
+from ecs_fluid.components.bodies import FREE, FormerPose
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.schedule import named
-from ecs_fluid.systems.shared.body_tables import column_of, held_by_hinges, row_ids
-from ecs_fluid.systems.shared.together import drive_of, solution
+from ecs_fluid.systems.shared.body_tables import column_of, held_by_hinges
+from ecs_fluid.systems.shared.together import solution
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.table import Bodies
     from ecs_fluid.systems.boundary.shed_motion import FormerMotion
     from ecs_fluid.systems.boundary.system import BoundarySystem
-    from ecs_fluid.world import World
 
 HELD = 0.25
 """Fraction of the friction applied in advance that stays on account after each later tick.
@@ -93,15 +92,15 @@ def coupled_changes(
     Bodies that move as w = (v, spin) give the fluid the impulses and angular impulses J(w), over the density.
     J is linear: J(w + d) = `given` + R d, where R holds what each body gives when any of them moves. With the
     sheet, the fluid inside the bodies follows them too, but its momentum rho V v is not that of the bodies.
-    So after the BodySystem's impulses (m + m_a) (v - v0), with v0 the velocity in the tick before,
+    So after the BodySystem's impulses m (v - v0) + l, with v0 the velocity in the tick before and l what it
+    lent to the added mass (`FormerPose.lent`),
 
-        (M - rho V + rho R) d = (m_a + rho V) (v - v0) - rho `given`,
+        (M - rho V + rho R) d = l + rho V (v - v0) - rho `given`,
 
     where rho V applies to velocities only: for spins, J already leaves out what the fluid in the body gains,
     except that its inertia tensor I_f turns with the body: rho (I_f - I_f0) spin0 is added. R includes the
     added mass, so the matrix is that of bodies and fluid together, and no body is too light. A new body does
-    not pay for the sheet with which it starts: J(w0) is left out of `given`. In m_a v, contacts count with
-    the mass that they were solved with.
+    not pay for the sheet with which it starts: J(w0) is left out of `given`.
 
     The friction of a change of motion appears only in the next tick, which would throw light bodies about.
     So the fluid C that will cling to the surfaces by then is accelerated at once, and later friction is
@@ -126,7 +125,7 @@ def coupled_changes(
     spin = start[:, 3:]
     by_gains = np.einsum("nafb,fb->na", response, gained[rows])
     right = -rho * np.where(new, by_gains, np.concatenate(given[:2], axis=1))
-    right[:, :3] += impulses_taken(world, entities, bodies, fluid, gained[:, :3])
+    right[:, :3] += column_of(entities, FormerPose, "lent") + _products(fluid, gained[:, :3])
     right[:, 3:] += rho * (
         inner_angular_momentum(bodies, volume, spin)
         - inner_angular_momentum(bodies._replace(q=begun), volume, spin)
@@ -143,26 +142,6 @@ def coupled_changes(
     change[some] = solution(whole, right[some])
     change[some] += contact_changes(bodies, hulls, coupling, whole, motion + change, world.dt)
     return change, fluid_added_masses(coupling, response, volume)
-
-
-def impulses_taken(
-    world: World, entities: list[Entity], bodies: Bodies, fluid: Array, gained: Array
-) -> Array:
-    """Impulses (n, 3) N s that the BodySystem gave to the bodies' added mass and to the fluid inside them.
-
-    `gained` (n, 3) m/s are the changes of velocity. Contacts changed each body's velocity alone, with the
-    mean of its added mass over the axes.
-    """
-    drive = drive_of(world, entities, bodies)
-    impulses = _products(drive.added + fluid, gained)
-    touched = np.isin(row_ids(entities), world.fluid[ContactMemory].ids)
-    hit = np.where(touched[:, None], gained - world.dt * drive.push, 0.0)
-    if touched.any():
-        impulses += (drive.heavier - bodies.mass)[:, None] * hit - _products(drive.added, hit)
-    if drive.between is not None:
-        others = drive.between * ~np.eye(len(gained), dtype=bool)[:, :, None, None]
-        impulses += np.einsum("nmab,mb->na", others, gained - hit)
-    return impulses
 
 
 def contact_changes(

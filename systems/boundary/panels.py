@@ -12,12 +12,12 @@ from ecs_fluid.components import CoreRadius, Position, Strength, Volume
 from ecs_fluid.components.bodies import FIXED, BoundVorticity, FormerPose, ShedMotion
 from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.boundary.article import exchange_of, flow_at, record_exchange, summed
-from ecs_fluid.systems.boundary.coupling import inner_angular_momentum
+from ecs_fluid.systems.boundary.coupling import coupling_of, inner_angular_momentum
 from ecs_fluid.systems.boundary.shed_motion import FormerMotion, SpinVortons, return_impulses
 from ecs_fluid.systems.boundary.sheets import Covered, Sheet, SheetBoundary, rms, strengths_of_rings
 from ecs_fluid.systems.boundary.turning import middles_of, turning_strengths
 from ecs_fluid.systems.boundary.wake import WAKE_COLUMNS, WakeVortons, shed_sheets
-from ecs_fluid.systems.shared.body_tables import column_of, gathered, rows_of
+from ecs_fluid.systems.shared.body_tables import column_of, gathered, of_whole, rows_of
 from ecs_fluid.systems.velocity.system import VelocitySystem
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class PanelBoundary(SheetBoundary):
         former = self.memory.former(entities)
         begun = [column_of(entities, FormerPose, name) for name in ("v", "angular_velocity")]
         known = np.concatenate([former.v, former.spin], axis=1)
-        self._late = np.where(former.known[:, None], np.concatenate(begun, axis=1) - known, 0.0)
+        self._late = np.concatenate(begun, axis=1) - known
         released = self._release_bound(former)
         if not len(former.ids):
             self._fill_wake(released)
@@ -110,8 +110,7 @@ class PanelBoundary(SheetBoundary):
         shed = (nothing, nothing), (sheet.shed, rings)
         impulse, moment, found = exchange_of(self.world, bodies.x, sheet.owner, *shed, slip)
         # The fluid in a body follows it, but is not there: what it gains is not the body's to give.
-        inside = (solid & former.known) * volume
-        impulse -= inside[:, None] * (bodies.v - former.v)
+        impulse -= (solid * volume)[:, None] * (bodies.v - former.v)
         moment += inner_angular_momentum(bodies, volume, spin - former.spin)
         # Torque of friction, by the rotation that it took from the fluid; a new body has had none yet.
         friction = summed(np.cross(sheet.arm, np.cross(sheet.arm, turning)), sheet.owner, len(spin))
@@ -129,6 +128,16 @@ class PanelBoundary(SheetBoundary):
         return _for_each(entities, self.system._with_sheets(entities), self._late)
 
     def entrained(self, entities: list[Entity]) -> Array:
+        """What `shared.body_tables.entrained` says."""
+        bodies, _ = gathered(entities)
+        rows, axes, rho = coupling_of(self.system, bodies)
+        out = np.zeros((len(bodies.x), 6, 6))
+        if len(rows):
+            some = np.ix_(rows, axes, axes)
+            out[some] = rho * of_whole(bodies.leader, self._carried_along(entities))[some]
+        return out
+
+    def _carried_along(self, entities: list[Entity]) -> Array:
         """Inertia (n, 6, 6), over the density, of the fluid that goes with each body, as if it were alone; 0
         for bodies without sheets."""
         from ecs_fluid.kernels.bodies.rotation import in_world

@@ -267,23 +267,34 @@ def write_back(entities: list[Entity], bodies: Bodies) -> None:
     set_motion(entities, bodies, np.flatnonzero(bodies.motion == FREE))
 
 
+def entrained(world: World, entities: list[Entity]) -> Array:
+    """Inertia (n, 6, 6), kg, kg m and kg m^2, of the fluid that goes with free bodies, each alone.
+
+    It is that of panels whose impulses move the bodies; 0 for others, and along axes on which these do not.
+    """
+    boundaries = named(world.systems, "BoundarySystem")
+    if boundaries and boundaries[0].boundary == "panels":
+        return np.asarray(boundaries[0].sheets.entrained(entities))
+    return np.zeros((sum(map(len, entities)), 6, 6))
+
+
 def added_masses(world: World, entities: list[Entity]) -> tuple[Array, Array | None]:
     """Added mass (n, 3, 3) kg of the bodies that the BodySystem accelerates, and that of pairs or None.
 
-    It is that of their BodyLoad or, if it has none, that of the vortex sheets of a boundary layer when they
-    were last solved; for new bodies, what the sheets would give where they are. The second result
-    (n, n, 3, 3) kg is the added mass of the first body as the second accelerates. It is given where sheets
-    move several free bodies, and then stands for all of their added mass.
+    It is that of their BodyLoad or, if it has none, that of the sheets of panels (`entrained`), or of a
+    boundary layer when they were last solved; for new bodies, what the sheets would give where they are. The
+    second result (n, n, 3, 3) kg is the added mass of the first body as the second accelerates. It is given
+    where sheets of a layer move several free bodies, and then stands for all of their added mass.
     """
     ids = row_ids(entities)
-    added, between = np.zeros((len(ids), 3, 3)), None
+    added, between = entrained(world, entities)[:, :3, :3], None
     if ShedMotion in world.fluid:
         memory = world.fluid[ShedMotion]
         places, known = rows_of(memory.id, ids)
         if len(memory.added) > len(memory.id):
             pairs = memory.added.reshape(len(memory.id), len(memory.id), 3, 3).astype(np.float64)
             between = pairs[np.ix_(places, places)]
-        elif known.any():
+        elif memory.added.any():
             added[known] = memory.added[places[known]]
         boundaries = named(world.systems, "BoundarySystem")
         if boundaries and boundaries[0].boundary == "layer" and not known.all():

@@ -21,20 +21,18 @@ class Drive(NamedTuple):
 
     push: Array
     """accelerations (n, 3) m/s^2 of bodies, with their added mass, by weight and loads; 0 for hinged ones"""
-    added: Array
-    """added mass (n, 3, 3) kg of each body, moving alone"""
-    between: Array | None
-    """added mass (n, n, 3, 3) kg of the first body as the second accelerates; None where none are coupled"""
+    lent: Array
+    """forces (n, 3) N, of weight and loads, that accelerate the added mass"""
     heavier: Array
-    """masses (n,) kg for contacts: with the mean of `added` over the axes (in a plane, over those in it)"""
+    """masses (n,) kg for contacts: with the mean added mass over the axes (in a plane, over those in it)"""
 
 
 def drive_of(world: World, entities: list[Entity], bodies: Bodies) -> Drive:
-    """The accelerations by weight and loads, (m + m_a) dv/dt = m g + F, and the added masses m_a."""
+    """The accelerations by weight and loads, (m + m_a) dv/dt = m g + F, with the added masses m_a."""
     n, free = len(bodies.x), (bodies.motion == FREE) & ~bodies.hinge.any(axis=1)
     bodies = held_by_hinges(bodies)
     if not free.any():
-        return Drive(np.zeros((n, 3)), np.zeros((n, 3, 3)), None, bodies.mass)
+        return Drive(np.zeros((n, 3)), np.zeros((n, 3)), bodies.mass)
     inside = np.arange(3) != world.across
     push = np.where(free[:, None], world.gravity * inside, 0.0)
     heavier, force = bodies.mass.copy(), load_of(entities, "force")
@@ -52,7 +50,9 @@ def drive_of(world: World, entities: list[Entity], bodies: Bodies) -> Drive:
         for k, i in enumerate(some):
             masses[k, :, k, :] += bodies.mass[i] * np.eye(3)
         push[some] = solution(masses, (weight + force)[some])
-    return Drive(np.where(free[:, None], push, 0.0), added, between, heavier)
+        light = light | between.any(axis=(1, 2, 3))
+    lent = np.where((light & free)[:, None], weight + force - own * push, 0.0)
+    return Drive(np.where(free[:, None], push, 0.0), lent, heavier)
 
 
 def solution(matrix: Array, right: Array) -> Array:

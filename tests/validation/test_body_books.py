@@ -114,7 +114,7 @@ def test_a_spin_that_changes_pushes_no_ball_wherever_it_is(motion: str, boundary
 
     What it sheds sums to -2 V times the change of its spin, whose 1/2 x cross alpha grows with the distance
     from the origin: 0.67 kg m/s of force times time for this ball, of 14 kg, 10 m off. Its own vorticity
-    2 V spin makes up for it.
+    2 V spin makes up for it. A layer slows it down; panels without friction do not.
     """
     found = []
     for x in (0.0, 10.0):
@@ -131,7 +131,8 @@ def test_a_spin_that_changes_pushes_no_ball_wherever_it_is(motion: str, boundary
         assert np.abs(impulse).max() < 1e-5
         assert np.abs(world["ball"][ef.RigidMotion].v).max() < 1e-5
         spin = world["ball"][ef.RigidMotion].angular_velocity[0]
-        assert (spin[1] < 3.9999) == (motion == "free")
+        slowed = motion == "free" and boundary["boundary"] == "layer"
+        assert spin[1] < 3.9999 if slowed else spin[1] == pytest.approx(4.0, rel=1e-6)
         found.append(np.concatenate([impulse, spin]))
     assert np.abs(found[1] - found[0]).max() < 2e-5
 

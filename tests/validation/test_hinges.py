@@ -244,16 +244,16 @@ def test_motion_against_a_hinge_is_refused_by_hand() -> None:
         made.step()
 
 
-def _disc_at_its_edge(across: int) -> ef.World:
-    """A thin disk of 0.5 m, hinged at its edge, that has turned at 1 rad/s since the last tick."""
+def _disc_at_its_edge(across: int, spin: float = 1.0, density: float = 1e6, gravity: float = 0.0) -> ef.World:
+    """A thin disk of 0.5 m in a fluid of 1 kg/m^3, hinged at its edge."""
     tables = {
         "world": {"dt": 0.01, "precision": "double"},
-        "fluid": {"density": 1.0, "gravity": (0, 0, 0), "velocity": {"solver": "direct"}},
+        "fluid": {"density": 1.0, "gravity": (0, 0, -gravity), "velocity": {"solver": "direct"}},
         "entity": [
             {
                 "kind": "body", "name": "disk", "shape": {"shape": "cylinder", "radius": 0.5, "height": 0.02},
-                "hinge": {"axis": [0, 1, 0], "point": [0.5, 0, 0]}, "angular_velocity": [0, 1, 0],
-                "density": 1e6,
+                "hinge": {"axis": [0, 1, 0], "point": [0.5, 0, 0]}, "angular_velocity": [0, spin, 0],
+                "density": density,
             }
         ],
         "system": [
@@ -280,6 +280,22 @@ def test_inertia_of_the_fluid_that_panels_move_about_a_hinge() -> None:
         assert foreseen == pytest.approx(disk[ef.BoundaryExchange].moment[0, 1], rel=0.02)
         errors.append(foreseen / exact - 1)
     assert 0 < errors[1] < 0.9 * errors[0] < 0.45
+
+
+def test_a_light_disk_falls_about_its_edge_with_its_fluid() -> None:
+    """(I + A) dw/dt = m g R, with a fluid of nearly 300 times the disk's inertia, as foreseen to 3 %.
+
+    Turned as if there were none, and then held back by its sheet, it began the other way.
+    """
+    world = _disc_at_its_edge(8, spin=0.0, density=0.1, gravity=9.81)
+    disk, boundary = world["disk"], world.system(ef.BoundarySystem)
+    mass, inertia = disk[ef.Body].mass[0], disk[ef.Body].inertia[0, 1, 1]
+    whole = inertia + boundary.sheets.entrained([disk])[0, 4, 4]
+    assert whole > 250 * inertia
+    for _ in range(3):
+        world.step()
+        expected = -mass * 9.81 * 0.5 * world.time / whole
+        assert disk[ef.RigidMotion].angular_velocity[0, 1] == pytest.approx(expected, rel=0.03)
 
 
 @pytest.mark.nightly
