@@ -61,9 +61,6 @@ from ecs_fluid.world import World
 if TYPE_CHECKING:
     from ecs_fluid.row_changes import NewRows
 
-BIRTHS = 256
-"""Births of an emitter that are drawn to see where it gives off particles."""
-
 
 class EmissionSystem(System):
     """Emission of particles: in all, the whole part of the integral of the rate over time.
@@ -152,8 +149,8 @@ class EmissionSystem(System):
                 )
 
     def lint(self, world: World) -> list[str]:
-        """Warn of unburnt fuel, emitters that never begin, particles that nothing moves, puffs that are too
-        cold, and what is kept back."""
+        """Warn of unburnt fuel, emitters that never begin, particles that nothing moves, and puffs that are
+        too cold or kept back."""
         texts = []
         if fuel := [emitter.name for emitter in self.emitters if emitter.fuel]:
             texts += unburnt_lint(world, "EmissionSystem: emitter ", fuel[0], "emits")
@@ -177,38 +174,24 @@ class EmissionSystem(System):
         ]
         for emitter in self.emitters:
             texts += cold_rows_lint(self._puffs.of(emitter, world), f" of a puff of emitter {emitter.name!r}")
-            texts += self._kept_back_lint(emitter, world)
-        return texts
-
-    def _kept_back_lint(self, emitter: Emitter, world: World) -> list[str]:
-        """Warn of births in bodies or outside containers as they stand now: any of a puff, most of others."""
-        keeping = [s for s in world.systems if isinstance(s, CollisionSystem)]
-        if not any(s.keeps(world[emitter.into]) for s in keeping):
-            return []
-        if emitter.puff is None:
-            x = self._places(emitter, stream(world.seed, emitter.name, 0), np.full(BIRTHS, emitter.start))
-        else:
+            keeping = [s for s in world.systems if isinstance(s, CollisionSystem)]
+            if emitter.puff is None or not any(s.keeps(world[emitter.into]) for s in keeping):
+                continue
             x = column(self._puffs.of(emitter, world), Position, "x")
             x = x + value_at(emitter.center, emitter.start)
-        if emitter.attached is not None:
-            carrying = carriers(world, emitter.attached, False, emitter.attached_by == "mean")
-            if not len(carrying.x):
-                return []
-            first = np.zeros(len(x), np.int64)
-            x = carrying.frames(np.full(len(x), carrying.now), first).placed(x)
-        lost = np.count_nonzero(keeping[0].overlap(x) > 0)
-        if lost and emitter.puff is not None:
-            return [
-                f"EmissionSystem: {lost} of the {len(x)} particles of a puff of emitter {emitter.name!r} "
-                "lie in a body or outside all containers, and are kept back, which leaves a gap in the "
-                "puff; move its center, or the body"
-            ]
-        if 2 * lost <= len(x):
-            return []
-        return [
-            f"EmissionSystem: {lost / len(x):.0%} of what emitter {emitter.name!r} gives off lies in a body "
-            "or outside all containers, and is kept back; move its center, or the body"
-        ]
+            if emitter.attached is not None:
+                carrying = carriers(world, emitter.attached, False, emitter.attached_by == "mean")
+                if not len(carrying.x):
+                    continue
+                first = np.zeros(len(x), np.int64)
+                x = carrying.frames(np.full(len(x), carrying.now), first).placed(x)
+            if lost := np.count_nonzero(keeping[0].overlap(x) > 0):
+                texts.append(
+                    f"EmissionSystem: {lost} of the {len(x)} particles of a puff of emitter {emitter.name!r} "
+                    "lie in a body or outside all containers, and are kept back, which leaves a gap in the "
+                    "puff; move its center, or the body"
+                )
+        return texts
 
     def process(self, dt: float) -> None:
         """Release the particles that are due in this half of the tick."""

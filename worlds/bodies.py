@@ -81,9 +81,9 @@ class HingeRecipe(Settings):
     """The axis about which alone a body turns, without friction; it stays where it is."""
 
     axis: Direction
-    """direction of the axis in the world, 1; of any length"""
+    """direction of the axis, 1; of any length"""
     point: Point | None = None
-    """place of a point of the axis in the world, m; default the centre of mass"""
+    """point of the axis, m; default the centre of mass"""
 
 
 def _spawn(

@@ -458,19 +458,6 @@ def test_a_puff_that_a_body_cuts_open_is_told(z: float, lost: int) -> None:
     assert len(world["rings"]) == 6 * (51 - lost)
 
 
-@pytest.mark.parametrize(("z", "told"), [(0.3, []), (0.1, []), (-0.1, [75.0]), (-1.0, [100.0])])
-def test_an_emitter_in_a_body_is_told(z: float, told: list[float]) -> None:
-    """A cube of 0.4 m, its middle at a height z over a floor; of 256 births 3/4 are 192, give or take 7."""
-    jet = {"kind": "emitter", "name": "jet", "into": "dust", "rate": 200.0, "center": [0, 0, z]}
-    jet["spread"] = [0.4, 0.4, 0.4]
-    shape = {"shape": "box", "size": [4.0, 4.0, 2.0]}
-    floor = {"kind": "body", "name": "floor", "shape": shape, "center": [0, 0, -1.0], "motion": "fixed"}
-    world = ef.load({"world": {"dt": 0.1}, "entity": [jet, floor]})
-    said = [text for text in world.lint() if "of what emitter 'jet' gives off lies" in text]
-    found = [float(text.removeprefix("EmissionSystem: ").split("%")[0]) for text in said]
-    assert found == pytest.approx(told, abs=8)
-
-
 def test_a_puff_needs_no_import_of_recipes() -> None:
     """The kinds were unknown where nobody had imported `ecs_fluid.worlds`; 2 pi 0.2 / 0.05 is 25.1."""
     done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, check=False)

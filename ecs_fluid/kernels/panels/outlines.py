@@ -40,17 +40,12 @@ def outline_of(points: Array, across: int) -> Panels:
 
 
 def disk_outline(radius: float, edge: float, across: int) -> Panels:
-    """A regular polygon with the area of a disk and sides of about `edge` m.
-
-    It begins on the plane's first axis, so that disks of all planes are the same, turned.
-    """
+    """A regular polygon with the area of a disk and sides of about `edge` m."""
     n = int(np.clip(np.ceil(2 * np.pi * radius / edge), 8, MOST_SEGMENTS))
     turn = 2 * np.pi / n
     out, phi = radius * np.sqrt(turn / np.sin(turn)), turn * np.arange(n)
     points = np.zeros((n, 3))
-    first, second = np.flatnonzero(np.arange(3) != across)
-    points[:, first] = out * np.cos(phi)
-    points[:, second] = out * np.sin(phi) * (-1.0 if across == 1 else 1.0)  # about y, x comes after z
+    points[:, (across + 1) % 3], points[:, (across + 2) % 3] = out * np.cos(phi), out * np.sin(phi)
     return outline_of(points, across)
 
 
