@@ -16,7 +16,7 @@ import numpy as np
 from ecs_fluid.component import Component, Tables
 from ecs_fluid.errors import ScheduleError
 from ecs_fluid.row_changes import RowChanges
-from ecs_fluid.schedule import matches
+from ecs_fluid.schedule import may_ask
 
 if TYPE_CHECKING:
     from ecs_fluid.system import System
@@ -211,7 +211,7 @@ class CheckedSystem:
         @functools.wraps(value)
         def call(*arguments: Any, **keywords: Any) -> Any:
             caller = world._running
-            if caller is not None and not any(matches(system, other) for other in caller.asks):
+            if caller is not None and not may_ask(caller, system):
                 called = type(system).__name__
                 raise ScheduleError(
                     f"{type(caller).__name__} calls {called}.{name} without declaring it; add {called} to "

@@ -86,7 +86,7 @@ def _all_reads(system: System, everyone: list[System]) -> set[type[Component]]:
     called = [system]
     for caller in called:
         for other in everyone:
-            if other not in called and any(matches(other, name) for name in caller.asks):
+            if other not in called and may_ask(caller, other):
                 called.append(other)
     # What the system itself changes counts as read only if it declares to read it.
     changed = {*system.writes, *system.adds}
@@ -102,6 +102,14 @@ def matches(system: System, name: type[System] | str) -> bool:
     if isinstance(name, str):
         return name == "*" or any(base.__name__ == name for base in system.__class__.__mro__)
     return isinstance(system, name)
+
+
+def may_ask(caller: System, other: System) -> bool:
+    """Whether the caller declares to call methods of the other; winds are parts of the flow it asks for."""
+    if any(matches(other, name) for name in caller.asks):
+        return True
+    asks = [getattr(name, "__name__", name) for name in caller.asks]
+    return hasattr(other, "add_wind") and "VelocitySystem" in asks
 
 
 def makers_of_vorticity(systems: Iterable[System], by_weight: bool) -> list[str]:

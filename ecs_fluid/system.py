@@ -117,7 +117,7 @@ class System(Queries, esper.Processor):
             rate or a load (systems that add to one table need no order among themselves).
         asks: system classes, or their names, whose methods this one calls while it runs. A method runs under
             the declarations of its own class; for the order, the caller reads all that this class reads and
-            writes.
+            writes. Who asks the VelocitySystem asks all winds (systems with `add_wind`) too.
         phase: one of spawn, prepare, rates, move, constrain, observe.
         before, after: system classes, or their names, of the same phase to run before or after; "*" means
             all others.

@@ -321,7 +321,7 @@ class World(Entities):
 
     def _winds(self, name: str | None = None) -> list[Any]:
         """Systems that blow on everything, and on the entity of that name."""
-        blowing = (one for one in self._systems if hasattr(one, "add_wind"))
+        blowing = (one for one in self.systems if hasattr(one, "add_wind"))
         return [one for one in blowing if not (on := getattr(one, "on", ())) or name in on]
 
     def velocity_gradient(self, points: Any, solver: str | None = None) -> Array:

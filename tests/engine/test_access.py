@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ from ecs_fluid.errors import ScheduleError
 from ecs_fluid.lint import idle_parameters_lint, unmatched_lint
 from ecs_fluid.schedule import build_schedule
 from ecs_fluid.system import System
+from ecs_fluid.systems.operations import gusts
 from ecs_fluid.worlds.world_recipe import shipped
 
 
@@ -452,6 +454,52 @@ def test_questions_to_the_world_are_questions_to_its_systems() -> None:
         world = look(lambda self: self.world.velocity(np.zeros((1, 3))))
         world.add_systems([ef.VelocitySystem(), ef.AdvectionSystem()])
         world.step()
+
+
+class Draught(System):
+    """A wind as fast as the oldest is old, m/s."""
+
+    reads = (ef.Age,)
+    phase = "rates"
+
+    def process(self, dt: float) -> None:
+        pass
+
+    def add_wind(self, x: Array, u: Array, du: Array | None) -> None:
+        u[:, 0] += self.world["dust"][ef.Age].t.max()
+
+
+def test_winds_run_under_their_own_declarations() -> None:
+    """For all who ask for the flow, of which they are a part; they ran under those of the caller, who had to
+    declare what they read."""
+    seen = []
+    for draught in (Draught, type("Blind", (Draught,), {"reads": ()})):
+        for look_up in (
+            lambda self: self.world.velocity(np.zeros((1, 3)))[0, 0],
+            lambda self: (
+                [gust.add_wind(np.zeros((1, 3)), u := np.zeros((1, 3)), None) for gust in gusts(self.world)]
+                and u[0, 0]
+            ),
+        ):
+            world = look(lambda self, way=look_up: seen.append(float(way(self))), asks=(ef.VelocitySystem,))
+            world.add_systems([ef.VelocitySystem(), ef.AdvectionSystem(), draught()])
+            with nullcontext() if draught is Draught else refused(UNDECLARED.replace("Looks", "Blind")):
+                world.step()
+    assert seen == [4.0, 4.0]
+
+
+def test_a_wind_that_the_asker_does_not_name_is_refused() -> None:
+    with refused("Looks calls Draught.add_wind without declaring it; add Draught to its asks"):
+        world = look(lambda self: gusts(self.world)[0].add_wind(np.zeros((1, 3)), np.zeros((1, 3)), None))
+        world.add_system(Draught())
+        world.step()
+
+
+def test_who_asks_for_the_flow_comes_after_what_its_winds_read() -> None:
+    blow = make("Blow", reads=(Heat,), phase="rates", add_wind=lambda self, x, u, du: None)
+    asker = make("Asker", asks=("VelocitySystem",), phase="rates")
+    fill = make("Fill", writes=(Heat,), phase="rates")
+    assert names(asker, fill, blow) == ["Fill", "Asker", "Blow"]
 
 
 # ---------------------------------------------------------------------- systems that match nothing

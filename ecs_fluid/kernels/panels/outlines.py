@@ -40,8 +40,11 @@ def outline_of(points: Array, across: int) -> Panels:
 
 
 def disk_outline(radius: float, edge: float, across: int) -> Panels:
-    """A regular polygon with the area of a disk and sides of about `edge` m."""
-    n = int(np.clip(np.ceil(2 * np.pi * radius / edge), 8, MOST_SEGMENTS))
+    """A regular polygon with the area of a disk and sides of about `edge` m.
+
+    Sides come in fours, so that it is the same from each end of both axes of the plane.
+    """
+    n = 4 * int(np.clip(np.ceil(np.pi * radius / (2 * edge)), 2, MOST_SEGMENTS // 4))
     turn = 2 * np.pi / n
     out, phi = radius * np.sqrt(turn / np.sin(turn)), turn * np.arange(n)
     points = np.zeros((n, 3))
