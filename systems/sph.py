@@ -59,8 +59,9 @@ class SphSystem(System):
     are parallel or at right angles to all its others, as in a box, mirror the liquid; other planes, balls and
     polytopes add G. All are smooth, and get the reaction (BodyLoad). A particle that passes a plane of a
     container continues as its image. In `hydrostatic` entities, e starts with what the sum over neighbours
-    lacks at their upper surface, and beside bodies with what makes the pressure that of the depth. Equations:
-    `kernels.sph.forces`, `kernels.sph.wall_pressure`, `kernels.sph.mirror_images`.
+    lacks at their upper surface, and beside bodies, and everywhere if container walls lean, with what makes
+    the pressure that of the depth. Equations: `kernels.sph.forces`, `kernels.sph.wall_pressure`,
+    `kernels.sph.mirror_images`.
     Source: Monaghan, Rep. Prog. Phys. 68 (2005), and the sources named there. It replaces the liquid of Fluid
     Simulation for Video Games, parts 15 to 17, whose results depend on the order of pairs and on random
     numbers.

@@ -38,7 +38,8 @@ class LiquidRecipe(Recipe):
     the file) up to the height `level`. The first layer of particles lies half a spacing from the walls; the
     spacing is adjusted a little so that layers exactly fill a box, or the bounding box of a shape. With
     `hydrostatic` the liquid is compressed by its own weight before the first tick, like a column that rests
-    on a floor; leave it out for liquid that falls.
+    on a floor (beside container walls that lean it keeps its places and has the pressure alone); leave it out
+    for liquid that falls.
 
     `vortons` gives the particles a vortex strength too (0 at first), and the density from which
     BaroclinicSystem makes strength: the hybrid of vortices and liquid of the articles. Experimental, see

@@ -19,6 +19,7 @@ from ecs_fluid.systems.liquid.heads import head_of_push, largest_head
 from ecs_fluid.systems.liquid.places import LEAST_GAP, near_solids
 from ecs_fluid.systems.liquid.tick_warnings import warn_of_crowds
 from ecs_fluid.systems.shared.populations import rows_of_each
+from ecs_fluid.systems.shared.walls import EVEN, along, containers
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -77,23 +78,33 @@ def _default_sound(liquid: AllLiquid) -> float:
 
 
 def _compress(liquid: AllLiquid) -> None:
-    """Compress the `hydrostatic` entities, and set the excess that their surfaces and bodies in them need."""
+    """Compress the `hydrostatic` entities, and set the excess that their surfaces, bodies and walls need.
+
+    A column that sinks comes nearer to walls that lean. Liquid beside such walls stays where it is, and the
+    excess of all its particles carries the weight.
+    """
     sph, world = liquid.sph, liquid.world
     if not sph.hydrostatic:
         return
     stiffness = float(sph.field(LiquidModel).stiffness[0])
     nu, carried, beside = _sums(liquid), np.zeros(liquid.count), np.zeros(liquid.count, bool)
+    reach = sph.support * liquid.spacing
     for entity, rows in rows_of_each(entity for entity, _ in sph.entities(Position, Liquid)):
         if entity.name not in sph.hydrostatic or not len(entity):
             continue
         x, own, down = entity[Position].x, entity[Liquid], world.gravity + liquid.mean_push
         own.excess = surface_deficit(x, nu[rows], down, liquid.spacing, sph.support)
-        beside[rows] = near_solids(world, x, sph.support * liquid.spacing)
+        leaning = near_leaning_walls(world, x, down, reach)
+        beside[rows] = near_solids(world, x, reach) | leaning
         weight = sph.weight_left(float((own.mass.astype(np.float64) / own.volume).mean()))
-        carried[rows] = compress_column(x, own, weight * world.gravity + liquid.mean_push, stiffness)
+        sunk, carried[rows] = compressed_column(x, own, weight * world.gravity + liquid.mean_push, stiffness)
+        if leaning.any():
+            own.excess += carried[rows] - 1
+        else:
+            x -= sunk
     if not beside.any():
         return
-    # The column sinks towards some faces of a body and away from others, and bodies cut the lattice anywhere.
+    # The column sinks towards some faces of a body and away from others; bodies and walls cut the lattice.
     lacks = carried - _sums(AllLiquid(sph))
     for entity, rows in rows_of_each(entity for entity, _ in sph.entities(Position, Liquid)):
         entity[Liquid].excess[beside[rows]] += lacks[rows][beside[rows]]
@@ -123,15 +134,15 @@ def surface_deficit(x: Array, nu: Array, down: Array, spacing: float, support: f
     return lacks
 
 
-def compress_column(x: Array, liquid: Liquid, pull: Array, stiffness: float) -> Array:
-    """Compress a column at `x` (n, 3) m, in place, so that its pressure carries its weight.
+def compressed_column(x: Array, liquid: Liquid, pull: Array, stiffness: float) -> tuple[Array, Array]:
+    """Ways (n, 3) m, upwards, by which a column at `x` (n, 3) m sinks under its weight, and its nu (n,) then.
 
     dz/dz_0 = 1/nu and p(nu) = rho g (H - z_0), where g is the size of the acceleration `pull` (3,) m/s^2, and
-    z points against it; `stiffness` is in Pa. Returns nu (n,).
+    z points against it; `stiffness` is in Pa.
     """
     g = float(np.linalg.norm(pull))
     if not len(x) or g == 0.0:
-        return np.ones(len(x))
+        return np.zeros_like(x), np.ones(len(x))
     rho = liquid.mass.astype(np.float64) / liquid.volume
     up = -pull / g
     z = x @ up
@@ -142,6 +153,21 @@ def compress_column(x: Array, liquid: Liquid, pull: Array, stiffness: float) -> 
     pressure = float(rho.mean()) * g * (high - place)
     strain = 1 - (1 + pressure / stiffness) ** (-1 / TAIT)
     sunk = np.concatenate([[0.0], np.cumsum(0.5 * (strain[1:] + strain[:-1]) * np.diff(place))])
-    x -= (np.interp(z, place, sunk)[:, None] * up).astype(x.dtype)
     carried: Array = 1 / (1 - np.interp(z, place, strain))
-    return carried
+    return (np.interp(z, place, sunk)[:, None] * up).astype(x.dtype), carried
+
+
+def near_leaning_walls(world: World, x: Array, down: Array, reach: float) -> Array:
+    """Mask (n,) of places x (n, 3) m in a container, nearer than `reach` m to one of its walls that leans.
+
+    It leans if it is neither level nor upright to the acceleration `down` (3,) m/s^2.
+    """
+    near, pull = np.zeros(len(x), bool), float(np.linalg.norm(down))
+    if pull == 0.0:
+        return near
+    for wall in containers(world):
+        slope = np.abs(along(wall.normals, down / pull))
+        leans = np.minimum(slope, 1 - slope) > EVEN
+        for n, d in zip(wall.normals[leans], wall.offsets[leans], strict=True):
+            near |= wall.inside(x) & (along(x, n) > d - reach)
+    return near
