@@ -31,6 +31,7 @@ from ecs_fluid.fluid import LAWS, Fluid, key_values
 from ecs_fluid.further_components import component_from, refuse_lists
 from ecs_fluid.input_limits import TRACER, VORTON
 from ecs_fluid.keyframes import Keyed, value_at
+from ecs_fluid.periodic import wrapped
 from ecs_fluid.plane import rule_of_plane
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
@@ -60,6 +61,11 @@ from ecs_fluid.world import World
 
 if TYPE_CHECKING:
     from ecs_fluid.row_changes import NewRows
+
+SAMPLED = 200
+"""Births at which an emitter's places are compared with bodies in advance"""
+MOSTLY = 0.25
+"""Part of them in bodies from which that is told; a few are usual beside walls"""
 
 
 class EmissionSystem(System):
@@ -149,8 +155,8 @@ class EmissionSystem(System):
                 )
 
     def lint(self, world: World) -> list[str]:
-        """Warn of unburnt fuel, emitters that never begin, particles that nothing moves, and puffs that are
-        too cold or kept back."""
+        """Warn of unburnt fuel, emitters that never begin, particles that nothing moves, puffs that are too
+        cold, and particles that will be kept back."""
         texts = []
         if fuel := [emitter.name for emitter in self.emitters if emitter.fuel]:
             texts += unburnt_lint(world, "EmissionSystem: emitter ", fuel[0], "emits")
@@ -174,24 +180,45 @@ class EmissionSystem(System):
         ]
         for emitter in self.emitters:
             texts += cold_rows_lint(self._puffs.of(emitter, world), f" of a puff of emitter {emitter.name!r}")
-            keeping = [s for s in world.systems if isinstance(s, CollisionSystem)]
-            if emitter.puff is None or not any(s.keeps(world[emitter.into]) for s in keeping):
-                continue
+            texts += self._kept_back_lint(emitter, world)
+        return texts
+
+    def _kept_back_lint(self, emitter: Emitter, world: World) -> list[str]:
+        """Warn of a puff that bodies, as they stand now, cut open, and of an emitter that mostly gives off in
+        them."""
+        keeping = [
+            s for s in world.systems if isinstance(s, CollisionSystem) and s.keeps(world[emitter.into])
+        ]
+        if not keeping:
+            return []
+        if emitter.puff is None:
+            moments = np.full(SAMPLED, emitter.start)
+            x = self._places(emitter, stream(world.seed, emitter.name, 0), moments)
+        else:
             x = column(self._puffs.of(emitter, world), Position, "x")
             x = x + value_at(emitter.center, emitter.start)
-            if emitter.attached is not None:
-                carrying = carriers(world, emitter.attached, False, emitter.attached_by == "mean")
-                if not len(carrying.x):
-                    continue
-                first = np.zeros(len(x), np.int64)
-                x = carrying.frames(np.full(len(x), carrying.now), first).placed(x)
-            if lost := np.count_nonzero(keeping[0].overlap(x) > 0):
-                texts.append(
-                    f"EmissionSystem: {lost} of the {len(x)} particles of a puff of emitter {emitter.name!r} "
-                    "lie in a body or outside all containers, and are kept back, which leaves a gap in the "
-                    "puff; move its center, or the body"
-                )
-        return texts
+        if emitter.attached is not None:
+            carrying = carriers(world, emitter.attached, False, emitter.attached_by == "mean")
+            if not len(carrying.x):
+                return []
+            turns = np.arange(len(x)) if emitter.puff is None else np.zeros(len(x), np.int64)
+            x = carrying.frames(np.full(len(x), carrying.now), turns).placed(x)
+        lost = np.count_nonzero(keeping[0].overlap(wrapped(x, world.periods)) > 0)
+        if emitter.puff is None:
+            if lost <= MOSTLY * len(x):
+                return []
+            return [
+                f"EmissionSystem: {100 * lost / len(x):.0f} % of the places where emitter {emitter.name!r} "
+                "gives off lie in a body or outside all containers, and what is born there is kept back; "
+                "move its center, or the body"
+            ]
+        if not lost:
+            return []
+        return [
+            f"EmissionSystem: {lost} of the {len(x)} particles of a puff of emitter {emitter.name!r} "
+            "lie in a body or outside all containers, and are kept back, which leaves a gap in the "
+            "puff; move its center, or the body"
+        ]
 
     def process(self, dt: float) -> None:
         """Release the particles that are due in this half of the tick."""

@@ -16,7 +16,7 @@ from ecs_fluid.viz.bodies import hulls_in
 from ecs_fluid.viz.camera import of_world
 from ecs_fluid.viz.columns import Frame, drawable
 from ecs_fluid.viz.flow import Flow
-from ecs_fluid.viz.shared_limits import View, drawn, kept, survey
+from ecs_fluid.viz.shared_limits import View, drawn, kept, survey, warn_of_hidden_in_look
 from ecs_fluid.viz.style import Options
 from ecs_fluid.world_files import colors_in
 
@@ -139,11 +139,15 @@ class Live:
         self.world.evaluate()
         for _ in range(PATIENCE):
             try:
-                return self._survey(frame := self.frame())
+                view = self._survey(frame := self.frame())
             except FluidError:
                 if any(True for _ in drawable(frame)):
                     raise  # there are particles or bodies, but not what the options ask for
                 self.world.step()
+                continue
+            own = self.options
+            warn_of_hidden_in_look(frame, own.look, own.populations or frame, own.what, own.color_by)
+            return view
         raise FluidError(f"there is nothing to look at: no particle appeared in {PATIENCE} ticks")
 
     def show(self, scene: Scene) -> None:

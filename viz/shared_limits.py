@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_fluid.components import Species
-from ecs_fluid.errors import FluidError
+from ecs_fluid.errors import FluidError, warn
 from ecs_fluid.exports.particle_surface import rest_spacing
 from ecs_fluid.exports.surfaces import Near
 from ecs_fluid.exports.volumes import mean_spacing
@@ -130,6 +130,26 @@ def in_liquid(frame: Frame, names: Container[str]) -> dict[str, float]:
             some = x[:: -(-len(x) // OUTLINE)]
             found[name] = float(liquid.holds(some).mean())
     return found
+
+
+def warn_of_hidden(frame: Frame, names: Container[str], remedy: str) -> None:
+    """Warn of each of these populations of tracers most of which is in a liquid, of which the surface alone
+    is drawn; `remedy` ends the sentence."""
+    for name, part in in_liquid(frame, names).items():
+        if part > 0.5:
+            warn(
+                f"{100 * part:.0f} % of the tracers of {name!r} lie in liquid, whose surface hides them"
+                f"{remedy}",
+                4,
+            )
+
+
+def warn_of_hidden_in_look(
+    frame: Frame, look: str, names: Container[str], what: str, color_by: str | None
+) -> None:
+    """The same for pictures in which the look draws liquids as surfaces."""
+    if what == "particles" and color_by is None and look in LOOKS and LOOKS[look].paint == "liquid":
+        warn_of_hidden(frame, names, f" in the look {look!r}; look = 'smoke' shows both")
 
 
 def kept(frame: Frame, options: Options) -> Frame:

@@ -81,9 +81,10 @@ class HingeRecipe(Settings):
     """The axis about which alone a body turns, without friction; it stays where it is."""
 
     axis: Direction
-    """direction of the axis, 1; of any length"""
+    """direction of the axis at the start, 1; of any length; in the world's axes, not in the body's"""
     point: Point | None = None
-    """point of the axis, m; default the centre of mass"""
+    """point of the axis, m, in the world like `center`, not in the shape's coordinates; default the
+    centre of mass"""
 
 
 def _spawn(

@@ -209,20 +209,11 @@ class Subject:
 
     def check_frame(self, drawing: PictureKeywords, frame: Mapping[str, Any]) -> None:
         """Warn of tracers most of which lie in a liquid whose surface hides them in this frame."""
-        from ecs_fluid.viz.shared_limits import in_liquid
-        from ecs_fluid.viz.style import LOOKS
+        from ecs_fluid.viz.shared_limits import warn_of_hidden_in_look
 
-        look = LOOKS.get(drawing.get("look") or self.look)
-        plain = drawing.get("what", "particles") == "particles" and drawing.get("color_by") is None
-        if look is None or look.paint != "liquid" or not plain:
-            return
-        for name, part in in_liquid(frame, names_of(drawing.get("only", ()), "only") or frame).items():
-            if part > 0.5:
-                warn(
-                    f"{100 * part:.0f} % of the tracers of {name!r} lie in liquid, whose surface hides them "
-                    "in the look 'liquid'; look = 'smoke' shows both",
-                    3,
-                )
+        look, names = drawing.get("look") or self.look, names_of(drawing.get("only", ()), "only") or frame
+        what, color_by = drawing.get("what", "particles"), drawing.get("color_by")
+        warn_of_hidden_in_look(frame, look, names, what, color_by)
 
 
 @dataclass(frozen=True)

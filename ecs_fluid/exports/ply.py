@@ -84,7 +84,11 @@ def _packed(parts: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def _save(path: Path, time: float, up: str, table: np.ndarray, surfaces: list[Surface] | None = None) -> None:
-    header = ["ply", "format binary_little_endian 1.0", f"comment ecs_fluid, t = {time!r} s, metres, {up} up"]
+    header = [
+        "ply",
+        "format binary_little_endian 1.0",
+        f"comment ecs_fluid, t = {time:.12g} s, metres, {up} up",
+    ]
     header.append(f"element vertex {len(table)}")
     for name in table.dtype.names or ():
         header.append(f"property {_TYPES[table.dtype[name].str[1:]]} {name}")

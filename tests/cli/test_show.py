@@ -20,6 +20,7 @@ from ecs_fluid.api.stored import frame_of_run, look_of_run, look_of_tables
 from ecs_fluid.cli import look, main
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.viz.fields import velocity_slice
+from ecs_fluid.viz.live import Live, live_options
 from ecs_fluid.viz.style import LOOKS
 from ecs_fluid.world_options import WorldOptions
 from ecs_fluid.worlds.world_tables import OutputTable
@@ -332,6 +333,33 @@ def test_tracers_that_a_liquid_hides_are_told() -> None:
                 subject.check_frame(drawing, frame)
             told = [str(one.message).partition(" of the tracers of 'dye' lie in liquid")[0] for one in found]
             assert told == ([shows] if shows else [])
+
+
+def test_pages_and_watch_tell_of_tracers_that_a_liquid_hides(tmp_path: Path) -> None:
+    """Dye in a box of water: a page hides it in every look while it draws the surface, `watch` in one."""
+    box = {"shape": "box", "size": [0.5, 0.5, 0.5]}
+    room = {"kind": "container", "name": "room", "shape": box}
+    water = {"kind": "liquid", "name": "water", "fills": "room", "spacing": 0.1}
+    dye = {"kind": "tracers", "name": "dye", "fills": "room", "cell": 0.25}
+    world = ef.load({"world": {"dt": 1e-3}, "entity": [room, water, dye]})
+    for drawn, times in (("liquid", 1), ("smoke", 0)):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            Live(world, live_options(world, look=drawn)).begin()
+        told = [
+            str(one.message) for one in found if "of the tracers of 'dye' lie in liquid" in str(one.message)
+        ]
+        assert len(told) == times
+    with RunFolder.create(tmp_path / "run", "", {}) as run, run.write_trajectory() as trajectory:
+        trajectory.append(0, 0.0, {name: one for name, one in world.snapshot().items() if name != "room"})
+    for number, (more, times) in enumerate(
+        (({}, 1), ({"only": ["dye"]}, 0), ({"color_by": "Liquid.volume"}, 0))
+    ):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            ef.page(tmp_path / "run", out=tmp_path / f"page{number}", **more)
+        told = [str(one.message) for one in found]
+        assert sum("hides them; switch the surface off in the page" in text for text in told) == times
 
 
 def test_a_recipe_that_a_stranger_wrote_hides_no_particles(folder: Path, tmp_path: Path) -> None:

@@ -97,6 +97,17 @@ def test_ply_holds_points_with_all_columns(run: Path, tmp_path: Path) -> None:
     np.testing.assert_array_equal(ring["strength_y"], frame_of(3)["ring"]["Strength.alpha"][:, 1])
 
 
+def test_the_time_of_a_ply_is_in_its_shortest_form(tmp_path: Path) -> None:
+    """Tick 3 of 0.1 s is 0.30000000000000004 s as a double."""
+    with RunFolder.create(tmp_path / "run", "", {}) as made, made.write_trajectory() as trajectory:
+        trajectory.append(
+            3, 3 * 0.1, {"dust": {"Position.x": np.zeros((1, 3)), "RowId.id": np.zeros(1, int)}}
+        )
+    target = ef.export(tmp_path / "run", "ply", out=tmp_path / "out")
+    header = next(target.glob("dust.*.ply")).read_bytes()
+    assert header.split(b"\n")[2] == b"comment ecs_fluid, t = 0.3 s, metres, z up"
+
+
 def test_ply_of_a_body_is_closed_and_moves_as_it_says(run: Path, tmp_path: Path) -> None:
     """Central differences of vertices 2 dt apart: a rotation by w dt gives w (1 - (w dt)^2 / 6), 1e-3 off."""
     target = ef.export(run, "ply", out=tmp_path / "out")

@@ -458,6 +458,28 @@ def test_a_puff_that_a_body_cuts_open_is_told(z: float, lost: int) -> None:
     assert len(world["rings"]) == 6 * (51 - lost)
 
 
+@pytest.mark.parametrize(
+    ("shape", "z", "told"), [("disc", -0.1, 1.0), ("box", 0.0, 0.5), ("sphere", 0.45, 0.0)]
+)
+def test_an_emitter_in_a_body_is_told(shape: str, z: float, told: float) -> None:
+    """Over a floor: a disc in it, a box half of which is, and a ball of 0.5 m of which 0.7 % is; the part
+    that is told, of 200 places, is that of 2,000 births that is kept back within four standard deviations."""
+    spread = [1.0, 1.0, 0.0 if shape == "disc" else 1.0]
+    jet = {"kind": "emitter", "name": "jet", "into": "smoke", "population": "tracers", "rate": 20000.0}
+    jet |= {"center": [0.0, 0.0, z], "shape": shape, "spread": spread}
+    block = {"shape": "box", "size": [4.0, 4.0, 2.0]}
+    floor = {"kind": "body", "name": "floor", "shape": block, "center": [0, 0, -1.0], "motion": "fixed"}
+    world = ef.load({"world": {"dt": 0.1, "precision": "double"}, "entity": [jet, floor]})
+    found = [text for text in world.lint() if "what is born there is kept back" in text]
+    assert len(found) == (told > 0)
+    world.step()
+    kept = len(world["smoke"]) / 2000
+    assert abs(kept - (1 - told)) < 0.05
+    if found:
+        percent = float(found[0].partition(" %")[0].rpartition(" ")[2])
+        assert abs(percent / 100 - (1 - kept)) < 4 * np.sqrt(0.25 / 200)
+
+
 def test_a_puff_needs_no_import_of_recipes() -> None:
     """The kinds were unknown where nobody had imported `ecs_fluid.worlds`; 2 pi 0.2 / 0.05 is 25.1."""
     done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, check=False)

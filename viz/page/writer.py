@@ -27,7 +27,16 @@ from ecs_fluid.viz.page import codec, default_colours, files
 from ecs_fluid.viz.page.fields import Field, chosen_fields, empty_columns
 from ecs_fluid.viz.page.liquid import drawn_liquid
 from ecs_fluid.viz.page.solids import Solids
-from ecs_fluid.viz.shared_limits import Recording, View, evenly, is_liquid, is_vortons, is_whitewater, survey
+from ecs_fluid.viz.shared_limits import (
+    Recording,
+    View,
+    evenly,
+    is_liquid,
+    is_vortons,
+    is_whitewater,
+    survey,
+    warn_of_hidden,
+)
 from ecs_fluid.viz.style import EDGE, LOOKS, SMALL, Look, Options, lit_from_above
 
 GROUP_BYTES = 1_500_000
@@ -52,6 +61,8 @@ def write(
     files.write_static_files(folder, heading)
     for frame in frames:
         writer.add(frame)
+    if frames.surface is not None and writer.surface_shown(color_by):
+        warn_of_hidden(frame.particles, frame.particles, "; switch the surface off in the page")
     writer.finish(heading, color_by)
     return {"opens": "index.html", "fields": [field.name for field in offered]}
 
@@ -178,7 +189,7 @@ class _Writer:
             if surface is None
             else {
                 "name": surface,
-                "shown": not self.frames.liquids or color_by in (None, "speed"),
+                "shown": self.surface_shown(color_by),
                 "field": speed,
                 "plain": self.look.water,
             },
@@ -193,6 +204,10 @@ class _Writer:
         }
         call = f"ecsFluidPage.start({files.literal(header)});\n"
         (self.folder / "data" / "page.js").write_text(call, encoding="ascii")
+
+    def surface_shown(self, color_by: str | None) -> bool:
+        """Whether the page begins with the surface, not with the particles below it."""
+        return not self.frames.liquids or color_by in (None, "speed")
 
     def _population(self, k: int, name: str, color_by: str | None) -> dict[str, Any]:
         table = self.tables[name]
