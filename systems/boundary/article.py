@@ -77,31 +77,6 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
         entity[RigidMotion].angular_velocity -= gained[rows]
 
 
-def pushing_lint(system: BoundarySystem, entities: list[Entity]) -> list[str]:
-    """Warn of moving bodies among tracers that have no vorton in their reach now, and only push."""
-    world, texts = system.world, []
-    vortons = [found for _, found in system.chosen(Position, Strength, CoreRadius)]
-    if all(Strength in entity for entity in world.entities if Velocity in entity and len(entity)):
-        return []
-    for entity in entities:
-        if not entity[RigidMotion].v.any():
-            continue
-        bodies, hulls = gathered([entity])
-        if not any(
-            (
-                depths(as_obstacles(bodies, hulls, float(reach.max(initial=0.0))), hulls, position.x) > -reach
-            ).any()
-            for position, _, core in vortons
-            for reach in [system.reach * core.sigma]
-        ):
-            texts.append(
-                f"BoundarySystem: body {entity.name!r} has no vorton in its reach now, and boundary = "
-                "'article' only changes vortons near bodies, so tracers pile up in front of it and do not "
-                "flow around it; with boundary = 'panels' bodies make their own"
-            )
-    return texts
-
-
 def _volumes(entity: Entity, sigma: Array) -> Array:
     """Volumes (n,) m^3 of the vortons: their own, or those of balls of their core radii."""
     if Volume in entity:

@@ -27,7 +27,7 @@ from ecs_fluid.recipe import Name
 from ecs_fluid.schedule import named
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
-from ecs_fluid.systems.boundary.article import pushing_lint, reassign_vortons
+from ecs_fluid.systems.boundary.article import reassign_vortons
 from ecs_fluid.systems.boundary.layer import LayerBoundary
 from ecs_fluid.systems.boundary.panels import PanelBoundary
 from ecs_fluid.systems.boundary.sheets import SheetBoundary
@@ -219,8 +219,6 @@ class BoundarySystem(System):
                 "no vortons, so the fluid flows through its bodies; with boundary = 'panels' bodies make "
                 "their own",
             ]
-        if self.boundary == "article":
-            texts += pushing_lint(self, body_entities(world))
         if self._has_friction:
             texts += self.sheets.friction_lint(self._with_sheets(body_entities(world)))
         stretch, diffusion = world.system(StretchSystem), world.system(DiffusionSystem)

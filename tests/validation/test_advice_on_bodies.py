@@ -309,18 +309,3 @@ def test_drag_tells_of_flat_bodies_of_parts() -> None:
     area, told = frontal(box([0.5, 1.0, 0.01], 0.25), box([0.5, 1.0, 0.01], -0.25))
     assert area == pytest.approx(0.51, rel=1e-6) and len(told) == 1
     assert "'b' counts as the ball of its volume, but its mean frontal area is 9." in told[0]
-
-
-@pytest.mark.parametrize(
-    ("gap", "velocity", "told"), [(0.3, 1.0, True), (0.2, 1.0, False), (0.3, 0.0, False)]
-)
-def test_a_body_that_only_pushes_tracers_is_told(gap: float, velocity: float, told: bool) -> None:
-    """A ball of 1 m and a vorton with a core of 0.2 m, whose reach is 1.2 of it, 0.24 m, off its surface."""
-    ball = {"kind": "body", "name": "ball", "shape": {"shape": "ball", "radius": 1.0}, "motion": "scripted"}
-    ball |= {"velocity": [velocity, 0.0, 0.0]}
-    boundary = {"kind": "boundary", "boundary": "article"}
-    dust = {"kind": "tracers", "name": "dust", "points": [[3.0, 0.0, 0.0]]}
-    world = ef.load({"entity": [ball, dust], "system": [boundary]})
-    place, core = ef.Position([[0.0, 1.0 + gap, 0.0]]), ef.CoreRadius([0.2])
-    world.spawn("air", place, ef.Strength([[0.0, 0.0, 1.0]]), core, ef.Volume([0.01]))
-    assert any("body 'ball' has no vorton in its reach now" in text for text in world.lint()) == told
