@@ -142,7 +142,9 @@ def test_sheets_on_the_parts_of_a_cut_box() -> None:
         )
         made.step()
         given.append(made["b"][ef.BoundaryExchange].impulse.sum(axis=0))
-    assert np.abs(given[1] - given[0]).max() < 0.08 * np.linalg.norm(given[0])
+    # The records leave out what the fluid in the box gains, its volume times the velocity.
+    whole = given[0] + np.prod(WHOLE["size"]) * np.array([0.5, 0.2, 0])
+    assert np.abs(given[1] - given[0]).max() < 0.08 * np.linalg.norm(whole)
 
 
 def book(made: ef.World, *names: str) -> tuple[np.ndarray, np.ndarray, float]:
@@ -581,13 +583,15 @@ def test_a_fan_starts_as_its_blades_would_one_by_one() -> None:
     plate that turns gives no impulse, as it is the same on both sides of its middle. Blades add 2 % to each
     other's motion: they are dipoles of the added mass m = 0.0066 m^3, whose flow at the others, d = 0.35 m
     away, is m/(2 pi d^3) of theirs. 5 % are allowed, as of motion by spin a part is left to a sheet that is
-    not solved for, and its cores are wider than the blade is thick. When these panels of 0.056 m, close at
+    not solved for, and its cores are wider than the blade is thick. The record leaves out what the fluid in a
+    body gains as that goes on, which those of the fan do not. When these panels of 0.056 m, close at
     the hub, were solved for together, a blade gave 0.4 of this along the axis and 2.8 around it.
     """
     plate = shedding(BLADE, 0.056, {}, velocity=[0, 2.4, 0], rotation=[PITCH, 0, 0])
     for one in (plate, turning := fan(0.056)):
         one.step()
     single, every = (one["fan"][ef.BoundaryExchange].impulse for one in (plate, turning))
+    single[0] += np.prod(BLADE["size"]) * np.array([0, 2.4, 0])
     assert single[0, 2] < -0.004
     assert every[:, 2] == pytest.approx(single[0, 2], rel=0.05)
     assert np.hypot(every[:, 0], every[:, 1]) == pytest.approx(single[0, 1], rel=0.05)
