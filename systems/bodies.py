@@ -109,6 +109,8 @@ class BodySystem(System):
     add before this one runs. Its `kick` is added to L when the tick begins; its `brake` acts over half the
     tick then, and over the other half when all bodies have moved. Contacts use m plus the mean of m_a over
     the axes (in a plane, over those in it). Bodies that nothing can touch within the tick take no substeps.
+    Where a ReactionSystem moves bodies by the vortons of panels or a layer, m_a is that of their sheets, with
+    panels the moment of inertia too; `FormerPose` has what so went to the fluid.
 
     Balls and polytopes collide with each other and with the walls of the containers that hold their centres
     (if none does, of the nearest); containers do not collide with containers. See
