@@ -137,8 +137,8 @@ class System(Queries, esper.Processor):
             "ranks" those of this process, if it exchanges data by `World.processes`.
         dimensions: dimensions of the worlds that it is right for: (3,), the default, or (2, 3) if it also
             works in a plane, where a particle stands for one metre across it (docs/plane.md).
-        makes_vorticity: whether it creates vorticity, as buoyancy and walls do; the form of stretching that
-            StretchSystem chooses depends on it.
+        makes_vorticity: whether it creates vorticity, as buoyancy and walls do: vortons then stand in clouds,
+            not in lines (StretchSystem), and their flow does not tell the pressure.
         warms: whether it gives temperatures to vortons that have none.
         periodic: whether it works in worlds that repeat (`World.periods`), whose positions lie in one period.
         unchanging: names of parameters that cannot be changed once the system is made, such as those from

@@ -34,11 +34,10 @@ class StretchSystem(System):
 
     Forms, with J_ij = du_i/dx_j:
 
-    * auto: transposed if a system of the world makes vorticity (`makes_vorticity`: buoyancy, walls, surface
-      tension), because vortex lines made there begin and end between vortons, and the total strength must be
-      kept. Transposed too if the velocity comes from a grid, whose error varies from cell to cell and so
-      along a line; but classical if a RemeshSystem fills cores with vortons. Limited otherwise, also in
-      periodic worlds, whose grid is read with the weights that share out the strengths.
+    * auto: limited, with three exceptions. Transposed beside a BoundarySystem, as lines that walls shed end
+      at the walls. Where the velocity comes from a grid, whose error varies from cell to cell and so along a
+      line: classical if a RemeshSystem fills cores with vortons; transposed in open space, unless a system
+      makes vorticity (`makes_vorticity`: buoyancy, surface tension) in clouds of vortons.
     * limited: J alpha, the stretching of a material line, as long as blobs overlap. Where a vorton's own blob
       makes more than half of the vorticity at its place, its growth is reduced, and from 0.8 on it turns
       without growing. So a line that is stretched until its blobs no longer touch loses circulation, where
@@ -72,15 +71,18 @@ class StretchSystem(System):
         """The form of the stretching term; for `auto`, the one chosen for this world."""
         if self.scheme != "auto":
             return self.scheme
+        from ecs_fluid.systems.boundary.system import BoundarySystem
+
         world = self.world
-        if any(system.makes_vorticity for system in world.systems):
+        if world.system(BoundarySystem) is not None:
             return "transposed"
         velocity = world.system(VelocitySystem)
         if velocity is None or not velocity.from_grid:
             return "limited"
         if world.system(RemeshSystem) is not None:
             return "classical"
-        return "limited" if world.periods.any() else "transposed"
+        clouds = any(system.makes_vorticity for system in world.systems)
+        return "limited" if clouds or world.periods.any() else "transposed"
 
     @property
     def follows_lines(self) -> bool:

@@ -290,13 +290,9 @@ def _stretch_by_lines(recipe: WorldRecipe, systems: Sequence[Mapping[str, Any]])
     velocity, options = recipe.fluid.velocity, recipe.world
     if not any(options.periodic) or options.dimension == 2 or not velocity.get("gradient", True):
         return None
-    known = named_systems()
-    kinds = [known[name] for name in (item.get("kind") for item in systems) if name in known]
-    if RemeshSystem in kinds:
+    if any(named_systems().get(str(item.get("kind"))) is RemeshSystem for item in systems):
         return None
-    # What makes vorticity in the run is not in the world of a frame, so that `auto` would not see it.
-    form = {"scheme": "transposed"} if any(kind.makes_vorticity for kind in kinds) else {}
-    return form | dict(recipe.fluid.stretch)
+    return dict(recipe.fluid.stretch)
 
 
 def distances_at(fields: Path, tick: int) -> Distances:
