@@ -102,7 +102,7 @@ def counts(world: World) -> str:
     """Vortons and other particles, for the bar."""
     vortons = sum(len(entity) for entity in world.entities if Strength in entity)
     others = sum(len(entity) for entity in world.entities if Strength not in entity and Position in entity)
-    return f"{vortons:,} vortons, {others:,} tracers"
+    return f"{vortons:,} vortons, {others:,} other particles"
 
 
 @contextmanager

@@ -53,6 +53,11 @@ def reference(name: str | None = None, /, *, allow_code: AllowCode = False) -> N
         register()
         if wanted in app:
             raise FluidError(f"{wanted} is a command; ecs-fluid {wanted} --help explains it")
+        *before, key = name.strip("[]").split(".")
+        chosen = [kind for kind in known if not before or kind == before[-1]]
+        if holders := [kind for kind in chosen if key in _names(known[kind])]:
+            which = ", ".join(holders)
+            raise FluidError(f"{key} belongs to {which}; ecs-fluid help {holders[0]} explains it")
         names = {*known, *(point for offered in _offered().values() for point in offered)}
         raise FluidError(f"there is no kind, table, part or component {name!r}; {nearest(wanted, names)}")
     about = inspect.cleandoc(found.__dict__.get("__doc__") or "").replace("`", "")
@@ -83,6 +88,11 @@ def _known() -> dict[str, Any]:
     models = [_model(kind) for kind in found.values()]
     parts = {part.__name__: part for model in models for part in inner_models(model)}
     return found | dict(sorted(parts.items())) | ours(Component.registry)
+
+
+def _names(kind: Any) -> Iterable[str]:
+    """Names of the parameters, or columns, of a class."""
+    return kind.columns if _is_component(kind) else (one.name for one in parameters(_model(kind)))
 
 
 def _user_class(name: str, allow_code: bool) -> Any:

@@ -41,10 +41,10 @@ def test_a_log_has_a_line_for_the_start_each_tenth_and_the_end(monkeypatch: pyte
     The rate leaves out the first tick: one tick in 2 s, so after tick 9 there are (41 - 9) 2 s = 64 s left.
     """
     lines = told(monkeypatch, 2.0, 41)
-    assert lines[0] == "simulating up to tick 41: 0 vortons, 0 tracers"
-    assert lines[1] == "tick 1 of 41, t = 0.5 s, 0 vortons, 0 tracers"
-    assert lines[3] == "tick 9 of 41, t = 4.5 s, 0.5 ticks/s, 1 min 4 s left, 0 vortons, 0 tracers"
-    assert lines[-1] == "tick 41 of 41, t = 20.5 s, 0.5 ticks/s, 0 vortons, 0 tracers"
+    assert lines[0] == "simulating up to tick 41: 0 vortons, 0 other particles"
+    assert lines[1] == "tick 1 of 41, t = 0.5 s, 0 vortons, 0 other particles"
+    assert lines[3] == "tick 9 of 41, t = 4.5 s, 0.5 ticks/s, 1 min 4 s left, 0 vortons, 0 other particles"
+    assert lines[-1] == "tick 41 of 41, t = 20.5 s, 0.5 ticks/s, 0 vortons, 0 other particles"
     ticks = [int(line.split()[1]) for line in lines[1:]]
     assert ticks == [1, *(-(-41 * k // 10) for k in range(1, 11))]
 

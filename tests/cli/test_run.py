@@ -365,6 +365,10 @@ def test_help_tells_parameters_with_units(capsys: pytest.CaptureFixture[str]) ->
     for name, said in {
         "vortx_ring": "did you mean 'vortex_ring'",
         "candle": "ecs-fluid worlds candle",
+        "panels_across": "panels_across belongs to boundary; ecs-fluid help boundary explains it",
+        "fluid.viscosity": "viscosity belongs to fluid; ecs-fluid help fluid explains it",
+        "body.shape": "shape belongs to body; ecs-fluid help body explains it",
+        "body.shpae": "known: ",
     }.items():
         assert main(["help", name]) == 2
         assert said in capsys.readouterr().err
