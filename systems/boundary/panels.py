@@ -264,15 +264,20 @@ class PanelBoundary(SheetBoundary):
         velocity that the last rings produced in place of the missing one: the fraction m of each pattern.
         That is a step of steepest descent of Landweber, Amer. J. Math. 73 (1951), which is regular when it
         ends early.
+
+        Whether surfaces notice each other is asked of the last full sweep, whether it was taken or not: rings
+        of that step are too weak for others to notice.
         """
         sheet = covered.sheet
         scale = max(rms(slip, sheet.area), 1e-300)
         left = (missing * sheet.normal).sum(axis=1)
         size, strengths = rms(left[:, None], sheet.area) / scale, np.zeros_like(missing)
+        tried = strengths, left
         for _ in range(self.system.sweeps):
             if size <= self.system.tolerance:
                 break
             rings, brought = self._ring_response(covered, left)
+            tried = strengths + rings, left - brought
             fine = rms((left - brought)[:, None], sheet.area) >= LEFT * size * scale
             if fine:
                 rings, brought = self._ring_response(covered, brought)
@@ -284,7 +289,7 @@ class PanelBoundary(SheetBoundary):
                 break
         close = self._close(sheet) if size > self.system.tolerance else np.zeros(len(left), dtype=bool)
         if close.any():
-            close = self._noticed(covered, close, strengths, (missing * sheet.normal).sum(axis=1), left)
+            close = self._noticed(covered, close, *tried, (missing * sheet.normal).sum(axis=1))
         if close.any():
             strengths, left = self._coupled(covered, close, scale, strengths, left)
             size = rms(left[:, None], sheet.area) / scale
@@ -308,7 +313,7 @@ class PanelBoundary(SheetBoundary):
         return np.isin(sheet.owner, sheet.owner[near])
 
     def _noticed(
-        self, covered: Covered, close: Array, strengths: Array, missing: Array, left: Array
+        self, covered: Covered, close: Array, strengths: Array, left: Array, missing: Array
     ) -> Array:
         """Of the panels of `close` (p,) surfaces the mask (p,) of those of surfaces at which other sheets, or
         any images, bring a noticeable part of what is `left` (p,) of the `missing` normal velocity.

@@ -69,6 +69,7 @@ class AutoSolver(Solver):
         """Keep the vortons for the solvers that it chooses from."""
         self._sources, self._grid = sources, grid
         self._direct.prepare(sources, grid)
+        self._times = stored_table(self.world, SolverTimes)
         self._ready = set[Solver]()
         self._search: OpeningAngle | None = None
         self._numbers = FlowNumbers(self, sources)
@@ -171,10 +172,6 @@ class AutoSolver(Solver):
         """Fill by fmm; returns the work in pairs of the direct sum, infinite if it misses the tolerance."""
         error, work = self._fmm.counted(targets)
         return np.inf if error > self.tolerance else work
-
-    @property
-    def _times(self) -> SolverTimes | None:
-        return stored_table(self.world, SolverTimes)
 
     def _by_tree(self, targets: Targets) -> float:
         """Fill by the tree with an angle that keeps the tolerance; returns the work, infinite if none does.

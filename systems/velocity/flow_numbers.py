@@ -41,8 +41,12 @@ def measurement_due(world: World) -> bool:
 
 
 def stored_table(world: World, kind: type[Kept]) -> Kept | None:
-    """The fluid entity's table of this kind, where a solver keeps its measurements; None if there is none."""
-    return cast("Kept | None", world.fluid.tables.get(kind))
+    """The fluid entity's table of this kind, where a solver keeps its measurements; None if there is none.
+
+    A look between ticks gets a copy, so that what it measures is not remembered.
+    """
+    table = cast("Kept | None", world.fluid.tables.get(kind))
+    return table.copy() if table is not None and world.evaluating else table
 
 
 class FlowNumbers:

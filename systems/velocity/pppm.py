@@ -101,6 +101,7 @@ class PppmSolver(Solver):
         for solver in (self._direct, self._fmm):
             solver.prepare(sources, grid)
         self._numbers = FlowNumbers(self, sources)
+        self._meshes = stored_table(self.world, SolverMeshes)
         self._plan: Plan | None = None
         self._smooth: list[SmoothField] = []
         self._last: tuple[Targets, PlannedMesh] | None = None
@@ -186,10 +187,6 @@ class PppmSolver(Solver):
         return FmmSolver(self.system).lint()
 
     # ------------------------------------------------------------------ what was found before
-
-    @property
-    def _meshes(self) -> SolverMeshes | None:
-        return stored_table(self.world, SolverMeshes)
 
     def _flow(self, count: int, gradient: bool) -> Array:
         """The numbers (of the fields `MESHED`) on which the error at `count` targets depends."""

@@ -64,6 +64,17 @@ def test_the_least_work_is_chosen() -> None:
     assert np.array_equal(world["ring"][ef.Velocity].u, alone["ring"][ef.Velocity].u)
 
 
+@pytest.mark.parametrize("solver", ["auto", "pppm"])
+def test_a_look_before_the_first_tick_is_not_remembered(solver: str) -> None:
+    """Neither angles nor meshes nor work: a world that was looked at goes on as one that was not."""
+    looked_at, other = (at_rest(5000, solver=solver, tolerance=1e-2) for _ in range(2))
+    looked_at.evaluate()
+    for world in (looked_at, other):
+        world.step()
+    assert other.fluid[ef.SolverMeshes].mesh.size or other.fluid[ef.SolverTimes].angle[0] > 0.0
+    assert looked_at.state_hash() == other.state_hash()
+
+
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-3])
 def test_the_angle_is_as_wide_as_the_tolerance_allows(tolerance: float) -> None:
     """The error over all vortons is a little below the tolerance, though it does not grow with a fixed power.
