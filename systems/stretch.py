@@ -35,9 +35,10 @@ class StretchSystem(System):
     Forms, with J_ij = du_i/dx_j:
 
     * auto: limited, with three exceptions. Transposed beside a BoundarySystem, as lines that walls shed end
-      at the walls. Where the velocity comes from a grid, whose error varies from cell to cell and so along a
-      line: classical if a RemeshSystem fills cores with vortons; transposed in open space, unless a system
-      makes vorticity (`makes_vorticity`: buoyancy, surface tension) in clouds of vortons.
+      at the walls, and beside a SurfaceTensionSystem, whose strengths keep their sum of 0. Where the velocity
+      comes from a grid, whose error varies from cell to cell and so along a line: classical if a RemeshSystem
+      fills cores with vortons; transposed in open space, unless a system makes vorticity (`makes_vorticity`:
+      buoyancy) in clouds of vortons.
     * limited: J alpha, the stretching of a material line, as long as blobs overlap. Where a vorton's own blob
       makes more than half of the vorticity at its place, its growth is reduced, and from 0.8 on it turns
       without growing. So a line that is stretched until its blobs no longer touch loses circulation, where
@@ -72,9 +73,10 @@ class StretchSystem(System):
         if self.scheme != "auto":
             return self.scheme
         from ecs_fluid.systems.boundary.system import BoundarySystem
+        from ecs_fluid.systems.surface_tension import SurfaceTensionSystem
 
         world = self.world
-        if world.system(BoundarySystem) is not None:
+        if any(world.system(kind) is not None for kind in (BoundarySystem, SurfaceTensionSystem)):
             return "transposed"
         velocity = world.system(VelocitySystem)
         if velocity is None or not velocity.from_grid:

@@ -75,10 +75,16 @@ def at_interface(atwood: float, h: float) -> ef.World:
     return world
 
 
-def circulations(world: ef.World) -> tuple[float, float]:
-    """Circulation of the vortons that turn one way and the other, sum alpha_phi/(2 pi r), m^2/s."""
+def circulations(world: ef.World, h: float) -> tuple[float, float]:
+    """Circulation of the vortons that turn one way and the other, sum alpha_phi/(2 pi r), m^2/s.
+
+    A vorton within half a spacing of the axis counts as if it were that far off, else one that stands on the
+    axis but for rounding, whose strength points anywhere, would bring any circulation.
+    """
     x, alpha = vortons(world)
-    part = (x[:, 0] * alpha[:, 1] - x[:, 1] * alpha[:, 0]) / np.maximum((x[:, :2] ** 2).sum(axis=1), 1e-12)
+    part = (x[:, 0] * alpha[:, 1] - x[:, 1] * alpha[:, 0]) / np.maximum(
+        (x[:, :2] ** 2).sum(axis=1), h * h / 4
+    )
     return float(part[part > 0].sum() / (2 * math.pi)), float(part[part < 0].sum() / (2 * math.pi))
 
 
@@ -91,7 +97,7 @@ def by_vortons(atwood: float, h: float) -> Array:
     for seconds in TIMES:
         world.step(round((seconds - world.time) / world.dt))
         height = float(np.average(world["dye"][ef.Position].x[:, 2], weights=dye))
-        rows.append([height, *circulations(world)])
+        rows.append([height, *circulations(world, h)])
     return np.array(rows)
 
 

@@ -288,6 +288,9 @@ def test_moving_drop_starts_with_its_velocity() -> None:
     assert np.abs(inside - [0.3, 0.0, 0.0]).max() < 0.3 * 0.01
     outside = world.velocity(np.array([[2.0, 0.0, 0.0], [0.0, 2.0, 0.0]]))
     np.testing.assert_allclose(outside[:, 0], [0.3 / 8, -0.3 / 16], rtol=0.03)
+    world.step()  # the transposed form of stretching keeps the sum
+    alpha = world["oil"][ef.Strength].alpha
+    assert np.abs(alpha.sum(axis=0)).max() < 1e-12 * np.abs(alpha).sum()
 
 
 # ------------------------------------------------------------------ bits and mistakes
