@@ -13,7 +13,7 @@ import numpy as np
 from ecs_fluid.component import Array, Component, RowId, Tables, refuse_no_component
 from ecs_fluid.contexts import active_context, new_context
 from ecs_fluid.entity import Entity
-from ecs_fluid.errors import ComponentError, FluidError
+from ecs_fluid.errors import ComponentError, FluidError, UnknownEntityError
 from ecs_fluid.joining import system_naming
 from ecs_fluid.one_process import OneProcess, before_sharing
 from ecs_fluid.periodic import wrapped
@@ -88,7 +88,11 @@ class Entities(Queries):
         if isinstance(name, Entity):
             raise FluidError(f"entities are found by their names; write {name.name!r} in place of {name!r}")
         if not isinstance(name, str) or name not in self._entities:
-            raise FluidError(f"the world has no entity {name!r}; {nearest(str(name), self._entities)}")
+            error = UnknownEntityError(
+                f"the world has no entity {name!r}; {nearest(str(name), self._entities)}"
+            )
+            error.name = str(name)
+            raise error
         return Entity(self._world, self._entities[name].number, name, keep_world=True)
 
     def __contains__(self, name: str) -> bool:

@@ -106,6 +106,13 @@ class ScheduleError(FluidError):
     """Systems that cannot be put in one order, or that touch what they did not declare."""
 
 
+class UnknownEntityError(FluidError):
+    """An entity that the world does not have."""
+
+    name: str = ""
+    """the name that was asked for; empty once the text says where it stands"""
+
+
 class RecipeError(FluidError):
     """A world file or a recipe that cannot be understood."""
 

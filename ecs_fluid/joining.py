@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction, signature
 from typing import TYPE_CHECKING
 
-from ecs_fluid.errors import FluidError, ScheduleError
+from ecs_fluid.errors import FluidError, ScheduleError, UnknownEntityError
 from ecs_fluid.own_code import is_shipped
 from ecs_fluid.periodic import check_periodic
 from ecs_fluid.plane import check_dimension
@@ -142,12 +142,13 @@ def _set_up(world: World, systems: Sequence[System]) -> None:
     for system in systems:
         world._joining_system = system
         on = getattr(system, "on", ())
-        for name in on if isinstance(on, tuple) else ():
-            world[name]  # an error without one
-        with users_method(type(system), "added"):
-            system.added(world)
+        with _telling_where(system):
+            for name in on if isinstance(on, tuple) else ():
+                world[name]  # an error without one
+            with users_method(type(system), "added"):
+                system.added(world)
     for system in systems:
-        with users_method(type(system), "must_hold"):
+        with _telling_where(system), users_method(type(system), "must_hold"):
             system.must_hold(world)
 
 
@@ -158,21 +159,34 @@ NAMING = ("on", "into", "attached", "name", "wake", "hydrostatic", "body")
 def system_naming(systems: Sequence[System], name: str) -> str | None:
     """The first system that names an entity in a parameter, as text."""
     for system in systems:
-        if any(name == other for other in _named_entities(system.parameters.model_dump())):
+        if any(name == other for other, _ in _named_entities(system.parameters.model_dump())):
             return type(system).__name__
     return None
 
 
-def _named_entities(values: object, names_entity: bool = False) -> Iterator[str]:
-    """Names of entities in the parameters of a system, and in tables within these."""
+@contextmanager
+def _telling_where(system: System) -> Iterator[None]:
+    """Say which parameter of the system names an entity that the world does not have."""
+    try:
+        yield
+    except UnknownEntityError as error:
+        for name, where in _named_entities(system.parameters.model_dump()):
+            if name == error.name:
+                raise UnknownEntityError(f"{type(system).__name__}: {where}: {error}") from error.__cause__
+        raise
+
+
+def _named_entities(values: object, key: str = "", owner: str = "") -> Iterator[tuple[str, str]]:
+    """Names of entities in the parameters of a system, and in tables within these, and where they stand."""
     if isinstance(values, dict):
-        for key, value in values.items():
-            yield from _named_entities(value, key in NAMING)
+        owner = f" of {values['name']!r}" if isinstance(values.get("name"), str) else owner
+        for inner, value in values.items():
+            yield from _named_entities(value, inner, owner)
     elif isinstance(values, list | tuple):
         for value in values:
-            yield from _named_entities(value, names_entity)
-    elif names_entity and isinstance(values, str):
-        yield values
+            yield from _named_entities(value, key, owner)
+    elif key in NAMING and isinstance(values, str):
+        yield values, f"{key} = {values!r}{'' if key == 'name' else owner}"
 
 
 def _check_system(world: World, system: System) -> None:

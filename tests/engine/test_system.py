@@ -230,7 +230,8 @@ def test_an_init_that_forgets_its_base() -> None:
 def test_a_system_refused_by_its_world_does_not_run_after_all() -> None:
     world = one_particle()
     box = ef.KillBoxSystem(low=(1, 1, 1), high=(2, 2, 2), on=("nobody",))
-    with pytest.raises(FluidError, match="the world has no entity 'nobody'; known: a, fluid"):
+    said = "KillBoxSystem: on = 'nobody': the world has no entity 'nobody'; known: a, fluid"
+    with pytest.raises(FluidError, match=said):
         world.add_system(box)
     assert world.systems == []
     world.step()

@@ -232,8 +232,10 @@ def test_emitters_that_make_no_sense(emitter: dict[str, Any], words: str) -> Non
 
 
 def test_emitters_without_a_place_to_go() -> None:
-    with pytest.raises(FluidError, match="the world has no entity 'smok'"):
-        world_of({"name": "e", "into": "smok"})
+    for key in ("into", "attached"):
+        said = f"EmissionSystem: {key} = 'smok' of 'e': the world has no entity 'smok'; known: a"
+        with pytest.raises(FluidError, match=said):
+            world_of({"name": "e", key: "smok"})
     with pytest.raises(ComponentError, match="entity 'fluid' has no Position"):
         world_of({"name": "e", "into": "fluid"})
 
