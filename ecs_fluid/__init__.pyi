@@ -98,6 +98,7 @@ from ecs_fluid.errors import (
     RecipeError as RecipeError,
     ScheduleError as ScheduleError,
     StorageError as StorageError,
+    UnknownEntityError as UnknownEntityError,
 )
 from ecs_fluid.exports import (
     export as export,
